@@ -1,0 +1,328 @@
+//! The command line as clap sees it. What it parsed goes to [`crate::command`] as plain values.
+
+use std::error::Error as _;
+
+use anyhow::bail;
+use clap::{Args, Parser, Subcommand, ValueEnum, error::ErrorKind};
+use clap_complete::Shell;
+
+use crate::{
+    command::{Mode, create_api, init},
+    names::{Domain, Group, Kind, Plural, ProjectName, Repo, ShortName, Version},
+    project::License,
+    reconcile::OnConflict,
+};
+
+/// Scaffolds Kubernetes operators in Rust, on kube-rs
+///
+/// The project is described by its `PROJECT` file. Every command changes that description and brings the files in
+/// line with it: what you edited is merged, never overwritten.
+#[derive(Debug, Parser)]
+#[command(name = "rscaffold", version, max_term_width = 100, after_help = EXAMPLES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  # An operator in two commands, in an empty folder
+  rscaffold init --domain com --repo guestbook
+  rscaffold create api --group webapp --version v1 --kind Guestbook";
+
+impl Cli {
+    /// Parses the arguments of this process.
+    ///
+    /// Help and usage errors are clap's to print, and end the process. A name that breaks the rules of its kind is an
+    /// error like any other.
+    pub fn from_env() -> anyhow::Result<Self> {
+        Self::try_parse().or_else(|error| match (error.kind(), error.source()) {
+            (ErrorKind::ValueValidation, Some(source)) => bail!("{source}"),
+            _ => error.exit(),
+        })
+    }
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start a project in the current folder
+    Init(Init),
+    /// Add to the project
+    #[command(subcommand)]
+    Create(Create),
+    /// Print the version of rscaffold
+    Version(Version_),
+    /// Print the completion script of a shell
+    Completion(Completion),
+}
+
+/// What can be added to a project.
+#[derive(Debug, Subcommand)]
+pub enum Create {
+    /// Add an API (types and CRD), its controller, or both
+    Api(CreateApi),
+}
+
+/// `init`
+#[derive(Debug, Args)]
+#[command(after_help = INIT_EXAMPLES)]
+pub struct Init {
+    /// Domain of the API groups: group `webapp` becomes `webapp.<DOMAIN>`; asked for at a terminal
+    #[arg(long)]
+    domain: Option<Domain>,
+
+    /// Where the project lives, `guestbook`, `github.com/me/guestbook` or a git URL: its last part names the crate
+    /// [default: the project's name]
+    #[arg(long)]
+    repo: Option<Repo>,
+
+    /// Name of the project, the prefix of what it deploys [default: the folder's name]
+    #[arg(long, value_name = "NAME")]
+    project_name: Option<ProjectName>,
+
+    /// License of the project, named at the top of every source file
+    #[arg(long, value_enum, default_value = "apache2")]
+    license: LicenseName,
+
+    /// Who holds the copyright, as named in the license
+    #[arg(long)]
+    owner: Option<String>,
+
+    /// Make an operator that watches its own namespace instead of the whole cluster
+    #[arg(long)]
+    namespaced: bool,
+
+    /// Accepted for those used to kubebuilder, and ignored: the layout always is for many groups
+    #[arg(long)]
+    multigroup: bool,
+
+    #[command(flatten)]
+    writing: Writing,
+}
+
+const INIT_EXAMPLES: &str = "\
+Examples:
+  # In an empty folder
+  rscaffold init --domain example.com --repo github.com/me/guestbook
+
+  # In a clone that has a README of its own: see what would happen, then keep that README
+  rscaffold init --domain example.com --dry-run
+  rscaffold init --domain example.com --on-conflict=ours
+
+  # An operator for one namespace, under the MIT license
+  rscaffold init --domain example.com --namespaced --license mit --owner \"The Guestbook Authors\"";
+
+impl Init {
+    /// The plain values.
+    pub fn split(self) -> (init::Options, Mode) {
+        let options = init::Options {
+            domain: self.domain,
+            repo: self.repo,
+            project_name: self.project_name,
+            license: self.license.into(),
+            owner: self.owner,
+            namespaced: self.namespaced,
+        };
+        (options, self.writing.into())
+    }
+}
+
+/// `create api`
+#[derive(Debug, Args)]
+#[command(after_help = CREATE_API_EXAMPLES)]
+pub struct CreateApi {
+    /// API group without the domain, such as `webapp`; asked for at a terminal
+    #[arg(long)]
+    group: Option<Group>,
+
+    /// API version, such as `v1` or `v1alpha1`; asked for at a terminal
+    #[arg(long)]
+    version: Option<Version>,
+
+    /// Kind in PascalCase, such as `Guestbook`; asked for at a terminal
+    #[arg(long)]
+    kind: Option<Kind>,
+
+    /// Plural of the kind, in lower case [default: the English one]
+    #[arg(long)]
+    plural: Option<Plural>,
+
+    /// Short name for kubectl; may be repeated, or hold several between commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    short_name: Option<Vec<ShortName>>,
+
+    /// Whether to create the types and the CRD; with `false`, a controller for a kind that is there already, in the
+    /// project or in Kubernetes [default: true]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    resource: Option<bool>,
+
+    /// Whether to create a controller [default: true, but false if another version of the kind has one]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    controller: Option<bool>,
+
+    /// Whether objects of the kind live in a namespace, not in the cluster as a whole [default: true]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    namespaced: Option<bool>,
+
+    /// Whether the controller holds a deleted object back with a finalizer until it has cleaned up [default: false]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    finalizer: Option<bool>,
+
+    /// Change the settings of an API that is there already to what these flags say
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    writing: Writing,
+}
+
+const CREATE_API_EXAMPLES: &str = "\
+Examples:
+  # A kind with its types, CRD, sample, roles and controller
+  rscaffold create api --group webapp --version v1 --kind Guestbook
+
+  # A cluster-scoped kind with short names, whose objects are cleaned up after
+  rscaffold create api --group infra --version v1alpha1 --kind Network --namespaced=false \\
+      --short-name net,nw --finalizer
+
+  # A second version of a kind: takes plural, scope and short names from the first
+  rscaffold create api --group webapp --version v2 --kind Guestbook
+
+  # A controller for a kind of Kubernetes
+  rscaffold create api --group apps --version v1 --kind Deployment --resource=false";
+
+impl CreateApi {
+    /// The plain values.
+    pub fn split(self) -> (create_api::Options, Mode) {
+        let options = create_api::Options {
+            group: self.group,
+            version: self.version,
+            kind: self.kind,
+            settings: create_api::Settings {
+                plural: self.plural,
+                short_names: self.short_name,
+                resource: self.resource,
+                controller: self.controller,
+                namespaced: self.namespaced,
+                finalizer: self.finalizer,
+            },
+            force: self.force,
+        };
+        (options, self.writing.into())
+    }
+}
+
+/// `version`
+#[derive(Debug, Args)]
+#[command(after_help = VERSION_EXAMPLES)]
+pub struct Version_ {
+    /// How to print it
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value = "text")]
+    pub output: Format,
+}
+
+const VERSION_EXAMPLES: &str = "\
+Examples:
+  rscaffold version
+  rscaffold version -o json";
+
+/// How `version` prints.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Format {
+    /// One line.
+    Text,
+    /// One object.
+    Json,
+}
+
+/// `completion`
+#[derive(Debug, Args)]
+#[command(after_help = COMPLETION_EXAMPLES)]
+pub struct Completion {
+    /// Shell that shall complete
+    pub shell: Shell,
+}
+
+const COMPLETION_EXAMPLES: &str = "\
+Examples:
+  # bash, for this session
+  source <(rscaffold completion bash)
+
+  # zsh, with ~/.zfunc in $fpath
+  rscaffold completion zsh > ~/.zfunc/_rscaffold
+
+  # fish
+  rscaffold completion fish > ~/.config/fish/completions/rscaffold.fish";
+
+/// How a command that changes the project writes.
+#[derive(Debug, Args)]
+struct Writing {
+    /// Show what would be done to which file, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Lines that both you and rscaffold changed: `abort` shows them and writes nothing, `ours` keeps yours, `theirs`
+    /// takes rscaffold's, `markers` writes both between conflict markers
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        default_value = "abort",
+        hide_possible_values = true
+    )]
+    on_conflict: OnConflictName,
+}
+
+impl From<Writing> for Mode {
+    fn from(writing: Writing) -> Self {
+        Self {
+            dry_run: writing.dry_run,
+            on_conflict: match writing.on_conflict {
+                OnConflictName::Abort => OnConflict::Abort,
+                OnConflictName::Ours => OnConflict::Ours,
+                OnConflictName::Theirs => OnConflict::Theirs,
+                OnConflictName::Markers => OnConflict::Markers,
+            },
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum OnConflictName {
+    Abort,
+    Ours,
+    Theirs,
+    Markers,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LicenseName {
+    #[value(name = "apache2")]
+    Apache2,
+    Mit,
+    None,
+}
+
+impl From<LicenseName> for License {
+    fn from(name: LicenseName) -> Self {
+        match name {
+            LicenseName::Apache2 => Self::Apache2,
+            LicenseName::Mit => Self::Mit,
+            LicenseName::None => Self::None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

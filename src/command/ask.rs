@@ -1,0 +1,70 @@
+//! Asks for what the arguments left open, at a terminal only.
+//!
+//! Plain lines in the terminal's own line mode: the end of input ends the question, and there is no state of the
+//! terminal to restore.
+
+use std::{
+    error::Error,
+    fmt::{self, Display},
+    io::{self, IsTerminal},
+    str::FromStr,
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::report;
+
+/// Arguments are missing, and there is nobody to ask.
+#[derive(Debug)]
+pub struct Missing(String);
+
+impl Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Missing {}
+
+/// Fails unless all of `flags` are given or a user is there to answer for the missing ones.
+pub fn possible(flags: &[(&str, bool)]) -> Result<()> {
+    let missing: Vec<_> = flags
+        .iter()
+        .filter(|(_, given)| !given)
+        .map(|(flag, _)| format!("`{flag}`"))
+        .collect();
+    if missing.is_empty() || (io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Ok(());
+    }
+    let missing = missing.join(", ");
+    bail!(Missing(format!(
+        "missing {missing}: only at a terminal it is asked for"
+    )))
+}
+
+/// Asks until the answer is one.
+pub fn ask<T>(question: &str, default: Option<&T>) -> Result<T>
+where
+    T: FromStr<Err: Display> + Clone + Display,
+{
+    loop {
+        report::question(question, default.map(|default| default as &dyn Display));
+        let mut line = String::new();
+        if io::stdin()
+            .read_line(&mut line)
+            .context("failed to read the answer")?
+            == 0
+        {
+            report::no_answer();
+            bail!("no answer was given");
+        }
+        match (line.trim(), default) {
+            ("", Some(default)) => return Ok(default.clone()),
+            ("", None) => {}
+            (answer, _) => match answer.parse() {
+                Ok(value) => return Ok(value),
+                Err(error) => report::refusal(&error),
+            },
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Three-way reconcile: (base, ours, theirs) -> [`Plan`]. Pure: reads nothing but its arguments.
+//!
+//! base is what the tool wrote last, ours what is on disk, theirs the new render.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use self::{line_ends::LineEnds, merge::Merge};
+
+mod line_ends;
+mod merge;
+#[cfg(test)]
+mod tests;
+
+/// Project-relative path with `/` between its parts, such as `src/api/mod.rs`.
+pub type Path = String;
+
+/// Texts by path: what was written last (base), or what is on disk (ours).
+pub type Texts = BTreeMap<Path, String>;
+
+/// The files of a rendered project (theirs).
+pub type Tree = BTreeMap<Path, Rendered>;
+
+/// One rendered file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    /// Its whole text; ends in exactly one newline.
+    pub text: String,
+    /// How it is reconciled once the disk differs from what was written last.
+    pub class: Class,
+}
+
+/// Who owns a file after it was first written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// The user and the tool both change it: merged line by line.
+    Merged,
+    /// `make manifests` rewrites it from the operator's code: once it differs from the last render it is kept.
+    Derived,
+}
+
+impl Class {
+    /// The class of the file at `path`. It depends on nothing else, because a file that is no longer rendered has no
+    /// more than its path.
+    pub fn of(path: &str) -> Self {
+        match path {
+            "config/rbac/role.yaml" | "config/webhook/manifests.yaml" => Self::Derived,
+            _ if path.starts_with("config/crd/bases/") => Self::Derived,
+            _ => Self::Merged,
+        }
+    }
+}
+
+/// What becomes of lines that cannot be merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnConflict {
+    /// They are shown, and nothing is written.
+    Abort,
+    /// The user's stay.
+    Ours,
+    /// The tool's replace the user's.
+    Theirs,
+    /// Both are written, between git's conflict markers.
+    Markers,
+}
+
+/// What has to be done to each file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// By path, for every path of base and theirs. What the user has beyond these is not the tool's business.
+    pub changes: BTreeMap<Path, Change>,
+}
+
+impl Plan {
+    /// The files that stop the plan from being applied.
+    pub fn conflicts(&self) -> impl Iterator<Item = (&Path, &Conflict)> {
+        self.changes
+            .iter()
+            .filter_map(|(path, change)| match change {
+                Change::Conflict(conflict) => Some((path, conflict)),
+                _ => None,
+            })
+    }
+
+    /// Whether every file stays as it is.
+    pub fn is_noop(&self) -> bool {
+        self.changes
+            .values()
+            .all(|change| matches!(change, Change::Keep(_) | Change::Unchanged))
+    }
+}
+
+/// What has to be done to one file. A text is the file's whole new text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// It is new.
+    Create(String),
+    /// It becomes the tool's text, and no line of the user's goes unasked.
+    Update(String),
+    /// Both changed it: it gets the changes of both.
+    Merge(String),
+    /// The same, with conflict markers for the user to resolve.
+    Mark(String),
+    /// It differs from the tool's text and stays as it is.
+    Keep(Kept),
+    /// It goes.
+    Delete,
+    /// It is the tool's text already, or gone already.
+    Unchanged,
+    /// It cannot be merged, and `--on-conflict=abort` holds.
+    Conflict(Conflict),
+}
+
+impl Change {
+    /// The text to write, if any.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Create(text) | Self::Update(text) | Self::Merge(text) | Self::Mark(text) => {
+                Some(text)
+            }
+            Self::Keep(_) | Self::Delete | Self::Unchanged | Self::Conflict(_) => None,
+        }
+    }
+}
+
+/// Why a file that differs from the tool's text stays as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// The user changed it, and the tool has nothing new for it.
+    Edited,
+    /// The user removed it, and the tool has nothing new for it.
+    Removed,
+    /// `make manifests` owns it, and has to be run because the render changed.
+    Stale,
+}
+
+/// A file that cannot be merged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// What happened to it.
+    pub reason: Reason,
+    /// The lines that clash, in the file's order.
+    pub hunks: Vec<Hunk>,
+}
+
+/// How a conflict came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// The user and the tool changed the same lines.
+    BothChanged,
+    /// The file was there before the tool wrote one.
+    Untracked,
+    /// The user removed the file, the tool changes it.
+    Removed,
+    /// The user changed the file, the tool removes it.
+    Dropped,
+}
+
+/// Lines that clash. They come without their line ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hunk {
+    /// Where they begin in the user's file, counted from 1.
+    pub line: usize,
+    /// As the tool wrote them last.
+    pub base: Vec<String>,
+    /// As the user has them.
+    pub ours: Vec<String>,
+    /// As the tool has them now.
+    pub theirs: Vec<String>,
+}
+
+/// Plans how the disk (`ours`) becomes the render (`theirs`) without losing what the user changed since `base`.
+///
+/// Whatever the plan, the next base is `theirs`: once the plan is applied, a second one changes nothing.
+pub fn reconcile(base: &Texts, ours: &Texts, theirs: &Tree, on_conflict: OnConflict) -> Plan {
+    let paths: BTreeSet<&Path> = base.keys().chain(theirs.keys()).collect();
+    let changes = paths.into_iter().map(|path| {
+        let rendered = theirs.get(path);
+        let file = File {
+            base: base.get(path).map(String::as_str),
+            ours: ours.get(path).map(String::as_str),
+            theirs: rendered.map(|rendered| rendered.text.as_str()),
+            class: rendered.map_or_else(|| Class::of(path), |rendered| rendered.class),
+        };
+        (path.clone(), file.change(on_conflict))
+    });
+    Plan {
+        changes: changes.collect(),
+    }
+}
+
+/// The three states of one file; `None` where it does not exist.
+#[derive(Clone, Copy)]
+struct File<'a> {
+    base: Option<&'a str>,
+    ours: Option<&'a str>,
+    theirs: Option<&'a str>,
+    class: Class,
+}
+
+impl File<'_> {
+    fn change(self, on_conflict: OnConflict) -> Change {
+        match (self.ours, self.theirs) {
+            (None, None) => Change::Unchanged,
+            (None, Some(theirs)) => self.missing(theirs, on_conflict),
+            (Some(ours), None) => self.dropped(ours, on_conflict),
+            (Some(ours), Some(theirs)) => self.present(ours, theirs, on_conflict),
+        }
+    }
+
+    /// Not on disk.
+    fn missing(self, theirs: &str, on_conflict: OnConflict) -> Change {
+        match (self.base, self.class) {
+            (None, _) => Change::Create(theirs.to_owned()),
+            (Some(base), _) if base == theirs => Change::Keep(Kept::Removed),
+            (Some(_), Class::Derived) => Change::Keep(Kept::Stale),
+            (Some(base), Class::Merged) => {
+                let merge = Merge::nothing(base, "", theirs);
+                match on_conflict {
+                    OnConflict::Abort => Change::Conflict(merge.conflict(Reason::Removed)),
+                    OnConflict::Ours => Change::Keep(Kept::Removed),
+                    OnConflict::Theirs => Change::Create(theirs.to_owned()),
+                    OnConflict::Markers => Change::Mark(merge.marked()),
+                }
+            }
+        }
+    }
+
+    /// On disk, but no longer rendered.
+    fn dropped(self, ours: &str, on_conflict: OnConflict) -> Change {
+        let (ours, ends) = LineEnds::strip(ours);
+        match (self.base, self.class) {
+            (None, _) => Change::Unchanged,
+            (Some(_), Class::Derived) => Change::Delete,
+            (Some(base), _) if base == ours => Change::Delete,
+            (Some(base), Class::Merged) => {
+                let merge = Merge::nothing(base, &ours, "");
+                match on_conflict {
+                    OnConflict::Abort => Change::Conflict(merge.conflict(Reason::Dropped)),
+                    OnConflict::Ours => Change::Keep(Kept::Edited),
+                    OnConflict::Theirs => Change::Delete,
+                    OnConflict::Markers => Change::Mark(ends.restore(merge.marked())),
+                }
+            }
+        }
+    }
+
+    /// On disk and rendered.
+    fn present(self, ours: &str, theirs: &str, on_conflict: OnConflict) -> Change {
+        let (ours, ends) = LineEnds::strip(ours);
+        match (self.base, self.class) {
+            _ if ours == theirs => Change::Unchanged,
+            (Some(base), _) if base == ours => Change::Update(ends.restore(theirs.to_owned())),
+            (Some(base), _) if base == theirs => Change::Keep(Kept::Edited),
+            (_, Class::Derived) => Change::Keep(Kept::Stale),
+            (base, Class::Merged) => {
+                let merge = Merge::of(base.unwrap_or_default(), &ours, theirs);
+                let text = match on_conflict {
+                    OnConflict::Ours => merge.ours(),
+                    _ if merge.is_clean() => merge.ours(),
+                    OnConflict::Abort => {
+                        let reason = base.map_or(Reason::Untracked, |_| Reason::BothChanged);
+                        return Change::Conflict(merge.conflict(reason));
+                    }
+                    OnConflict::Theirs => merge.theirs(),
+                    OnConflict::Markers => return Change::Mark(ends.restore(merge.marked())),
+                };
+                if text == ours {
+                    Change::Keep(Kept::Edited)
+                } else if text == theirs {
+                    Change::Update(ends.restore(text))
+                } else {
+                    Change::Merge(ends.restore(text))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The line ends of a user's file, which are the user's choice and no change of a line.
+
+use std::borrow::Cow;
+
+/// How a text ends its lines: taken off before it is compared and merged, put back on what is written.
+#[derive(Clone, Copy)]
+pub(super) struct LineEnds {
+    /// Every line ends in CRLF: an editor, or git's `core.autocrlf`.
+    crlf: bool,
+    /// The last line ends in nothing.
+    open: bool,
+}
+
+impl LineEnds {
+    /// The text with a plain newline at the end of every line, and what it takes to undo that.
+    pub(super) fn strip(text: &str) -> (Cow<'_, str>, Self) {
+        let mut lines = text.split_inclusive('\n');
+        let ends = Self {
+            crlf: text.contains('\n') && lines.all(|l| l.ends_with("\r\n") || !l.ends_with('\n')),
+            open: !text.is_empty() && !text.ends_with('\n'),
+        };
+        let mut plain = Cow::Borrowed(text);
+        if ends.crlf {
+            plain = Cow::Owned(text.replace("\r\n", "\n"));
+        }
+        if ends.open {
+            plain.to_mut().push('\n');
+        }
+        (plain, ends)
+    }
+
+    /// The text with these line ends.
+    pub(super) fn restore(self, mut plain: String) -> String {
+        if self.open && plain.ends_with('\n') {
+            plain.pop();
+        }
+        if self.crlf {
+            plain = plain.replace('\n', "\r\n");
+        }
+        plain
+    }
+}

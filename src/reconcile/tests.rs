@@ -1,0 +1,732 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const POLICIES: [OnConflict; 4] = [
+    OnConflict::Abort,
+    OnConflict::Ours,
+    OnConflict::Theirs,
+    OnConflict::Markers,
+];
+
+const MERGED: &str = "src/lib.rs";
+const DERIVED: &str = "config/rbac/role.yaml";
+
+const EDITED: Change = Change::Keep(Kept::Edited);
+const REMOVED: Change = Change::Keep(Kept::Removed);
+const STALE: Change = Change::Keep(Kept::Stale);
+
+type State<'a> = Option<&'a str>;
+
+/// The change of one file.
+fn change(path: &str, base: State, ours: State, theirs: State, on_conflict: OnConflict) -> Change {
+    let texts = |text: State| -> Texts {
+        text.map(|text| (path.to_owned(), text.to_owned()))
+            .into_iter()
+            .collect()
+    };
+    let tree = texts(theirs).into_iter().map(|(path, text)| {
+        let class = Class::of(&path);
+        (path, Rendered { text, class })
+    });
+    let mut plan = reconcile(&texts(base), &texts(ours), &tree.collect(), on_conflict);
+    plan.changes.remove(path).expect("every path has an entry")
+}
+
+/// What is on disk once `change` was applied.
+fn applied(ours: State, change: &Change) -> Option<String> {
+    match change {
+        Change::Delete => None,
+        change => change.text().or(ours).map(str::to_owned),
+    }
+}
+
+fn conflict(change: Change) -> Conflict {
+    match change {
+        Change::Conflict(conflict) => conflict,
+        change => panic!("expected a conflict, got {change:?}"),
+    }
+}
+
+fn hunk(line: usize, base: &[&str], ours: &[&str], theirs: &[&str]) -> Hunk {
+    let owned = |lines: &[&str]| lines.iter().map(|&line| line.to_owned()).collect();
+    Hunk {
+        line,
+        base: owned(base),
+        ours: owned(ours),
+        theirs: owned(theirs),
+    }
+}
+
+/// One row of the table: the same outcome under every policy.
+fn row(path: &str, base: State, ours: State, theirs: State, expected: &Change) {
+    for on_conflict in POLICIES {
+        let actual = change(path, base, ours, theirs, on_conflict);
+        assert_eq!(&actual, expected, "{on_conflict:?}");
+    }
+}
+
+/// One row that ends in a conflict: its outcome under each policy.
+fn row_of_conflict(
+    (base, ours, theirs): (State, State, State),
+    (reason, hunks): (Reason, Vec<Hunk>),
+    [by_ours, by_theirs, by_markers]: [Change; 3],
+) {
+    let change = |on_conflict| change(MERGED, base, ours, theirs, on_conflict);
+    assert_eq!(
+        change(OnConflict::Abort),
+        Change::Conflict(Conflict { reason, hunks })
+    );
+    assert_eq!(change(OnConflict::Ours), by_ours);
+    assert_eq!(change(OnConflict::Theirs), by_theirs);
+    assert_eq!(change(OnConflict::Markers), by_markers);
+}
+
+fn create(text: &str) -> Change {
+    Change::Create(text.to_owned())
+}
+
+fn update(text: &str) -> Change {
+    Change::Update(text.to_owned())
+}
+
+fn merge(text: &str) -> Change {
+    Change::Merge(text.to_owned())
+}
+
+fn mark(text: &str) -> Change {
+    Change::Mark(text.to_owned())
+}
+
+#[test]
+fn new_file_is_created() {
+    row(MERGED, None, None, Some("new\n"), &create("new\n"));
+    row(DERIVED, None, None, Some("new\n"), &create("new\n"));
+}
+
+#[test]
+fn file_that_is_the_render_already_is_unchanged() {
+    for base in [None, Some("old\n"), Some("new\n")] {
+        for path in [MERGED, DERIVED] {
+            row(path, base, Some("new\n"), Some("new\n"), &Change::Unchanged);
+        }
+    }
+}
+
+#[test]
+fn file_that_was_there_before_is_a_conflict() {
+    row_of_conflict(
+        (None, Some("same\nmine\n"), Some("same\nnew\n")),
+        (Reason::Untracked, vec![hunk(2, &[], &["mine"], &["new"])]),
+        [
+            EDITED,
+            update("same\nnew\n"),
+            mark("same\n<<<<<<< yours\nmine\n=======\nnew\n>>>>>>> rscaffold\n"),
+        ],
+    );
+}
+
+#[test]
+fn file_that_was_there_before_grows_to_the_render() {
+    let theirs = Some("/target\n*.pem\n");
+    row(
+        MERGED,
+        None,
+        Some("/target\n"),
+        theirs,
+        &update("/target\n*.pem\n"),
+    );
+    row(MERGED, None, Some(""), theirs, &update("/target\n*.pem\n"));
+}
+
+#[test]
+fn file_that_was_there_before_and_has_every_line_is_kept() {
+    row(
+        MERGED,
+        None,
+        Some("/target\n.env\n"),
+        Some("/target\n"),
+        &EDITED,
+    );
+}
+
+#[test]
+fn derived_file_that_was_there_before_is_stale() {
+    row(DERIVED, None, Some("mine\n"), Some("new\n"), &STALE);
+}
+
+#[test]
+fn untouched_file_is_updated() {
+    for path in [MERGED, DERIVED] {
+        row(
+            path,
+            Some("old\n"),
+            Some("old\n"),
+            Some("new\n"),
+            &update("new\n"),
+        );
+    }
+}
+
+#[test]
+fn edited_file_without_news_is_kept() {
+    for path in [MERGED, DERIVED] {
+        row(path, Some("old\n"), Some("mine\n"), Some("old\n"), &EDITED);
+    }
+}
+
+#[test]
+fn edited_derived_file_with_news_is_stale() {
+    row(
+        DERIVED,
+        Some("old\n"),
+        Some("mine\n"),
+        Some("new\n"),
+        &STALE,
+    );
+}
+
+#[test]
+fn removed_file_without_news_stays_removed() {
+    for path in [MERGED, DERIVED] {
+        row(path, Some("old\n"), None, Some("old\n"), &REMOVED);
+    }
+}
+
+#[test]
+fn removed_file_with_news_is_a_conflict() {
+    row_of_conflict(
+        (Some("old\nsame\n"), None, Some("new\nsame\n")),
+        (
+            Reason::Removed,
+            vec![hunk(1, &["old", "same"], &[], &["new", "same"])],
+        ),
+        [
+            REMOVED,
+            create("new\nsame\n"),
+            mark("<<<<<<< yours\n=======\nnew\nsame\n>>>>>>> rscaffold\n"),
+        ],
+    );
+}
+
+#[test]
+fn removed_derived_file_with_news_is_stale() {
+    row(DERIVED, Some("old\n"), None, Some("new\n"), &STALE);
+}
+
+#[test]
+fn untouched_file_without_render_is_deleted() {
+    for path in [MERGED, DERIVED] {
+        row(path, Some("old\n"), Some("old\n"), None, &Change::Delete);
+    }
+}
+
+#[test]
+fn removed_file_without_render_is_unchanged() {
+    for path in [MERGED, DERIVED] {
+        row(path, Some("old\n"), None, None, &Change::Unchanged);
+    }
+}
+
+#[test]
+fn edited_file_without_render_is_a_conflict() {
+    row_of_conflict(
+        (Some("old\nsame\n"), Some("mine\nsame\n"), None),
+        (
+            Reason::Dropped,
+            vec![hunk(1, &["old", "same"], &["mine", "same"], &[])],
+        ),
+        [
+            EDITED,
+            Change::Delete,
+            mark("<<<<<<< yours\nmine\nsame\n=======\n>>>>>>> rscaffold\n"),
+        ],
+    );
+}
+
+#[test]
+fn edited_derived_file_without_render_is_deleted() {
+    row(
+        DERIVED,
+        Some("old\n"),
+        Some("mine\n"),
+        None,
+        &Change::Delete,
+    );
+}
+
+#[test]
+fn changes_with_a_line_between_them_are_merged() {
+    row(
+        MERGED,
+        Some("a\nb\nc\n"),
+        Some("A\nb\nc\n"),
+        Some("a\nb\nC\n"),
+        &merge("A\nb\nC\n"),
+    );
+}
+
+#[test]
+fn changes_of_the_same_lines_are_a_conflict() {
+    row_of_conflict(
+        (
+            Some("one\ntwo\nthree\nfour\nfive\n"),
+            Some("mine\none\ntwo\nMINE\nfour\nfive\n"),
+            Some("one\ntwo\nNEW\nfour\nFIVE\n"),
+        ),
+        (
+            Reason::BothChanged,
+            vec![hunk(4, &["three"], &["MINE"], &["NEW"])],
+        ),
+        [
+            merge("mine\none\ntwo\nMINE\nfour\nFIVE\n"),
+            merge("mine\none\ntwo\nNEW\nfour\nFIVE\n"),
+            mark(
+                "mine\none\ntwo\n<<<<<<< yours\nMINE\n=======\nNEW\n>>>>>>> rscaffold\nfour\nFIVE\n",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn every_conflict_of_a_file_is_reported_with_its_line_in_ours() {
+    let conflict = conflict(change(
+        MERGED,
+        Some("a\nb\nc\nd\ne\n"),
+        Some("a\nmine\nmine too\nc\nMINE\ne\n"),
+        Some("new\nnew too\na\nB\nc\nD\ne\n"),
+        OnConflict::Abort,
+    ));
+    assert_eq!(
+        conflict.hunks,
+        [
+            hunk(2, &["b"], &["mine", "mine too"], &["B"]),
+            hunk(5, &["d"], &["MINE"], &["D"]),
+        ]
+    );
+}
+
+#[test]
+fn resolved_conflict_that_leaves_one_side_is_no_merge() {
+    let states = (Some("old\n"), Some("mine\n"), Some("new\n"));
+    row_of_conflict(
+        states,
+        (
+            Reason::BothChanged,
+            vec![hunk(1, &["old"], &["mine"], &["new"])],
+        ),
+        [
+            EDITED,
+            update("new\n"),
+            mark("<<<<<<< yours\nmine\n=======\nnew\n>>>>>>> rscaffold\n"),
+        ],
+    );
+}
+
+#[test]
+fn block_that_the_user_removed_and_the_tool_changed_is_a_conflict() {
+    let conflict = conflict(change(
+        MERGED,
+        Some("a\nx\ny\nz\nb\n"),
+        Some("a\nb\n"),
+        Some("a\nx\nY\nz\nb\n"),
+        OnConflict::Abort,
+    ));
+    assert_eq!(
+        conflict.hunks,
+        [hunk(2, &["x", "y", "z"], &[], &["x", "Y", "z"])]
+    );
+}
+
+#[test]
+fn insertions_at_one_place_are_a_conflict() {
+    let conflict = conflict(change(
+        MERGED,
+        Some("mod a;\nmod z;\n"),
+        Some("mod a;\nmod mine;\nmod z;\n"),
+        Some("mod a;\nmod new;\nmod z;\n"),
+        OnConflict::Abort,
+    ));
+    assert_eq!(
+        conflict.hunks,
+        [hunk(2, &[], &["mod mine;"], &["mod new;"])]
+    );
+}
+
+#[test]
+fn insertion_that_has_the_other_is_the_merge() {
+    let base = Some("mod a;\nmod z;\n");
+    let (some, more) = (
+        "mod a;\nmod b;\nmod z;\n",
+        "mod a;\nmod b;\nmod c;\nmod z;\n",
+    );
+    row(MERGED, base, Some(some), Some(more), &update(more));
+    row(MERGED, base, Some(more), Some(some), &EDITED);
+}
+
+#[test]
+fn clashing_insertions_share_the_lines_that_both_have() {
+    let conflict = conflict(change(
+        MERGED,
+        Some("top\n"),
+        Some("top\nmine\n\nboth\n"),
+        Some("top\nnew\n\nboth\n"),
+        OnConflict::Abort,
+    ));
+    assert_eq!(conflict.hunks, [hunk(2, &[], &["mine"], &["new"])]);
+}
+
+#[test]
+fn crlf_is_no_change_and_survives() {
+    row(
+        MERGED,
+        Some("a\nb\n"),
+        Some("a\r\nb\r\n"),
+        Some("a\nb\n"),
+        &Change::Unchanged,
+    );
+    row(
+        MERGED,
+        Some("a\nb\n"),
+        Some("a\r\nb\r\n"),
+        Some("a\nB\n"),
+        &update("a\r\nB\r\n"),
+    );
+    row(
+        MERGED,
+        Some("a\nb\nc\n"),
+        Some("A\r\nb\r\nc\r\n"),
+        Some("a\nb\nC\n"),
+        &merge("A\r\nb\r\nC\r\n"),
+    );
+    row(
+        MERGED,
+        Some("a\nb\n"),
+        Some("a\r\nb\r\n"),
+        None,
+        &Change::Delete,
+    );
+    assert_eq!(
+        change(
+            MERGED,
+            Some("a\n"),
+            Some("mine\r\n"),
+            Some("new\n"),
+            OnConflict::Markers
+        ),
+        mark("<<<<<<< yours\r\nmine\r\n=======\r\nnew\r\n>>>>>>> rscaffold\r\n")
+    );
+}
+
+#[test]
+fn missing_final_newline_is_no_change_and_survives() {
+    row(
+        MERGED,
+        Some("a\n"),
+        Some("a"),
+        Some("a\n"),
+        &Change::Unchanged,
+    );
+    row(
+        MERGED,
+        Some("a\n"),
+        Some("a"),
+        Some("a\nb\n"),
+        &update("a\nb"),
+    );
+    row(
+        MERGED,
+        Some("a\nb\nc\n"),
+        Some("A\nb\nc"),
+        Some("a\nb\nC\n"),
+        &merge("A\nb\nC"),
+    );
+}
+
+#[test]
+fn emptied_file_is_an_edit() {
+    row(MERGED, Some("old\n"), Some(""), Some("old\n"), &EDITED);
+    row_of_conflict(
+        (Some("old\n"), Some(""), Some("new\n")),
+        (Reason::BothChanged, vec![hunk(1, &["old"], &[], &["new"])]),
+        [
+            EDITED,
+            update("new\n"),
+            mark("<<<<<<< yours\n=======\nnew\n>>>>>>> rscaffold\n"),
+        ],
+    );
+}
+
+#[test]
+fn markers_in_the_users_text_are_text() {
+    row(
+        MERGED,
+        Some("a\nb\nc\n"),
+        Some("<<<<<<< ours\n=======\n>>>>>>> theirs\na\nb\nc\n"),
+        Some("a\nb\nC\n"),
+        &merge("<<<<<<< ours\n=======\n>>>>>>> theirs\na\nb\nC\n"),
+    );
+}
+
+#[test]
+fn plan_has_every_path_of_the_tool_and_no_other() {
+    let texts = |paths: &[&str]| -> Texts {
+        let text = |&path: &&str| (path.to_owned(), format!("{path}\n"));
+        paths.iter().map(text).collect()
+    };
+    let tree = texts(&["new", "same"]).into_iter().map(|(path, text)| {
+        let class = Class::Merged;
+        (path, Rendered { text, class })
+    });
+    let plan = reconcile(
+        &texts(&["old", "same"]),
+        &texts(&["old", "same", "user"]),
+        &tree.collect(),
+        OnConflict::Abort,
+    );
+    let expected = [
+        ("new", create("new\n")),
+        ("old", Change::Delete),
+        ("same", Change::Unchanged),
+    ];
+    let expected = expected.map(|(path, change)| (path.to_owned(), change));
+    assert_eq!(plan.changes, BTreeMap::from(expected));
+    assert!(!plan.is_noop());
+}
+
+/// Lines of a small alphabet, so that they meet often; some look like conflict markers.
+fn lines() -> impl Strategy<Value = String> {
+    let line = prop::sample::select(vec![
+        "a",
+        "b",
+        "c",
+        "d",
+        "e",
+        "",
+        "}",
+        "=======",
+        "<<<<<<< yours",
+        ">>>>>>> rscaffold",
+    ]);
+    prop::collection::vec(line, 0..12)
+        .prop_map(|lines| lines.iter().flat_map(|line| [line, "\n"]).collect())
+}
+
+/// What a user or a tool makes of a text: most lines stay.
+fn edited(text: &str) -> impl Strategy<Value = String> + use<> {
+    let lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+    let edits = prop::collection::vec((0..=lines.len(), 0..3_usize, self::lines()), 0..3);
+    edits.prop_map(move |edits| {
+        let mut lines = lines.clone();
+        for (at, removed, inserted) in edits {
+            let at = at.min(lines.len());
+            let end = (at + removed).min(lines.len());
+            lines.splice(at..end, [inserted]);
+        }
+        lines.concat()
+    })
+}
+
+/// Base, ours and theirs: edits of one text, or strangers to each other.
+fn texts() -> impl Strategy<Value = [String; 3]> {
+    let related = lines().prop_flat_map(|base| {
+        let (ours, theirs) = (edited(&base), edited(&base));
+        (Just(base), ours, theirs)
+    });
+    prop_oneof![
+        4 => related,
+        1 => (lines(), lines(), lines()),
+    ]
+    .prop_map(|(base, ours, theirs)| [base, ours, theirs])
+}
+
+/// How a user's editor or git may write the lines of `text`.
+fn any_line_ends(text: &str, crlf: bool, open: bool) -> String {
+    let text = if open {
+        text.strip_suffix('\n').unwrap_or(text)
+    } else {
+        text
+    };
+    if crlf {
+        text.replace('\n', "\r\n")
+    } else {
+        text.to_owned()
+    }
+}
+
+fn state(text: String) -> impl Strategy<Value = Option<String>> {
+    prop::option::weighted(0.85, Just(text))
+}
+
+fn states() -> impl Strategy<Value = [Option<String>; 3]> {
+    (texts(), any::<bool>(), any::<bool>()).prop_flat_map(|([base, ours, theirs], crlf, open)| {
+        let ours = any_line_ends(&ours, crlf, open);
+        (state(base), state(ours), state(theirs))
+            .prop_map(|(base, ours, theirs)| [base, ours, theirs])
+    })
+}
+
+fn policy() -> impl Strategy<Value = OnConflict> {
+    prop::sample::select(&POLICIES[..])
+}
+
+fn path() -> impl Strategy<Value = &'static str> {
+    prop_oneof![4 => Just(MERGED), 1 => Just(DERIVED)]
+}
+
+fn count(text: &str) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for line in text.lines() {
+        *counts.entry(line).or_default() += 1;
+    }
+    counts
+}
+
+const EDITED_LINES: usize = 10;
+
+/// For each line of a text: whether it is removed, and how many lines are inserted above it.
+type Edit = Vec<(bool, usize)>;
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let removed = prop::bool::weighted(0.1);
+    let inserted = prop_oneof![8 => Just(0), 1 => 1..3_usize];
+    prop::collection::vec((removed, inserted), EDITED_LINES)
+}
+
+/// The edited text. No line stands in it twice: where lines repeat, what moved where is anybody's guess.
+fn apply(side: &str, edit: &Edit) -> String {
+    let lines = edit
+        .iter()
+        .enumerate()
+        .flat_map(|(n, &(removed, inserted))| {
+            let inserted = (0..inserted).map(move |i| format!("{side} {n}.{i}\n"));
+            inserted.chain((!removed).then(|| format!("line {n}\n")))
+        });
+    lines.collect()
+}
+
+/// A line that stands n times more often in `side` than in `base` stands at least n times in `result`.
+fn has_what_was_added(result: &str, base: &str, side: &str) -> bool {
+    let (result, base) = (count(result), count(base));
+    let of = |counts: &BTreeMap<&str, usize>, line: &str| counts.get(line).copied().unwrap_or(0);
+    count(side)
+        .into_iter()
+        .all(|(line, n)| of(&result, line) >= n.saturating_sub(of(&base, line)))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn nothing_that_the_user_added_is_lost_unasked([base, ours, theirs] in texts(), crlf: bool, open: bool) {
+        let ours = any_line_ends(&ours, crlf, open);
+        for base in [None, Some(base.as_str())] {
+            for on_conflict in [OnConflict::Abort, OnConflict::Ours, OnConflict::Markers] {
+                let change = change(MERGED, base, Some(&ours), Some(&theirs), on_conflict);
+                let result = applied(Some(&ours), &change).expect("nothing was deleted");
+                prop_assert!(
+                    has_what_was_added(&result, base.unwrap_or_default(), &ours),
+                    "{change:?} lost a line"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_that_the_tool_added_is_lost_by_a_merge([base, ours, theirs] in texts()) {
+        let merge = Merge::of(&base, &ours, &theirs);
+        if merge.is_clean() {
+            prop_assert!(has_what_was_added(&merge.ours(), &base, &theirs));
+        }
+        prop_assert!(has_what_was_added(&merge.marked(), &base, &theirs));
+    }
+
+    #[test]
+    fn whatever_diffy_merges_is_merged_alike([base, ours, theirs] in texts()) {
+        let merge = Merge::of(&base, &ours, &theirs);
+        if let Ok(merged) = diffy::merge(&base, &ours, &theirs) {
+            prop_assert!(merge.is_clean());
+            prop_assert_eq!(merge.ours(), merged);
+        }
+    }
+
+    #[test]
+    fn untouched_file_becomes_theirs([base, _, theirs] in texts(), crlf: bool, path in path(), on_conflict in policy()) {
+        let ours = any_line_ends(&base, crlf, false);
+        let change = change(path, Some(&base), Some(&ours), Some(&theirs), on_conflict);
+        prop_assert_eq!(
+            applied(Some(&ours), &change),
+            Some(any_line_ends(&theirs, ours.contains("\r\n"), false))
+        );
+    }
+
+    #[test]
+    fn edited_file_stays_when_the_tool_has_nothing_new([base, ours, _] in texts(), crlf: bool, open: bool, path in path(), on_conflict in policy()) {
+        let ours = any_line_ends(&ours, crlf, open);
+        let change = change(path, Some(&base), Some(&ours), Some(&base), on_conflict);
+        prop_assert_eq!(change.text(), None);
+        prop_assert_eq!(applied(Some(&ours), &change), Some(ours));
+    }
+
+    #[test]
+    fn second_run_changes_nothing([base, ours, theirs] in states(), path in path(), on_conflict in policy()) {
+        let first = change_or_nothing(path, [&base, &ours, &theirs], on_conflict);
+        if !matches!(first, Change::Conflict(_)) {
+            let ours = applied(ours.as_deref(), &first);
+            let second = change_or_nothing(path, [&theirs, &ours, &theirs], on_conflict);
+            prop_assert!(
+                matches!(second, Change::Keep(_) | Change::Unchanged),
+                "{first:?}, then {second:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn file_that_is_written_changes([base, ours, theirs] in states(), path in path(), on_conflict in policy()) {
+        let change = change_or_nothing(path, [&base, &ours, &theirs], on_conflict);
+        if let Some(text) = change.text() {
+            prop_assert_ne!(Some(text), ours.as_deref());
+        }
+    }
+
+    #[test]
+    fn killed_command_is_completed_by_the_next(ours in edit(), theirs in edit()) {
+        let base: String = (0..EDITED_LINES).map(|n| format!("line {n}\n")).collect();
+        let (ours, theirs) = (apply("ours", &ours), apply("theirs", &theirs));
+        let merge = Merge::of(&base, &ours, &theirs);
+        if merge.is_clean() {
+            let merged = merge.ours();
+            let again = Merge::of(&base, &merged, &theirs);
+            prop_assert!(again.is_clean());
+            prop_assert_eq!(again.ours(), merged);
+        }
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(base in "[ab\r\n=]{0,30}", ours in "[ab\r\n=]{0,30}", theirs in "[ab\r\n=]{0,30}", on_conflict in policy()) {
+        for base in [None, Some(base.as_str())] {
+            let change = change(MERGED, base, Some(&ours), Some(&theirs), on_conflict);
+            if let Change::Conflict(conflict) = &change {
+                prop_assert!(!conflict.hunks.is_empty());
+            }
+        }
+    }
+}
+
+/// As [`change`], also for a file that neither base nor theirs has.
+fn change_or_nothing(
+    path: &str,
+    [base, ours, theirs]: [&Option<String>; 3],
+    on_conflict: OnConflict,
+) -> Change {
+    if base.is_none() && theirs.is_none() {
+        return Change::Unchanged;
+    }
+    change(
+        path,
+        base.as_deref(),
+        ours.as_deref(),
+        theirs.as_deref(),
+        on_conflict,
+    )
+}

@@ -1,0 +1,411 @@
+//! What templates see of a [`project::Project`]: each name in each form that some file needs.
+
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use crate::{
+    builtin,
+    project::{self, License, Resource},
+};
+
+/// What every template sees.
+#[derive(Serialize)]
+pub struct Project {
+    project_name: String,
+    crate_name: String,
+    /// The crate in Rust code, such as `my_operator`.
+    crate_ident: String,
+    repository: Option<String>,
+    owner: String,
+    license: LicenseNames,
+    namespaced: bool,
+    /// `Role`, or `ClusterRole` where the operator serves all namespaces.
+    role_kind: &'static str,
+    rules: Vec<Rule>,
+    pub groups: Vec<Group>,
+    pub apis: Vec<Api>,
+    pub crds: Vec<Crd>,
+    pub controllers: Vec<Controller>,
+}
+
+#[derive(Serialize)]
+struct LicenseNames {
+    /// SPDX identifier.
+    spdx: Option<&'static str>,
+}
+
+/// A group: the versions of its APIs, and the controllers of its kinds.
+#[derive(Serialize)]
+pub struct Group {
+    #[serde(flatten)]
+    names: GroupNames,
+    pub versions: Vec<Version>,
+    controllers: Vec<Kind>,
+}
+
+#[derive(Clone, Serialize)]
+struct GroupNames {
+    /// As the user gave it, such as `webapp`.
+    name: String,
+    /// As the API server knows it, such as `webapp.example.com`.
+    full: String,
+    module: String,
+}
+
+/// A version of a group, and the kinds that have it.
+#[derive(Serialize)]
+pub struct Version {
+    #[serde(flatten)]
+    names: VersionNames,
+    group: GroupNames,
+    kinds: Vec<Kind>,
+}
+
+#[derive(Clone, Serialize)]
+struct VersionNames {
+    name: String,
+    module: String,
+}
+
+#[derive(Clone, Serialize)]
+struct Kind {
+    kind: String,
+    /// The singular: the kind in lower case.
+    lower: String,
+    plural: String,
+    module: String,
+}
+
+/// One version of a custom resource.
+#[derive(Clone, Serialize)]
+pub struct Api {
+    #[serde(flatten)]
+    kind: Kind,
+    group: GroupNames,
+    version: VersionNames,
+    short_names: Vec<String>,
+    namespaced: bool,
+    finalizer: bool,
+    /// Of the versions of a kind, only the oldest is stored, and served too until there is a
+    /// conversion between them.
+    stored: bool,
+    served: bool,
+    /// In a group that belongs to the Kubernetes project.
+    unapproved: bool,
+    /// The file of the sample, in `config/samples`.
+    sample: String,
+}
+
+/// A custom resource with all of its versions.
+#[derive(Serialize)]
+pub struct Crd {
+    #[serde(flatten)]
+    stored: Api,
+    /// What the names of its files and roles begin with.
+    file: String,
+    role: String,
+    /// Oldest first.
+    versions: Vec<Api>,
+    /// In the order in which kube's `merge_crds` leaves them: the stored one, then newest first.
+    manifest_versions: Vec<Api>,
+}
+
+#[derive(Serialize)]
+pub struct Controller {
+    #[serde(flatten)]
+    kind: Kind,
+    group: GroupNames,
+    version: VersionNames,
+    /// Unique in the cluster, such as `guestbook.webapp.example.com`.
+    name: String,
+    finalizer: bool,
+    /// The sample of its kind, as seen from the controller's source file.
+    sample: String,
+    /// Whether Kubernetes itself has the kind, and then the Rust path of its type.
+    core: bool,
+    path: Option<&'static str>,
+}
+
+/// A rule of role.yaml.
+#[derive(Serialize)]
+struct Rule {
+    group: String,
+    resources: Vec<String>,
+    verbs: Vec<&'static str>,
+}
+
+impl Project {
+    /// # Errors
+    ///
+    /// When a built-in kind is not in the table of those: `project` was not validated.
+    pub fn new(project: &project::Project) -> Result<Self> {
+        let apis: Vec<_> = project
+            .resources
+            .iter()
+            .filter(|resource| resource.api.is_some())
+            .map(|resource| Api::new(project, resource))
+            .collect();
+        let controllers = project
+            .resources
+            .iter()
+            .filter(|resource| resource.controller)
+            .map(|resource| Controller::new(project, resource))
+            .collect::<Result<Vec<_>>>()?;
+        let crate_name = project.repo.crate_name();
+        Ok(Self {
+            project_name: project.project_name.to_string(),
+            crate_name: crate_name.to_string(),
+            crate_ident: crate_name.ident(),
+            repository: project.repo.url(),
+            owner: project
+                .owner
+                .clone()
+                .unwrap_or_else(|| format!("The {} authors", project.project_name)),
+            license: LicenseNames {
+                spdx: match project.license {
+                    License::Apache2 => Some("Apache-2.0"),
+                    License::Mit => Some("MIT"),
+                    License::None => None,
+                },
+            },
+            namespaced: project.namespaced,
+            role_kind: if project.namespaced { "Role" } else { "ClusterRole" },
+            rules: rules(&controllers),
+            groups: groups(project, &apis, &controllers),
+            crds: crds(&apis),
+            apis,
+            controllers,
+        })
+    }
+}
+
+impl GroupNames {
+    fn new(project: &project::Project, resource: &Resource) -> Self {
+        Self {
+            name: resource.group.to_string(),
+            full: project.full_group(resource),
+            module: resource.group.module(),
+        }
+    }
+}
+
+impl VersionNames {
+    fn new(resource: &Resource) -> Self {
+        Self { name: resource.version.to_string(), module: resource.version.module() }
+    }
+}
+
+impl Kind {
+    fn new(resource: &Resource) -> Self {
+        Self {
+            kind: resource.kind.to_string(),
+            lower: resource.kind.lower(),
+            plural: resource.plural.to_string(),
+            module: resource.kind.module(),
+        }
+    }
+}
+
+/// The file of a kind's sample, in `config/samples`.
+fn sample(resource: &Resource) -> String {
+    format!("{}_{}_{}.yaml", resource.group, resource.version, resource.kind.lower())
+}
+
+impl Api {
+    fn new(project: &project::Project, resource: &Resource) -> Self {
+        let group = GroupNames::new(project, resource);
+        let stored = !project.resources.iter().any(|other| {
+            (&other.group, &other.kind) == (&resource.group, &resource.kind)
+                && other.version < resource.version
+        });
+        Self {
+            kind: Kind::new(resource),
+            version: VersionNames::new(resource),
+            short_names: resource.short_names.iter().map(ToString::to_string).collect(),
+            namespaced: resource.api.as_ref().is_some_and(|api| api.namespaced),
+            finalizer: resource.finalizer,
+            stored,
+            served: stored,
+            unapproved: resource.is_unapproved(),
+            sample: sample(resource),
+            group,
+        }
+    }
+}
+
+impl Controller {
+    fn new(project: &project::Project, resource: &Resource) -> Result<Self> {
+        let group = GroupNames::new(project, resource);
+        let kind = Kind::new(resource);
+        let path = if resource.core {
+            let (version, kind) = (resource.version.as_str(), resource.kind.as_str());
+            let builtin = builtin::find(&group.full, version, kind)
+                .with_context(|| format!("{kind} {}/{version} is no built-in kind", group.full))?;
+            Some(builtin.path)
+        } else {
+            None
+        };
+        Ok(Self {
+            name: match group.full.as_str() {
+                "" => kind.lower.clone(),
+                full => format!("{}.{full}", kind.lower),
+            },
+            version: VersionNames::new(resource),
+            finalizer: resource.finalizer,
+            sample: format!("../../../config/samples/{}", sample(resource)),
+            core: resource.core,
+            path,
+            kind,
+            group,
+        })
+    }
+}
+
+/// The kinds of `apis`, each with all of its versions.
+fn crds(apis: &[Api]) -> Vec<Crd> {
+    let versions_of = apis.iter().fold(BTreeMap::<_, Vec<&Api>>::new(), |mut kinds, api| {
+        kinds.entry((&api.group.full, &api.kind.kind)).or_default().push(api);
+        kinds
+    });
+    let crd = |versions: Vec<&Api>| {
+        let (stored, others): (Vec<&Api>, Vec<_>) = versions.iter().partition(|api| api.stored);
+        let stored = stored.first().copied()?.clone();
+        Some(Crd {
+            file: format!("{}_{}", stored.group.name, stored.kind.lower),
+            role: format!("{}-{}", stored.group.name, stored.kind.lower),
+            versions: versions.into_iter().cloned().collect(),
+            manifest_versions: [&stored]
+                .into_iter()
+                .chain(others.into_iter().rev())
+                .cloned()
+                .collect(),
+            stored,
+        })
+    };
+    versions_of.into_values().filter_map(crd).collect()
+}
+
+/// The rules of `controllers` as the operator merges them: `rbac::merge` in the rendered project.
+fn rules(controllers: &[Controller]) -> Vec<Rule> {
+    let mut verbs_of = BTreeMap::<(&str, String), BTreeSet<&'static str>>::new();
+    let mut allow = |group, resource, verbs: &[&'static str]| {
+        verbs_of.entry((group, resource)).or_default().extend(verbs);
+    };
+    for controller in controllers {
+        let (group, plural) = (controller.group.full.as_str(), &controller.kind.plural);
+        allow(group, plural.clone(), &["list", "watch"]);
+        if !controller.core {
+            allow(group, format!("{plural}/status"), &["patch"]);
+            allow("events.k8s.io", "events".to_owned(), &["create", "patch"]);
+        }
+        if controller.finalizer {
+            allow(group, plural.clone(), &["patch"]);
+        }
+    }
+
+    let mut resources_with = BTreeMap::<_, Vec<String>>::new();
+    for ((group, resource), verbs) in verbs_of {
+        resources_with.entry((group, verbs)).or_default().push(resource);
+    }
+    let mut rules: Vec<_> = resources_with
+        .into_iter()
+        .map(|((group, verbs), resources)| Rule {
+            group: group.to_owned(),
+            resources,
+            verbs: verbs.into_iter().collect(),
+        })
+        .collect();
+    rules.sort_by(|a, b| (&a.group, &a.resources).cmp(&(&b.group, &b.resources)));
+    rules
+}
+
+fn groups(project: &project::Project, apis: &[Api], controllers: &[Controller]) -> Vec<Group> {
+    let mut groups = BTreeMap::<Sorted, Group>::new();
+    for resource in &project.resources {
+        let names = GroupNames::new(project, resource);
+        groups.entry(Sorted(names.module.clone())).or_insert_with(|| Group {
+            versions: Vec::new(),
+            controllers: Vec::new(),
+            names,
+        });
+    }
+    for (module, group) in &mut groups {
+        let mut versions = BTreeMap::<Sorted, Version>::new();
+        for api in apis.iter().filter(|api| api.group.module == module.0) {
+            let version = versions.entry(Sorted(api.version.module.clone()));
+            let version = version.or_insert_with(|| Version {
+                names: api.version.clone(),
+                group: api.group.clone(),
+                kinds: Vec::new(),
+            });
+            version.kinds.push(api.kind.clone());
+        }
+        group.versions = versions.into_values().collect();
+        for version in &mut group.versions {
+            sort(&mut version.kinds);
+        }
+        let controllers = controllers.iter().filter(|controller| controller.group.module == module.0);
+        group.controllers = controllers.map(|controller| controller.kind.clone()).collect();
+        sort(&mut group.controllers);
+    }
+    groups.into_values().collect()
+}
+
+fn sort(kinds: &mut [Kind]) {
+    kinds.sort_by(|a, b| rustfmt_order(&a.module, &b.module));
+}
+
+/// A module's name, ordered as rustfmt orders `mod` lines: numbers in it by their value, and `_`
+/// before anything else.
+#[derive(PartialEq, Eq)]
+struct Sorted(String);
+
+impl Ord for Sorted {
+    fn cmp(&self, other: &Self) -> Ordering {
+        rustfmt_order(&self.0, &other.0)
+    }
+}
+
+impl PartialOrd for Sorted {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+fn rustfmt_order(a: &str, b: &str) -> Ordering {
+    chunks(a).cmp(chunks(b)).then_with(|| a.cmp(b))
+}
+
+/// Splits a name into characters and whole numbers, in a form that compares as rustfmt does.
+fn chunks(name: &str) -> impl Iterator<Item = (u8, u64)> {
+    let mut chars = name.chars().peekable();
+    std::iter::from_fn(move || {
+        let first = chars.next()?;
+        let Some(digit) = first.to_digit(10) else {
+            return Some((if first == '_' { 0 } else { 2 }, u64::from(first)));
+        };
+        let mut number = u64::from(digit);
+        while let Some(digit) = chars.peek().and_then(|next| next.to_digit(10)) {
+            number = number.saturating_mul(10).saturating_add(u64::from(digit));
+            chars.next();
+        }
+        Some((1, number))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_are_ordered_as_rustfmt_orders_them() {
+        let mut modules = ["v10", "v2", "v1beta1", "v1", "v1alpha2", "a_b", "ab", "a1"];
+        modules.sort_by(|a, b| rustfmt_order(a, b));
+        assert_eq!(modules, ["a_b", "a1", "ab", "v1", "v1alpha2", "v1beta1", "v2", "v10"]);
+    }
+}

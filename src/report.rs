@@ -1,0 +1,148 @@
+//! Everything that the user sees. Data goes to stdout, talk to stderr; nothing needs colour to be read.
+//!
+//! Texts are made as a whole by pure functions, then written at once.
+
+use std::{
+    error::Error,
+    fmt::{self, Display, Write as _},
+    io::{self, Write as _},
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use console::style;
+
+use crate::reconcile::Plan;
+
+mod conflicts;
+mod plan;
+
+pub use plan::{Step, Story};
+
+/// An error with the line that says how to go on.
+#[derive(Debug)]
+struct Hinted {
+    error: anyhow::Error,
+    hint: String,
+}
+
+impl Display for Hinted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl Error for Hinted {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.error.source()
+    }
+}
+
+/// Adds a hint to an error, printed on a line of its own.
+pub trait OrHint<T> {
+    /// The same result, with `hint` for the user if it is an error.
+    fn or_hint(self, hint: impl Into<String>) -> Result<T>;
+}
+
+impl<T, E: Into<anyhow::Error>> OrHint<T> for Result<T, E> {
+    fn or_hint(self, hint: impl Into<String>) -> Result<T> {
+        self.map_err(|error| {
+            anyhow::Error::new(Hinted {
+                error: error.into(),
+                hint: hint.into(),
+            })
+        })
+    }
+}
+
+/// Writes `bytes` to stdout. A reader that has seen enough is no error.
+pub fn data(bytes: &[u8]) -> Result<()> {
+    match io::stdout().lock().write_all(bytes) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("failed to write to stdout"),
+    }
+}
+
+/// Prints an error, what caused it, and its hint.
+pub fn error(error: &anyhow::Error) {
+    say(&error_text(error));
+}
+
+/// Prints the conflicts that keep a plan from being applied.
+pub fn conflicts(plan: &Plan) {
+    say(&conflicts::text(plan));
+}
+
+/// Prints what was done, or would be.
+pub fn plan(plan: &Plan, dry_run: bool, story: &Story, elapsed: Duration) {
+    say(&plan::text(plan, dry_run, story, elapsed));
+}
+
+/// Asks; the answer is read elsewhere.
+pub fn question(question: &str, default: Option<&dyn Display>) {
+    let default = default.map(|default| format!(" [{default}]"));
+    say(&format!("{question}{}: ", default.unwrap_or_default()));
+}
+
+/// Says why an answer is none.
+pub fn refusal(reason: &dyn Display) {
+    say(&format!("  {reason}\n"));
+}
+
+/// Ends the line of a question that got no answer.
+pub fn no_answer() {
+    say("\n");
+}
+
+/// One write, so that the lines of a message stay together. A closed stderr must not end the command half way.
+fn say(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// The error, what caused it, and its hint.
+fn error_text(error: &anyhow::Error) -> String {
+    let mut text = error_line(error);
+    for cause in error.chain().skip(1) {
+        let _ = writeln!(text, "  caused by: {cause}");
+    }
+    if let Some(Hinted { hint, .. }) = error.downcast_ref() {
+        text += &hint_line(hint);
+    }
+    text
+}
+
+fn error_line(message: impl Display) -> String {
+    format!("{} {message}\n", style("error:").for_stderr().red().bold())
+}
+
+fn hint_line(hint: &str) -> String {
+    format!("{} {hint}\n", style("hint:").for_stderr().cyan())
+}
+
+fn note_line(note: &str) -> String {
+    format!("{} {note}\n", style("note:").for_stderr().cyan())
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn an_error_is_followed_by_its_causes_and_its_hint() {
+        console::set_colors_enabled_stderr(false);
+        let error = Err::<(), _>(anyhow!("no such file").context("failed to read `PROJECT`"))
+            .or_hint("`rscaffold init` starts a project")
+            .context("failed to load the project")
+            .unwrap_err();
+
+        assert_eq!(
+            error_text(&error),
+            "error: failed to load the project\n\
+             \x20 caused by: failed to read `PROJECT`\n\
+             \x20 caused by: no such file\n\
+             hint: `rscaffold init` starts a project\n"
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! What cannot be merged, so that the user can see why and choose.
+
+use std::{fmt::Write as _, mem::take};
+
+use console::{Style, style};
+
+use super::{error_line, hint_line};
+use crate::reconcile::{Conflict, Hunk, Plan, Reason};
+
+/// Lines of each side that are shown of a hunk.
+const LINES: usize = 6;
+
+/// Hunks that are shown of a file.
+const HUNKS: usize = 4;
+
+/// The whole message.
+pub(super) fn text(plan: &Plan) -> String {
+    let mut text = error_line(match plan.conflicts().count() {
+        1 => "1 file conflicts with what would be written; nothing was written".to_owned(),
+        count => format!("{count} files conflict with what would be written; nothing was written"),
+    });
+    for (path, conflict) in plan.conflicts() {
+        text.push('\n');
+        file(&mut text, path, conflict);
+    }
+    text.push('\n');
+    text += &hint_line("`--on-conflict=ours` or `theirs` picks a side, `markers` writes both");
+    text
+}
+
+fn file(text: &mut String, path: &str, Conflict { reason, hunks }: &Conflict) {
+    let mut reason = match reason {
+        Reason::BothChanged => "both you and rscaffold changed this",
+        Reason::Untracked => "was there before rscaffold",
+        Reason::Removed => "you deleted it, rscaffold changes it",
+        Reason::Dropped => "you changed it, rscaffold deletes it",
+    };
+    for hunk in hunks.iter().take(HUNKS) {
+        let place = style(format!("{path}:{}", hunk.line)).for_stderr().bold();
+        let _ = writeln!(text, "  {place}  {}", take(&mut reason));
+        self::hunk(text, hunk);
+    }
+    if hunks.len() > HUNKS {
+        let _ = writeln!(text, "  {path}  {} more", hunks.len() - HUNKS);
+    }
+}
+
+fn hunk(
+    text: &mut String,
+    Hunk {
+        base, ours, theirs, ..
+    }: &Hunk,
+) {
+    let plain = Style::new().for_stderr();
+    if !base.is_empty() {
+        side(text, "base", base, &plain.clone().dim());
+    }
+    side(text, "ours", ours, &plain.clone().yellow());
+    side(text, "theirs", theirs, &plain.cyan());
+}
+
+/// The lines of one side, each with its name in front.
+fn side(text: &mut String, name: &str, lines: &[String], style: &Style) {
+    let mut shown: Vec<String> = lines.iter().take(LINES).cloned().collect();
+    if lines.is_empty() {
+        shown.push("(nothing)".to_owned());
+    } else if lines.len() > LINES {
+        shown.push(format!("({} more lines)", lines.len() - LINES));
+    }
+    for line in shown {
+        let line = format!("{name:<6} | {line}");
+        let _ = writeln!(text, "      {}", style.apply_to(line.trim_end()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reconcile::Change;
+
+    fn lines(lines: &[&str]) -> Vec<String> {
+        lines.iter().map(|line| (*line).to_owned()).collect()
+    }
+
+    fn text_of(files: &[(&str, Reason, Vec<Hunk>)]) -> String {
+        console::set_colors_enabled_stderr(false);
+        let changes = files.iter().map(|(path, reason, hunks)| {
+            let (reason, hunks) = (*reason, hunks.clone());
+            (
+                (*path).to_owned(),
+                Change::Conflict(Conflict { reason, hunks }),
+            )
+        });
+        text(&Plan {
+            changes: changes.collect(),
+        })
+    }
+
+    #[test]
+    fn each_line_of_a_hunk_names_its_side() {
+        let hunk = Hunk {
+            line: 7,
+            base: lines(&["pub mod webapp;"]),
+            ours: lines(&["mod webapp_helpers;", ""]),
+            theirs: lines(&["pub mod crew;"]),
+        };
+
+        assert_eq!(
+            text_of(&[("src/controller/mod.rs", Reason::BothChanged, vec![hunk])]),
+            "\
+error: 1 file conflicts with what would be written; nothing was written
+
+  src/controller/mod.rs:7  both you and rscaffold changed this
+      base   | pub mod webapp;
+      ours   | mod webapp_helpers;
+      ours   |
+      theirs | pub mod crew;
+
+hint: `--on-conflict=ours` or `theirs` picks a side, `markers` writes both
+"
+        );
+    }
+
+    #[test]
+    fn long_conflicts_are_cut_and_say_so() {
+        let hunk = Hunk {
+            line: 1,
+            base: Vec::new(),
+            ours: Vec::new(),
+            theirs: lines(&["a", "b", "c", "d", "e", "f", "g", "h"]),
+        };
+        let text = text_of(&[
+            ("a", Reason::Untracked, vec![hunk.clone(); HUNKS + 2]),
+            ("b", Reason::Removed, vec![hunk]),
+        ]);
+
+        assert!(text.starts_with("error: 2 files conflict with"), "{text}");
+        assert!(text.contains("      ours   | (nothing)\n"), "{text}");
+        assert!(
+            text.contains("      theirs | f\n      theirs | (2 more lines)\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("  a  2 more\n\n  b:1  you deleted it"),
+            "{text}"
+        );
+        assert_eq!(text.matches("  a:1").count(), HUNKS);
+    }
+}

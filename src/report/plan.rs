@@ -1,0 +1,356 @@
+//! What was done to which file, and what to do next.
+
+use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
+
+use console::{Style, style};
+
+use super::note_line;
+use crate::reconcile::{Change, Kept, Path, Plan};
+
+/// Columns that a terminal is taken to have.
+const WIDTH: usize = 80;
+
+/// More new files than this are named by their folders, where the story allows it.
+const FOLD: usize = 8;
+
+/// What a command has to say about its change of the project.
+#[derive(Debug, Default)]
+pub struct Story {
+    /// The summary, where it is not the counts.
+    pub done: Option<String>,
+    /// What holds when there was nothing to do.
+    pub unchanged: String,
+    /// Whether many new files may be named by their folders.
+    pub folded: bool,
+    /// What a new file is there for.
+    pub remarks: BTreeMap<Path, &'static str>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+    /// What to do next.
+    pub next: Vec<Step>,
+}
+
+/// A command to copy.
+#[derive(Debug)]
+pub struct Step {
+    /// As typed in a shell.
+    command: String,
+    /// What for; may be empty.
+    why: String,
+}
+
+impl Step {
+    /// `command`, for the reason `why`.
+    pub fn new(command: impl Into<String>, why: impl Into<String>) -> Self {
+        Self {
+            command: command.into(),
+            why: why.into(),
+        }
+    }
+}
+
+/// What happens to a file, in the words that the user gets to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Verb {
+    Create,
+    Update,
+    Merge,
+    Delete,
+    Keep,
+    Unchanged,
+}
+
+impl Verb {
+    fn of(change: &Change) -> Option<Self> {
+        Some(match change {
+            Change::Create(_) => Self::Create,
+            Change::Update(_) => Self::Update,
+            Change::Merge(_) | Change::Mark(_) => Self::Merge,
+            Change::Delete => Self::Delete,
+            Change::Keep(_) => Self::Keep,
+            Change::Unchanged => Self::Unchanged,
+            Change::Conflict(_) => return None,
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Merge => "merge",
+            Self::Delete => "delete",
+            Self::Keep => "keep",
+            Self::Unchanged => "unchanged",
+        }
+    }
+
+    fn past(self) -> &'static str {
+        match self {
+            Self::Create => "created",
+            Self::Update => "updated",
+            Self::Merge => "merged",
+            Self::Delete => "deleted",
+            Self::Keep => "kept",
+            Self::Unchanged => "unchanged",
+        }
+    }
+
+    fn style(self) -> Style {
+        let style = Style::new().for_stderr();
+        match self {
+            Self::Create => style.green(),
+            Self::Update => style.cyan(),
+            Self::Merge => style.yellow(),
+            Self::Delete => style.red(),
+            Self::Keep | Self::Unchanged => style.dim(),
+        }
+    }
+}
+
+/// The whole message.
+pub(super) fn text(plan: &Plan, dry_run: bool, story: &Story, elapsed: Duration) -> String {
+    let mut text = list(plan, story);
+    if plan.is_noop() {
+        let _ = writeln!(text, "nothing to do: {}", story.unchanged);
+        return text;
+    }
+    let counts = counts(plan, dry_run);
+    if dry_run {
+        let _ = writeln!(text, "{counts} (dry run: nothing was written)");
+    } else {
+        let done = story.done.as_ref().unwrap_or(&counts);
+        let _ = writeln!(text, "{done} ({} ms)", elapsed.as_millis().max(1));
+    }
+    for note in &story.notes {
+        text += &note_line(note);
+    }
+    if !dry_run {
+        text += &next(&story.next);
+    }
+    text
+}
+
+/// A line for each file with something to see.
+fn list(plan: &Plan, story: &Story) -> String {
+    let mut lines: Vec<(Verb, &Path, &str)> = Vec::new();
+    for (path, change) in &plan.changes {
+        let remark = match change {
+            Change::Create(_) => story.remarks.get(path).copied().unwrap_or_default(),
+            Change::Update(_) | Change::Delete => "",
+            Change::Merge(_) => "with your changes",
+            Change::Mark(_) => "resolve the conflict markers in it",
+            Change::Keep(Kept::Stale) => "`make manifests` brings it up to date",
+            Change::Keep(_) | Change::Unchanged | Change::Conflict(_) => continue,
+        };
+        lines.extend(Verb::of(change).map(|verb| (verb, path, remark)));
+    }
+    lines.sort_by_key(|&(verb, ..)| verb);
+
+    let mut text = String::new();
+    let new = lines
+        .iter()
+        .take_while(|&&(verb, ..)| verb == Verb::Create)
+        .count();
+    if story.folded && new > FOLD {
+        let paths = lines
+            .drain(..new)
+            .map(|(_, path, _)| path.as_str())
+            .collect::<Vec<_>>();
+        text += &folded(&paths);
+    }
+    let remarked = lines.iter().filter(|(.., remark)| !remark.is_empty());
+    let width = remarked
+        .map(|(_, path, _)| path.len())
+        .max()
+        .unwrap_or_default();
+    for (verb, path, remark) in lines {
+        let name = verb.style().apply_to(format!("{:<6}", verb.name()));
+        if remark.is_empty() {
+            let _ = writeln!(text, "  {name}  {path}");
+        } else {
+            let remark = style(remark).for_stderr().dim();
+            let _ = writeln!(text, "  {name}  {path:<width$}  {remark}");
+        }
+    }
+    text
+}
+
+/// One line for many new files: folders with their counts, then files, as far as they fit.
+fn folded(paths: &[&str]) -> String {
+    let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut files = Vec::new();
+    for path in paths {
+        match path.split_once('/') {
+            Some((folder, _)) => *folders.entry(folder).or_default() += 1,
+            None => files.push((*path).to_owned()),
+        }
+    }
+    let folders = folders
+        .iter()
+        .map(|(folder, count)| format!("{folder}/ ({count})"));
+    let mut parts: Vec<String> = folders.chain(files).collect();
+    parts.sort_by_key(|part| (part.starts_with('.'), !part.contains('/')));
+
+    let name = Verb::Create.style().apply_to(Verb::Create.name());
+    let mut line = format!("{} files: ", paths.len());
+    let room = WIDTH - "  create  ".len() - ", ...".len();
+    let mut fits = parts.iter().scan(line.len(), |width, part| {
+        *width += part.len() + ", ".len();
+        (*width <= room).then_some(part.as_str())
+    });
+    let shown: Vec<&str> = fits.by_ref().collect();
+    line += &shown.join(", ");
+    if shown.len() < parts.len() {
+        line += ", ...";
+    }
+    format!("  {name}  {line}\n")
+}
+
+/// "8 created, 3 updated, 30 unchanged"
+fn counts(plan: &Plan, dry_run: bool) -> String {
+    let mut counts: BTreeMap<Verb, usize> = BTreeMap::new();
+    for verb in plan.changes.values().filter_map(Verb::of) {
+        *counts.entry(verb).or_default() += 1;
+    }
+    let counts = counts.into_iter().map(|(verb, count)| match verb {
+        Verb::Unchanged => format!("{count} unchanged"),
+        _ if dry_run => format!("{count} to {}", verb.name()),
+        _ => format!("{count} {}", verb.past()),
+    });
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+/// Commands to copy, with what they are for as a shell comment.
+fn next(steps: &[Step]) -> String {
+    if steps.is_empty() {
+        return String::new();
+    }
+    let width = steps
+        .iter()
+        .map(|step| step.command.len())
+        .max()
+        .unwrap_or_default();
+    let mut text = "\nNext:\n".to_owned();
+    for Step { command, why } in steps {
+        if why.is_empty() {
+            let _ = writeln!(text, "  {command}");
+        } else {
+            let why = style(format!("# {why}")).for_stderr().dim();
+            let _ = writeln!(text, "  {command:<width$}  {why}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(changes: &[(&str, Change)]) -> Plan {
+        let changes = changes
+            .iter()
+            .map(|(path, change)| ((*path).to_owned(), change.clone()));
+        Plan {
+            changes: changes.collect(),
+        }
+    }
+
+    fn create() -> Change {
+        Change::Create(String::new())
+    }
+
+    fn text_of(plan: &Plan, dry_run: bool, story: &Story) -> String {
+        console::set_colors_enabled_stderr(false);
+        text(plan, dry_run, story, Duration::from_millis(9))
+    }
+
+    #[test]
+    fn files_are_listed_by_what_happens_to_them_then_counted() {
+        let plan = plan(&[
+            ("config/crd/bases/a.yaml", Change::Keep(Kept::Stale)),
+            ("config/kustomization.yaml", Change::Merge(String::new())),
+            ("old", Change::Delete),
+            ("src/api/mod.rs", Change::Update(String::new())),
+            ("src/api/webapp.rs", create()),
+            ("src/lib.rs", Change::Unchanged),
+            ("src/main.rs", Change::Keep(Kept::Edited)),
+        ]);
+        let story = Story {
+            remarks: BTreeMap::from([("src/api/webapp.rs".to_owned(), "the types: edit these")]),
+            next: vec![
+                Step::new("make run", "the operator"),
+                Step::new("make install run", ""),
+            ],
+            ..Story::default()
+        };
+
+        assert_eq!(
+            text_of(&plan, false, &story),
+            "\
+  create  src/api/webapp.rs          the types: edit these
+  update  src/api/mod.rs
+  merge   config/kustomization.yaml  with your changes
+  delete  old
+  keep    config/crd/bases/a.yaml    `make manifests` brings it up to date
+1 created, 1 updated, 1 merged, 1 deleted, 2 kept, 1 unchanged (9 ms)
+
+Next:
+  make run          # the operator
+  make install run
+"
+        );
+    }
+
+    #[test]
+    fn a_dry_run_says_what_would_be_done() {
+        let plan = plan(&[("a", create()), ("b", Change::Unchanged)]);
+        let story = Story {
+            done: Some("ready".to_owned()),
+            next: vec![Step::new("make run", "")],
+            ..Story::default()
+        };
+
+        assert_eq!(
+            text_of(&plan, true, &story),
+            "  create  a\n1 to create, 1 unchanged (dry run: nothing was written)\n"
+        );
+    }
+
+    #[test]
+    fn nothing_to_do_is_said_in_one_line() {
+        let plan = plan(&[("a", Change::Unchanged), ("b", Change::Keep(Kept::Edited))]);
+        let story = Story {
+            unchanged: "a is up to date".to_owned(),
+            ..Story::default()
+        };
+
+        assert_eq!(
+            text_of(&plan, false, &story),
+            "nothing to do: a is up to date\n"
+        );
+    }
+
+    #[test]
+    fn a_folded_list_names_folders_then_files_within_80_columns() {
+        let paths = [
+            ".gitignore",
+            "Cargo.toml",
+            "Dockerfile",
+            "Makefile",
+            "PROJECT",
+            "README.md",
+            "a-file-with-quite-a-long-name",
+            "config/a/b.yaml",
+            "config/b.yaml",
+            "src/main.rs",
+        ];
+        console::set_colors_enabled_stderr(false);
+        let line = folded(&paths);
+
+        assert_eq!(
+            line,
+            "  create  10 files: config/ (2), src/ (1), Cargo.toml, Dockerfile, Makefile, ...\n"
+        );
+        assert!(line.len() <= WIDTH + 1);
+    }
+}

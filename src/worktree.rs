@@ -1,0 +1,1 @@
+//! (see the module map in lib.rs)

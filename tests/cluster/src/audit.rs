@@ -1,0 +1,135 @@
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+/// What the API server records: the metadata of every request once it was answered, and of a watch
+/// already when it starts, for it may never end.
+pub(crate) const POLICY: &str = r#"{
+  "apiVersion": "audit.k8s.io/v1",
+  "kind": "Policy",
+  "omitStages": ["RequestReceived"],
+  "rules": [{"level": "Metadata"}]
+}
+"#;
+
+/// A request that the API server answered, or a watch that it began to answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// When it was received: RFC 3339, UTC, with microseconds, so that it sorts as text.
+    pub time: String,
+    /// Who sent it, such as `system:serviceaccount:default:guestbook`.
+    pub user: String,
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`; the HTTP
+    /// method in lower case when `uri` names no resource.
+    pub verb: String,
+    /// API group; empty for core resources and for a `uri` that names no resource.
+    pub group: String,
+    /// Plural of the resource; empty when `uri` names none.
+    pub resource: String,
+    /// Such as `status`; empty for the resource itself.
+    pub subresource: String,
+    /// Empty for a cluster-scoped resource and for a list over all namespaces.
+    pub namespace: String,
+    /// Empty for a list, a watch of a list, and most creates.
+    pub name: String,
+    /// HTTP status code of the answer.
+    pub code: u16,
+    /// Path and query.
+    pub uri: String,
+}
+
+/// The requests of an audit log, in the order in which they were received.
+pub(crate) fn parse(log: &str) -> Result<Vec<Request>> {
+    // A watch that has ended stands there twice, with the same audit ID.
+    let mut requests = BTreeMap::new();
+    for line in complete_lines(log) {
+        let event: Value =
+            serde_json::from_str(line).with_context(|| format!("bad audit event `{line}`"))?;
+        requests.insert(text(&event, "/auditID"), request(&event));
+    }
+    let mut requests: Vec<_> = requests.into_values().collect();
+    requests.sort_by(|a, b| a.time.cmp(&b.time));
+    Ok(requests)
+}
+
+/// The last line may be half written.
+fn complete_lines(log: &str) -> impl Iterator<Item = &str> {
+    log.split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'))
+}
+
+fn request(event: &Value) -> Request {
+    let code = event
+        .pointer("/responseStatus/code")
+        .and_then(Value::as_u64);
+    Request {
+        time: text(event, "/requestReceivedTimestamp"),
+        user: text(event, "/user/username"),
+        verb: text(event, "/verb"),
+        group: text(event, "/objectRef/apiGroup"),
+        resource: text(event, "/objectRef/resource"),
+        subresource: text(event, "/objectRef/subresource"),
+        namespace: text(event, "/objectRef/namespace"),
+        name: text(event, "/objectRef/name"),
+        code: code
+            .and_then(|code| code.try_into().ok())
+            .unwrap_or_default(),
+        uri: text(event, "/requestURI"),
+    }
+}
+
+fn text(event: &Value, pointer: &str) -> String {
+    event
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_that_ended_counts_once_and_half_a_line_not_at_all() {
+        let event = |id: &str, stage: &str, second: u8| {
+            format!(
+                r#"{{"auditID":"{id}","stage":"{stage}","verb":"watch","requestURI":"/{id}",
+                "requestReceivedTimestamp":"2026-01-01T00:00:0{second}.000000Z",
+                "user":{{"username":"me"}},"objectRef":{{"resource":"pods","namespace":"default"}},
+                "responseStatus":{{"code":200}}}}"#
+            )
+            .replace('\n', " ")
+        };
+        let log = [
+            event("a", "ResponseStarted", 2),
+            event("b", "ResponseStarted", 1),
+            event("a", "ResponseComplete", 2),
+            r#"{"auditID":"c""#.to_owned(),
+        ]
+        .join("\n");
+
+        let requests = parse(&log).unwrap();
+        let uris: Vec<_> = requests
+            .iter()
+            .map(|request| request.uri.as_str())
+            .collect();
+        assert_eq!(uris, ["/b", "/a"]);
+        assert_eq!(
+            requests[0],
+            Request {
+                time: "2026-01-01T00:00:01.000000Z".into(),
+                user: "me".into(),
+                verb: "watch".into(),
+                group: String::new(),
+                resource: "pods".into(),
+                subresource: String::new(),
+                namespace: "default".into(),
+                name: String::new(),
+                code: 200,
+                uri: "/b".into(),
+            }
+        );
+    }
+}

@@ -1,0 +1,218 @@
+use std::{
+    collections::VecDeque,
+    env,
+    fs::{self, File, TryLockError},
+    io::{self, BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// The Go module that pins and builds the programs. Its version of `k8s.io/kubernetes` is the
+/// version of the cluster.
+const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/binaries");
+const GO_MOD: &str = include_str!("../binaries/go.mod");
+
+const ASSETS: &str = "KUBEBUILDER_ASSETS";
+
+/// How often a running build says how far it is.
+const REPORT_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The programs that a cluster consists of.
+pub(crate) struct Binaries {
+    pub etcd: PathBuf,
+    pub api_server: PathBuf,
+    pub controller_manager: PathBuf,
+    pub kubectl: PathBuf,
+}
+
+struct Program {
+    name: &'static str,
+    package: &'static str,
+}
+
+const ETCD: Program = Program {
+    name: "etcd",
+    package: "go.etcd.io/etcd/server/v3",
+};
+const API_SERVER: Program = Program {
+    name: "kube-apiserver",
+    package: "k8s.io/kubernetes/cmd/kube-apiserver",
+};
+const CONTROLLER_MANAGER: Program = Program {
+    name: "kube-controller-manager",
+    package: "k8s.io/kubernetes/cmd/kube-controller-manager",
+};
+const KUBECTL: Program = Program {
+    name: "kubectl",
+    package: "k8s.io/kubernetes/cmd/kubectl",
+};
+
+impl Binaries {
+    /// Takes what `KUBEBUILDER_ASSETS` holds and builds the rest, except a kubectl on `PATH`.
+    pub fn find(progress: &dyn Fn(&str)) -> Result<Binaries> {
+        let assets = env::var_os(ASSETS)
+            .filter(|folder| !folder.is_empty())
+            .map(PathBuf::from);
+        let asset = |program: &Program| {
+            let path = assets.as_ref()?.join(program.name);
+            path.is_file().then_some(path)
+        };
+        let required = |program: &Program| match (asset(program), &assets) {
+            (Some(path), _) => Ok(path),
+            (None, Some(folder)) => {
+                bail!(
+                    "{ASSETS} is `{}`, which has no {}",
+                    folder.display(),
+                    program.name
+                )
+            }
+            (None, None) => build(program, progress),
+        };
+        let or_build = |found: Option<PathBuf>, program: &Program| {
+            found.map_or_else(|| build(program, progress), Ok)
+        };
+        Ok(Binaries {
+            etcd: required(&ETCD)?,
+            api_server: required(&API_SERVER)?,
+            controller_manager: or_build(asset(&CONTROLLER_MANAGER), &CONTROLLER_MANAGER)?,
+            kubectl: or_build(asset(&KUBECTL).or_else(|| on_path(KUBECTL.name)), &KUBECTL)?,
+        })
+    }
+}
+
+/// Where `PATH` finds a program.
+pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
+    env::split_paths(&env::var_os("PATH")?)
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_file())
+}
+
+fn version() -> Result<&'static str> {
+    GO_MOD
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes "))
+        .and_then(|rest| rest.split_whitespace().next())
+        .with_context(|| format!("`{MODULE}/go.mod` requires no k8s.io/kubernetes"))
+}
+
+/// Builds a program, unless that was done before.
+fn build(program: &Program, progress: &dyn Fn(&str)) -> Result<PathBuf> {
+    let version = version()?;
+    let root = Path::new(MODULE).ancestors().nth(3).context("no root")?;
+    let folder = root.join("target/cluster/bin").join(version);
+    let path = folder.join(program.name);
+    if path.is_file() {
+        return Ok(path);
+    }
+    fs::create_dir_all(&folder)
+        .with_context(|| format!("failed to create `{}`", folder.display()))?;
+    let _lock = lock(&folder.join(".lock"), progress)?;
+    if path.is_file() {
+        return Ok(path);
+    }
+
+    // Renamed into place once it is complete: a killed build leaves nothing that looks like one.
+    let unfinished = tempfile::tempdir_in(&folder)
+        .with_context(|| format!("failed to create a folder in `{}`", folder.display()))?;
+    let output = unfinished.path().join(program.name);
+    go_build(program, version, &output, progress)
+        .with_context(|| format!("failed to build {} for Kubernetes {version}", program.name))?;
+    fs::rename(&output, &path).with_context(|| format!("failed to create `{}`", path.display()))?;
+    Ok(path)
+}
+
+fn lock(path: &Path, progress: &dyn Fn(&str)) -> Result<File> {
+    let file =
+        File::create(path).with_context(|| format!("failed to create `{}`", path.display()))?;
+    let locked = match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            progress("waiting for another process that builds");
+            file.lock()
+        }
+        result => result.map_err(io::Error::from),
+    };
+    locked.with_context(|| format!("failed to lock `{}`", path.display()))?;
+    Ok(file)
+}
+
+fn go_build(
+    program: &Program,
+    version: &str,
+    output: &Path,
+    progress: &dyn Fn(&str),
+) -> Result<()> {
+    ensure!(
+        on_path("go").is_some(),
+        "`go` is not on PATH\n\
+         hint: install Go from https://go.dev/dl, or set {ASSETS} to a folder that holds etcd and \
+         kube-apiserver",
+    );
+    let what = format!("building {} for Kubernetes {version}", program.name);
+    progress(&format!("{what}: takes minutes, once"));
+
+    let mut go = Command::new("go")
+        .args([
+            "build",
+            "-v",
+            "-mod=readonly",
+            "-trimpath",
+            "-buildvcs=false",
+        ])
+        .arg(format!("-ldflags={}", ldflags(version)))
+        .arg("-o")
+        .args([output.as_os_str(), program.package.as_ref()])
+        .current_dir(MODULE)
+        .env("CGO_ENABLED", "0")
+        .env("GOWORK", "off")
+        .env_remove("GOOS")
+        .env_remove("GOARCH")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("failed to run `go`")?;
+
+    // With -v it names each module that it downloads and each package that it compiles.
+    let mut last_lines = VecDeque::new();
+    let mut compiled = 0;
+    let mut reported = Instant::now();
+    for line in BufReader::new(go.stderr.take().context("no stderr")?).lines() {
+        let line = line.context("failed to read the output of `go`")?;
+        let step = if let Some(step) = line.strip_prefix("go: ") {
+            step.to_owned()
+        } else {
+            compiled += 1;
+            format!("{compiled} packages compiled")
+        };
+        if reported.elapsed() >= REPORT_INTERVAL {
+            progress(&format!("{what}: {step}"));
+            reported = Instant::now();
+        }
+        if last_lines.len() == 20 {
+            last_lines.pop_front();
+        }
+        last_lines.push_back(line);
+    }
+    let status = go.wait().context("failed to wait for `go`")?;
+    ensure!(
+        status.success(),
+        "`go build` ended with {status}\n{}",
+        Vec::from(last_lines).join("\n"),
+    );
+    Ok(())
+}
+
+/// Clients parse the version that the API server and kubectl report; without this it is no version.
+fn ldflags(version: &str) -> String {
+    let mut numbers = version.trim_start_matches('v').split('.');
+    let major = numbers.next().unwrap_or_default();
+    let minor = numbers.next().unwrap_or_default();
+    let package = "k8s.io/component-base/version";
+    format!(
+        "-s -w -X {package}.gitVersion={version} -X {package}.gitMajor={major} \
+         -X {package}.gitMinor={minor}"
+    )
+}

@@ -1,0 +1,122 @@
+use std::{
+    fs::{self, File},
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Stdio},
+    time::Duration,
+};
+
+use anyhow::{Context, Result, anyhow};
+
+use crate::wait::wait_until;
+
+/// The process group of a cluster, which does not outlive this process.
+///
+/// Its leader is a shell that waits for the end of its standard input, a pipe that only this
+/// process writes to. The pipe ends on drop, and also when this process is killed, however that
+/// happens: then the shell removes the cluster's folder and kills the group, itself included.
+///
+/// Linux's parent-death signal would not do: it is sent when the *thread* that started the child
+/// ends, and a test runner has a thread per test.
+pub(crate) struct Group {
+    leader: Child,
+    input: Option<ChildStdin>,
+    id: i32,
+}
+
+impl Group {
+    pub fn start(folder: &Path) -> Result<Group> {
+        let mut leader = Command::new("sh")
+            .args(["-c", r#"read -r _; rm -rf -- "$1"; kill -KILL 0"#, "sh"])
+            .arg(folder)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .context("failed to run `sh`")?;
+        Ok(Group {
+            id: leader.id().try_into()?,
+            input: leader.stdin.take(),
+            leader,
+        })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let _ = self.leader.wait();
+    }
+}
+
+/// A running program of a cluster; killed on drop.
+pub(crate) struct Component {
+    name: &'static str,
+    process: Child,
+    log: PathBuf,
+}
+
+impl Component {
+    /// Starts `program` in the cluster's folder, where its log goes too.
+    pub fn start(
+        name: &'static str,
+        program: &Path,
+        arguments: &[&str],
+        folder: &Path,
+        group: &Group,
+    ) -> Result<Component> {
+        let log = folder.join(format!("{name}.log"));
+        let output = File::options()
+            .create(true)
+            .append(true)
+            .open(&log)
+            .with_context(|| format!("failed to open `{}`", log.display()))?;
+        let process = Command::new(program)
+            .args(arguments)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .process_group(group.id)
+            .spawn()
+            .with_context(|| format!("failed to run `{}`", program.display()))?;
+        Ok(Component { name, process, log })
+    }
+
+    /// Polls `ready` until it is true; fails at once when the component has ended.
+    ///
+    /// Either error shows the end of the component's log.
+    pub fn wait_until(
+        &mut self,
+        what: &str,
+        timeout: Duration,
+        mut ready: impl FnMut() -> Result<bool>,
+    ) -> Result<()> {
+        let name = self.name;
+        let process = &mut self.process;
+        wait_until(what, timeout, || {
+            if let Some(status) = process.try_wait()? {
+                return Ok(Some(Err(anyhow!("{name} ended with {status}"))));
+            }
+            Ok(ready()?.then_some(Ok(())))
+        })
+        .flatten()
+        .map_err(|error| anyhow!("{error:#}\n\nthe end of {name}'s log:\n{}", self.log_tail()))
+    }
+
+    fn log_tail(&self) -> String {
+        const LINES: usize = 20;
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<_> = log.lines().collect();
+        lines[lines.len().saturating_sub(LINES)..].join("\n")
+    }
+}
+
+impl Drop for Component {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,350 @@
+//! A throwaway Kubernetes control plane for tests and demos: etcd, kube-apiserver and
+//! kube-controller-manager in a temporary folder, gone when the [`Cluster`] is dropped.
+//!
+//! RBAC is on, custom resources, roles that aggregate, garbage collection, namespaces and all other
+//! controllers work as in any cluster. There is no node: Pods stay `Pending`.
+
+mod audit;
+mod binaries;
+mod component;
+mod wait;
+
+use std::{
+    fs::{self, File},
+    io::{self, Read, Write},
+    iter,
+    net::{Ipv4Addr, SocketAddr},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+use socket2::{Domain, Socket, Type};
+use tempfile::TempDir;
+
+use crate::{
+    binaries::Binaries,
+    component::{Component, Group},
+};
+
+pub use crate::{audit::Request, wait::wait_until};
+
+/// How long a component may take to come up; it takes a few seconds, more on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+// In the cluster's folder, in which all components run.
+const ETCD_SOCKET: &str = "etcd.sock";
+const PEER_SOCKET: &str = "peer.sock";
+const TOKENS: &str = "tokens.csv";
+const KUBECONFIG: &str = "kubeconfig";
+const CONTROLLER_MANAGER_KUBECONFIG: &str = "controller-manager.kubeconfig";
+const AUDIT_POLICY: &str = "audit-policy.json";
+const AUDIT_LOG: &str = "audit.log";
+// kube-apiserver makes both. The certificate's file holds its authority's as well, and the key,
+// which only has to live as long as the cluster, signs the ServiceAccounts' tokens too.
+const CERTIFICATE: &str = "certs/apiserver.crt";
+const KEY: &str = "certs/apiserver.key";
+
+/// A running control plane, stopped on drop and also when this process ends in any other way.
+///
+/// So it may stand in a `static` that all tests of a program share.
+pub struct Cluster {
+    // Dropped in this order.
+    api_server: Option<Component>,
+    others: Vec<Component>,
+    group: Group,
+    folder: TempDir,
+    binaries: Binaries,
+    port: Port,
+    server: String,
+    kubeconfig: PathBuf,
+}
+
+impl Cluster {
+    /// Starts a control plane of its own and waits until it is ready, which takes some seconds.
+    ///
+    /// `progress` is told what happens, as a line of text. On a machine's first run that is a build
+    /// of several minutes, unless `KUBEBUILDER_ASSETS` names a folder with the programs.
+    pub fn start(progress: &dyn Fn(&str)) -> Result<Cluster> {
+        let binaries = Binaries::find(progress)?;
+        progress("starting the control plane");
+        let folder = tempfile::Builder::new()
+            .prefix("cluster-")
+            .tempdir()
+            .context("failed to create a temporary folder")?;
+        let port = Port::reserve()?;
+        let mut cluster = Cluster {
+            api_server: None,
+            others: Vec::new(),
+            group: Group::start(folder.path())?,
+            binaries,
+            server: format!("https://127.0.0.1:{}", port.number),
+            port,
+            kubeconfig: folder.path().join(KUBECONFIG),
+            folder,
+        };
+        cluster.write_configuration()?;
+        cluster.start_etcd()?;
+        cluster.start_api_server()?;
+        cluster.start_controller_manager()?;
+        Ok(cluster)
+    }
+
+    /// The kubeconfig of a cluster administrator.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// The API server's URL.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// A kubectl that talks to this cluster as its administrator and keeps no files elsewhere.
+    pub fn kubectl(&self) -> Command {
+        let mut kubectl = Command::new(self.kubectl_path());
+        kubectl
+            .arg("--cache-dir")
+            .arg(self.folder.path().join("kubectl-cache"))
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env("KUBERC", "off");
+        kubectl
+    }
+
+    /// The kubectl that [`Cluster::kubectl`] runs.
+    pub fn kubectl_path(&self) -> &Path {
+        &self.binaries.kubectl
+    }
+
+    /// A kubeconfig with a fresh token, good for a day, of a `ServiceAccount` that exists.
+    ///
+    /// Its namespace is the `ServiceAccount`'s.
+    pub fn service_account_kubeconfig(&self, namespace: &str, name: &str) -> Result<PathBuf> {
+        let token = run(self
+            .kubectl()
+            .args(["create", "token", name, "--duration=24h"])
+            .args(["--namespace", namespace]))?;
+        let file = format!("{namespace}.{name}.kubeconfig");
+        self.write(&file, &self.kubeconfig_of(token.trim(), namespace))
+    }
+
+    /// Every request so far that the API server answered, from its audit log.
+    pub fn requests(&self) -> Result<Vec<Request>> {
+        let path = self.folder.path().join(AUDIT_LOG);
+        let log = fs::read_to_string(&path)
+            .with_context(|| format!("failed to read `{}`", path.display()))?;
+        audit::parse(&log)
+    }
+
+    /// Kills the API server, as a crash would: clients see reset, then refused connections.
+    ///
+    /// Nobody else gets its port while it is down.
+    pub fn stop_api_server(&mut self) {
+        self.api_server = None;
+    }
+
+    /// Starts the API server again, on the same port, and waits until it is ready.
+    pub fn start_api_server(&mut self) -> Result<()> {
+        self.stop_api_server();
+        let mut api_server = self.component(
+            "kube-apiserver",
+            &self.binaries.api_server,
+            &[
+                &format!("--etcd-servers=unix://{ETCD_SOCKET}"),
+                "--bind-address=127.0.0.1",
+                "--advertise-address=127.0.0.1",
+                &format!("--secure-port={}", self.port.number),
+                "--permit-port-sharing=true",
+                "--cert-dir=certs",
+                "--authorization-mode=RBAC",
+                &format!("--token-auth-file={TOKENS}"),
+                "--service-account-issuer=https://kubernetes.default.svc",
+                &format!("--service-account-signing-key-file={KEY}"),
+                &format!("--service-account-key-file={KEY}"),
+                "--service-cluster-ip-range=10.0.0.0/24",
+                // Its own address is loopback, which no Endpoints may hold.
+                "--endpoint-reconciler-type=none",
+                "--allow-privileged=true",
+                &format!("--audit-policy-file={AUDIT_POLICY}"),
+                &format!("--audit-log-path={AUDIT_LOG}"),
+                "--audit-log-mode=blocking",
+                // In MB; the default of 100 would begin a new file now and then.
+                "--audit-log-maxsize=100000",
+            ],
+        )?;
+        api_server.wait_until("the API server to be ready", PATIENCE, || {
+            self.answers(&["get", "--raw=/readyz"])
+        })?;
+        self.api_server = Some(api_server);
+        Ok(())
+    }
+
+    fn start_etcd(&mut self) -> Result<()> {
+        let mut etcd = self.component(
+            "etcd",
+            &self.binaries.etcd,
+            &[
+                "--name=default",
+                "--data-dir=etcd",
+                "--unsafe-no-fsync",
+                &format!("--listen-client-urls=unix://{ETCD_SOCKET}"),
+                &format!("--listen-peer-urls=unix://{PEER_SOCKET}"),
+                // Has to be set and to look like this; nobody asks a single member for it.
+                "--advertise-client-urls=http://localhost:2379",
+            ],
+        )?;
+        let socket = self.folder.path().join(ETCD_SOCKET);
+        etcd.wait_until("etcd to listen", PATIENCE, || Ok(socket.exists()))?;
+        self.others.push(etcd);
+        Ok(())
+    }
+
+    fn start_controller_manager(&mut self) -> Result<()> {
+        let mut controller_manager = self.component(
+            "kube-controller-manager",
+            &self.binaries.controller_manager,
+            &[
+                &format!("--kubeconfig={CONTROLLER_MANAGER_KUBECONFIG}"),
+                "--use-service-account-credentials=true",
+                &format!("--service-account-private-key-file={KEY}"),
+                &format!("--root-ca-file={CERTIFICATE}"),
+                "--leader-elect=false",
+                // Else its client's own rate limit delays its start by four seconds.
+                "--kube-api-qps=1000",
+                "--kube-api-burst=1000",
+                // Serves nothing.
+                "--secure-port=0",
+            ],
+        )?;
+        controller_manager.wait_until("the default ServiceAccount", PATIENCE, || {
+            self.answers(&["get", "serviceaccount", "default", "--namespace=default"])
+        })?;
+        self.others.push(controller_manager);
+        Ok(())
+    }
+
+    fn component(
+        &self,
+        name: &'static str,
+        program: &Path,
+        arguments: &[&str],
+    ) -> Result<Component> {
+        Component::start(name, program, arguments, self.folder.path(), &self.group)
+    }
+
+    fn answers(&self, request: &[&str]) -> Result<bool> {
+        run(self.kubectl().args(request).arg("--request-timeout=5s"))?;
+        Ok(true)
+    }
+
+    fn write_configuration(&self) -> Result<()> {
+        let administrator = random_token()?;
+        let controller_manager = random_token()?;
+        let name = "system:kube-controller-manager";
+        self.write(
+            TOKENS,
+            &format!(
+                "{administrator},admin,admin,\"system:masters\"\n\
+                 {controller_manager},{name},{name}\n",
+            ),
+        )?;
+        self.write(KUBECONFIG, &self.kubeconfig_of(&administrator, "default"))?;
+        self.write(
+            CONTROLLER_MANAGER_KUBECONFIG,
+            &self.kubeconfig_of(&controller_manager, "default"),
+        )?;
+        self.write(AUDIT_POLICY, audit::POLICY)?;
+        Ok(())
+    }
+
+    fn kubeconfig_of(&self, token: &str, namespace: &str) -> String {
+        let kubeconfig = json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "cluster", "cluster": {
+                "server": self.server,
+                "certificate-authority": self.folder.path().join(CERTIFICATE),
+            }}],
+            "users": [{"name": "user", "user": {"token": token}}],
+            "contexts": [{"name": "cluster", "context": {
+                "cluster": "cluster",
+                "user": "user",
+                "namespace": namespace,
+            }}],
+            "current-context": "cluster",
+        });
+        format!("{kubeconfig:#}\n")
+    }
+
+    fn write(&self, file: &str, text: &str) -> Result<PathBuf> {
+        let path = self.folder.path().join(file);
+        File::options()
+            .create(true)
+            .write(true)
+            .truncate(true)
+            .mode(0o600) // helm warns of a kubeconfig that others can read
+            .open(&path)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .with_context(|| format!("failed to write `{}`", path.display()))?;
+        Ok(path)
+    }
+}
+
+/// Runs a command to its end and returns its standard output.
+///
+/// The error holds the command, its exit status and what it wrote to standard error.
+pub fn run(command: &mut Command) -> Result<String> {
+    let line = iter::once(command.get_program())
+        .chain(command.get_args())
+        .collect::<Vec<_>>()
+        .join(" ".as_ref());
+    let line = line.display();
+    let output = command
+        .output()
+        .with_context(|| format!("failed to run `{line}`"))?;
+    ensure!(
+        output.status.success(),
+        "`{line}` ended with {}: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr).trim(),
+    );
+    String::from_utf8(output.stdout).with_context(|| format!("`{line}` wrote no UTF-8"))
+}
+
+/// A port of the loopback interface that nobody else can take while this lives.
+///
+/// It is bound but never listened on, and shared (`SO_REUSEPORT`) with the API server: so that
+/// neither the time between choosing a port and using it nor a restart is a race.
+struct Port {
+    number: u16,
+    _socket: Socket,
+}
+
+impl Port {
+    fn reserve() -> Result<Port> {
+        let reserve = || {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+            socket.set_reuse_port(true)?;
+            socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into())?;
+            let address = socket.local_addr()?;
+            io::Result::Ok((address, socket))
+        };
+        let (address, socket) = reserve().context("failed to reserve a port")?;
+        let address = address.as_socket_ipv4().context("no IPv4 address")?;
+        Ok(Port {
+            number: address.port(),
+            _socket: socket,
+        })
+    }
+}
+
+fn random_token() -> Result<String> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .context("failed to read `/dev/urandom`")?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
+}

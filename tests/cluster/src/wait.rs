@@ -1,0 +1,67 @@
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, anyhow};
+
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Calls `probe` every 100 ms until it gives `Some`.
+///
+/// A probe that fails is tried again like one that gives `None`: while something comes up, errors
+/// are expected. When `timeout` has passed, the error says what was waited for, and the last error
+/// of the probe is its cause.
+pub fn wait_until<T>(
+    what: &str,
+    timeout: Duration,
+    mut probe: impl FnMut() -> Result<Option<T>>,
+) -> Result<T> {
+    let deadline = Instant::now() + timeout;
+    loop {
+        let seen = match probe() {
+            Ok(Some(value)) => return Ok(value),
+            Ok(None) => None,
+            Err(error) => Some(error),
+        };
+        if Instant::now() >= deadline {
+            let message = format!("waited {timeout:?} for {what}");
+            return Err(match seen {
+                Some(error) => error.context(message),
+                None => anyhow!(message),
+            });
+        }
+        thread::sleep(INTERVAL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::bail;
+
+    use super::*;
+
+    #[test]
+    fn returns_the_first_value() {
+        let mut calls = 0;
+        let value = wait_until("the third call", Duration::from_secs(10), || {
+            calls += 1;
+            match calls {
+                1 => bail!("not yet"),
+                2 => Ok(None),
+                _ => Ok(Some("there")),
+            }
+        });
+        assert_eq!(value.unwrap(), "there");
+        assert_eq!(calls, 3);
+    }
+
+    #[test]
+    fn says_what_was_waited_for_and_last_seen() {
+        let error = wait_until::<()>("the moon", Duration::ZERO, || bail!("only clouds"));
+        assert_eq!(
+            format!("{:#}", error.unwrap_err()),
+            "waited 0ns for the moon: only clouds"
+        );
+    }
+}
