@@ -1,1 +1,107 @@
-//! (see the module map in lib.rs)
+//! The kinds that Kubernetes has built in, as k8s-openapi 0.29 (feature `latest`) defines them.
+
+/// The kinds that can be listed, and so have controllers: `group version kind plural scope path` a line, sorted.
+const TABLE: &str = include_str!("builtin/kinds.tsv");
+
+/// A built-in kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Builtin {
+    /// Its API group: `apps`, `networking.k8s.io`, empty for the core group.
+    pub group: &'static str,
+    /// Its version: `v1`.
+    pub version: &'static str,
+    /// Its kind: `Deployment`.
+    pub kind: &'static str,
+    /// The name of its resource: `deployments`.
+    pub plural: &'static str,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+    /// Its Rust type: `k8s_openapi::api::apps::v1::Deployment`.
+    pub path: &'static str,
+}
+
+/// Looks a built-in kind up. The core group is `core` or empty, and `.k8s.io` may be left out.
+pub fn find(group: &str, version: &str, kind: &str) -> Option<Builtin> {
+    all().find(|builtin| {
+        builtin.kind == kind && builtin.version == version && is_group(builtin, group)
+    })
+}
+
+/// Every built-in kind, sorted by group, version and kind.
+pub fn all() -> impl Iterator<Item = Builtin> {
+    TABLE.lines().filter_map(|line| {
+        let mut columns = line.split('\t');
+        Some(Builtin {
+            group: columns.next()?,
+            version: columns.next()?,
+            kind: columns.next()?,
+            plural: columns.next()?,
+            namespaced: columns.next()? == "Namespaced",
+            path: columns.next()?,
+        })
+    })
+}
+
+fn is_group(builtin: &Builtin, group: &str) -> bool {
+    let full = if group == "core" { "" } else { group };
+    builtin.group == full || builtin.group.strip_suffix(".k8s.io") == Some(full)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deployment_with_all_that_is_known_of_it() {
+        let expected = Builtin {
+            group: "apps",
+            version: "v1",
+            kind: "Deployment",
+            plural: "deployments",
+            namespaced: true,
+            path: "k8s_openapi::api::apps::v1::Deployment",
+        };
+        assert_eq!(find("apps", "v1", "Deployment"), Some(expected));
+    }
+
+    #[test]
+    fn the_core_group_has_two_names() {
+        let node = find("core", "v1", "Node").unwrap();
+        assert_eq!(node.group, "");
+        assert!(!node.namespaced);
+        assert_eq!(find("", "v1", "Node"), Some(node));
+    }
+
+    #[test]
+    fn k8s_io_may_be_left_out() {
+        let ingress = find("networking", "v1", "Ingress").unwrap();
+        assert_eq!(ingress.group, "networking.k8s.io");
+        assert_eq!(find("networking.k8s.io", "v1", "Ingress"), Some(ingress));
+        let role = find("rbac.authorization", "v1", "Role").unwrap();
+        assert_eq!(role.group, "rbac.authorization.k8s.io");
+    }
+
+    #[test]
+    fn what_is_not_built_in_is_not_found() {
+        assert_eq!(find("apps", "v2", "Deployment"), None);
+        assert_eq!(find("webapp", "v1", "Deployment"), None);
+        assert_eq!(find("app", "v1", "Deployment"), None);
+        assert_eq!(find("k8s.io", "v1", "Ingress"), None);
+    }
+
+    #[test]
+    fn kinds_that_cannot_be_listed_have_no_controllers() {
+        assert_eq!(find("authentication", "v1", "TokenReview"), None);
+        assert_eq!(find("policy", "v1", "Eviction"), None);
+    }
+
+    #[test]
+    fn each_line_is_a_kind_that_is_found() {
+        assert_eq!(all().count(), TABLE.lines().count());
+        for builtin in all() {
+            let found = find(builtin.group, builtin.version, builtin.kind);
+            assert_eq!(found, Some(builtin));
+            assert!(builtin.path.ends_with(&format!("::{}", builtin.kind)));
+        }
+    }
+}

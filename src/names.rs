@@ -1,1 +1,130 @@
-//! (see the module map in lib.rs)
+//! Names that cannot hold a bad value: each is checked once, when it is made.
+
+mod dns;
+mod kind;
+mod kubernetes;
+mod rust;
+
+use std::{fmt, marker::PhantomData, str::FromStr};
+
+use serde::{Deserializer, de};
+
+pub use kind::Kind;
+pub use kubernetes::{Domain, Group, Plural, ProjectName, ShortName, Version};
+pub use rust::{CrateName, DEPENDENCIES, Repo};
+
+/// Why a text is not the name that it was meant to be: one sentence for the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error(String);
+
+impl Error {
+    /// `text` is not `what` for this `reason`; the user is shown a name that would do.
+    fn new(text: &str, what: &str, reason: &str, instead: &Instead) -> Self {
+        Self(match instead {
+            Instead::Like(example) => {
+                format!("`{text}` is not {what}: {reason}, as in `{example}`")
+            }
+            Instead::Meant(name) => {
+                format!("`{text}` is not {what}: {reason}; did you mean `{name}`?")
+            }
+        })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// What would do in place of a bad name.
+enum Instead {
+    /// Any name like this one.
+    Like(&'static str),
+    /// The good name that is nearest to the bad one.
+    Meant(String),
+}
+
+/// Reads a name while its scalar is being parsed, so that the parser knows the line of a bad one.
+fn deserialize<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err = Error>,
+{
+    struct Scalar<T>(PhantomData<T>);
+
+    impl<T: FromStr<Err = Error>> de::Visitor<'_> for Scalar<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a name")
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+            text.parse().map_err(E::custom)
+        }
+    }
+
+    deserializer.deserialize_str(Scalar(PhantomData))
+}
+
+/// The traits of a name that has `as_str` and `FromStr`.
+macro_rules! traits {
+    ($($name:ident),+) => {$(
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                self.as_str()
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::names::deserialize(deserializer)
+            }
+        }
+    )+};
+}
+use traits;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_through_yaml_as_plain_texts() {
+        let group: Group = serde_yaml::from_str("webapp").unwrap();
+        assert_eq!(group.as_str(), "webapp");
+        assert_eq!(serde_yaml::to_string(&group).unwrap(), "webapp\n");
+    }
+
+    #[test]
+    fn a_name_that_looks_like_a_number_needs_no_quotes() {
+        let name: ProjectName = serde_yaml::from_str("007").unwrap();
+        assert_eq!(name.as_str(), "007");
+        let yaml = serde_yaml::to_string(&name).unwrap();
+        assert_eq!(serde_yaml::from_str::<ProjectName>(&yaml).unwrap(), name);
+    }
+
+    #[test]
+    fn yaml_with_a_bad_name_is_refused_with_the_reason() {
+        let error = serde_yaml::from_str::<Vec<Version>>("- v1\n- latest\n").unwrap_err();
+        assert_eq!(error.location().unwrap().line(), 2);
+        let expected = ".[1]: `latest` is not an API version: it must look like `v1`, `v1beta2` or \
+                        `v2alpha1` at line 2 column 3";
+        assert_eq!(error.to_string(), expected);
+    }
+}

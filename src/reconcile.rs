@@ -34,13 +34,14 @@ pub struct Rendered {
 pub enum Class {
     /// The user and the tool both change it: merged line by line.
     Merged,
-    /// `make manifests` rewrites it from the operator's code: once it differs from the last render it is kept.
+    /// `make manifests` rewrites it from the operator's code: once it differs from the last render
+    /// it is kept.
     Derived,
 }
 
 impl Class {
-    /// The class of the file at `path`. It depends on nothing else, because a file that is no longer rendered has no
-    /// more than its path.
+    /// The class of the file at `path`. It depends on nothing else, because of a file that is no
+    /// longer rendered only the path is known.
     pub fn of(path: &str) -> Self {
         match path {
             "config/rbac/role.yaml" | "config/webhook/manifests.yaml" => Self::Derived,
@@ -66,7 +67,8 @@ pub enum OnConflict {
 /// What has to be done to each file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// By path, for every path of base and theirs. What the user has beyond these is not the tool's business.
+    /// By path, for every path of base and theirs. What else the user has is not the tool's
+    /// business.
     pub changes: BTreeMap<Path, Change>,
 }
 
@@ -168,9 +170,10 @@ pub struct Hunk {
     pub theirs: Vec<String>,
 }
 
-/// Plans how the disk (`ours`) becomes the render (`theirs`) without losing what the user changed since `base`.
+/// Plans how the disk (`ours`) becomes the render (`theirs`) without losing what the user changed
+/// since `base`.
 ///
-/// Whatever the plan, the next base is `theirs`: once the plan is applied, a second one changes nothing.
+/// Whatever the plan, the next base is `theirs`: once it is applied, a second one changes nothing.
 pub fn reconcile(base: &Texts, ours: &Texts, theirs: &Tree, on_conflict: OnConflict) -> Plan {
     let paths: BTreeSet<&Path> = base.keys().chain(theirs.keys()).collect();
     let changes = paths.into_iter().map(|path| {

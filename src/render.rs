@@ -22,9 +22,6 @@ static TEMPLATES: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates");
 /// The template of what stands above each Rust file.
 const HEADER: &str = "header.tera";
 
-/// What `make manifests` writes from the operator's code.
-const DERIVED: [&str; 2] = ["config/crd/bases/", "config/rbac/role.yaml"];
-
 /// Renders all files of `project`.
 ///
 /// # Errors
@@ -42,8 +39,8 @@ pub fn render(project: &Project) -> Result<Tree> {
     renderer.scope("kind", "crd", &view.crds)?;
     renderer.scope("controller", "controller", &view.controllers)?;
 
-    let text = project.to_text();
-    renderer.tree.insert(Project::FILE.to_owned(), Rendered { text, class: Class::Merged });
+    let text = project.to_text()?;
+    renderer.tree.insert(Project::FILE.to_owned(), Rendered { text, class: Class::of(Project::FILE) });
     Ok(renderer.tree)
 }
 
@@ -106,8 +103,7 @@ impl Renderer {
         if path.ends_with(".rs") && !self.header.is_empty() {
             text = format!("{}\n{text}", self.header);
         }
-        let derived = DERIVED.iter().any(|derived| path.starts_with(derived));
-        let class = if derived { Class::Derived } else { Class::Merged };
+        let class = Class::of(&path);
         self.tree.insert(path, Rendered { text, class });
         Ok(())
     }

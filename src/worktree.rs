@@ -1,1 +1,163 @@
-//! (see the module map in lib.rs)
+//! The project's folder: the only place where its files are read and written.
+
+use std::{
+    fs::{self, File},
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+
+use self::{lock::lock, stage::Stage};
+use crate::{
+    project::Project,
+    reconcile::{Plan, Texts, Tree},
+};
+
+mod last_applied;
+mod lock;
+mod stage;
+#[cfg(test)]
+mod tests;
+
+/// The record of what was written last, base of the next command.
+pub const LAST_APPLIED: &str = ".rscaffold/last-applied.json";
+
+/// A project's folder, locked against other commands for as long as this value lives.
+#[derive(Debug)]
+pub struct WorkTree {
+    root: PathBuf,
+    _lock: File,
+}
+
+impl WorkTree {
+    /// Opens the folder `root`, which has to exist; changes nothing in it.
+    ///
+    /// # Errors
+    /// When the folder cannot be opened, or another command works in it for more than some seconds.
+    pub fn open(root: impl Into<PathBuf>) -> Result<Self> {
+        let root = root.into();
+        let lock = lock(&root, lock::PATIENCE)?;
+        Ok(Self { root, _lock: lock })
+    }
+
+    /// The text of `PROJECT`; `None` in a folder that is no project yet.
+    ///
+    /// # Errors
+    /// As [`WorkTree::ours`].
+    pub fn project(&self) -> Result<Option<String>> {
+        self.read(Project::FILE)
+    }
+
+    /// The files as they were written last, without `PROJECT`; none in a folder that is no project
+    /// yet.
+    ///
+    /// What a user changed in `PROJECT` is the desired state and no edit to keep. All that can be
+    /// merged is how it is written; the base for that is how the tool would write it.
+    ///
+    /// # Errors
+    /// When the record cannot be read or is damaged.
+    pub fn base(&self) -> Result<Texts> {
+        let Some(record) = self.read(LAST_APPLIED)? else {
+            return Ok(Texts::new());
+        };
+        last_applied::parse(&record).with_context(|| {
+            format!(
+                "`{LAST_APPLIED}` is damaged; restore it from git, or delete it and run the \
+                 command again, which changes no line of yours unasked"
+            )
+        })
+    }
+
+    /// The files among `paths` that exist, as they are on disk.
+    ///
+    /// # Errors
+    /// When one of them is not a readable, regular file of UTF-8 text.
+    pub fn ours<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<Texts> {
+        let mut texts = Texts::new();
+        for path in paths {
+            if let Some(text) = self.read(path)? {
+                texts.insert(path.to_owned(), text);
+            }
+        }
+        Ok(texts)
+    }
+
+    /// Carries out `plan`, and records `theirs` as what was written last.
+    ///
+    /// Every text is on disk, beside the file that it replaces, before the first file changes: a
+    /// full disk or a folder that cannot be written changes nothing. What is left are renames, each
+    /// of them atomic.
+    ///
+    /// # Errors
+    /// When the plan has a conflict or a file cannot be written.
+    pub fn apply(&self, plan: &Plan, theirs: &Tree) -> Result<()> {
+        self.stage(plan, theirs)?.commit()
+    }
+
+    /// The steps of [`WorkTree::apply`], in an order that lets a killed command be run again:
+    /// files, record, `PROJECT`.
+    ///
+    /// Until `PROJECT` is written, the same command makes the same edit of it and the same render.
+    /// Killed before the record is written, it finds done what is done; killed after it, all is
+    /// done but `PROJECT`. Were the record written before the files, an old file would look like
+    /// one that the user edited, and stay old. Were `PROJECT` written before the record, an `init`
+    /// that was killed between them would refuse to run again.
+    fn stage(&self, plan: &Plan, theirs: &Tree) -> Result<Stage<'_>> {
+        if let Some((path, _)) = plan.conflicts().next() {
+            bail!("`{path}` conflicts with what would be written; nothing was written");
+        }
+        let mut stage = Stage::new(&self.root);
+        for (path, change) in &plan.changes {
+            if path != Project::FILE {
+                stage.change(path, change)?;
+            }
+        }
+        let record = last_applied::to_text(theirs)?;
+        if self.read(LAST_APPLIED)?.as_ref() != Some(&record) {
+            stage.write(LAST_APPLIED, &record)?;
+        }
+        if let Some(change) = plan.changes.get(Project::FILE) {
+            stage.change(Project::FILE, change)?;
+        }
+        Ok(stage)
+    }
+
+    fn read(&self, path: &str) -> Result<Option<String>> {
+        let file = self.root.join(path);
+        // Asked first, because opening a named pipe would wait for its other end.
+        match fs::metadata(&file) {
+            Ok(metadata) => ensure!(
+                metadata.is_file(),
+                "`{path}` is not a regular file; move it away and run the command again"
+            ),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                ensure!(
+                    !file.is_symlink(),
+                    "`{path}` is a symbolic link to nothing; remove it and run the command again"
+                );
+                return Ok(None);
+            }
+            Err(error) if error.kind() == ErrorKind::NotADirectory => bail!(
+                "`{}` is a file where a folder is needed for `{path}`; move it away \
+                 and run the command again",
+                self.obstacle(path).display()
+            ),
+            Err(error) => return Err(error).with_context(|| format!("failed to read `{path}`")),
+        }
+        let bytes = fs::read(&file).with_context(|| format!("failed to read `{path}`"))?;
+        let text = String::from_utf8(bytes).map_err(|_| {
+            anyhow!(
+                "`{path}` is not UTF-8 text; convert it or move it away, and run the command again"
+            )
+        })?;
+        Ok(Some(text))
+    }
+
+    /// The file that stands where `path` needs a folder.
+    fn obstacle<'a>(&self, path: &'a str) -> &'a Path {
+        let above = Path::new(path).ancestors().skip(1);
+        let mut files = above.filter(|folder| self.root.join(folder).is_file());
+        files.next().unwrap_or(Path::new(path))
+    }
+}

@@ -84,8 +84,9 @@ fn bring_in_line(
     // What a user changed in PROJECT is in `after`. What is left to merge is how it is written (comments, order), and
     // that differs from what the tool would have written for the same project, not from what it wrote last.
     let mut base = tree.base()?;
-    base.remove(Project::FILE);
-    base.extend(before.map(|before| (Project::FILE.to_owned(), before.to_text())));
+    if let Some(before) = before {
+        base.insert(Project::FILE.to_owned(), before.to_text()?);
+    }
     let paths: BTreeSet<&str> = base
         .keys()
         .chain(theirs.keys())
@@ -119,7 +120,10 @@ fn settle_project(
     };
     let written = plan.changes.get(file).and_then(Change::text);
     let written = written.or_else(|| ours.get(file).map(String::as_str));
-    let says = |text: &str| Project::parse(text).is_ok_and(|project| project.to_text() == *wanted);
+    let says = |text: &str| {
+        let text = Project::parse(text).and_then(|project| project.to_text());
+        text.is_ok_and(|text| text == *wanted)
+    };
     if written.is_some_and(|text| text == wanted || says(text)) {
         return Ok(());
     }

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-/// How a text ends its lines: taken off before it is compared and merged, put back on what is written.
+/// How a text ends its lines: taken off before it is compared and merged, put back when it is
+/// written.
 #[derive(Clone, Copy)]
 pub(super) struct LineEnds {
     /// Every line ends in CRLF: an editor, or git's `core.autocrlf`.

@@ -1,8 +1,8 @@
 //! Line-by-line three-way merge (diff3) on top of diffy's two-way diff.
 //!
-//! diffy's own merge returns one text with the conflict markers written into it. Here conflicts are values that know
-//! their line in ours: the report and every `--on-conflict` policy are made from them, and a user's text may hold
-//! markers of its own.
+//! diffy's own merge returns one text with the conflict markers written into it. Here conflicts are
+//! values that know their line in ours: the report and every `--on-conflict` policy are made from
+//! them, and a user's text may hold markers of its own.
 
 use std::{iter::Peekable, ops::Range, vec};
 
@@ -32,7 +32,8 @@ struct Clash<'a> {
 impl<'a> Merge<'a> {
     /// Merges what ours and theirs changed in base. Every line of the three ends in a newline.
     ///
-    /// Changes that touch or overlap belong together: only an unchanged line between two of them keeps them apart.
+    /// Changes that touch or overlap belong together: only an unchanged line between two of them
+    /// keeps them apart.
     pub(super) fn of(base: &'a str, ours: &'a str, theirs: &'a str) -> Self {
         let (mut ours, mut theirs) = (Side::new(base, ours), Side::new(base, theirs));
         let base = Lines::of(base);
@@ -87,8 +88,9 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Both sides inserted lines at one place. If one has all the lines of the other, it is the merge: so a command
-    /// that was killed halfway takes up what it has already written. Else they clash where they differ.
+    /// Both sides inserted lines at one place. If one has all the lines of the other, it is the
+    /// merge: so a user may add by hand what the tool adds later, and a command takes up what a
+    /// killed one has written. Otherwise they clash where they differ.
     fn settle_insertions(&mut self, clash: &Clash<'a>) {
         let edits = edits(clash.ours, clash.theirs);
         if edits.iter().all(|edit| edit.old.is_empty()) {
@@ -172,7 +174,8 @@ impl<'a> Merge<'a> {
 struct Side<'a> {
     lines: Lines<'a>,
     edits: Peekable<vec::IntoIter<Edit>>,
-    /// Where the edits that were taken end, in base and here. From there to the next edit the lines are the same.
+    /// Where the edits that were taken end, in base and here. From there to the next edit the lines
+    /// are the same.
     base: usize,
     line: usize,
 }
@@ -192,7 +195,8 @@ impl<'a> Side<'a> {
         self.edits.peek().map(|edit| edit.old.start)
     }
 
-    /// Takes the edits that touch what ends at line `end` of base; returns where it ends together with them.
+    /// Takes the edits that touch what ends at line `end` of base; returns where it ends together
+    /// with them.
     fn take_edits(&mut self, mut end: usize) -> usize {
         while let Some(edit) = self.edits.next_if(|edit| edit.old.start <= end) {
             end = end.max(edit.old.end);

@@ -282,7 +282,8 @@ fn changes_of_the_same_lines_are_a_conflict() {
             merge("mine\none\ntwo\nMINE\nfour\nFIVE\n"),
             merge("mine\none\ntwo\nNEW\nfour\nFIVE\n"),
             mark(
-                "mine\none\ntwo\n<<<<<<< yours\nMINE\n=======\nNEW\n>>>>>>> rscaffold\nfour\nFIVE\n",
+                "mine\none\ntwo\n<<<<<<< yours\nMINE\n=======\nNEW\n>>>>>>> rscaffold\n\
+                 four\nFIVE\n",
             ),
         ],
     );
@@ -593,7 +594,8 @@ fn edit() -> impl Strategy<Value = Edit> {
     prop::collection::vec((removed, inserted), EDITED_LINES)
 }
 
-/// The edited text. No line stands in it twice: where lines repeat, what moved where is anybody's guess.
+/// The edited text. No line stands in it twice: where lines repeat, what moved where is anybody's
+/// guess.
 fn apply(side: &str, edit: &Edit) -> String {
     let lines = edit
         .iter()
@@ -605,7 +607,8 @@ fn apply(side: &str, edit: &Edit) -> String {
     lines.collect()
 }
 
-/// A line that stands n times more often in `side` than in `base` stands at least n times in `result`.
+/// A line that stands n times more often in `side` than in `base` stands at least n times in
+/// `result`.
 fn has_what_was_added(result: &str, base: &str, side: &str) -> bool {
     let (result, base) = (count(result), count(base));
     let of = |counts: &BTreeMap<&str, usize>, line: &str| counts.get(line).copied().unwrap_or(0);
@@ -614,11 +617,18 @@ fn has_what_was_added(result: &str, base: &str, side: &str) -> bool {
         .all(|(line, n)| of(&result, line) >= n.saturating_sub(of(&base, line)))
 }
 
+/// Short texts in which line ends of every kind meet.
+const SMALL: &str = "[ab\r\n=]{0,30}";
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn nothing_that_the_user_added_is_lost_unasked([base, ours, theirs] in texts(), crlf: bool, open: bool) {
+    fn nothing_that_the_user_added_is_lost_unasked(
+        [base, ours, theirs] in texts(),
+        crlf: bool,
+        open: bool,
+    ) {
         let ours = any_line_ends(&ours, crlf, open);
         for base in [None, Some(base.as_str())] {
             for on_conflict in [OnConflict::Abort, OnConflict::Ours, OnConflict::Markers] {
@@ -651,7 +661,12 @@ proptest! {
     }
 
     #[test]
-    fn untouched_file_becomes_theirs([base, _, theirs] in texts(), crlf: bool, path in path(), on_conflict in policy()) {
+    fn untouched_file_becomes_theirs(
+        [base, _, theirs] in texts(),
+        crlf: bool,
+        path in path(),
+        on_conflict in policy(),
+    ) {
         let ours = any_line_ends(&base, crlf, false);
         let change = change(path, Some(&base), Some(&ours), Some(&theirs), on_conflict);
         prop_assert_eq!(
@@ -661,7 +676,13 @@ proptest! {
     }
 
     #[test]
-    fn edited_file_stays_when_the_tool_has_nothing_new([base, ours, _] in texts(), crlf: bool, open: bool, path in path(), on_conflict in policy()) {
+    fn edited_file_stays_when_the_tool_has_nothing_new(
+        [base, ours, _] in texts(),
+        crlf: bool,
+        open: bool,
+        path in path(),
+        on_conflict in policy(),
+    ) {
         let ours = any_line_ends(&ours, crlf, open);
         let change = change(path, Some(&base), Some(&ours), Some(&base), on_conflict);
         prop_assert_eq!(change.text(), None);
@@ -669,7 +690,11 @@ proptest! {
     }
 
     #[test]
-    fn second_run_changes_nothing([base, ours, theirs] in states(), path in path(), on_conflict in policy()) {
+    fn second_run_changes_nothing(
+        [base, ours, theirs] in states(),
+        path in path(),
+        on_conflict in policy(),
+    ) {
         let first = change_or_nothing(path, [&base, &ours, &theirs], on_conflict);
         if !matches!(first, Change::Conflict(_)) {
             let ours = applied(ours.as_deref(), &first);
@@ -682,7 +707,11 @@ proptest! {
     }
 
     #[test]
-    fn file_that_is_written_changes([base, ours, theirs] in states(), path in path(), on_conflict in policy()) {
+    fn file_that_is_written_changes(
+        [base, ours, theirs] in states(),
+        path in path(),
+        on_conflict in policy(),
+    ) {
         let change = change_or_nothing(path, [&base, &ours, &theirs], on_conflict);
         if let Some(text) = change.text() {
             prop_assert_ne!(Some(text), ours.as_deref());
@@ -691,7 +720,7 @@ proptest! {
 
     #[test]
     fn killed_command_is_completed_by_the_next(ours in edit(), theirs in edit()) {
-        let base: String = (0..EDITED_LINES).map(|n| format!("line {n}\n")).collect();
+        let base = apply("base", &vec![(false, 0); EDITED_LINES]);
         let (ours, theirs) = (apply("ours", &ours), apply("theirs", &theirs));
         let merge = Merge::of(&base, &ours, &theirs);
         if merge.is_clean() {
@@ -703,7 +732,12 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_it_panic(base in "[ab\r\n=]{0,30}", ours in "[ab\r\n=]{0,30}", theirs in "[ab\r\n=]{0,30}", on_conflict in policy()) {
+    fn no_text_makes_it_panic(
+        base in SMALL,
+        ours in SMALL,
+        theirs in SMALL,
+        on_conflict in policy(),
+    ) {
         for base in [None, Some(base.as_str())] {
             let change = change(MERGED, base, Some(&ours), Some(&theirs), on_conflict);
             if let Change::Conflict(conflict) = &change {

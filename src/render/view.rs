@@ -231,7 +231,7 @@ impl Api {
             finalizer: resource.finalizer,
             stored,
             served: stored,
-            unapproved: resource.is_unapproved(),
+            unapproved: project.is_protected(resource),
             sample: sample(resource),
             group,
         }

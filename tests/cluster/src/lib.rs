@@ -1,8 +1,8 @@
 //! A throwaway Kubernetes control plane for tests and demos: etcd, kube-apiserver and
 //! kube-controller-manager in a temporary folder, gone when the [`Cluster`] is dropped.
 //!
-//! RBAC is on, custom resources, roles that aggregate, garbage collection, namespaces and all other
-//! controllers work as in any cluster. There is no node: Pods stay `Pending`.
+//! It authorizes by RBAC and runs all controllers, so that roles, custom resources, owner references
+//! and namespaces work as in any cluster. There is no node: Pods stay `Pending`.
 
 mod audit;
 mod binaries;

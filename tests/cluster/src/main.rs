@@ -3,6 +3,7 @@
 use std::{
     env,
     ffi::OsString,
+    fs,
     os::unix::{fs::symlink, process::ExitStatusExt},
     path::{Path, PathBuf},
     process::{Command, ExitCode},
@@ -109,8 +110,7 @@ fn run(arguments: &Arguments) -> Result<u8> {
 /// Makes `link` point to `target`, in place of a link that a former run left.
 fn link<'a>(target: &Path, link: &'a Path) -> Result<&'a Path> {
     if link.is_symlink() && !link.exists() {
-        std::fs::remove_file(link)
-            .with_context(|| format!("failed to remove `{}`", link.display()))?;
+        fs::remove_file(link).with_context(|| format!("failed to remove `{}`", link.display()))?;
     }
     symlink(target, link).with_context(|| format!("failed to create `{}`", link.display()))?;
     Ok(link)

@@ -1,0 +1,344 @@
+//! The name of a kind, which is a Rust type, a Rust module and a Kubernetes name at once.
+
+use std::str::FromStr;
+
+use heck::{ToSnakeCase, ToUpperCamelCase};
+
+use super::{Error, Instead, Plural, dns::quoted, rust::module, traits};
+
+/// A kind of objects: `Guestbook`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Kind(String);
+
+/// Names that break the code around a type of that name, by the reason. Found by compiling a project
+/// for each: `Clone`, `Box`, `Ok` or `Status` only look dangerous, and `Type` gets the module `type_`.
+const TAKEN: &[(&str, &[&str])] = &[
+    // No type can have it.
+    ("it is a keyword of Rust", &["Self"]),
+    // The code beside the type would get the type instead.
+    (
+        "the generated code needs what has this name in Rust's prelude",
+        &["Default", "Option", "Result", "String", "Vec"],
+    ),
+    // The file of the type would have two of the name.
+    (
+        "the file of its types imports another type of this name",
+        &["Condition", "Deserialize", "Serialize"],
+    ),
+    // The file of the controller would use its own one: that hides what a `*` imports.
+    (
+        "the file of its controller needs another type of this name",
+        &[
+            "Action",
+            "Context",
+            "Controller",
+            "Create",
+            "Error",
+            "Event",
+            "EventType",
+            "List",
+            "ObjectRef",
+            "Patch",
+            "Reconciler",
+            "Rule",
+            "Watch",
+        ],
+    ),
+    // Clippy refuses `New::new`, which kube derives.
+    ("each kind has a constructor of this name", &["New"]),
+];
+
+impl Kind {
+    const MAX: usize = 63;
+
+    /// The kind as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The singular of the resource: `guestbook`.
+    pub fn lower(&self) -> String {
+        self.0.to_ascii_lowercase()
+    }
+
+    /// The Rust module of the kind: `http_route`.
+    pub fn module(&self) -> String {
+        module(&self.0.to_snake_case())
+    }
+
+    /// The usual plural: `guestbooks`.
+    pub fn plural(&self) -> Plural {
+        Plural::of(&self.lower())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        if let Some(reason) = misspelt(text) {
+            let near = text.to_upper_camel_case();
+            let instead = if misspelt(&near).is_none() && taken(&near).is_none() {
+                Instead::Meant(near)
+            } else {
+                Instead::Like("Guestbook")
+            };
+            return Err(Error::new(text, "a kind", &reason, &instead));
+        }
+        if let Some(reason) = taken(text) {
+            return Err(Error(format!(
+                "`{text}` cannot be a kind: {reason}, so add a word to it, as in `App{text}`"
+            )));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+traits!(Kind);
+
+fn misspelt(text: &str) -> Option<String> {
+    let Some(first) = text.chars().next() else {
+        return Some("it must not be empty".to_owned());
+    };
+    if let Some(bad) = text.chars().find(|c| !c.is_ascii_alphanumeric()) {
+        Some(format!(
+            "{} is not allowed, only letters and digits",
+            quoted(bad)
+        ))
+    } else if !first.is_ascii_uppercase() {
+        Some("it must begin with an upper-case letter".to_owned())
+    } else if text.len() > Kind::MAX {
+        Some(format!(
+            "it has {} characters, {} are the most",
+            text.len(),
+            Kind::MAX
+        ))
+    } else {
+        None
+    }
+}
+
+fn taken(kind: &str) -> Option<&'static str> {
+    let (reason, _) = TAKEN.iter().find(|(_, names)| names.contains(&kind))?;
+    Some(reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::*;
+
+    fn error(text: &str) -> String {
+        text.parse::<Kind>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_kind_in_its_spellings() {
+        let cases = [
+            ("Guestbook", "guestbook", "guestbook"),
+            ("HTTPRoute", "httproute", "http_route"),
+            ("Ec2Instance", "ec2instance", "ec2_instance"),
+            ("Type", "type", "type_"),
+            ("Mod", "mod", "mod_"),
+            ("Match", "match", "match_"),
+            ("Override", "override", "override_"),
+            ("Aux", "aux", "aux_"),
+            ("X", "x", "x"),
+        ];
+        for (text, lower, module) in cases {
+            let kind: Kind = text.parse().unwrap();
+            assert_eq!(kind.as_str(), text);
+            assert_eq!(kind.lower(), lower);
+            assert_eq!(kind.module(), module);
+        }
+    }
+
+    #[test]
+    fn irregular_plurals() {
+        let cases = [
+            ("Guestbook", "guestbooks"),
+            ("Person", "people"),
+            ("Policy", "policies"),
+            ("Gateway", "gateways"),
+            ("Index", "indices"),
+            ("Sheep", "sheep"),
+            ("Status", "statuses"),
+            ("Ingress", "ingresses"),
+            ("Endpoints", "endpoints"),
+            ("HTTPRoute", "httproutes"),
+        ];
+        for (kind, plural) in cases {
+            assert_eq!(kind.parse::<Kind>().unwrap().plural().as_str(), plural);
+        }
+    }
+
+    #[test]
+    fn a_kind_with_no_room_for_an_ending_is_its_own_plural() {
+        let kind: Kind = format!("A{}", "b".repeat(62)).parse().unwrap();
+        assert_eq!(kind.plural().as_str(), kind.lower());
+    }
+
+    #[test]
+    fn each_misspelling_has_its_own_text() {
+        let cases = [
+            (
+                "",
+                "`` is not a kind: it must not be empty, as in `Guestbook`",
+            ),
+            (
+                "guestbook",
+                "`guestbook` is not a kind: it must begin with an upper-case letter; did you mean \
+                 `Guestbook`?",
+            ),
+            (
+                "guest-book",
+                "`guest-book` is not a kind: `-` is not allowed, only letters and digits; did you \
+                 mean `GuestBook`?",
+            ),
+            (
+                "2fa",
+                "`2fa` is not a kind: it must begin with an upper-case letter, as in `Guestbook`",
+            ),
+            (
+                "Gästebuch",
+                "`Gästebuch` is not a kind: `ä` is not allowed, only letters and digits, as in \
+                 `Guestbook`",
+            ),
+            (
+                "option",
+                "`option` is not a kind: it must begin with an upper-case letter, as in \
+                 `Guestbook`",
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(error(text), expected);
+        }
+        let long = "it has 64 characters, 63 are the most, as in `Guestbook`";
+        assert!(error(&"A".repeat(64)).ends_with(long));
+    }
+
+    #[test]
+    fn a_taken_name_is_refused_with_who_has_it() {
+        let cases = [
+            (
+                "Self",
+                "`Self` cannot be a kind: it is a keyword of Rust, so add a word to it, as in \
+                 `AppSelf`",
+            ),
+            (
+                "Option",
+                "`Option` cannot be a kind: the generated code needs what has this name in Rust's \
+                 prelude, so add a word to it, as in `AppOption`",
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(error(text), expected);
+        }
+    }
+
+    #[test]
+    fn names_that_only_look_dangerous_are_kinds() {
+        for text in [
+            "Status",
+            "Clone",
+            "Send",
+            "Box",
+            "Ok",
+            "Spec",
+            "Pod",
+            "Deployment",
+        ] {
+            assert!(text.parse::<Kind>().is_ok(), "{text}");
+        }
+    }
+
+    /// A template that comes to use another type must not break a kind of its name.
+    #[test]
+    fn every_type_that_the_templates_name_is_taken() {
+        // Macros and values, which live beside the types of the same name; what is reached through
+        // a type or a trait; and what only the controllers of built-in kinds import.
+        const HARMLESS: &[&str] = &[
+            "CustomResource",
+            "KubeSchema",
+            "Ok",
+            "Some",
+            "Object",
+            "WriteStatus",
+            "Infallible",
+            "ResourceExt",
+        ];
+        let known: BTreeSet<&str> = TAKEN
+            .iter()
+            .flat_map(|(_, names)| *names)
+            .chain(HARMLESS)
+            .copied()
+            .collect();
+        let templates = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");
+        let mut seen = BTreeSet::new();
+        for folder in ["api", "controller"] {
+            for entry in walkdir::WalkDir::new(templates.join(folder)) {
+                let entry = entry.unwrap();
+                if entry.path().to_string_lossy().ends_with(".rs.tera") {
+                    seen.extend(types(&fs::read_to_string(entry.path()).unwrap()));
+                }
+            }
+        }
+        assert!(
+            seen.contains("Condition") && seen.contains("Action"),
+            "{seen:?}"
+        );
+        let new: Vec<_> = seen
+            .iter()
+            .filter(|name| !known.contains(name.as_str()))
+            .collect();
+        assert!(
+            new.is_empty(),
+            "in the templates, but not in TAKEN: {new:?}"
+        );
+    }
+
+    /// The types that a template imports, or names without a path: not in its comments, texts,
+    /// attributes and tests.
+    fn types(template: &str) -> BTreeSet<String> {
+        let code = template.split("#[cfg(test)]").next().unwrap();
+        let code = [
+            ("//", "\n", ""),
+            ("[%", "%]", ""),
+            ("[=", "=]", "_"),
+            ("\"", "\"", ""),
+            ("#[", "]", ""),
+        ]
+        .iter()
+        .fold(code.to_owned(), |code, (from, to, by)| {
+            replace(&code, from, to, by)
+        });
+        code.split(';')
+            .map(
+                |statement| match statement.trim_start().strip_prefix("use ") {
+                    Some(import) => import.replace("::", " "),
+                    None => statement.to_owned(),
+                },
+            )
+            .flat_map(|statement| {
+                let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+                let words: Vec<_> = statement.split(|c| !word(c)).map(str::to_owned).collect();
+                words
+            })
+            .filter_map(|path| path.split(':').next().map(str::to_owned))
+            .filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase()))
+            .filter(|name| name.contains(|c: char| c.is_ascii_lowercase()))
+            .collect()
+    }
+
+    /// Replaces everything between two marks, and the marks.
+    fn replace(text: &str, from: &str, to: &str, by: &str) -> String {
+        let mut kept = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once(from) {
+            kept = kept + before + by;
+            rest = after.split_once(to).map_or("", |(_, rest)| rest);
+        }
+        kept + rest
+    }
+}

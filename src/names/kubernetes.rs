@@ -1,0 +1,314 @@
+//! Names that Kubernetes knows: of groups, versions, resources and the project's objects.
+
+use std::{cmp::Ordering, str::FromStr};
+
+use super::{Error, dns::Shape, rust::module, traits};
+
+macro_rules! dns {
+    ($($(#[$doc:meta])+ $name:ident: $shape:expr;)+) => {$(
+        $(#[$doc])+
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(String);
+
+        impl $name {
+            const SHAPE: Shape = $shape;
+
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = Error;
+
+            fn from_str(text: &str) -> Result<Self, Error> {
+                Self::SHAPE.check(text)?;
+                Ok(Self(text.to_owned()))
+            }
+        }
+
+        traits!($name);
+    )+};
+}
+
+dns! {
+    /// What every group of a project ends in: `com`, `example.com`.
+    Domain: Shape {
+        what: "a domain",
+        example: "example.com",
+        max: 253,
+        dots: true,
+        digit_first: true,
+    };
+
+    /// An API group without its domain: `webapp`, `batch-jobs.infra`.
+    Group: Shape {
+        what: "a group",
+        example: "webapp",
+        max: 253,
+        dots: true,
+        digit_first: true,
+    };
+
+    /// The name of a resource in URLs and RBAC rules: `guestbooks`.
+    Plural: Shape {
+        what: "a plural",
+        example: "guestbooks",
+        max: 63,
+        dots: false,
+        digit_first: false,
+    };
+
+    /// An abbreviation of a resource that kubectl takes: `gb`.
+    ShortName: Shape {
+        what: "a short name",
+        example: "gb",
+        max: 63,
+        dots: false,
+        digit_first: false,
+    };
+
+    /// The name of the project, which those of its objects begin with: `guestbook`.
+    ProjectName: Shape {
+        what: "a project name",
+        example: "guestbook",
+        max: 63,
+        dots: false,
+        digit_first: true,
+    };
+}
+
+impl Group {
+    /// The Rust module of the group: `batch_jobs_infra`.
+    pub fn module(&self) -> String {
+        module(&self.0)
+    }
+}
+
+impl Plural {
+    /// The usual plural of a word, or the word itself where that has no room for an ending.
+    pub(super) fn of(singular: &str) -> Self {
+        pluralizer::pluralize(singular, 2, false)
+            .parse()
+            .unwrap_or_else(|_| Self(singular.to_owned()))
+    }
+}
+
+impl ProjectName {
+    /// The project name that a folder's name gives: `My App` makes `my-app`.
+    pub fn from_folder(name: &str) -> Result<Self, Error> {
+        name.to_lowercase()
+            .replace(['_', '.', ' '], "-")
+            .parse()
+            .map_err(|_| {
+                Error(format!(
+                    "the folder's name `{name}` gives no project name: choose one with \
+                     `--project-name`, such as `{}`",
+                    Self::SHAPE.example
+                ))
+            })
+    }
+}
+
+/// A version of an API: `v1`, `v1beta2`, `v2alpha1`.
+///
+/// Ordered by Kubernetes' version priority, the least first: `v2alpha1 < v1beta1 < v1 < v2`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Version(String);
+
+impl Version {
+    /// The version as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The Rust module of the version: `v1`.
+    pub fn module(&self) -> String {
+        self.0.clone()
+    }
+
+    /// Stability and numbers. These have no leading zeros: the longer one is the greater one.
+    fn priority(&self) -> (Stability, usize, &str, usize, &str) {
+        let rest = &self.0[1..];
+        let (stability, major, minor) = if let Some((major, minor)) = rest.split_once("alpha") {
+            (Stability::Alpha, major, minor)
+        } else if let Some((major, minor)) = rest.split_once("beta") {
+            (Stability::Beta, major, minor)
+        } else {
+            (Stability::Stable, rest, "")
+        };
+        (stability, major.len(), major, minor.len(), minor)
+    }
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Stability {
+    Alpha,
+    Beta,
+    Stable,
+}
+
+impl Ord for Version {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.priority().cmp(&other.priority())
+    }
+}
+
+impl PartialOrd for Version {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl FromStr for Version {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        const MAX: usize = 63;
+        if !is_version(text) {
+            let near = format!("v{}", text.to_ascii_lowercase().trim_start_matches('v'));
+            let meant = if near != text && is_version(&near) {
+                format!("; did you mean `{near}`?")
+            } else {
+                String::new()
+            };
+            return Err(Error(format!(
+                "`{text}` is not an API version: it must look like `v1`, `v1beta2` or \
+                 `v2alpha1`{meant}"
+            )));
+        }
+        if text.len() > MAX {
+            return Err(Error(format!(
+                "`{text}` is not an API version: it has {} characters, {MAX} are the most",
+                text.len()
+            )));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+traits!(Version);
+
+/// `v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?`
+fn is_version(text: &str) -> bool {
+    let number = |text: &str| {
+        text.starts_with(|c: char| ('1'..='9').contains(&c))
+            && text.bytes().all(|b| b.is_ascii_digit())
+    };
+    let Some(rest) = text.strip_prefix('v') else {
+        return false;
+    };
+    match rest.split_once("alpha").or_else(|| rest.split_once("beta")) {
+        Some((major, minor)) => number(major) && number(minor),
+        None => number(rest),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dns_names_of_each_type() {
+        assert!("com".parse::<Domain>().is_ok());
+        assert!("batch-jobs.infra".parse::<Group>().is_ok());
+        assert!("3d-models".parse::<ProjectName>().is_ok());
+        assert!("3d-models".parse::<Plural>().is_err());
+        assert!("3d".parse::<ShortName>().is_err());
+        let error = "example.com/".parse::<Domain>().unwrap_err();
+        let expected = "`example.com/` is not a domain: `/` is not allowed, only lower-case \
+                        letters, digits, `.` and `-`; did you mean `example.com`?";
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn a_group_is_a_module_that_rust_takes() {
+        let cases = [
+            ("webapp", "webapp"),
+            ("batch-jobs.infra", "batch_jobs_infra"),
+            ("3scale", "_3scale"),
+            ("static", "static_"),
+            ("kube", "kube_"),
+            ("xn--abc", "xn_abc"),
+        ];
+        for (group, module) in cases {
+            assert_eq!(group.parse::<Group>().unwrap().module(), module);
+        }
+    }
+
+    #[test]
+    fn a_folder_gives_the_project_name() {
+        for (folder, name) in [("guestbook", "guestbook"), ("My_App 2.0", "my-app-2-0")] {
+            assert_eq!(ProjectName::from_folder(folder).unwrap().as_str(), name);
+        }
+        let error = ProjectName::from_folder("büro").unwrap_err().to_string();
+        let expected = "the folder's name `büro` gives no project name: choose one with \
+                        `--project-name`, such as `guestbook`";
+        assert_eq!(error, expected);
+    }
+
+    #[test]
+    fn good_versions() {
+        for version in ["v1", "v10", "v1beta2", "v2alpha1", "v12alpha34"] {
+            let parsed: Version = version.parse().unwrap();
+            assert_eq!(parsed.as_str(), version);
+            assert_eq!(parsed.module(), version);
+        }
+    }
+
+    #[test]
+    fn bad_versions() {
+        let bad = [
+            "",
+            "v",
+            "1",
+            "v0",
+            "v01",
+            "v1.0",
+            "v1gamma1",
+            "v1alpha",
+            "v1beta0",
+            "v1beta1alpha1",
+            "V1",
+            "latest",
+            " v1",
+            "v1 ",
+            "v1Beta1",
+            "v+1",
+            "v١",
+        ];
+        for version in bad {
+            assert!(version.parse::<Version>().is_err(), "{version}");
+        }
+        let error = |text: &str| text.parse::<Version>().unwrap_err().to_string();
+        let rule = "is not an API version: it must look like `v1`, `v1beta2` or `v2alpha1`";
+        assert_eq!(error("latest"), format!("`latest` {rule}"));
+        assert_eq!(error("1"), format!("`1` {rule}; did you mean `v1`?"));
+        assert_eq!(
+            error("V1Beta1"),
+            format!("`V1Beta1` {rule}; did you mean `v1beta1`?")
+        );
+        let long = format!("v{}", "1".repeat(63));
+        assert!(error(&long).ends_with("it has 64 characters, 63 are the most"));
+    }
+
+    #[test]
+    fn versions_are_ordered_by_priority() {
+        let ordered = [
+            "v1alpha1",
+            "v1alpha2",
+            "v1alpha10",
+            "v11alpha1",
+            "v1beta1",
+            "v2beta1",
+            "v2beta2",
+            "v1",
+            "v2",
+            "v9",
+            "v10",
+        ];
+        let versions: Vec<Version> = ordered.iter().map(|text| text.parse().unwrap()).collect();
+        assert!(versions.is_sorted_by(|a, b| a < b));
+    }
+}

@@ -1,0 +1,434 @@
+//! Names that Rust and cargo know: of modules, of crates, and of the repository that a crate is in.
+
+use std::str::FromStr;
+
+use super::{Error, Instead, dns::quoted, traits};
+
+/// Keywords of Rust 2024, those reserved for later included.
+const KEYWORDS: &[&str] = &[
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",
+    "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl",
+    "in", "let", "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref",
+    "return", "self", "static", "struct", "super", "trait", "true", "try", "type", "typeof",
+    "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+];
+
+/// Names that no file or folder can have on Windows, whatever its ending.
+const WINDOWS: &[&str] = &[
+    "aux", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9", "con", "lpt1",
+    "lpt2", "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9", "nul", "prn",
+];
+
+/// The crates that the code of a generated project uses, as it calls them.
+pub const DEPENDENCIES: &[&str] = &[
+    "anyhow",
+    "backon",
+    "clap",
+    "futures",
+    "k8s_openapi",
+    "kube",
+    "schemars",
+    "serde",
+    "serde_json",
+    "serde_saphyr",
+    "thiserror",
+    "tokio",
+    "tokio_util",
+    "tracing",
+    "tracing_subscriber",
+];
+
+/// The module for a name: `batch_jobs_infra` for `batch-jobs.infra`.
+pub(super) fn module(name: &str) -> String {
+    // Doubled underscores are no snake case to rustc.
+    let words: Vec<&str> = name
+        .split(['-', '.', '_'])
+        .filter(|word| !word.is_empty())
+        .collect();
+    let module = words.join("_");
+    let module = module.as_str();
+    if module.starts_with(|c: char| c.is_ascii_digit()) {
+        format!("_{module}")
+    } else if [KEYWORDS, WINDOWS, DEPENDENCIES]
+        .iter()
+        .any(|names| names.contains(&module))
+    {
+        // A module beside a `use kube::…` must not be called `kube` itself.
+        format!("{module}_")
+    } else {
+        module.to_owned()
+    }
+}
+
+/// The name of the generated project's package, library and program: `guestbook`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CrateName(String);
+
+impl CrateName {
+    /// What crates.io allows.
+    const MAX: usize = 64;
+
+    /// Names that cargo or rustc refuses, or that would stand for something else in the project's code.
+    const TAKEN: &[(&str, &[&str])] = &[
+        ("is a keyword of Rust", KEYWORDS),
+        ("is reserved by Windows", WINDOWS),
+        (
+            "is a crate of Rust itself",
+            &["alloc", "core", "proc_macro", "std", "test"],
+        ),
+        (
+            "is a folder that cargo builds in",
+            &["build", "deps", "examples", "incremental"],
+        ),
+        ("is a dependency of the generated project", DEPENDENCIES),
+        (
+            "is a module that the generated `main.rs` uses",
+            &["api", "controller", "manifests"],
+        ),
+    ];
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The crate in Rust code: `my_operator`.
+    pub fn ident(&self) -> String {
+        self.0.replace('-', "_")
+    }
+
+    fn reason(text: &str) -> Result<(), String> {
+        let ident = text.replace('-', "_");
+        let ok = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+        if text.is_empty() {
+            Err("it must not be empty".to_owned())
+        } else if let Some(bad) = text.chars().find(|c| !ok(*c)) {
+            Err(format!(
+                "{} is not allowed, only lower-case letters, digits, `-` and `_`",
+                quoted(bad)
+            ))
+        } else if !text.starts_with(|c: char| c.is_ascii_lowercase()) {
+            Err("it must begin with a letter".to_owned())
+        } else if ident.contains("__") {
+            Err("it must not have two of `-` and `_` side by side".to_owned())
+        } else if text.len() > Self::MAX {
+            Err(format!(
+                "it has {} characters, {} are the most",
+                text.len(),
+                Self::MAX
+            ))
+        } else if let Some((owner, _)) = Self::TAKEN
+            .iter()
+            .find(|(_, names)| names.contains(&ident.as_str()))
+        {
+            Err(format!("it {owner}"))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl FromStr for CrateName {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match Self::reason(text) {
+            Ok(()) => Ok(Self(text.to_owned())),
+            Err(reason) => {
+                let near = text.to_ascii_lowercase().replace([' ', '.'], "-");
+                let instead = match Self::reason(&near) {
+                    Ok(()) => Instead::Meant(near),
+                    Err(_) => Instead::Like("guestbook-operator"),
+                };
+                Err(Error::new(text, "a crate name", &reason, &instead))
+            }
+        }
+    }
+}
+
+/// Where the project's code lives: `guestbook`, `github.com/me/guestbook`, or what `git clone` takes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Repo {
+    text: String,
+    url: Option<String>,
+    crate_name: CrateName,
+}
+
+impl Repo {
+    /// The repository as it was given.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The crate that its last part names: `guestbook` for `https://github.com/me/Guestbook.git`.
+    pub fn crate_name(&self) -> &CrateName {
+        &self.crate_name
+    }
+
+    /// Where a browser finds it, if it names a host: `https://github.com/me/guestbook`.
+    pub fn url(&self) -> Option<String> {
+        self.url.clone()
+    }
+}
+
+impl FromStr for Repo {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let error = |reason: &str| {
+            let example = Instead::Like("github.com/me/guestbook");
+            Error::new(text, "a repository", reason, &example)
+        };
+        let (host, path) = split(text).map_err(|reason| error(&reason))?;
+        let path = path.strip_suffix('/').unwrap_or(path);
+        let path = path.strip_suffix(".git").unwrap_or(path);
+        if let Some(bad) = path.chars().find(|c| !is_path(*c)) {
+            return Err(error(&format!("{} is not allowed", quoted(bad))));
+        }
+        if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            return Err(error("each part between slashes must be a name"));
+        }
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let crate_name = name
+            .to_ascii_lowercase()
+            .replace('.', "-")
+            .parse()
+            .map_err(|cause| Error(format!("`{text}` names no crate: {cause}")))?;
+        Ok(Self {
+            url: host.map(|host| format!("https://{host}/{path}")),
+            crate_name,
+            text: text.to_owned(),
+        })
+    }
+}
+
+traits!(CrateName, Repo);
+
+fn is_path(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-._~+/".contains(c)
+}
+
+/// The host, if there is one, and the path.
+fn split(text: &str) -> Result<(Option<&str>, &str), String> {
+    let (authority, path) = if let Some((scheme, rest)) = text.split_once("://") {
+        if !["https", "http", "ssh", "git"].contains(&scheme) {
+            return Err(format!(
+                "`{scheme}://` leads to no repository that others can read"
+            ));
+        }
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        if scheme.starts_with("http") && authority.contains('@') {
+            return Err("it holds credentials, which do not belong into a file".to_owned());
+        }
+        let host = authority.rsplit('@').next().unwrap_or(authority);
+        // The port of an https server is that of its pages, the port of any other is not.
+        let port = scheme == "https";
+        (if port { host } else { without_port(host) }, path)
+    } else if let Some((authority, path)) = text.split_once(':').filter(|(a, _)| !a.contains('/')) {
+        (authority.rsplit('@').next().unwrap_or(authority), path)
+    } else {
+        // Like a URL without its scheme, if the first part looks like a host.
+        return Ok(match text.split_once('/') {
+            Some((host, path)) if host.contains('.') && is_host(host) => (Some(host), path),
+            _ => (None, text),
+        });
+    };
+    if is_host(authority) {
+        Ok((Some(authority), path.trim_start_matches('/')))
+    } else {
+        Err("it has no host".to_owned())
+    }
+}
+
+fn without_port(host: &str) -> &str {
+    host.split(':').next().unwrap_or(host)
+}
+
+fn is_host(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-.:".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error<T: FromStr<Err = Error>>(text: &str) -> String {
+        text.parse::<T>().err().unwrap().to_string()
+    }
+
+    #[test]
+    fn modules_are_snake_case_that_compiles() {
+        let cases = [
+            ("webapp", "webapp"),
+            ("batch-jobs.infra", "batch_jobs_infra"),
+            ("a--b", "a_b"),
+            ("3scale", "_3scale"),
+            ("type", "type_"),
+            ("gen", "gen_"),
+            ("con", "con_"),
+            ("k8s-openapi", "k8s_openapi_"),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(module(name), expected);
+        }
+    }
+
+    #[test]
+    fn crate_names() {
+        for (text, ident) in [
+            ("guestbook", "guestbook"),
+            ("my-op_2", "my_op_2"),
+            ("lib", "lib"),
+        ] {
+            assert_eq!(text.parse::<CrateName>().unwrap().ident(), ident);
+        }
+        let rule = "is not a crate name:";
+        let example = "as in `guestbook-operator`";
+        let cases = [
+            ("", format!("`` {rule} it must not be empty, {example}")),
+            (
+                "My.Op",
+                format!(
+                    "`My.Op` {rule} `M` is not allowed, only lower-case letters, digits, `-` and \
+                     `_`; did you mean `my-op`?"
+                ),
+            ),
+            (
+                "2op",
+                format!("`2op` {rule} it must begin with a letter, {example}"),
+            ),
+            (
+                "_op",
+                format!("`_op` {rule} it must begin with a letter, {example}"),
+            ),
+            (
+                "a-_b",
+                format!(
+                    "`a-_b` {rule} it must not have two of `-` and `_` side by side, {example}"
+                ),
+            ),
+            (
+                "match",
+                format!("`match` {rule} it is a keyword of Rust, {example}"),
+            ),
+            (
+                "con",
+                format!("`con` {rule} it is reserved by Windows, {example}"),
+            ),
+            (
+                "proc-macro",
+                format!("`proc-macro` {rule} it is a crate of Rust itself, {example}"),
+            ),
+            (
+                "deps",
+                format!("`deps` {rule} it is a folder that cargo builds in, {example}"),
+            ),
+            (
+                "k8s-openapi",
+                format!(
+                    "`k8s-openapi` {rule} it is a dependency of the generated project, {example}"
+                ),
+            ),
+            (
+                "api",
+                format!("`api` {rule} it is a module that the generated `main.rs` uses, {example}"),
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(error::<CrateName>(text), expected);
+        }
+        let long = format!("it has 65 characters, 64 are the most, {example}");
+        assert!(error::<CrateName>(&"a".repeat(65)).ends_with(&long));
+    }
+
+    #[test]
+    fn a_repository_names_the_crate_and_maybe_a_page() {
+        let page = Some("https://github.com/me/guestbook");
+        let cases = [
+            ("guestbook", "guestbook", None),
+            ("com/guestbook", "guestbook", None),
+            ("example.com", "example-com", None),
+            ("github.com/me/guestbook", "guestbook", page),
+            ("https://github.com/me/guestbook", "guestbook", page),
+            ("https://github.com/me/guestbook.git", "guestbook", page),
+            ("http://github.com/me/guestbook/", "guestbook", page),
+            ("git://github.com/me/guestbook.git", "guestbook", page),
+            (
+                "ssh://git@github.com:22/me/guestbook.git",
+                "guestbook",
+                page,
+            ),
+            ("git@github.com:me/guestbook.git", "guestbook", page),
+            ("github.com:me/guestbook", "guestbook", page),
+            (
+                "https://git.example.com:8443/My.Op",
+                "my-op",
+                Some("https://git.example.com:8443/My.Op"),
+            ),
+        ];
+        for (text, crate_name, url) in cases {
+            let repo: Repo = text.parse().unwrap();
+            assert_eq!(repo.as_str(), text);
+            assert_eq!(repo.crate_name().as_str(), crate_name, "{text}");
+            assert_eq!(repo.url().as_deref(), url, "{text}");
+        }
+    }
+
+    #[test]
+    fn bad_repositories() {
+        let rule = "is not a repository:";
+        let example = "as in `github.com/me/guestbook`";
+        let cases = [
+            (
+                "",
+                format!("`` {rule} each part between slashes must be a name, {example}"),
+            ),
+            (
+                "com//guestbook",
+                format!(
+                    "`com//guestbook` {rule} each part between slashes must be a name, {example}"
+                ),
+            ),
+            (
+                "../guestbook",
+                format!(
+                    "`../guestbook` {rule} each part between slashes must be a name, {example}"
+                ),
+            ),
+            (
+                "my guestbook",
+                format!("`my guestbook` {rule} a space is not allowed, {example}"),
+            ),
+            (
+                "file:///srv/guestbook",
+                format!(
+                    "`file:///srv/guestbook` {rule} `file://` leads to no repository that others \
+                     can read, {example}"
+                ),
+            ),
+            (
+                "https:///guestbook",
+                format!("`https:///guestbook` {rule} it has no host, {example}"),
+            ),
+            (
+                "https://me:secret@github.com/me/guestbook",
+                format!(
+                    "`https://me:secret@github.com/me/guestbook` {rule} it holds credentials, \
+                     which do not belong into a file, {example}"
+                ),
+            ),
+            (
+                "github.com/me/type",
+                "`github.com/me/type` names no crate: `type` is not a crate name: it is a keyword \
+                 of Rust, as in `guestbook-operator`"
+                    .to_owned(),
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(error::<Repo>(text), expected);
+        }
+    }
+}

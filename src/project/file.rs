@@ -1,0 +1,510 @@
+//! The text of the `PROJECT` file.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, anyhow, bail, ensure};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
+use serde_yaml::Value;
+
+use super::{Api, Project, Resource};
+use crate::names::{Domain, Group, Kind, Plural, ShortName, Version};
+
+const HEADER: &str = "\
+# What this project shall be: `rscaffold` brings the files to it. After an edit, run `rscaffold apply`.
+# The fields are those of kubebuilder, with `finalizer`, `license`, `owner` and `shortNames` besides.
+";
+
+impl Project {
+    /// Reads the text of a `PROJECT` file. An error names the line and the field.
+    pub fn parse(text: &str) -> Result<Self> {
+        let file = Self::FILE;
+        let blank = |line: &str| line.trim().is_empty() || line.starts_with('#');
+        ensure!(
+            !text.lines().all(blank),
+            "`{file}` is empty: bring it back, for example with `git restore {file}`"
+        );
+        let parsed: Result<Self, _> = serde_yaml::from_str(text);
+        // Of a file that some other tool wrote, an unknown field is not what is worth telling.
+        let origin = match &parsed {
+            Ok(project) => Origin::of(project),
+            Err(_) => serde_yaml::from_str(text).unwrap_or_default(),
+        };
+        origin.check()?;
+        let mut project = parsed.map_err(|error| located(&error))?;
+        project.sort();
+        project
+            .validate()
+            .map_err(|error| error.context(format!("`{file}` contradicts itself")))?;
+        Ok(project)
+    }
+
+    /// The text of the `PROJECT` file: fields in alphabetical order, resources by group, kind and version.
+    pub fn to_text(&self) -> Result<String> {
+        let mut sorted = self.clone();
+        sorted.sort();
+        let mut project = fields(&sorted)?;
+        let entries = sorted.resources.iter().map(|resource| self.entry(resource));
+        let entries = entries.collect::<Result<Vec<_>>>()?;
+        if !entries.is_empty() {
+            project.insert("resources".to_owned(), serde_yaml::to_value(entries)?);
+        }
+        Ok(format!("{HEADER}{}", serde_yaml::to_string(&project)?))
+    }
+
+    /// A resource with its `path`, which follows from the rest and so is read by others only.
+    fn entry(&self, resource: &Resource) -> Result<BTreeMap<String, Value>> {
+        let mut entry = fields(resource)?;
+        entry.insert("path".to_owned(), self.path(resource).into());
+        Ok(entry)
+    }
+}
+
+/// The fields of a struct in alphabetical order.
+fn fields(value: impl Serialize) -> Result<BTreeMap<String, Value>> {
+    Ok(serde_yaml::from_value(serde_yaml::to_value(value)?)?)
+}
+
+/// A resource as the file has it.
+#[derive(Deserialize)]
+#[serde(
+    rename_all = "camelCase",
+    deny_unknown_fields,
+    expecting = "the fields of a resource"
+)]
+pub(super) struct Entry {
+    api: Option<Api>,
+    #[serde(default)]
+    controller: bool,
+    #[serde(default)]
+    core: bool,
+    domain: Option<Domain>,
+    #[serde(default)]
+    finalizer: bool,
+    group: Group,
+    kind: Kind,
+    /// Follows from the rest.
+    #[serde(rename = "path")]
+    _path: Option<IgnoredAny>,
+    /// The usual one may be left out, as kubebuilder does.
+    plural: Option<Plural>,
+    #[serde(default)]
+    short_names: Vec<ShortName>,
+    version: Version,
+}
+
+impl From<Entry> for Resource {
+    fn from(entry: Entry) -> Self {
+        Self {
+            plural: entry.plural.unwrap_or_else(|| entry.kind.plural()),
+            api: entry.api,
+            controller: entry.controller,
+            core: entry.core,
+            domain: entry.domain,
+            finalizer: entry.finalizer,
+            group: entry.group,
+            kind: entry.kind,
+            short_names: entry.short_names,
+            version: entry.version,
+        }
+    }
+}
+
+/// The fields that say which tool wrote a `PROJECT` file.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Origin {
+    cli_version: Option<String>,
+    layout: Option<Layout>,
+    version: Option<String>,
+}
+
+/// kubebuilder takes a single text, too.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Layout {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Origin {
+    fn of(project: &Project) -> Self {
+        Self {
+            cli_version: Some(project.cli_version.clone()),
+            layout: Some(Layout::Many(project.layout.clone())),
+            version: Some(project.version.clone()),
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        let file = Project::FILE;
+        let layout = match &self.layout {
+            Some(Layout::One(layout)) => Some(layout.clone()),
+            Some(Layout::Many(layouts)) => Some(layouts.join(",")),
+            None => None,
+        };
+        if let Some(layout) = layout.filter(|layout| layout != Project::LAYOUT) {
+            ensure!(
+                !layout.starts_with("go.kubebuilder.io/"),
+                "`{file}` is that of a Go project of kubebuilder, with the layout `{layout}`: \
+                 rscaffold is for projects in Rust, and needs a folder of its own"
+            );
+            bail!(
+                "`{file}` has the layout `{layout}`, which this rscaffold does not know: it must \
+                 be `{}`",
+                Project::LAYOUT
+            );
+        }
+        if let Some(version) = self
+            .version
+            .as_ref()
+            .filter(|text| *text != Project::VERSION)
+        {
+            bail!(
+                "`{file}` has the version `{version}`, which this rscaffold does not know: it must \
+                 be `{}`",
+                Project::VERSION
+            );
+        }
+        match &self.cli_version {
+            Some(theirs) => check_age(theirs, env!("CARGO_PKG_VERSION")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An older rscaffold must not undo what a newer one did.
+fn check_age(theirs: &str, ours: &str) -> Result<()> {
+    let file = Project::FILE;
+    let Some(age) = release(theirs) else {
+        bail!("`cliVersion` in `{file}` is `{theirs}`: it must look like `{ours}`");
+    };
+    ensure!(
+        Some(age) <= release(ours),
+        "`{file}` was written by rscaffold {theirs}, and this is {ours}: it takes {theirs} or newer"
+    );
+    Ok(())
+}
+
+/// The numbers of a semantic version, and whether it is a release: less than that are its candidates.
+fn release(version: &str) -> Option<([u64; 3], bool)> {
+    let (version, _build) = version.split_once('+').unwrap_or((version, ""));
+    let (numbers, candidate) = version.split_once('-').unwrap_or((version, ""));
+    let numbers: Option<Vec<u64>> = numbers
+        .split('.')
+        .map(|number| number.parse().ok())
+        .collect();
+    Some((numbers?.try_into().ok()?, candidate.is_empty()))
+}
+
+/// A parser's error in the order of our own: file, line, field, reason.
+fn located(error: &serde_yaml::Error) -> anyhow::Error {
+    let file = Project::FILE;
+    let text = error.to_string();
+    let Some(at) = error.location() else {
+        return anyhow!("`{file}`: {text}");
+    };
+    let line = at.line();
+    let text = text.replace(&format!(" at line {line} column {}", at.column()), "");
+    let is_path = |c: char| c.is_ascii_alphanumeric() || "[].".contains(c);
+    match text.split_once(": ") {
+        Some((field, reason)) if field.chars().all(is_path) => {
+            anyhow!("`{file}` line {line}, `{field}`: {reason}")
+        }
+        _ => anyhow!("`{file}` line {line}: {text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::tests::{api, core, empty},
+        *,
+    };
+
+    const TEXT: &str = "\
+# What this project shall be: `rscaffold` brings the files to it. After an edit, run `rscaffold apply`.
+# The fields are those of kubebuilder, with `finalizer`, `license`, `owner` and `shortNames` besides.
+cliVersion: 0.1.0
+domain: com
+layout:
+- rust.rscaffold/v1
+license: apache2
+multigroup: true
+owner: 'Me: & you'
+projectName: guestbook
+repo: github.com/me/guestbook
+resources:
+- controller: true
+  core: true
+  group: apps
+  kind: Deployment
+  path: k8s_openapi::api::apps::v1
+  plural: deployments
+  version: v1
+- api:
+    crdVersion: v1
+  domain: example.org
+  group: web-app
+  kind: Shelf
+  path: guestbook::api::web_app::v1beta1
+  plural: shelves
+  version: v1beta1
+- api:
+    crdVersion: v1
+    namespaced: true
+  controller: true
+  finalizer: true
+  group: webapp
+  kind: Guestbook
+  path: guestbook::api::webapp::v1
+  plural: guestbooks
+  shortNames:
+  - gb
+  version: v1
+version: '3'
+";
+
+    fn project() -> Project {
+        let mut project = empty();
+        project.owner = Some("Me: & you".to_owned());
+        project.repo = "github.com/me/guestbook".parse().unwrap();
+        let mut guestbook = api("webapp", "v1", "Guestbook");
+        guestbook.finalizer = true;
+        guestbook.short_names = vec!["gb".parse().unwrap()];
+        let mut shelf = api("web-app", "v1beta1", "Shelf");
+        shelf.api.as_mut().unwrap().namespaced = false;
+        shelf.controller = false;
+        shelf.domain = Some("example.org".parse().unwrap());
+        project.resources = vec![core("apps", "v1", "Deployment"), shelf, guestbook];
+        project
+    }
+
+    #[track_caller]
+    fn assert_error(text: &str, expected: &str) {
+        let error = Project::parse(text).unwrap_err();
+        assert_eq!(format!("{error:#}"), expected);
+    }
+
+    /// The text with one of its lines changed.
+    fn with(line: &str, by: &str) -> String {
+        assert_eq!(TEXT.matches(line).count(), 1, "{line}");
+        TEXT.replace(line, by)
+    }
+
+    #[test]
+    fn a_project_goes_there_and_back() {
+        let project = project();
+        assert_eq!(project.to_text().unwrap(), TEXT);
+        assert_eq!(Project::parse(TEXT).unwrap(), project);
+    }
+
+    #[test]
+    fn an_empty_project_has_no_resources() {
+        let text = empty().to_text().unwrap();
+        assert!(!text.contains("resources"), "{text}");
+        assert_eq!(Project::parse(&text).unwrap(), empty());
+    }
+
+    #[test]
+    fn the_order_of_resources_does_not_matter() {
+        let mut shuffled = project();
+        shuffled.resources.reverse();
+        assert_eq!(shuffled.to_text().unwrap(), TEXT);
+        let edited = TEXT
+            .replace("group: web-app\n", "group: zoo\n")
+            .replace("web_app", "zoo");
+        let kinds: Vec<_> = Project::parse(&edited).unwrap().resources;
+        let kinds: Vec<_> = kinds
+            .iter()
+            .map(|resource| resource.kind.as_str())
+            .collect();
+        assert_eq!(kinds, ["Deployment", "Guestbook", "Shelf"]);
+    }
+
+    #[test]
+    fn names_that_yaml_takes_for_something_else_stay_texts() {
+        for name in ["007", "true", "null", "1e3", "0x1f"] {
+            let mut project = empty();
+            project.project_name = name.parse().unwrap();
+            let text = project.to_text().unwrap();
+            assert_eq!(Project::parse(&text).unwrap(), project, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_follows_from_the_rest_may_be_left_out_or_wrong() {
+        let text = with("  plural: shelves\n", "");
+        assert_eq!(Project::parse(&text).unwrap(), project());
+        let text = with("  path: guestbook::api::webapp::v1\n", "");
+        assert_eq!(Project::parse(&text).unwrap(), project());
+        let text = with(
+            "  path: guestbook::api::webapp::v1\n",
+            "  path: elsewhere\n",
+        );
+        assert_eq!(Project::parse(&text).unwrap(), project());
+    }
+
+    #[test]
+    fn a_bad_name_is_told_with_line_and_field() {
+        assert_error(
+            &with("kind: Guestbook", "kind: guestbook"),
+            "`PROJECT` line 34, `resources[2].kind`: `guestbook` is not a kind: it must begin with \
+             an upper-case letter; did you mean `Guestbook`?",
+        );
+        assert_error(
+            &with("  - gb", "  - GB"),
+            "`PROJECT` line 38, `resources[2].shortNames[0]`: `GB` is not a short name: `G` is not \
+             allowed, only lower-case letters, digits and `-`; did you mean `gb`?",
+        );
+        assert_error(
+            &with("domain: com", "domain:"),
+            "`PROJECT` line 4, `domain`: `` is not a domain: it must not be empty, as in \
+             `example.com`",
+        );
+    }
+
+    #[test]
+    fn unknown_missing_and_double_fields() {
+        assert_error(
+            &with("license: apache2", "licence: apache2"),
+            "`PROJECT` line 7: unknown field `licence`, expected one of `cliVersion`, \
+             `domain`, `layout`, `license`, `multigroup`, `namespaced`, `owner`, `projectName`, \
+             `repo`, `resources`, `version`",
+        );
+        assert_error(
+            &with("  finalizer: true", "  finaliser: true"),
+            "`PROJECT` line 32, `resources[2]`: unknown field `finaliser`, expected one \
+             of `api`, `controller`, `core`, `domain`, `finalizer`, `group`, `kind`, `path`, \
+             `plural`, `shortNames`, `version`",
+        );
+        assert_error(
+            &with("domain: com\n", ""),
+            "`PROJECT` line 3: missing field `domain`",
+        );
+        assert_error(
+            &with("  group: webapp\n", ""),
+            "`PROJECT` line 28, `resources[2]`: missing field `group`",
+        );
+        assert_error(
+            &with("domain: com", "domain: com\ndomain: com"),
+            "`PROJECT` line 3: duplicate field `domain`",
+        );
+    }
+
+    #[test]
+    fn values_of_the_wrong_type() {
+        assert_error(
+            &with("license: apache2", "license: gpl"),
+            "`PROJECT` line 7, `license`: unknown variant `gpl`, expected one of `apache2`, `mit`, \
+             `none`",
+        );
+        assert_error(
+            &with("multigroup: true", "multigroup: many"),
+            "`PROJECT` line 8, `multigroup`: invalid type: string \"many\", expected a boolean",
+        );
+        assert_error(
+            &with(
+                "- controller: true\n  core: true",
+                "- nonsense\n- core: true",
+            ),
+            "`PROJECT` line 13, `resources[0]`: invalid type: string \"nonsense\", expected the \
+             fields of a resource",
+        );
+        assert_error(
+            "a project",
+            "`PROJECT` line 1: invalid type: string \"a project\", expected the fields of a project",
+        );
+    }
+
+    #[test]
+    fn text_that_is_no_yaml() {
+        assert_error(
+            &with("domain: com", "domain: com: org"),
+            "`PROJECT` line 4: mapping values are not allowed in this context",
+        );
+        for text in ["", "\n", "# What this project shall be\n\n"] {
+            assert_error(
+                text,
+                "`PROJECT` is empty: bring it back, for example with `git restore PROJECT`",
+            );
+        }
+    }
+
+    #[test]
+    fn a_project_that_contradicts_itself() {
+        assert_error(
+            &with("plural: deployments", "plural: deploys"),
+            "`PROJECT` contradicts itself: the plural of `apps/v1 Deployment` is `deployments`, \
+             not `deploys`",
+        );
+    }
+
+    #[test]
+    fn projects_of_others() {
+        let go = "\
+domain: testproject.org
+layout:
+- go.kubebuilder.io/v4
+plugins:
+  helm.kubebuilder.io/v2-alpha: {}
+projectName: guestbook
+repo: example.com/guestbook
+version: \"3\"
+";
+        let expected = "`PROJECT` is that of a Go project of kubebuilder, with the layout \
+                        `go.kubebuilder.io/v4`: rscaffold is for projects in Rust, and needs a \
+                        folder of its own";
+        assert_error(go, expected);
+        assert_error(&go.replace("\n- ", " "), expected);
+        assert_error(
+            &with("rust.rscaffold/v1", "rust.rscaffold/v2"),
+            "`PROJECT` has the layout `rust.rscaffold/v2`, which this rscaffold does not know: it \
+             must be `rust.rscaffold/v1`",
+        );
+        assert_error(
+            &with("version: '3'", "version: 4"),
+            "`PROJECT` has the version `4`, which this rscaffold does not know: it must be `3`",
+        );
+        assert_error(
+            "version: \"2\"\ndomain: com\n",
+            "`PROJECT` has the version `2`, which this rscaffold does not know: it must be `3`",
+        );
+    }
+
+    #[test]
+    fn a_newer_rscaffold_wrote_it() {
+        // Even if it has fields that this one does not know.
+        let ours = env!("CARGO_PKG_VERSION");
+        assert_error(
+            &with("cliVersion: 0.1.0", "cliVersion: 99.0.0\nnews: true"),
+            &format!(
+                "`PROJECT` was written by rscaffold 99.0.0, and this is {ours}: it takes 99.0.0 or \
+                 newer"
+            ),
+        );
+        assert_error(
+            &with("cliVersion: 0.1.0", "cliVersion: (devel)"),
+            &format!("`cliVersion` in `PROJECT` is `(devel)`: it must look like `{ours}`"),
+        );
+    }
+
+    #[test]
+    fn ages_are_compared_by_number() {
+        let newer = [
+            ("0.10.0", "0.9.0"),
+            ("1.0.0", "0.99.99"),
+            ("0.1.10", "0.1.9"),
+            ("0.2.0", "0.2.0-rc.1"),
+        ];
+        for (newer, older) in newer {
+            assert!(check_age(older, newer).is_ok(), "{older} by {newer}");
+            assert!(check_age(newer, older).is_err(), "{newer} by {older}");
+        }
+        for same in [("0.1.0", "0.1.0"), ("0.1.0+build", "0.1.0")] {
+            assert!(check_age(same.0, same.1).is_ok(), "{same:?}");
+        }
+        for bad in ["1", "1.2", "1.2.3.4", "v1.2.3", "1.2.x", ""] {
+            assert!(check_age(bad, "1.2.3").is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Changes of files that either all get ready, or do not happen.
+
+use std::{
+    fs::{self, Permissions},
+    io::{self, ErrorKind, Write},
+    mem,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+use tempfile::TempPath;
+
+use crate::reconcile::Change;
+
+/// Changes below a folder: prepared one by one, then made in the same order by [`Stage::commit`].
+///
+/// Dropped before that, it leaves the folder as it was.
+pub(super) struct Stage<'a> {
+    root: &'a Path,
+    pub(super) steps: Vec<Step>,
+    /// Folders that were made for the files to come, each after the one that it is in.
+    folders: Vec<PathBuf>,
+}
+
+pub(super) enum Step {
+    /// Renames `text` to `file`, which is where `path` leads.
+    Write {
+        path: String,
+        file: PathBuf,
+        text: TempPath,
+    },
+    /// Removes the file at this path, and the folders that it leaves empty.
+    Remove(String),
+}
+
+impl<'a> Stage<'a> {
+    pub(super) fn new(root: &'a Path) -> Self {
+        Self {
+            root,
+            steps: Vec::new(),
+            folders: Vec::new(),
+        }
+    }
+
+    /// Prepares that `change` happens to `path`.
+    pub(super) fn change(&mut self, path: &str, change: &Change) -> Result<()> {
+        match change {
+            Change::Delete => self.remove(path),
+            change => change.text().map_or(Ok(()), |text| self.write(path, text)),
+        }
+    }
+
+    /// Prepares that `path` gets `text`, and stays what it is: a symbolic link, executable,
+    /// private.
+    pub(super) fn write(&mut self, path: &str, text: &str) -> Result<()> {
+        let file = self.root.join(path);
+        let (file, text) = self
+            .prepare(file, text)
+            .with_context(|| format!("failed to write `{path}`"))?;
+        let path = path.to_owned();
+        self.steps.push(Step::Write { path, file, text });
+        Ok(())
+    }
+
+    /// Puts `text` beside `file`; beside its target if it is a symbolic link.
+    fn prepare(&mut self, mut file: PathBuf, text: &str) -> Result<(PathBuf, TempPath)> {
+        if file.is_symlink() {
+            file = fs::canonicalize(file)?;
+        }
+        let folder = file.parent().unwrap_or(self.root);
+        self.create_folder(folder)?;
+        let mut temporary = tempfile::Builder::new()
+            .prefix(".rscaffold-")
+            .permissions(Permissions::from_mode(0o666)) // less the umask, as for any new file
+            .tempfile_in(folder)
+            // Not the path of the temporary file, which tells the user nothing.
+            .map_err(|error| io::Error::from(error.kind()))?;
+        temporary.as_file_mut().write_all(text.as_bytes())?;
+        if let Ok(metadata) = fs::metadata(&file) {
+            temporary
+                .as_file()
+                .set_permissions(metadata.permissions())?;
+        }
+        // No fsync, which would take longer than all the rest: the kernel has the text, so no kill
+        // can lose it. Only a crash of the machine within seconds can; then git has what was there,
+        // and the command can be run again.
+        Ok((file, temporary.into_temp_path()))
+    }
+
+    fn create_folder(&mut self, folder: &Path) -> Result<()> {
+        if folder.is_dir() {
+            return Ok(());
+        }
+        if let Some(parent) = folder.parent() {
+            self.create_folder(parent)?;
+        }
+        match fs::create_dir(folder) {
+            Ok(()) => self.folders.push(folder.to_owned()),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                let folder = folder.strip_prefix(self.root).unwrap_or(folder).display();
+                bail!("`{folder}` is a file where a folder is needed; move it away")
+            }
+            Err(error) => {
+                return Err(error).with_context(|| {
+                    format!("failed to create the folder `{}`", folder.display())
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Prepares that the file at `path` goes.
+    fn remove(&mut self, path: &str) -> Result<()> {
+        // A file without a name, gone at once: it shows that the folder can be written.
+        let file = self.root.join(path);
+        tempfile::tempfile_in(file.parent().unwrap_or(self.root))
+            .map_err(|error| io::Error::from(error.kind()))
+            .with_context(|| format!("failed to remove `{path}`"))?;
+        self.steps.push(Step::Remove(path.to_owned()));
+        Ok(())
+    }
+
+    /// Makes the changes.
+    pub(super) fn commit(mut self) -> Result<()> {
+        for step in mem::take(&mut self.steps) {
+            match step {
+                Step::Write { path, file, text } => text
+                    .persist(file)
+                    .map_err(|error| error.error)
+                    .with_context(|| format!("failed to write `{path}`"))?,
+                Step::Remove(path) => self
+                    .remove_now(&path)
+                    .with_context(|| format!("failed to remove `{path}`"))?,
+            }
+        }
+        self.folders.clear();
+        Ok(())
+    }
+
+    fn remove_now(&self, path: &str) -> io::Result<()> {
+        fs::remove_file(self.root.join(path))?;
+        let above = Path::new(path).ancestors().skip(1);
+        for folder in above.take_while(|folder| !folder.as_os_str().is_empty()) {
+            // Refused for a folder that still holds something.
+            if fs::remove_dir(self.root.join(folder)).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Stage<'_> {
+    fn drop(&mut self) {
+        self.steps.clear();
+        for folder in self.folders.drain(..).rev() {
+            // Refused, rightly, where a commit that failed halfway has put a file.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}

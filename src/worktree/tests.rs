@@ -1,0 +1,416 @@
+use std::{
+    collections::BTreeMap,
+    fs::Permissions,
+    os::unix::{
+        fs::{MetadataExt, PermissionsExt, symlink},
+        net::UnixListener,
+    },
+    time::{Duration, Instant},
+};
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+use walkdir::WalkDir;
+
+use super::*;
+use crate::reconcile::{Class, OnConflict, Rendered, reconcile};
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+fn tree(files: &[(&str, &str)]) -> Tree {
+    let rendered = |&(path, text): &(&str, &str)| {
+        let (text, class) = (text.to_owned(), Class::Merged);
+        (path.to_owned(), Rendered { text, class })
+    };
+    files.iter().map(rendered).collect()
+}
+
+fn plan(work_tree: &WorkTree, theirs: &Tree) -> Result<Plan> {
+    let mut base = work_tree.base()?;
+    base.extend(
+        work_tree
+            .project()?
+            .map(|text| (Project::FILE.to_owned(), text)),
+    );
+    let ours = work_tree.ours(base.keys().chain(theirs.keys()).map(String::as_str))?;
+    Ok(reconcile(&base, &ours, theirs, OnConflict::Abort))
+}
+
+/// One command.
+fn run(root: &Path, theirs: &Tree) -> Result<()> {
+    let work_tree = WorkTree::open(root)?;
+    work_tree.apply(&plan(&work_tree, theirs)?, theirs)
+}
+
+fn run_error(root: &Path, theirs: &Tree) -> String {
+    format!("{:#}", run(root, theirs).expect_err("an error"))
+}
+
+fn write(root: &Path, path: &str, text: &str) {
+    let file = root.join(path);
+    fs::create_dir_all(file.parent().expect("a file below the root")).unwrap();
+    fs::write(file, text).unwrap();
+}
+
+fn read(root: &Path, path: &str) -> String {
+    fs::read_to_string(root.join(path)).unwrap()
+}
+
+/// Everything below `root`: the files with their bytes and inodes, the folders with neither.
+fn listing(root: &Path) -> BTreeMap<PathBuf, Option<(Vec<u8>, u64)>> {
+    let entries = WalkDir::new(root).min_depth(1).into_iter();
+    let entries = entries.map(|entry| {
+        let entry = entry.unwrap();
+        let path = entry.path().strip_prefix(root).unwrap().to_owned();
+        let file = entry.file_type().is_file();
+        let state = file.then(|| {
+            (
+                fs::read(entry.path()).unwrap(),
+                entry.metadata().unwrap().ino(),
+            )
+        });
+        (path, state)
+    });
+    entries.collect()
+}
+
+/// As [`listing`], without what differs between two runs.
+fn contents(root: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+    let entries = listing(root).into_iter();
+    entries
+        .map(|(path, state)| (path, state.map(|(bytes, _)| bytes)))
+        .collect()
+}
+
+#[test]
+fn reading_leaves_an_empty_folder_empty() {
+    let root = folder();
+    let work_tree = WorkTree::open(root.path()).unwrap();
+    assert_eq!(work_tree.project().unwrap(), None);
+    assert_eq!(work_tree.base().unwrap(), Texts::new());
+    assert_eq!(work_tree.ours(["a", "b/c"]).unwrap(), Texts::new());
+    assert!(listing(root.path()).is_empty());
+}
+
+#[test]
+fn files_are_created_with_their_folders_and_the_record() {
+    let root = folder();
+    let theirs = tree(&[("PROJECT", "p\n"), ("src/api/mod.rs", "mod a;\n")]);
+    run(root.path(), &theirs).unwrap();
+    assert_eq!(read(root.path(), "src/api/mod.rs"), "mod a;\n");
+    let work_tree = WorkTree::open(root.path()).unwrap();
+    assert_eq!(work_tree.project().unwrap().as_deref(), Some("p\n"));
+    let base = [("src/api/mod.rs".to_owned(), "mod a;\n".to_owned())];
+    assert_eq!(work_tree.base().unwrap(), Texts::from(base));
+    assert_eq!(
+        contents(root.path()).len(),
+        6,
+        "{:?}",
+        contents(root.path())
+    );
+}
+
+#[test]
+fn second_run_writes_nothing() {
+    let root = folder();
+    let theirs = tree(&[("PROJECT", "p\n"), ("src/main.rs", "fn main() {}\n")]);
+    run(root.path(), &theirs).unwrap();
+    let before = listing(root.path());
+    run(root.path(), &theirs).unwrap();
+    assert_eq!(listing(root.path()), before);
+}
+
+#[test]
+fn conflict_writes_nothing() {
+    let root = folder();
+    write(root.path(), "b", "mine\n");
+    let before = listing(root.path());
+    let error = run_error(root.path(), &tree(&[("a", "new\n"), ("b", "new\n")]));
+    assert_eq!(
+        error,
+        "`b` conflicts with what would be written; nothing was written"
+    );
+    assert_eq!(listing(root.path()), before);
+}
+
+#[test]
+fn folder_that_cannot_be_made_writes_nothing() {
+    let root = folder();
+    run(root.path(), &tree(&[("a", "old\n"), ("gone/a", "old\n")])).unwrap();
+    let before = listing(root.path());
+    let theirs = tree(&[("a", "new\n"), ("new/folder/a", "new\n"), ("z/a", "new\n")]);
+    let work_tree = WorkTree::open(root.path()).unwrap();
+    let plan = plan(&work_tree, &theirs).unwrap();
+    write(root.path(), "z", "in the way\n");
+    let error = work_tree.apply(&plan, &theirs).unwrap_err();
+    assert_eq!(
+        format!("{error:#}"),
+        "failed to write `z/a`: `z` is a file where a folder is needed; move it away"
+    );
+    fs::remove_file(root.path().join("z")).unwrap();
+    assert_eq!(listing(root.path()), before);
+}
+
+#[test]
+fn command_that_is_killed_at_any_step_is_completed_by_the_same_command() {
+    let old = tree(&[
+        ("PROJECT", "old\n"),
+        ("docs/gone.md", "gone\n"),
+        ("src/merged.rs", "a\nb\nc\nd\n"),
+        ("src/updated.rs", "old\n"),
+    ]);
+    let new = tree(&[
+        ("PROJECT", "new\n"),
+        ("src/created.rs", "new\n"),
+        ("src/merged.rs", "a\nb\nc\nnew\nd\n"),
+        ("src/updated.rs", "new\n"),
+    ]);
+    let start = || {
+        let root = folder();
+        run(root.path(), &old).unwrap();
+        write(root.path(), "src/merged.rs", "mine\na\nb\nc\nd\n");
+        root
+    };
+    let whole = start();
+    run(whole.path(), &new).unwrap();
+    for steps in 0..=6 {
+        let root = start();
+        let work_tree = WorkTree::open(root.path()).unwrap();
+        let plan = plan(&work_tree, &new).unwrap();
+        let mut stage = work_tree.stage(&plan, &new).unwrap();
+        assert_eq!(stage.steps.len(), 6);
+        stage.steps.truncate(steps);
+        stage.commit().unwrap();
+        drop(work_tree);
+        run(root.path(), &new).unwrap();
+        assert_eq!(
+            contents(root.path()),
+            contents(whole.path()),
+            "killed after {steps} steps"
+        );
+    }
+}
+
+#[test]
+fn project_is_written_last() {
+    let root = folder();
+    let theirs = tree(&[("PROJECT", "p\n"), ("a", "a\n"), ("z", "z\n")]);
+    let work_tree = WorkTree::open(root.path()).unwrap();
+    let plan = plan(&work_tree, &theirs).unwrap();
+    let stage = work_tree.stage(&plan, &theirs).unwrap();
+    // A folder that stands there only now lets the rename fail.
+    fs::create_dir(root.path().join("PROJECT")).unwrap();
+    let error = format!("{:#}", stage.commit().unwrap_err());
+    assert!(error.starts_with("failed to write `PROJECT`: "), "{error}");
+    let left: Vec<_> = contents(root.path()).into_keys().collect();
+    let expected = [".rscaffold", LAST_APPLIED, "PROJECT", "a", "z"];
+    assert_eq!(left, expected.map(PathBuf::from));
+}
+
+#[test]
+fn record_is_written_after_the_files() {
+    let root = folder();
+    let theirs = tree(&[("PROJECT", "p\n"), ("a", "a\n"), ("z", "z\n")]);
+    let work_tree = WorkTree::open(root.path()).unwrap();
+    let plan = plan(&work_tree, &theirs).unwrap();
+    let stage = work_tree.stage(&plan, &theirs).unwrap();
+    fs::create_dir(root.path().join("z")).unwrap();
+    let error = format!("{:#}", stage.commit().unwrap_err());
+    assert!(error.starts_with("failed to write `z`: "), "{error}");
+    let left: Vec<_> = contents(root.path()).into_keys().collect();
+    assert_eq!(left, ["a", "z"].map(PathBuf::from));
+}
+
+#[test]
+fn symbolic_link_is_written_through() {
+    let root = folder();
+    write(root.path(), "elsewhere/real", "old\n");
+    symlink("elsewhere/real", root.path().join("link")).unwrap();
+    run(root.path(), &tree(&[("link", "old\n")])).unwrap();
+    run(root.path(), &tree(&[("link", "new\n")])).unwrap();
+    assert!(root.path().join("link").is_symlink());
+    assert_eq!(read(root.path(), "elsewhere/real"), "new\n");
+}
+
+#[test]
+fn removed_symbolic_link_leaves_its_target() {
+    let root = folder();
+    write(root.path(), "real", "old\n");
+    symlink("real", root.path().join("link")).unwrap();
+    run(root.path(), &tree(&[("link", "old\n")])).unwrap();
+    run(root.path(), &tree(&[])).unwrap();
+    assert!(!root.path().join("link").is_symlink());
+    assert_eq!(read(root.path(), "real"), "old\n");
+}
+
+#[test]
+fn permissions_of_a_file_are_kept() {
+    let root = folder();
+    let mode = |path: &str| root.path().join(path).metadata().unwrap().mode();
+    run(root.path(), &tree(&[("script", "old\n")])).unwrap();
+    fs::set_permissions(root.path().join("script"), Permissions::from_mode(0o750)).unwrap();
+    run(root.path(), &tree(&[("script", "new\n")])).unwrap();
+    assert_eq!(read(root.path(), "script"), "new\n");
+    assert_eq!(mode("script") & 0o777, 0o750);
+}
+
+#[test]
+fn permissions_of_a_new_file_are_those_of_any_new_file() {
+    let root = folder();
+    run(root.path(), &tree(&[("new", "new\n")])).unwrap();
+    write(root.path(), "any", "any\n");
+    let mode = |path: &str| root.path().join(path).metadata().unwrap().mode();
+    assert_eq!(mode("new"), mode("any"));
+}
+
+#[test]
+fn folders_that_become_empty_are_removed() {
+    let root = folder();
+    run(
+        root.path(),
+        &tree(&[("a/b/c/1", "1\n"), ("a/b/c/2", "2\n"), ("a/d/3", "3\n")]),
+    )
+    .unwrap();
+    fs::create_dir(root.path().join("a/empty")).unwrap();
+    write(root.path(), "a/d/mine", "mine\n");
+    run(root.path(), &tree(&[])).unwrap();
+    let left: Vec<_> = contents(&root.path().join("a")).into_keys().collect();
+    assert_eq!(left, ["d", "d/mine", "empty"].map(PathBuf::from));
+}
+
+#[test]
+fn folder_in_the_place_of_a_file_is_an_error() {
+    let root = folder();
+    fs::create_dir_all(root.path().join("src/main.rs")).unwrap();
+    assert_eq!(
+        run_error(root.path(), &tree(&[("src/main.rs", "new\n")])),
+        "`src/main.rs` is not a regular file; move it away and run the command again"
+    );
+}
+
+#[test]
+fn socket_in_the_place_of_a_file_is_an_error() {
+    let root = folder();
+    let _listener = UnixListener::bind(root.path().join("a")).unwrap();
+    assert_eq!(
+        run_error(root.path(), &tree(&[("a", "new\n")])),
+        "`a` is not a regular file; move it away and run the command again"
+    );
+}
+
+#[test]
+fn file_in_the_place_of_a_folder_is_an_error() {
+    let root = folder();
+    write(root.path(), "src/api", "in the way\n");
+    assert_eq!(
+        run_error(root.path(), &tree(&[("src/api/v1/mod.rs", "new\n")])),
+        "`src/api` is a file where a folder is needed for `src/api/v1/mod.rs`; \
+         move it away and run the command again"
+    );
+}
+
+#[test]
+fn file_that_is_not_text_is_an_error() {
+    let root = folder();
+    fs::write(root.path().join("README.md"), b"\xff\xfe").unwrap();
+    assert_eq!(
+        run_error(root.path(), &tree(&[("README.md", "new\n")])),
+        "`README.md` is not UTF-8 text; convert it or move it away, and run the command again"
+    );
+}
+
+#[test]
+fn symbolic_link_to_nothing_is_an_error() {
+    let root = folder();
+    symlink("nowhere", root.path().join("link")).unwrap();
+    assert_eq!(
+        run_error(root.path(), &tree(&[("link", "new\n")])),
+        "`link` is a symbolic link to nothing; remove it and run the command again"
+    );
+}
+
+#[test]
+fn missing_folder_is_an_error() {
+    let root = folder();
+    let missing = root.path().join("missing");
+    let error = format!("{:#}", WorkTree::open(&missing).unwrap_err());
+    let expected = format!("failed to open the folder `{}`: ", missing.display());
+    assert!(error.starts_with(&expected), "{error}");
+}
+
+#[test]
+fn damaged_record_is_an_error() {
+    for record in [
+        "<<<<<<< HEAD\n",
+        "{\"a\": \"b\"}",
+        "{\"../a\": []}",
+        "{\"/a\": []}",
+        "{\"\": []}",
+    ] {
+        let root = folder();
+        write(root.path(), LAST_APPLIED, record);
+        let error = run_error(root.path(), &tree(&[]));
+        let expected = format!("`{LAST_APPLIED}` is damaged; restore it from git, or delete it");
+        assert!(error.starts_with(&expected), "{error}");
+        assert_eq!(read(root.path(), LAST_APPLIED), record);
+    }
+}
+
+#[test]
+fn record_has_one_line_for_each_line_of_a_file() {
+    let record = last_applied::to_text(&tree(&[("b", ""), ("a/c", "one\n\"two\"\n")])).unwrap();
+    assert_eq!(
+        record,
+        r#"{
+  "a/c": [
+    "one",
+    "\"two\"",
+    ""
+  ],
+  "b": [
+    ""
+  ]
+}
+"#
+    );
+}
+
+const ANY_TEXT: &str = "(\\PC|[\\r\\n\\t\\\\\"\u{0}\u{2028}]){0,20}";
+
+proptest! {
+    #[test]
+    fn any_text_survives_the_record(
+        texts in prop::collection::btree_map("[a-z]{1,3}", ANY_TEXT, 0..4),
+    ) {
+        let files = texts.iter().map(|(path, text)| (path.as_str(), text.as_str()));
+        let files: Vec<_> = files.collect();
+        let record = last_applied::to_text(&tree(&files)).unwrap();
+        prop_assert_eq!(last_applied::parse(&record).unwrap(), texts);
+    }
+}
+
+#[test]
+fn second_command_is_refused_while_the_first_one_runs() {
+    let root = folder();
+    let first = lock(root.path(), Duration::ZERO).unwrap();
+    assert_eq!(
+        lock(root.path(), Duration::ZERO).unwrap_err().to_string(),
+        format!(
+            "another rscaffold is running in `{}`; run the command again once it has finished",
+            root.path().display()
+        )
+    );
+    drop(first);
+    lock(root.path(), Duration::ZERO).unwrap();
+}
+
+#[test]
+fn second_command_waits_before_it_gives_up() {
+    let root = folder();
+    let _first = lock(root.path(), Duration::ZERO).unwrap();
+    let (start, patience) = (Instant::now(), Duration::from_millis(50));
+    lock(root.path(), patience).unwrap_err();
+    assert!(start.elapsed() >= patience);
+}

@@ -1,0 +1,216 @@
+//! The golden projects: written by the commands below, committed in tests/golden, compared file by
+//! file, compiled and tested. `make golden` writes them anew.
+
+use std::{
+    collections::BTreeSet,
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use tempfile::TempDir;
+use walkdir::WalkDir;
+
+use crate::scaffold::{building, cargo, root, rscaffold, run, target};
+
+/// Each project with the commands that make it.
+const PROJECTS: &[(&str, &[&str])] = &[
+    // What the README shows.
+    (
+        "guestbook",
+        &[
+            "init --domain com --repo guestbook",
+            "create api --group webapp --version v1 --kind Guestbook --short-name gb",
+        ],
+    ),
+    // Nothing but the project, in the folder's name.
+    ("empty", &["init --domain example.com --license none"]),
+    // Groups with dots and dashes, kinds that share a name or are Rust keywords, irregular plurals,
+    // several versions, cluster scope, finalizers.
+    (
+        "fleet",
+        &[
+            "init --domain example.com --repo github.com/example/fleet-operator --license mit --owner Example",
+            "create api --group sea --version v1beta1 --kind Ship --finalizer",
+            "create api --group sea --version v1 --kind Ship",
+            "create api --group sea --version v2 --kind Ship",
+            "create api --group sea --version v1 --kind Person --plural people --short-name crew,c",
+            "create api --group sea --version v1beta1 --kind Type",
+            "create api --group air-traffic.control --version v1alpha1 --kind Ship",
+            "create api --group air-traffic.control --version v10 --kind Policy --namespaced=false",
+            "create api --group air-traffic.control --version v9 --kind HTTPRoute --namespaced=false --finalizer",
+            "create api --group on --version v1 --kind Yes --short-name no",
+        ],
+    ),
+    // Controllers without a type of their own: the kinds are Kubernetes' own.
+    (
+        "watcher",
+        &[
+            "init --domain example.com --owner Example",
+            "create api --group core --version v1 --kind Pod --resource=false",
+            "create api --group apps --version v1 --kind Deployment --resource=false",
+            "create api --group core --version v1 --kind Node --resource=false",
+        ],
+    ),
+    // Types without a controller.
+    (
+        "types",
+        &[
+            "init --domain example.com",
+            "create api --group webapp --version v1 --kind Guestbook --controller=false",
+        ],
+    ),
+    // An operator that needs no rights beyond its namespace.
+    (
+        "tenant",
+        &[
+            "init --domain example.com --namespaced --multigroup",
+            "create api --group webapp --version v1 --kind Guestbook --finalizer",
+        ],
+    ),
+    // A group that belongs to the Kubernetes project.
+    (
+        "crddemo",
+        &[
+            "init --domain k8s.io",
+            "create api --group crddemo --version v1 --kind Mydemo",
+        ],
+    ),
+    // The longest names for which the code still has the layout that rustfmt gives it.
+    (
+        "long",
+        &[
+            "init --domain a-rather-long-domain.example.com --project-name a-project-with-a-rather-long-name",
+            "create api --group a-group-of-32-characters-in-all --version v1alpha1 --kind AnotherKindWithThirtyFourLetters",
+            "create api --group a-group-of-32-characters-in-all --version v1beta1 --kind AnotherKindWithThirtyFourLetters",
+        ],
+    ),
+];
+
+/// What a run of cargo leaves in the folder of the golden projects, and what stands beside them.
+const BESIDE: [&str; 2] = ["Cargo.toml", "Cargo.lock"];
+
+fn golden() -> PathBuf {
+    root().join("tests/golden")
+}
+
+/// Makes all projects anew, in a folder of their own.
+fn scaffolded() -> TempDir {
+    let folder = TempDir::new().expect("a temporary folder");
+    for (name, commands) in PROJECTS {
+        let project = folder.path().join(name);
+        fs::create_dir(&project).expect("a folder for the project");
+        for command in *commands {
+            rscaffold(Path::new(env!("CARGO_BIN_EXE_rscaffold")), &project, command);
+        }
+    }
+    folder
+}
+
+/// All files below `folder`, by their path in it.
+fn files(folder: &Path) -> BTreeSet<PathBuf> {
+    WalkDir::new(folder)
+        .into_iter()
+        .map(|entry| entry.expect("a readable folder"))
+        .filter(|entry| !entry.file_type().is_dir())
+        .map(|entry| entry.path().strip_prefix(folder).expect("a path in the folder").to_owned())
+        .filter(|path| !BESIDE.iter().any(|beside| path == Path::new(beside)))
+        .collect()
+}
+
+#[test]
+fn projects_are_what_the_commands_write() {
+    let fresh = scaffolded();
+    let (fresh, golden) = (fresh.path(), golden());
+    let paths: BTreeSet<_> = files(fresh).union(&files(&golden)).cloned().collect();
+    let read = |folder: &Path, path: &Path| fs::read_to_string(folder.join(path)).ok();
+    let changed: Vec<_> =
+        paths.iter().filter(|path| read(fresh, path) != read(&golden, path)).collect();
+
+    if env::var_os("SNAPSHOTS").is_some_and(|action| action == "overwrite") {
+        for path in changed {
+            let to = golden.join(path);
+            match read(fresh, path) {
+                Some(text) => {
+                    fs::create_dir_all(to.parent().expect("a folder")).expect("a writable folder");
+                    fs::write(to, text).expect("a writable file");
+                }
+                None => fs::remove_file(to).expect("a writable folder"),
+            }
+        }
+        return;
+    }
+    let diffs: String = changed
+        .iter()
+        .map(|path| {
+            let (old, new) = (read(&golden, path), read(fresh, path));
+            let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
+            format!("{}\n{}", path.display(), diffy::create_patch(&old, &new))
+        })
+        .collect();
+    assert!(changed.is_empty(), "`make golden` writes these files anew:\n{diffs}");
+}
+
+/// Running each command once more changes nothing.
+#[test]
+fn commands_are_idempotent() {
+    let fresh = scaffolded();
+    for (name, commands) in PROJECTS {
+        let project = fresh.path().join(name);
+        let before: Vec<_> = files(&project).into_iter().map(|path| stamp(&project, &path)).collect();
+        for command in commands.iter().skip(1) {
+            rscaffold(Path::new(env!("CARGO_BIN_EXE_rscaffold")), &project, command);
+        }
+        let after: Vec<_> = files(&project).into_iter().map(|path| stamp(&project, &path)).collect();
+        assert_eq!(before, after, "{name}");
+    }
+}
+
+/// A file, and when it was written.
+fn stamp(folder: &Path, path: &Path) -> (PathBuf, std::time::SystemTime) {
+    let metadata = folder.join(path).metadata().expect("a readable file");
+    (path.to_owned(), metadata.modified().expect("a time"))
+}
+
+/// What every owner of a project runs first: format, lints, tests and documentation are clean, and
+/// `make manifests` finds nothing to write.
+#[test]
+fn projects_are_clean_and_their_manifests_follow_from_their_code() {
+    let _building = building();
+    let golden = golden();
+    run(cargo(&golden).args(["fmt", "--all", "--check"]));
+    run(cargo(&golden)
+        .args(["clippy", "--quiet", "--locked", "--workspace", "--all-targets"])
+        .args(["--", "-D", "warnings"]));
+    run(cargo(&golden)
+        .args(["doc", "--quiet", "--locked", "--workspace", "--no-deps", "--document-private-items"])
+        .env("RUSTDOCFLAGS", "-D warnings"));
+    run(cargo(&golden).args(["test", "--quiet", "--locked", "--workspace"]));
+    run(cargo(&golden).args(["build", "--quiet", "--locked", "--workspace"]));
+
+    let out = TempDir::new().expect("a temporary folder");
+    for (name, _) in PROJECTS {
+        let manifest = fs::read_to_string(golden.join(name).join("Cargo.toml")).expect("Cargo.toml");
+        let package = manifest.split('"').nth(1).expect("the name of the package");
+        let written = out.path().join(name);
+        run(std::process::Command::new(target().join("debug").join(package))
+            .args(["manifests", "--out"])
+            .arg(&written));
+        let config = golden.join(name).join("config");
+        let written_files = files(&written);
+        assert!(written_files.contains(Path::new("rbac/role.yaml")), "{name}: {written_files:?}");
+        for path in &written_files {
+            let scaffolded = fs::read_to_string(config.join(path)).unwrap_or_default();
+            let made = fs::read_to_string(written.join(path)).expect("a readable file");
+            assert!(
+                scaffolded == made,
+                "{name}: {} is not what `make manifests` writes:\n{}",
+                path.display(),
+                diffy::create_patch(&scaffolded, &made)
+            );
+        }
+        let crds = |folder: &Path| {
+            files(folder).into_iter().filter(|path| path.starts_with("crd/bases")).collect::<Vec<_>>()
+        };
+        assert_eq!(crds(&config), crds(&written), "{name}");
+    }
+}

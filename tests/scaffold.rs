@@ -1,0 +1,78 @@
+//! Runs rscaffold and what it scaffolds.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// The top folder of this repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Runs `rscaffold` in `folder` with arguments separated by spaces.
+///
+/// # Panics
+///
+/// When it fails, with what it said.
+pub fn rscaffold(program: &Path, folder: &Path, arguments: &str) {
+    run(Command::new(program).args(arguments.split(' ')).current_dir(folder));
+}
+
+/// Runs `command` and gives its output.
+///
+/// # Panics
+///
+/// When it cannot be started or fails, with what it said.
+pub fn run(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } =
+        command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{command:?}: {status}\n{stdout}{stderr}");
+    stdout.into_owned()
+}
+
+/// Runs `command`, which has to fail, and gives what it said on stderr.
+///
+/// # Panics
+///
+/// When it cannot be started or succeeds.
+pub fn refused(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{command:?} succeeded");
+    stderr
+}
+
+/// The release binary of rscaffold, as users get it.
+pub fn release() -> PathBuf {
+    run(cargo(root()).args(["build", "--release", "--locked"]).env_remove("CARGO_TARGET_DIR"));
+    root().join("target/release/rscaffold")
+}
+
+/// Where rendered projects are compiled: all in one folder, so that their dependencies are built once.
+pub fn target() -> PathBuf {
+    root().join("target/projects")
+}
+
+/// Held by whoever uses what cargo built in [`target`]: two projects may have programs of one name.
+pub fn building() -> MutexGuard<'static, ()> {
+    static BUILDING: Mutex<()> = Mutex::new(());
+    BUILDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Cargo in `folder`, building into [`target`].
+pub fn cargo(folder: &Path) -> Command {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(folder).env("CARGO_TARGET_DIR", target());
+    cargo
+}
+
+/// make in `folder`, with cargo building into [`target`].
+pub fn make(folder: &Path, target_name: &str) -> Command {
+    let mut make = Command::new("make");
+    make.arg(target_name).current_dir(folder).env("CARGO_TARGET_DIR", target());
+    make.arg(format!("CARGO={}", env!("CARGO")));
+    make
+}
