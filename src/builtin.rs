@@ -1,6 +1,7 @@
 //! The kinds that Kubernetes has built in, as k8s-openapi 0.29 (feature `latest`) defines them.
 
-/// The kinds that can be listed, and so have controllers: `group version kind plural scope path` a line, sorted.
+/// The kinds that can be listed, as a controller needs, in order. The columns are group, version,
+/// kind, plural, scope and Rust path.
 const TABLE: &str = include_str!("builtin/kinds.tsv");
 
 /// A built-in kind.

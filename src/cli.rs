@@ -15,8 +15,8 @@ use crate::{
 
 /// Scaffolds Kubernetes operators in Rust, on kube-rs
 ///
-/// The project is described by its `PROJECT` file. Every command changes that description and brings the files in
-/// line with it: what you edited is merged, never overwritten.
+/// The project is described by its `PROJECT` file. Every command changes that description and
+/// brings the files in line with it: what you edited is merged, never overwritten.
 #[derive(Debug, Parser)]
 #[command(name = "rscaffold", version, max_term_width = 100, after_help = EXAMPLES)]
 pub struct Cli {
@@ -34,8 +34,8 @@ Examples:
 impl Cli {
     /// Parses the arguments of this process.
     ///
-    /// Help and usage errors are clap's to print, and end the process. A name that breaks the rules of its kind is an
-    /// error like any other.
+    /// Help and usage errors are clap's to print, and end the process. A name that breaks the rules
+    /// of its kind is an error like any other.
     pub fn from_env() -> anyhow::Result<Self> {
         Self::try_parse().or_else(|error| match (error.kind(), error.source()) {
             (ErrorKind::ValueValidation, Some(source)) => bail!("{source}"),
@@ -53,7 +53,7 @@ pub enum Command {
     #[command(subcommand)]
     Create(Create),
     /// Print the version of rscaffold
-    Version(Version_),
+    Version(ShowVersion),
     /// Print the completion script of a shell
     Completion(Completion),
 }
@@ -73,8 +73,8 @@ pub struct Init {
     #[arg(long)]
     domain: Option<Domain>,
 
-    /// Where the project lives, `guestbook`, `github.com/me/guestbook` or a git URL: its last part names the crate
-    /// [default: the project's name]
+    /// Where the project lives, `guestbook`, `github.com/me/guestbook` or a git URL: its last part
+    /// names the crate [default: the project's name]
     #[arg(long)]
     repo: Option<Repo>,
 
@@ -141,7 +141,7 @@ pub struct CreateApi {
     #[arg(long)]
     version: Option<Version>,
 
-    /// Kind in PascalCase, such as `Guestbook`; asked for at a terminal
+    /// Kind, in upper camel case, such as `Guestbook`; asked for at a terminal
     #[arg(long)]
     kind: Option<Kind>,
 
@@ -153,21 +153,28 @@ pub struct CreateApi {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     short_name: Option<Vec<ShortName>>,
 
-    /// Whether to create the types and the CRD; with `false`, a controller for a kind that is there already, in the
-    /// project or in Kubernetes [default: true]
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    /// Whether to create the types and the CRD; with `false`, a controller for a kind that is there
+    /// already, in the project or in Kubernetes [default: true]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
     resource: Option<bool>,
 
-    /// Whether to create a controller [default: true, but false if another version of the kind has one]
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    /// Whether to create a controller [default: true for a new kind, false for another version of
+    /// it]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
     controller: Option<bool>,
 
-    /// Whether objects of the kind live in a namespace, not in the cluster as a whole [default: true]
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    /// Whether objects of the kind live in a namespace, not in the cluster as a whole [default:
+    /// true]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
     namespaced: Option<bool>,
 
-    /// Whether the controller holds a deleted object back with a finalizer until it has cleaned up [default: false]
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    /// Whether the controller holds a deleted object back with a finalizer until it has cleaned up
+    /// [default: false]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
     finalizer: Option<bool>,
 
     /// Change the settings of an API that is there already to what these flags say
@@ -217,7 +224,7 @@ impl CreateApi {
 /// `version`
 #[derive(Debug, Args)]
 #[command(after_help = VERSION_EXAMPLES)]
-pub struct Version_ {
+pub struct ShowVersion {
     /// How to print it
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value = "text")]
     pub output: Format,
@@ -263,8 +270,8 @@ struct Writing {
     #[arg(long)]
     dry_run: bool,
 
-    /// Lines that both you and rscaffold changed: `abort` shows them and writes nothing, `ours` keeps yours, `theirs`
-    /// takes rscaffold's, `markers` writes both between conflict markers
+    /// Lines that both you and rscaffold changed: `abort` shows them and writes nothing, `ours`
+    /// keeps yours, `theirs` takes rscaffold's, `markers` writes both between conflict markers
     #[arg(
         long,
         value_enum,

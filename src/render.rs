@@ -40,7 +40,13 @@ pub fn render(project: &Project) -> Result<Tree> {
     renderer.scope("controller", "controller", &view.controllers)?;
 
     let text = project.to_text()?;
-    renderer.tree.insert(Project::FILE.to_owned(), Rendered { text, class: Class::of(Project::FILE) });
+    renderer.tree.insert(
+        Project::FILE.to_owned(),
+        Rendered {
+            text,
+            class: Class::of(Project::FILE),
+        },
+    );
     Ok(renderer.tree)
 }
 
@@ -70,19 +76,28 @@ impl Renderer {
         let mut templates = Vec::with_capacity(2 * files.len());
         for file in files {
             let (name, path) = (name(file)?, path(file)?);
-            templates.push((name, file.contents_utf8().context("a template is not UTF-8")?));
+            templates.push((
+                name,
+                file.contents_utf8().context("a template is not UTF-8")?,
+            ));
             templates.push((path, path));
         }
         tera.add_raw_templates(templates)?;
 
-        let mut renderer = Self { tera, header: String::new(), tree: Tree::new() };
+        let mut renderer = Self {
+            tera,
+            header: String::new(),
+            tree: Tree::new(),
+        };
         renderer.header = renderer.text(HEADER, &Context::new())?;
         Ok(renderer)
     }
 
     /// Renders the templates of the folder `scope` once for each of `items`, which they call `key`.
     fn scope<T: Serialize>(&mut self, scope: &str, key: &'static str, items: &[T]) -> Result<()> {
-        let folder = TEMPLATES.get_dir(scope).with_context(|| format!("no templates/{scope}"))?;
+        let folder = TEMPLATES
+            .get_dir(scope)
+            .with_context(|| format!("no templates/{scope}"))?;
         for item in items {
             let mut context = Context::new();
             context.insert(key, item);
@@ -99,7 +114,10 @@ impl Renderer {
             return Ok(());
         }
         let path = self.text(path(file)?, context)?;
-        let path = path.trim_start_matches(scope).trim_matches(['/', '\n']).to_owned();
+        let path = path
+            .trim_start_matches(scope)
+            .trim_matches(['/', '\n'])
+            .to_owned();
         if path.ends_with(".rs") && !self.header.is_empty() {
             text = format!("{}\n{text}", self.header);
         }
@@ -115,7 +133,11 @@ impl Renderer {
             .render(name, context)
             .with_context(|| format!("failed to render the template `{name}`"))?;
         let text = text.trim_matches('\n');
-        Ok(if text.is_empty() { String::new() } else { format!("{text}\n") })
+        Ok(if text.is_empty() {
+            String::new()
+        } else {
+            format!("{text}\n")
+        })
     }
 }
 
@@ -133,10 +155,14 @@ fn files<'a>(folder: &'a Dir<'a>) -> Box<dyn Iterator<Item = &'a File<'a>> + 'a>
 
 /// The name of the template in `file`.
 fn name<'a>(file: &File<'a>) -> Result<&'a str> {
-    file.path().to_str().context("the path of a template is not UTF-8")
+    file.path()
+        .to_str()
+        .context("the path of a template is not UTF-8")
 }
 
 /// The template of the path that `file` is rendered to, which is its own name as well.
 fn path<'a>(file: &File<'a>) -> Result<&'a str> {
-    name(file)?.strip_suffix(".tera").with_context(|| format!("{:?} must end in .tera", file.path()))
+    name(file)?
+        .strip_suffix(".tera")
+        .with_context(|| format!("{:?} must end in .tera", file.path()))
 }

@@ -1,4 +1,5 @@
-//! Everything that the user sees. Data goes to stdout, talk to stderr; nothing needs colour to be read.
+//! Everything that the user sees. Data goes to stdout, talk to stderr; nothing needs colour to be
+//! read.
 //!
 //! Texts are made as a whole by pure functions, then written at once.
 
@@ -94,7 +95,8 @@ pub fn no_answer() {
     say("\n");
 }
 
-/// One write, so that the lines of a message stay together. A closed stderr must not end the command half way.
+/// One write, so that the lines of a message stay together. A closed stderr must not end the
+/// command half way.
 fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

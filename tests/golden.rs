@@ -80,8 +80,8 @@ const PROJECTS: &[(&str, &[&str])] = &[
         "long",
         &[
             "init --domain a-rather-long-domain.example.com --project-name a-project-with-a-rather-long-name",
-            "create api --group a-group-of-32-characters-in-all --version v1alpha1 --kind AnotherKindWithThirtyFourLetters",
-            "create api --group a-group-of-32-characters-in-all --version v1beta1 --kind AnotherKindWithThirtyFourLetters",
+            "create api --group a-group-of-26-characters-it --version v1alpha1 --kind Averylongkindofthirtythreeletters",
+            "create api --group a-group-of-26-characters-it --version v1beta1 --kind Averylongkindofthirtythreeletters",
         ],
     ),
 ];
@@ -100,7 +100,11 @@ fn scaffolded() -> TempDir {
         let project = folder.path().join(name);
         fs::create_dir(&project).expect("a folder for the project");
         for command in *commands {
-            rscaffold(Path::new(env!("CARGO_BIN_EXE_rscaffold")), &project, command);
+            rscaffold(
+                Path::new(env!("CARGO_BIN_EXE_rscaffold")),
+                &project,
+                command,
+            );
         }
     }
     folder
@@ -112,7 +116,13 @@ fn files(folder: &Path) -> BTreeSet<PathBuf> {
         .into_iter()
         .map(|entry| entry.expect("a readable folder"))
         .filter(|entry| !entry.file_type().is_dir())
-        .map(|entry| entry.path().strip_prefix(folder).expect("a path in the folder").to_owned())
+        .map(|entry| {
+            entry
+                .path()
+                .strip_prefix(folder)
+                .expect("a path in the folder")
+                .to_owned()
+        })
         .filter(|path| !BESIDE.iter().any(|beside| path == Path::new(beside)))
         .collect()
 }
@@ -123,8 +133,10 @@ fn projects_are_what_the_commands_write() {
     let (fresh, golden) = (fresh.path(), golden());
     let paths: BTreeSet<_> = files(fresh).union(&files(&golden)).cloned().collect();
     let read = |folder: &Path, path: &Path| fs::read_to_string(folder.join(path)).ok();
-    let changed: Vec<_> =
-        paths.iter().filter(|path| read(fresh, path) != read(&golden, path)).collect();
+    let changed: Vec<_> = paths
+        .iter()
+        .filter(|path| read(fresh, path) != read(&golden, path))
+        .collect();
 
     if env::var_os("SNAPSHOTS").is_some_and(|action| action == "overwrite") {
         for path in changed {
@@ -147,7 +159,10 @@ fn projects_are_what_the_commands_write() {
             format!("{}\n{}", path.display(), diffy::create_patch(&old, &new))
         })
         .collect();
-    assert!(changed.is_empty(), "`make golden` writes these files anew:\n{diffs}");
+    assert!(
+        changed.is_empty(),
+        "`make golden` writes these files anew:\n{diffs}"
+    );
 }
 
 /// Running each command once more changes nothing.
@@ -156,11 +171,21 @@ fn commands_are_idempotent() {
     let fresh = scaffolded();
     for (name, commands) in PROJECTS {
         let project = fresh.path().join(name);
-        let before: Vec<_> = files(&project).into_iter().map(|path| stamp(&project, &path)).collect();
+        let before: Vec<_> = files(&project)
+            .into_iter()
+            .map(|path| stamp(&project, &path))
+            .collect();
         for command in commands.iter().skip(1) {
-            rscaffold(Path::new(env!("CARGO_BIN_EXE_rscaffold")), &project, command);
+            rscaffold(
+                Path::new(env!("CARGO_BIN_EXE_rscaffold")),
+                &project,
+                command,
+            );
         }
-        let after: Vec<_> = files(&project).into_iter().map(|path| stamp(&project, &path)).collect();
+        let after: Vec<_> = files(&project)
+            .into_iter()
+            .map(|path| stamp(&project, &path))
+            .collect();
         assert_eq!(before, after, "{name}");
     }
 }
@@ -179,25 +204,44 @@ fn projects_are_clean_and_their_manifests_follow_from_their_code() {
     let golden = golden();
     run(cargo(&golden).args(["fmt", "--all", "--check"]));
     run(cargo(&golden)
-        .args(["clippy", "--quiet", "--locked", "--workspace", "--all-targets"])
+        .args([
+            "clippy",
+            "--quiet",
+            "--locked",
+            "--workspace",
+            "--all-targets",
+        ])
         .args(["--", "-D", "warnings"]));
     run(cargo(&golden)
-        .args(["doc", "--quiet", "--locked", "--workspace", "--no-deps", "--document-private-items"])
+        .args([
+            "doc",
+            "--quiet",
+            "--locked",
+            "--workspace",
+            "--no-deps",
+            "--document-private-items",
+        ])
         .env("RUSTDOCFLAGS", "-D warnings"));
     run(cargo(&golden).args(["test", "--quiet", "--locked", "--workspace"]));
     run(cargo(&golden).args(["build", "--quiet", "--locked", "--workspace"]));
 
     let out = TempDir::new().expect("a temporary folder");
     for (name, _) in PROJECTS {
-        let manifest = fs::read_to_string(golden.join(name).join("Cargo.toml")).expect("Cargo.toml");
+        let manifest =
+            fs::read_to_string(golden.join(name).join("Cargo.toml")).expect("Cargo.toml");
         let package = manifest.split('"').nth(1).expect("the name of the package");
         let written = out.path().join(name);
-        run(std::process::Command::new(target().join("debug").join(package))
-            .args(["manifests", "--out"])
-            .arg(&written));
+        run(
+            std::process::Command::new(target().join("debug").join(package))
+                .args(["manifests", "--out"])
+                .arg(&written),
+        );
         let config = golden.join(name).join("config");
         let written_files = files(&written);
-        assert!(written_files.contains(Path::new("rbac/role.yaml")), "{name}: {written_files:?}");
+        assert!(
+            written_files.contains(Path::new("rbac/role.yaml")),
+            "{name}: {written_files:?}"
+        );
         for path in &written_files {
             let scaffolded = fs::read_to_string(config.join(path)).unwrap_or_default();
             let made = fs::read_to_string(written.join(path)).expect("a readable file");
@@ -209,7 +253,10 @@ fn projects_are_clean_and_their_manifests_follow_from_their_code() {
             );
         }
         let crds = |folder: &Path| {
-            files(folder).into_iter().filter(|path| path.starts_with("crd/bases")).collect::<Vec<_>>()
+            files(folder)
+                .into_iter()
+                .filter(|path| path.starts_with("crd/bases"))
+                .collect::<Vec<_>>()
         };
         assert_eq!(crds(&config), crds(&written), "{name}");
     }

@@ -17,7 +17,9 @@ pub fn root() -> &'static Path {
 ///
 /// When it fails, with what it said.
 pub fn rscaffold(program: &Path, folder: &Path, arguments: &str) {
-    run(Command::new(program).args(arguments.split(' ')).current_dir(folder));
+    run(Command::new(program)
+        .args(arguments.split(' '))
+        .current_dir(folder));
 }
 
 /// Runs `command` and gives its output.
@@ -26,9 +28,17 @@ pub fn rscaffold(program: &Path, folder: &Path, arguments: &str) {
 ///
 /// When it cannot be started or fails, with what it said.
 pub fn run(command: &mut Command) -> String {
-    let Output { status, stdout, stderr } =
-        command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
-    let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command
+        .output()
+        .unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    let (stdout, stderr) = (
+        String::from_utf8_lossy(&stdout),
+        String::from_utf8_lossy(&stderr),
+    );
     assert!(status.success(), "{command:?}: {status}\n{stdout}{stderr}");
     stdout.into_owned()
 }
@@ -39,7 +49,9 @@ pub fn run(command: &mut Command) -> String {
 ///
 /// When it cannot be started or succeeds.
 pub fn refused(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success(), "{command:?} succeeded");
     stderr
@@ -47,7 +59,9 @@ pub fn refused(command: &mut Command) -> String {
 
 /// The release binary of rscaffold, as users get it.
 pub fn release() -> PathBuf {
-    run(cargo(root()).args(["build", "--release", "--locked"]).env_remove("CARGO_TARGET_DIR"));
+    run(cargo(root())
+        .args(["build", "--release", "--locked"])
+        .env_remove("CARGO_TARGET_DIR"));
     root().join("target/release/rscaffold")
 }
 
@@ -72,7 +86,9 @@ pub fn cargo(folder: &Path) -> Command {
 /// make in `folder`, with cargo building into [`target`].
 pub fn make(folder: &Path, target_name: &str) -> Command {
     let mut make = Command::new("make");
-    make.arg(target_name).current_dir(folder).env("CARGO_TARGET_DIR", target());
+    make.arg(target_name)
+        .current_dir(folder)
+        .env("CARGO_TARGET_DIR", target());
     make.arg(format!("CARGO={}", env!("CARGO")));
     make
 }

@@ -1,7 +1,7 @@
 //! Asks for what the arguments left open, at a terminal only.
 //!
-//! Plain lines in the terminal's own line mode: the end of input ends the question, and there is no state of the
-//! terminal to restore.
+//! Plain lines in the terminal's own line mode: the end of input ends the question, and there is no
+//! state of the terminal to restore.
 
 use std::{
     error::Error,
@@ -38,7 +38,7 @@ pub fn possible(flags: &[(&str, bool)]) -> Result<()> {
     }
     let missing = missing.join(", ");
     bail!(Missing(format!(
-        "missing {missing}: only at a terminal it is asked for"
+        "{missing} must be given where there is no terminal to ask at"
     )))
 }
 
@@ -50,11 +50,8 @@ where
     loop {
         report::question(question, default.map(|default| default as &dyn Display));
         let mut line = String::new();
-        if io::stdin()
-            .read_line(&mut line)
-            .context("failed to read the answer")?
-            == 0
-        {
+        let read = io::stdin().read_line(&mut line);
+        if read.context("failed to read the answer")? == 0 {
             report::no_answer();
             bail!("no answer was given");
         }

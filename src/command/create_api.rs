@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, ensure};
 
 use super::{Mode, ask, bring_in_line, load, root};
 use crate::{
-    builtin,
+    builtin::{self, Builtin},
     names::{Group, Kind, Plural, ShortName, Version},
     project::{Api, Project, Resource},
     report::{OrHint, Step, Story},
@@ -28,7 +28,8 @@ pub struct Options {
     pub force: bool,
 }
 
-/// What an API shall be. What is `None` stays as it is, comes from another version of the kind, or has its default.
+/// What an API shall be. What is `None` stays as it is, comes from another version of the kind, or
+/// has its default.
 #[derive(Debug, Default)]
 pub struct Settings {
     /// Default: the English plural.
@@ -37,7 +38,7 @@ pub struct Settings {
     pub short_names: Option<Vec<ShortName>>,
     /// Whether the kind is created (the default) or there already.
     pub resource: Option<bool>,
-    /// Default: whether no other version of the kind has one.
+    /// Default: whether this is the only version of the kind.
     pub controller: Option<bool>,
     /// Default: true.
     pub namespaced: Option<bool>,
@@ -53,11 +54,8 @@ pub fn run(options: Options, mode: Mode) -> Result<ExitCode> {
     let (id, settings) = options.complete(&before)?;
 
     let wanted = settings.resource(&id, &before)?;
-    // A controller for a kind that has none takes nothing away: it needs no --force.
-    let adopted =
-        settings.resource == Some(false) && id.find(&before).is_some_and(|there| !there.controller);
     let mut after = before.clone();
-    after.add(wanted.clone(), force || adopted)?;
+    after.add(wanted.clone(), force)?;
 
     let story = story(&id, &wanted, &after);
     bring_in_line(&tree, Some(&before), after, mode, &story)
@@ -78,16 +76,32 @@ impl fmt::Display for Id {
 }
 
 impl Id {
-    /// The same API in `project`.
-    fn find<'a>(&self, project: &'a Project) -> Option<&'a Resource> {
-        self.versions(project)
-            .find(|there| there.version == self.version)
+    /// The built-in kind of this name.
+    fn builtin(&self) -> Option<Builtin> {
+        builtin::find(
+            self.group.as_str(),
+            self.version.as_str(),
+            self.kind.as_str(),
+        )
     }
 
-    /// All versions of the kind in `project`.
+    /// The versions of the kind that `project` defines.
     fn versions<'a>(&self, project: &'a Project) -> impl Iterator<Item = &'a Resource> {
-        let same = |there: &&Resource| there.group == self.group && there.kind == self.kind;
-        project.resources.iter().filter(same)
+        let group = format!("{}.{}", self.group, project.domain);
+        project.resources.iter().filter(move |there| {
+            there.api.is_some() && there.kind == self.kind && project.full_group(there) == group
+        })
+    }
+
+    /// The built-in kind in `project`, under whichever name of its group.
+    fn controlled<'a>(&self, project: &'a Project) -> Option<&'a Resource> {
+        let builtin = self.builtin()?;
+        project.resources.iter().find(|there| {
+            there.core
+                && there.kind == self.kind
+                && there.version == self.version
+                && project.full_group(there) == builtin.group
+        })
     }
 }
 
@@ -102,7 +116,7 @@ impl Options {
         let id = Id {
             group: match self.group {
                 Some(group) => group,
-                None => ask::ask("Group", project.resources.last().map(|last| &last.group))?,
+                None => ask::ask("Group", last_group(project))?,
             },
             version: match self.version {
                 Some(version) => version,
@@ -117,24 +131,31 @@ impl Options {
     }
 }
 
+/// The group that was probably meant.
+fn last_group(project: &Project) -> Option<&Group> {
+    let last = project.resources.iter().rfind(|resource| !resource.core)?;
+    Some(&last.group)
+}
+
 impl Settings {
     /// The entry in `PROJECT` that they describe.
     fn resource(&self, id: &Id, project: &Project) -> Result<Resource> {
-        let mut resource = match (id.find(project), self.resource) {
-            (Some(there), _) => there.clone(),
-            (None, Some(false)) => builtin(id)?,
-            (None, _) => new(id, project),
+        let defined = id
+            .versions(project)
+            .find(|there| there.version == id.version);
+        let mut resource = match (self.resource, defined, id.controlled(project)) {
+            (_, Some(there), _) | (None | Some(false), None, Some(there)) => there.clone(),
+            (Some(false), None, None) => builtin(id)?,
+            (None | Some(true), None, _) => new(id, project),
         };
-        if self.resource == Some(false) {
-            self.only_a_controller()?;
+        if self.resource == Some(false) || resource.core {
+            self.not_described(id)?;
             resource.controller = true;
         }
-        if let Some(controller) = self.controller {
-            resource.controller = controller;
-        }
-        if let Some(finalizer) = self.finalizer {
-            resource.finalizer = finalizer;
-        }
+        resource.controller = self.controller.unwrap_or(resource.controller);
+        resource.finalizer = self
+            .finalizer
+            .unwrap_or(resource.finalizer && resource.controller);
         if let Some(plural) = &self.plural {
             resource.plural = plural.clone();
         }
@@ -147,37 +168,39 @@ impl Settings {
         Ok(resource)
     }
 
-    /// `--resource=false` leaves nothing to say about the kind itself.
-    fn only_a_controller(&self) -> Result<()> {
+    /// A kind that is not created is what it is.
+    fn not_described(&self, id: &Id) -> Result<()> {
         let about_the_kind = [
             ("--plural", self.plural.is_some()),
             ("--short-name", self.short_names.is_some()),
             ("--namespaced", self.namespaced.is_some()),
         ];
         for (flag, given) in about_the_kind {
-            ensure!(
-                !given,
-                "`{flag}` is about a new kind, but `--resource=false` creates none"
-            );
+            ensure!(!given, "`{flag}` describes a new kind, which `{id}` is not");
         }
         Ok(())
     }
 }
 
-/// A kind that Kubernetes itself has.
+/// A kind that Kubernetes itself has, with the short name of its group.
 fn builtin(id: &Id) -> Result<Resource> {
-    let kind = builtin::find(id.group.as_str(), id.version.as_str(), id.kind.as_str())
+    let builtin = id
+        .builtin()
         .ok_or_else(|| anyhow!("`{id}` is a kind of neither this project nor Kubernetes"))
         .or_hint("without `--resource=false` the kind itself is created too")?;
+    let group = match builtin.group {
+        "" => "core",
+        group => group.strip_suffix(".k8s.io").unwrap_or(group),
+    };
     Ok(Resource {
         api: None,
         controller: true,
         core: true,
         domain: None,
         finalizer: false,
-        group: id.group.clone(),
+        group: group.parse()?,
         kind: id.kind.clone(),
-        plural: kind.plural.parse()?,
+        plural: builtin.plural.parse()?,
         short_names: Vec::new(),
         version: id.version.clone(),
     })
@@ -185,7 +208,7 @@ fn builtin(id: &Id) -> Result<Resource> {
 
 /// A kind of the project's own; another version of it gives the defaults.
 fn new(id: &Id, project: &Project) -> Resource {
-    let sibling = id.versions(project).find(|other| other.api.is_some());
+    let sibling = id.versions(project).next();
     Resource {
         api: Some(sibling.and_then(|other| other.api.clone()).unwrap_or(Api {
             crd_version: "v1".to_owned(),
@@ -193,7 +216,7 @@ fn new(id: &Id, project: &Project) -> Resource {
         })),
         controller: sibling.is_none(),
         core: false,
-        domain: Some(project.domain.clone()),
+        domain: None,
         finalizer: false,
         group: id.group.clone(),
         kind: id.kind.clone(),
@@ -207,21 +230,19 @@ fn new(id: &Id, project: &Project) -> Resource {
 
 /// What the user gets to read.
 fn story(id: &Id, resource: &Resource, project: &Project) -> Story {
-    let (group, kind) = (id.group.module(), id.kind.module());
-    let types = format!("src/api/{group}/{}/{kind}.rs", id.version.module());
+    let (group, kind) = (resource.group.module(), resource.kind.module());
+    let types = format!("src/api/{group}/{}/{kind}.rs", resource.version.module());
     let reconciler = format!("src/controller/{group}/{kind}.rs");
     let full_group = project.full_group(resource);
 
     let mut notes = Vec::new();
-    if resource.api.is_some() && is_protected(&full_group) {
+    if resource.api.is_some() && project.is_protected(resource) {
         notes.push(format!(
             "`{full_group}` is a group of the Kubernetes community: its CRD is marked \
              `api-approved.kubernetes.io: unapproved, experimental-only`"
         ));
     }
-    if resource.api.is_some()
-        && builtin::find(id.group.as_str(), id.version.as_str(), id.kind.as_str()).is_some()
-    {
+    if resource.api.is_some() && id.builtin().is_some() {
         notes.push(format!(
             "this is the new kind `{full_group}/{} {}`; for a controller of Kubernetes' own `{id}` \
              give `--resource=false`",
@@ -229,21 +250,24 @@ fn story(id: &Id, resource: &Resource, project: &Project) -> Story {
         ));
     }
 
-    let mut next = Vec::new();
-    if resource.api.is_some() {
-        next.push(Step::new(
-            "make manifests",
-            &format!("after each edit of {types}"),
-        ));
-    }
-    next.push(match (resource.api.is_some(), resource.controller) {
-        (true, true) => Step::new(
-            "make install run",
-            "CRDs and operator, on your current cluster",
-        ),
-        (true, false) => Step::new("make install", "CRDs, on your current cluster"),
-        (false, _) => Step::new("make run", "operator, on your current cluster"),
-    });
+    let edited = if resource.api.is_some() {
+        &types
+    } else {
+        &reconciler
+    };
+    let has_crds = project.resources.iter().any(|other| other.api.is_some());
+    let has_operator = project.resources.iter().any(|other| other.controller);
+    let mut next = vec![
+        Step::new("make manifests", format!("after each edit of {edited}")),
+        match (has_crds, has_operator) {
+            (true, true) => Step::new(
+                "make install run",
+                "CRDs and operator, on your current cluster",
+            ),
+            (true, false) => Step::new("make install", "CRDs, on your current cluster"),
+            (false, _) => Step::new("make run", "operator, on your current cluster"),
+        },
+    ];
     if resource.api.is_some() {
         next.push(Step::new(
             "kubectl apply -k config/samples",
@@ -264,9 +288,144 @@ fn story(id: &Id, resource: &Resource, project: &Project) -> Story {
     }
 }
 
-/// Whether the API server takes CRDs of the group only with an `api-approved.kubernetes.io` annotation.
-fn is_protected(full_group: &str) -> bool {
-    [".k8s.io", ".kubernetes.io"]
-        .iter()
-        .any(|suffix| full_group.ends_with(suffix))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::project::License;
+
+    fn id(group: &str, version: &str, kind: &str) -> Id {
+        Id {
+            group: group.parse().unwrap(),
+            version: version.parse().unwrap(),
+            kind: kind.parse().unwrap(),
+        }
+    }
+
+    fn project(resources: Vec<Resource>) -> Project {
+        Project {
+            cli_version: "0.1.0".to_owned(),
+            domain: "com".parse().unwrap(),
+            layout: vec![Project::LAYOUT.to_owned()],
+            license: License::None,
+            multigroup: true,
+            namespaced: false,
+            owner: None,
+            project_name: "guestbook".parse().unwrap(),
+            repo: "guestbook".parse().unwrap(),
+            resources,
+            version: Project::VERSION.to_owned(),
+        }
+    }
+
+    fn names(names: &[&str]) -> Vec<ShortName> {
+        names.iter().map(|name| name.parse().unwrap()).collect()
+    }
+
+    /// A kind whose every setting differs from its default.
+    fn unusual() -> Resource {
+        let settings = Settings {
+            plural: Some("guestbookz".parse().unwrap()),
+            short_names: Some(names(&["gb"])),
+            resource: None,
+            controller: Some(false),
+            namespaced: Some(false),
+            finalizer: None,
+        };
+        let id = id("webapp", "v1", "Guestbook");
+        settings.resource(&id, &project(Vec::new())).unwrap()
+    }
+
+    #[test]
+    fn a_new_kind_is_namespaced_and_has_a_controller() {
+        let id = id("webapp", "v1", "Guestbook");
+        let resource = Settings::default()
+            .resource(&id, &project(Vec::new()))
+            .unwrap();
+
+        assert!(resource.api.is_some_and(|api| api.namespaced));
+        assert!(resource.controller);
+        assert!(!resource.finalizer);
+        assert_eq!(resource.plural.as_str(), "guestbooks");
+        assert_eq!(resource.domain, None);
+    }
+
+    #[test]
+    fn what_is_not_said_of_a_known_api_stays() {
+        let project = project(vec![unusual()]);
+        let id = id("webapp", "v1", "Guestbook");
+        let same = Settings::default().resource(&id, &project).unwrap();
+        let settings = Settings {
+            namespaced: Some(true),
+            ..Settings::default()
+        };
+        let changed = settings.resource(&id, &project).unwrap();
+
+        assert_eq!(same, unusual());
+        assert!(changed.api.as_ref().is_some_and(|api| api.namespaced));
+        assert_eq!(
+            Resource {
+                api: unusual().api,
+                ..changed
+            },
+            unusual()
+        );
+    }
+
+    #[test]
+    fn another_version_gives_names_and_scope_but_no_second_controller() {
+        let project = project(vec![unusual()]);
+        let id = id("webapp", "v2", "Guestbook");
+        let resource = Settings::default().resource(&id, &project).unwrap();
+
+        assert_eq!(resource.version, id.version);
+        assert_eq!(resource.plural.as_str(), "guestbookz");
+        assert_eq!(resource.short_names, names(&["gb"]));
+        assert_eq!(resource.api, unusual().api);
+        assert!(!resource.controller);
+        assert!(!resource.finalizer);
+    }
+
+    #[test]
+    fn without_a_resource_the_kind_must_be_there() {
+        let project = project(vec![unusual()]);
+        let settings = Settings {
+            resource: Some(false),
+            ..Settings::default()
+        };
+
+        let own = settings
+            .resource(&id("webapp", "v1", "Guestbook"), &project)
+            .unwrap();
+        assert_eq!(
+            own,
+            Resource {
+                controller: true,
+                ..unusual()
+            }
+        );
+
+        let builtin = settings
+            .resource(&id("apps", "v1", "Deployment"), &project)
+            .unwrap();
+        assert!(builtin.core && builtin.controller && builtin.api.is_none());
+        assert_eq!(builtin.plural.as_str(), "deployments");
+
+        let unknown = settings.resource(&id("webapp", "v1", "Guest"), &project);
+        assert_eq!(
+            unknown.unwrap_err().to_string(),
+            "`webapp/v1 Guest` is a kind of neither this project nor Kubernetes"
+        );
+    }
+
+    #[test]
+    fn without_a_resource_nothing_can_be_said_about_the_kind() {
+        let settings = Settings {
+            resource: Some(false),
+            plural: Some("deploys".parse().unwrap()),
+            ..Settings::default()
+        };
+        let refused = settings.resource(&id("apps", "v1", "Deployment"), &project(Vec::new()));
+
+        assert!(refused.unwrap_err().to_string().starts_with("`--plural`"));
+    }
 }

@@ -1,6 +1,6 @@
 //! `rscaffold init`
 
-use std::{collections::BTreeMap, path::Path, process::ExitCode};
+use std::{path::Path, process::ExitCode};
 
 use anyhow::{Result, anyhow};
 
@@ -43,14 +43,12 @@ pub fn run(options: Options, mode: Mode) -> Result<ExitCode> {
     let project = options.project(&root)?;
     let story = Story {
         done: Some(format!("{} is ready", project.project_name)),
-        unchanged: format!("{} is there and up to date", project.project_name),
         folded: true,
-        remarks: BTreeMap::new(),
-        notes: Vec::new(),
         next: vec![Step::new(
             "rscaffold create api --group webapp --version v1 --kind Guestbook",
             "",
         )],
+        ..Story::default()
     };
     bring_in_line(&tree, None, project, mode, &story)
 }
@@ -59,23 +57,25 @@ impl Options {
     /// The project that they describe, in the folder `root`.
     fn project(self, root: &Path) -> Result<Project> {
         ask::possible(&[("--domain", self.domain.is_some())])?;
-        let project_name = match self.project_name {
-            Some(name) => name,
-            None => name_of_folder(root)?,
+        let project_name = if let Some(name) = self.project_name {
+            name
+        } else {
+            let folder = root.file_name().unwrap_or_default();
+            ProjectName::from_folder(&folder.to_string_lossy())
+                .or_hint("`--project-name` names the project, whatever its folder is called")?
         };
         let repo = match self.repo {
             Some(repo) => repo,
             None => project_name
                 .as_str()
                 .parse()
-                .map_err(anyhow::Error::new)
-                .or_hint("`--repo` names the crate")?,
+                .or_hint("`--repo` gives the crate another name than the project's")?,
         };
         let domain = match self.domain {
             Some(domain) => domain,
             None => ask::ask("Domain of the API groups", Some(&"example.com".parse()?))?,
         };
-        Ok(Project {
+        let project = Project {
             cli_version: String::new(),
             domain,
             layout: vec![Project::LAYOUT.to_owned()],
@@ -87,13 +87,8 @@ impl Options {
             repo,
             resources: Vec::new(),
             version: Project::VERSION.to_owned(),
-        })
+        };
+        project.validate()?;
+        Ok(project)
     }
-}
-
-fn name_of_folder(root: &Path) -> Result<ProjectName> {
-    let folder = root.file_name().unwrap_or_default().to_string_lossy();
-    ProjectName::from_folder(&folder)
-        .map_err(anyhow::Error::new)
-        .or_hint("`--project-name` names the project, whatever the folder's name")
 }

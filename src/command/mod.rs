@@ -81,8 +81,9 @@ fn bring_in_line(
     env!("CARGO_PKG_VERSION").clone_into(&mut after.cli_version);
     let theirs = render(&after)?;
 
-    // What a user changed in PROJECT is in `after`. What is left to merge is how it is written (comments, order), and
-    // that differs from what the tool would have written for the same project, not from what it wrote last.
+    // What a user changed in PROJECT is in `after`. What is left to merge is how it is written
+    // (comments, order), and that differs from what the tool would have written for the same
+    // project, not from what it wrote last.
     let mut base = tree.base()?;
     if let Some(before) = before {
         base.insert(Project::FILE.to_owned(), before.to_text()?);
@@ -92,7 +93,7 @@ fn bring_in_line(
         .chain(theirs.keys())
         .map(String::as_str)
         .collect();
-    let ours = tree.ours(paths.into_iter())?;
+    let ours = tree.ours(paths)?;
 
     let mut plan = reconcile(&base, &ours, &theirs, mode.on_conflict);
     if plan.conflicts().next().is_some() {
@@ -107,7 +108,8 @@ fn bring_in_line(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses a merge of `PROJECT` that no longer says what is being written; to take the new text always works.
+/// Refuses a merge of `PROJECT` that no longer says what is being written; to take the new text
+/// always works.
 fn settle_project(
     plan: &mut Plan,
     ours: &Texts,
@@ -120,17 +122,17 @@ fn settle_project(
     };
     let written = plan.changes.get(file).and_then(Change::text);
     let written = written.or_else(|| ours.get(file).map(String::as_str));
-    let says = |text: &str| {
-        let text = Project::parse(text).and_then(|project| project.to_text());
-        text.is_ok_and(|text| text == *wanted)
-    };
-    if written.is_some_and(|text| text == wanted || says(text)) {
+    let says = |text| Project::parse(text)?.to_text().map(|text| text == *wanted);
+    if written.is_some_and(|text| text == wanted || says(text).unwrap_or(false)) {
         return Ok(());
     }
     if on_conflict != OnConflict::Theirs {
-        return Err(anyhow!("the way in which `{file}` is written cannot be merged"))
-            .or_hint("`--on-conflict=theirs` writes it anew");
+        return Err(anyhow!(
+            "your lines in `{file}` cannot be kept: it would not say what was asked for"
+        ))
+        .or_hint("`--on-conflict=theirs` takes rscaffold's lines");
     }
-    plan.changes.insert(file.to_owned(), Change::Update(wanted.clone()));
+    plan.changes
+        .insert(file.to_owned(), Change::Update(wanted.clone()));
     Ok(())
 }

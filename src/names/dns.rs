@@ -16,6 +16,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
+    /// Tells what is wrong with a name, and which one would do.
     pub fn check(&self, text: &str) -> Result<(), Error> {
         let Err(reason) = self.reason(text) else {
             return Ok(());
@@ -27,7 +28,8 @@ impl Shape {
         Err(Error::new(text, self.what, &reason, &instead))
     }
 
-    fn reason(&self, text: &str) -> Result<(), String> {
+    /// Tells what is wrong with a name.
+    pub fn reason(&self, text: &str) -> Result<(), String> {
         if text.is_empty() {
             return Err("it must not be empty".to_owned());
         }

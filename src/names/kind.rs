@@ -10,8 +10,8 @@ use super::{Error, Instead, Plural, dns::quoted, rust::module, traits};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind(String);
 
-/// Names that break the code around a type of that name, by the reason. Found by compiling a project
-/// for each: `Clone`, `Box`, `Ok` or `Status` only look dangerous, and `Type` gets the module `type_`.
+/// Names that break the code around a type of that name, by the reason. Found by compiling a
+/// project for each: `Clone`, `Box`, `Ok` and `Status` only look dangerous.
 const TAKEN: &[(&str, &[&str])] = &[
     // No type can have it.
     ("it is a keyword of Rust", &["Self"]),

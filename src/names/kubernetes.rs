@@ -97,17 +97,14 @@ impl Plural {
 
 impl ProjectName {
     /// The project name that a folder's name gives: `My App` makes `my-app`.
-    pub fn from_folder(name: &str) -> Result<Self, Error> {
-        name.to_lowercase()
-            .replace(['_', '.', ' '], "-")
-            .parse()
-            .map_err(|_| {
-                Error(format!(
-                    "the folder's name `{name}` gives no project name: choose one with \
-                     `--project-name`, such as `{}`",
-                    Self::SHAPE.example
-                ))
-            })
+    pub fn from_folder(folder: &str) -> Result<Self, Error> {
+        let name = folder.to_lowercase().replace(['_', '.', ' '], "-");
+        match Self::SHAPE.reason(&name) {
+            Ok(()) => Ok(Self(name)),
+            Err(reason) => Err(Error(format!(
+                "the folder's name `{folder}` makes no project name: {reason}"
+            ))),
+        }
     }
 }
 
@@ -243,8 +240,8 @@ mod tests {
             assert_eq!(ProjectName::from_folder(folder).unwrap().as_str(), name);
         }
         let error = ProjectName::from_folder("büro").unwrap_err().to_string();
-        let expected = "the folder's name `büro` gives no project name: choose one with \
-                        `--project-name`, such as `guestbook`";
+        let expected = "the folder's name `büro` makes no project name: `ü` is not allowed, only \
+                        lower-case letters, digits and `-`";
         assert_eq!(error, expected);
     }
 

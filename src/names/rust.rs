@@ -29,8 +29,8 @@ pub const DEPENDENCIES: &[&str] = &[
     "kube",
     "schemars",
     "serde",
-    "serde_json",
     "serde_saphyr",
+    "serde_json",
     "thiserror",
     "tokio",
     "tokio_util",
@@ -68,7 +68,7 @@ impl CrateName {
     /// What crates.io allows.
     const MAX: usize = 64;
 
-    /// Names that cargo or rustc refuses, or that would stand for something else in the project's code.
+    /// Names that cargo or rustc refuses, or that stand for something else in the project's code.
     const TAKEN: &[(&str, &[&str])] = &[
         ("is a keyword of Rust", KEYWORDS),
         ("is reserved by Windows", WINDOWS),
@@ -146,7 +146,7 @@ impl FromStr for CrateName {
     }
 }
 
-/// Where the project's code lives: `guestbook`, `github.com/me/guestbook`, or what `git clone` takes.
+/// Where the code lives: `guestbook`, `github.com/me/guestbook`, or what `git clone` takes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Repo {
     text: String,
@@ -253,6 +253,8 @@ fn is_host(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, path::Path};
+
     use super::*;
 
     fn error<T: FromStr<Err = Error>>(text: &str) -> String {
@@ -274,6 +276,19 @@ mod tests {
         for (name, expected) in cases {
             assert_eq!(module(name), expected);
         }
+    }
+
+    #[test]
+    fn the_dependencies_are_those_of_the_template() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let manifest = fs::read_to_string(root.join("templates/project/Cargo.toml.tera")).unwrap();
+        let (_, dependencies) = manifest.split_once("\n[dependencies]\n").unwrap();
+        let (dependencies, _) = dependencies.split_once("\n[").unwrap();
+        let names: Vec<_> = dependencies
+            .lines()
+            .filter_map(|line| Some(line.split_once(" = ")?.0.replace('-', "_")))
+            .collect();
+        assert_eq!(names, DEPENDENCIES);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The text of the `PROJECT` file.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, mem};
 
 use anyhow::{Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
@@ -38,14 +38,15 @@ impl Project {
         Ok(project)
     }
 
-    /// The text of the `PROJECT` file: fields in alphabetical order, resources by group, kind and version.
+    /// The text of the `PROJECT` file: fields in alphabetical order, and resources in their own.
     pub fn to_text(&self) -> Result<String> {
-        let mut sorted = self.clone();
-        sorted.sort();
-        let mut project = fields(&sorted)?;
-        let entries = sorted.resources.iter().map(|resource| self.entry(resource));
-        let entries = entries.collect::<Result<Vec<_>>>()?;
-        if !entries.is_empty() {
+        let mut rest = self.clone();
+        rest.sort();
+        let resources = mem::take(&mut rest.resources);
+        let mut project = fields(&rest)?;
+        if !resources.is_empty() {
+            let entries = resources.iter().map(|resource| self.entry(resource));
+            let entries = entries.collect::<Result<Vec<_>>>()?;
             project.insert("resources".to_owned(), serde_yaml::to_value(entries)?);
         }
         Ok(format!("{HEADER}{}", serde_yaml::to_string(&project)?))
@@ -185,7 +186,7 @@ fn check_age(theirs: &str, ours: &str) -> Result<()> {
     Ok(())
 }
 
-/// The numbers of a semantic version, and whether it is a release: less than that are its candidates.
+/// The numbers of a semantic version, and whether it is a release: its candidates are less.
 fn release(version: &str) -> Option<([u64; 3], bool)> {
     let (version, _build) = version.split_once('+').unwrap_or((version, ""));
     let (numbers, candidate) = version.split_once('-').unwrap_or((version, ""));
@@ -412,7 +413,8 @@ version: '3'
         );
         assert_error(
             "a project",
-            "`PROJECT` line 1: invalid type: string \"a project\", expected the fields of a project",
+            "`PROJECT` line 1: invalid type: string \"a project\", expected the fields of a \
+             project",
         );
     }
 

@@ -1,9 +1,6 @@
 //! What templates see of a [`project::Project`]: each name in each form that some file needs.
 
-use std::{
-    cmp::Ordering,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -174,7 +171,11 @@ impl Project {
                 },
             },
             namespaced: project.namespaced,
-            role_kind: if project.namespaced { "Role" } else { "ClusterRole" },
+            role_kind: if project.namespaced {
+                "Role"
+            } else {
+                "ClusterRole"
+            },
             rules: rules(&controllers),
             groups: groups(project, &apis, &controllers),
             crds: crds(&apis),
@@ -196,7 +197,10 @@ impl GroupNames {
 
 impl VersionNames {
     fn new(resource: &Resource) -> Self {
-        Self { name: resource.version.to_string(), module: resource.version.module() }
+        Self {
+            name: resource.version.to_string(),
+            module: resource.version.module(),
+        }
     }
 }
 
@@ -213,7 +217,12 @@ impl Kind {
 
 /// The file of a kind's sample, in `config/samples`.
 fn sample(resource: &Resource) -> String {
-    format!("{}_{}_{}.yaml", resource.group, resource.version, resource.kind.lower())
+    format!(
+        "{}_{}_{}.yaml",
+        resource.group,
+        resource.version,
+        resource.kind.lower()
+    )
 }
 
 impl Api {
@@ -226,7 +235,11 @@ impl Api {
         Self {
             kind: Kind::new(resource),
             version: VersionNames::new(resource),
-            short_names: resource.short_names.iter().map(ToString::to_string).collect(),
+            short_names: resource
+                .short_names
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
             namespaced: resource.api.as_ref().is_some_and(|api| api.namespaced),
             finalizer: resource.finalizer,
             stored,
@@ -268,10 +281,15 @@ impl Controller {
 
 /// The kinds of `apis`, each with all of its versions.
 fn crds(apis: &[Api]) -> Vec<Crd> {
-    let versions_of = apis.iter().fold(BTreeMap::<_, Vec<&Api>>::new(), |mut kinds, api| {
-        kinds.entry((&api.group.full, &api.kind.kind)).or_default().push(api);
-        kinds
-    });
+    let versions_of = apis
+        .iter()
+        .fold(BTreeMap::<_, Vec<&Api>>::new(), |mut kinds, api| {
+            kinds
+                .entry((&api.group.full, &api.kind.kind))
+                .or_default()
+                .push(api);
+            kinds
+        });
     let crd = |versions: Vec<&Api>| {
         let (stored, others): (Vec<&Api>, Vec<_>) = versions.iter().partition(|api| api.stored);
         let stored = stored.first().copied()?.clone();
@@ -310,7 +328,10 @@ fn rules(controllers: &[Controller]) -> Vec<Rule> {
 
     let mut resources_with = BTreeMap::<_, Vec<String>>::new();
     for ((group, resource), verbs) in verbs_of {
-        resources_with.entry((group, verbs)).or_default().push(resource);
+        resources_with
+            .entry((group, verbs))
+            .or_default()
+            .push(resource);
     }
     let mut rules: Vec<_> = resources_with
         .into_iter()
@@ -325,19 +346,19 @@ fn rules(controllers: &[Controller]) -> Vec<Rule> {
 }
 
 fn groups(project: &project::Project, apis: &[Api], controllers: &[Controller]) -> Vec<Group> {
-    let mut groups = BTreeMap::<Sorted, Group>::new();
+    let mut groups = BTreeMap::<String, Group>::new();
     for resource in &project.resources {
         let names = GroupNames::new(project, resource);
-        groups.entry(Sorted(names.module.clone())).or_insert_with(|| Group {
+        groups.entry(names.module.clone()).or_insert_with(|| Group {
             versions: Vec::new(),
             controllers: Vec::new(),
             names,
         });
     }
     for (module, group) in &mut groups {
-        let mut versions = BTreeMap::<Sorted, Version>::new();
-        for api in apis.iter().filter(|api| api.group.module == module.0) {
-            let version = versions.entry(Sorted(api.version.module.clone()));
+        let mut versions = BTreeMap::<_, Version>::new();
+        for api in apis.iter().filter(|api| api.group.module == *module) {
+            let version = versions.entry(&api.version.module);
             let version = version.or_insert_with(|| Version {
                 names: api.version.clone(),
                 group: api.group.clone(),
@@ -349,63 +370,17 @@ fn groups(project: &project::Project, apis: &[Api], controllers: &[Controller]) 
         for version in &mut group.versions {
             sort(&mut version.kinds);
         }
-        let controllers = controllers.iter().filter(|controller| controller.group.module == module.0);
-        group.controllers = controllers.map(|controller| controller.kind.clone()).collect();
+        let controllers = controllers
+            .iter()
+            .filter(|controller| controller.group.module == *module);
+        group.controllers = controllers
+            .map(|controller| controller.kind.clone())
+            .collect();
         sort(&mut group.controllers);
     }
     groups.into_values().collect()
 }
 
 fn sort(kinds: &mut [Kind]) {
-    kinds.sort_by(|a, b| rustfmt_order(&a.module, &b.module));
-}
-
-/// A module's name, ordered as rustfmt orders `mod` lines: numbers in it by their value, and `_`
-/// before anything else.
-#[derive(PartialEq, Eq)]
-struct Sorted(String);
-
-impl Ord for Sorted {
-    fn cmp(&self, other: &Self) -> Ordering {
-        rustfmt_order(&self.0, &other.0)
-    }
-}
-
-impl PartialOrd for Sorted {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-fn rustfmt_order(a: &str, b: &str) -> Ordering {
-    chunks(a).cmp(chunks(b)).then_with(|| a.cmp(b))
-}
-
-/// Splits a name into characters and whole numbers, in a form that compares as rustfmt does.
-fn chunks(name: &str) -> impl Iterator<Item = (u8, u64)> {
-    let mut chars = name.chars().peekable();
-    std::iter::from_fn(move || {
-        let first = chars.next()?;
-        let Some(digit) = first.to_digit(10) else {
-            return Some((if first == '_' { 0 } else { 2 }, u64::from(first)));
-        };
-        let mut number = u64::from(digit);
-        while let Some(digit) = chars.peek().and_then(|next| next.to_digit(10)) {
-            number = number.saturating_mul(10).saturating_add(u64::from(digit));
-            chars.next();
-        }
-        Some((1, number))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn modules_are_ordered_as_rustfmt_orders_them() {
-        let mut modules = ["v10", "v2", "v1beta1", "v1", "v1alpha2", "a_b", "ab", "a1"];
-        modules.sort_by(|a, b| rustfmt_order(a, b));
-        assert_eq!(modules, ["a_b", "a1", "ab", "v1", "v1alpha2", "v1beta1", "v2", "v10"]);
-    }
+    kinds.sort_by(|a, b| a.module.cmp(&b.module));
 }

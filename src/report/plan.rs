@@ -193,7 +193,7 @@ fn folded(paths: &[&str]) -> String {
 
     let name = Verb::Create.style().apply_to(Verb::Create.name());
     let mut line = format!("{} files: ", paths.len());
-    let room = WIDTH - "  create  ".len() - ", ...".len();
+    let room = WIDTH - "  create  ".len() - "...".len();
     let mut fits = parts.iter().scan(line.len(), |width, part| {
         *width += part.len() + ", ".len();
         (*width <= room).then_some(part.as_str())
@@ -284,21 +284,20 @@ mod tests {
             ..Story::default()
         };
 
-        assert_eq!(
-            text_of(&plan, false, &story),
-            "\
-  create  src/api/webapp.rs          the types: edit these
-  update  src/api/mod.rs
-  merge   config/kustomization.yaml  with your changes
-  delete  old
-  keep    config/crd/bases/a.yaml    `make manifests` brings it up to date
-1 created, 1 updated, 1 merged, 1 deleted, 2 kept, 1 unchanged (9 ms)
-
-Next:
-  make run          # the operator
-  make install run
-"
-        );
+        let expected = [
+            "  create  src/api/webapp.rs          the types: edit these",
+            "  update  src/api/mod.rs",
+            "  merge   config/kustomization.yaml  with your changes",
+            "  delete  old",
+            "  keep    config/crd/bases/a.yaml    `make manifests` brings it up to date",
+            "1 created, 1 updated, 1 merged, 1 deleted, 2 kept, 1 unchanged (9 ms)",
+            "",
+            "Next:",
+            "  make run          # the operator",
+            "  make install run",
+            "",
+        ];
+        assert_eq!(text_of(&plan, false, &story), expected.join("\n"));
     }
 
     #[test]

@@ -1,0 +1,447 @@
+//! What no single name shows: whether all parts of a project go together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Result, bail, ensure};
+
+use super::{Project, Resource};
+use crate::{builtin, names::Kind};
+
+impl Project {
+    /// Checks that all parts of the project go together.
+    pub fn validate(&self) -> Result<()> {
+        ensure!(
+            self.multigroup,
+            "`multigroup` must be true: each group has a folder of its own"
+        );
+        ensure!(
+            self.owner.as_ref().is_none_or(|owner| is_line(owner)),
+            "`owner` must be one line of text, as in `The Guestbook Authors`"
+        );
+        for resource in &self.resources {
+            resource.validate()?;
+            self.validate_resource(resource)?;
+        }
+        self.validate_versions()?;
+        self.validate_kubernetes_names()?;
+        self.validate_rust_names()
+    }
+
+    fn validate_resource(&self, resource: &Resource) -> Result<()> {
+        // File systems take names of 255 bytes: `<full group>_<plural>.yaml` of the manifest, and
+        // those of sample and roles, of which `<group>_<kind>_viewer_role.yaml` ends longest. The
+        // first is then within the 253 that Kubernetes takes, too.
+        const MAX: usize = 250;
+        const MAX_ID: usize = 230;
+        let group = self.full_group(resource);
+        let name = format!("{}.{group}", resource.plural);
+        ensure!(
+            name.len() <= MAX,
+            "the full name `{name}` of {resource} has {} characters, {MAX} are the most",
+            name.len()
+        );
+        let id = format!("{}{}{}", resource.group, resource.version, resource.kind);
+        ensure!(
+            id.len() <= MAX_ID,
+            "group, version and kind of {resource} have {} characters, {MAX_ID} are the most",
+            id.len()
+        );
+        ensure!(
+            !self.is_protected(resource) || builtin::all().all(|builtin| builtin.group != group),
+            "{resource} would be in the group `{group}`, which Kubernetes has built in"
+        );
+        ensure!(
+            !self.namespaced || !resource.controller || resource.namespaced(),
+            "{resource} is cluster-scoped, so it cannot have a controller: the project is \
+             `namespaced`"
+        );
+        Ok(())
+    }
+
+    /// The versions of one kind are one CRD, and have one controller.
+    fn validate_versions(&self) -> Result<()> {
+        let mut kinds: BTreeMap<(String, &Kind), Vec<&Resource>> = BTreeMap::new();
+        for resource in &self.resources {
+            let versions = kinds
+                .entry((self.full_group(resource), &resource.kind))
+                .or_default();
+            for other in &*versions {
+                ensure!(
+                    resource.version != other.version,
+                    "{resource} is there twice"
+                );
+                if let Some(difference) = resource.differences_of_crd(other).first() {
+                    bail!("{resource} has {difference}, which {} has", other.version);
+                }
+                ensure!(
+                    !resource.controller || !other.controller,
+                    "{resource} cannot have a controller: {} has the one of the kind, so use \
+                     `--controller=false`",
+                    other.version
+                );
+            }
+            versions.push(resource);
+        }
+        Ok(())
+    }
+
+    /// All that a kind is called, in URLs, by kubectl and in manifests, is its own in its group.
+    fn validate_kubernetes_names(&self) -> Result<()> {
+        let mut groups: BTreeMap<String, BTreeMap<String, &Kind>> = BTreeMap::new();
+        for resource in self.resources.iter().filter(|resource| !resource.core) {
+            let (kind, plural) = (&resource.kind, &resource.plural);
+            let group = self.full_group(resource);
+            let names = [
+                kind.to_string(),
+                format!("{kind}List"),
+                kind.lower(),
+                plural.to_string(),
+            ];
+            let short_names = resource.short_names.iter().map(ToString::to_string);
+            let owners = groups.entry(group.clone()).or_default();
+            for name in names.into_iter().chain(short_names) {
+                match owners.get(&name) {
+                    Some(owner) => ensure!(
+                        *owner == kind,
+                        "kinds `{owner}` and `{kind}` of group `{group}` would both be called \
+                         `{name}`"
+                    ),
+                    None => _ = owners.insert(name, kind),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// No two names become one in Rust. The modules of kinds differ as their singulars do.
+    fn validate_rust_names(&self) -> Result<()> {
+        let mut groups: BTreeMap<String, String> = BTreeMap::new();
+        let mut kinds = BTreeSet::new();
+        for resource in &self.resources {
+            let module = resource.group.module();
+            let group = self.full_group(resource);
+            match groups.get(&module) {
+                Some(other) => ensure!(
+                    *other == group,
+                    "groups `{other}` and `{group}` would both be the Rust module `{module}`"
+                ),
+                None => _ = groups.insert(module, group),
+            }
+            kinds.insert((&resource.group, &resource.version, resource.kind.as_str()));
+        }
+        for (group, version, kind) in &kinds {
+            for suffix in ["Spec", "Status"] {
+                let owner = kind.strip_suffix(suffix).unwrap_or_default();
+                ensure!(
+                    !kinds.contains(&(*group, *version, owner)),
+                    "kinds `{owner}` and `{kind}` of `{group}/{version}` would both have the Rust \
+                     type `{kind}`"
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Resource {
+    fn validate(&self) -> Result<()> {
+        if self.core {
+            self.validate_builtin()?;
+        } else if let Some(api) = &self.api {
+            ensure!(
+                api.crd_version == "v1",
+                "`crdVersion` of {self} must be `v1`, not `{}`",
+                api.crd_version
+            );
+        } else {
+            bail!("{self} has no `api`, and it is no kind that Kubernetes has built in");
+        }
+        ensure!(
+            self.controller || !self.finalizer,
+            "{self} has a finalizer but no controller, which alone could remove it"
+        );
+        Ok(())
+    }
+
+    fn validate_builtin(&self) -> Result<()> {
+        let Some(builtin) = self.builtin() else {
+            bail!("{self} is not a kind that Kubernetes has built in: leave `core` out");
+        };
+        ensure!(
+            self.api.is_none() && self.domain.is_none() && self.short_names.is_empty(),
+            "{self} is built into Kubernetes: it takes no `api`, `domain` or `shortNames`"
+        );
+        ensure!(
+            self.plural.as_str() == builtin.plural,
+            "the plural of {self} is `{}`, not `{}`",
+            builtin.plural,
+            self.plural
+        );
+        ensure!(
+            self.controller,
+            "{self} has neither an API nor a controller in this project"
+        );
+        Ok(())
+    }
+}
+
+fn is_line(text: &str) -> bool {
+    !text.trim().is_empty() && !text.contains(char::is_control)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::tests::{
+            api, cluster, core, empty, with_plural, with_short_name, without_controller,
+        },
+        *,
+    };
+
+    fn error(resources: impl IntoIterator<Item = Resource>) -> String {
+        error_in(empty(), resources)
+    }
+
+    fn error_in(mut project: Project, resources: impl IntoIterator<Item = Resource>) -> String {
+        project.resources.extend(resources);
+        project.validate().unwrap_err().to_string()
+    }
+
+    #[track_caller]
+    fn assert_valid(resources: impl IntoIterator<Item = Resource>) {
+        let mut project = empty();
+        project.resources.extend(resources);
+        project.validate().unwrap();
+    }
+
+    #[test]
+    fn what_goes_together_is_valid() {
+        assert_valid([
+            api("webapp", "v1", "Guestbook"),
+            without_controller(api("webapp", "v1alpha1", "Guestbook")),
+            cluster(api("webapp", "v1", "Shelf")),
+            api("crew", "v1", "Guestbook"),
+            api("crew", "v1", "Captain"),
+            core("apps", "v1", "Deployment"),
+            core("core", "v1", "Node"),
+        ]);
+    }
+
+    #[test]
+    fn the_fields_of_the_project() {
+        let project = Project {
+            multigroup: false,
+            ..empty()
+        };
+        assert_eq!(
+            error_in(project, []),
+            "`multigroup` must be true: each group has a folder of its own"
+        );
+        for owner in ["", " ", "a\nb"] {
+            let project = Project {
+                owner: Some(owner.to_owned()),
+                ..empty()
+            };
+            let expected = "`owner` must be one line of text, as in `The Guestbook Authors`";
+            assert_eq!(error_in(project, []), expected);
+        }
+    }
+
+    #[test]
+    fn an_api_or_a_built_in_kind() {
+        let mut none = api("webapp", "v1", "Guestbook");
+        none.api = None;
+        assert_eq!(
+            error([none]),
+            "`webapp/v1 Guestbook` has no `api`, and it is no kind that Kubernetes has built in"
+        );
+        let mut old = api("webapp", "v1", "Guestbook");
+        old.api.as_mut().unwrap().crd_version = "v1beta1".to_owned();
+        assert_eq!(
+            error([old]),
+            "`crdVersion` of `webapp/v1 Guestbook` must be `v1`, not `v1beta1`"
+        );
+        let mut finalizer = without_controller(api("webapp", "v1", "Guestbook"));
+        finalizer.finalizer = true;
+        assert_eq!(
+            error([finalizer]),
+            "`webapp/v1 Guestbook` has a finalizer but no controller, which alone could remove it"
+        );
+    }
+
+    #[test]
+    fn built_in_kinds_are_as_kubernetes_has_them() {
+        assert_eq!(
+            error([core("apps", "v1", "Guestbook")]),
+            "`apps/v1 Guestbook` is not a kind that Kubernetes has built in: leave `core` out"
+        );
+        assert_eq!(
+            error([with_plural(core("apps", "v1", "Deployment"), "deploys")]),
+            "the plural of `apps/v1 Deployment` is `deployments`, not `deploys`"
+        );
+        assert_eq!(
+            error([without_controller(core("apps", "v1", "Deployment"))]),
+            "`apps/v1 Deployment` has neither an API nor a controller in this project"
+        );
+        assert_eq!(
+            error([with_short_name(core("apps", "v1", "Deployment"), "dep")]),
+            "`apps/v1 Deployment` is built into Kubernetes: it takes no `api`, `domain` or \
+             `shortNames`"
+        );
+        let project = Project {
+            domain: "k8s.io".parse().unwrap(),
+            ..empty()
+        };
+        assert_eq!(
+            error_in(project, [api("networking", "v1", "Ingress")]),
+            "`networking/v1 Ingress` would be in the group `networking.k8s.io`, which Kubernetes \
+             has built in"
+        );
+    }
+
+    #[test]
+    fn an_operator_of_one_namespace_sees_no_cluster_scoped_objects() {
+        let project = Project {
+            namespaced: true,
+            ..empty()
+        };
+        assert_eq!(
+            error_in(project.clone(), [cluster(api("webapp", "v1", "Shelf"))]),
+            "`webapp/v1 Shelf` is cluster-scoped, so it cannot have a controller: the project is \
+             `namespaced`"
+        );
+        let node = "`core/v1 Node` is cluster-scoped, so it cannot have a controller: the project \
+                    is `namespaced`";
+        assert_eq!(
+            error_in(project.clone(), [core("core", "v1", "Node")]),
+            node
+        );
+        let mut project = project;
+        project
+            .resources
+            .push(without_controller(cluster(api("webapp", "v1", "Shelf"))));
+        project.resources.push(core("core", "v1", "Pod"));
+        project.validate().unwrap();
+    }
+
+    #[test]
+    fn a_full_name_that_is_too_long_for_a_file() {
+        let guestbook = |domain: usize| Resource {
+            domain: Some("d".repeat(domain).parse().unwrap()),
+            ..api("webapp", "v1", "Guestbook")
+        };
+        let at_most = 250 - "guestbooks.webapp.".len();
+        assert_valid([guestbook(at_most)]);
+        let error = error([guestbook(at_most + 1)]);
+        assert!(
+            error.ends_with("has 251 characters, 250 are the most"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_group_that_is_too_long_for_a_file() {
+        let at_most = 230 - "v1Guestbook".len();
+        assert_valid([api(&"g".repeat(at_most), "v1", "Guestbook")]);
+        let error = error([api(&"g".repeat(at_most + 1), "v1", "Guestbook")]);
+        assert!(
+            error.ends_with("have 231 characters, 230 are the most"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn versions_of_one_kind_agree() {
+        let v1 = || api("webapp", "v1", "Guestbook");
+        let v2 = || without_controller(api("webapp", "v2", "Guestbook"));
+        assert_eq!(error([v1(), v1()]), "`webapp/v1 Guestbook` is there twice");
+        assert_eq!(
+            error([v1(), api("webapp", "v2", "Guestbook")]),
+            "`webapp/v2 Guestbook` cannot have a controller: v1 has the one of the kind, so use \
+             `--controller=false`"
+        );
+        assert_eq!(
+            error([v1(), with_plural(v2(), "books")]),
+            "`webapp/v2 Guestbook` has the plural `books` instead of `guestbooks`, which v1 has"
+        );
+        assert_eq!(
+            error([v1(), cluster(v2())]),
+            "`webapp/v2 Guestbook` has the scope `Cluster` instead of `Namespaced`, which v1 has"
+        );
+        assert_eq!(
+            error([v1(), with_short_name(v2(), "gb")]),
+            "`webapp/v2 Guestbook` has the short names `gb` instead of none, which v1 has"
+        );
+    }
+
+    #[test]
+    fn the_names_of_a_group_are_given_once() {
+        let clash = |a: &str, b: &str, group: &str, name: &str| {
+            format!("kinds `{a}` and `{b}` of group `{group}` would both be called `{name}`")
+        };
+        assert_eq!(
+            error([
+                api("webapp", "v1", "Person"),
+                with_plural(api("webapp", "v2", "Human"), "people")
+            ]),
+            clash("Person", "Human", "webapp.com", "people")
+        );
+        assert_eq!(
+            error([
+                with_short_name(api("webapp", "v1", "Guestbook"), "gb"),
+                with_short_name(api("webapp", "v1", "Gable"), "gb"),
+            ]),
+            clash("Guestbook", "Gable", "webapp.com", "gb")
+        );
+        assert_eq!(
+            error([
+                api("webapp", "v1", "Guestbook"),
+                with_short_name(api("webapp", "v1", "Book"), "guestbook")
+            ]),
+            clash("Guestbook", "Book", "webapp.com", "guestbook")
+        );
+        assert_eq!(
+            error([
+                api("webapp", "v1", "HTTPRoute"),
+                api("webapp", "v2", "HttpRoute")
+            ]),
+            clash("HTTPRoute", "HttpRoute", "webapp.com", "httproute")
+        );
+        assert_eq!(
+            error([
+                api("webapp", "v1", "Guestbook"),
+                api("webapp", "v1", "GuestbookList")
+            ]),
+            clash("Guestbook", "GuestbookList", "webapp.com", "GuestbookList")
+        );
+        assert_valid([
+            with_short_name(api("webapp", "v1", "Guestbook"), "gb"),
+            with_short_name(api("crew", "v1", "Gable"), "gb"),
+        ]);
+    }
+
+    #[test]
+    fn two_names_do_not_become_one_in_rust() {
+        assert_eq!(
+            error([api("a-b", "v1", "Guestbook"), api("a.b", "v1", "Shelf")]),
+            "groups `a-b.com` and `a.b.com` would both be the Rust module `a_b`"
+        );
+        assert_eq!(
+            error([
+                core("apps", "v1", "Deployment"),
+                api("apps", "v1", "Guestbook")
+            ]),
+            "groups `apps` and `apps.com` would both be the Rust module `apps`"
+        );
+        for kind in ["GuestbookSpec", "GuestbookStatus"] {
+            assert_eq!(
+                error([api("webapp", "v1", "Guestbook"), api("webapp", "v1", kind)]),
+                format!(
+                    "kinds `Guestbook` and `{kind}` of `webapp/v1` would both have the Rust type \
+                     `{kind}`"
+                )
+            );
+            assert_valid([api("webapp", "v1", "Guestbook"), api("webapp", "v2", kind)]);
+        }
+    }
+}

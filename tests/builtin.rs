@@ -1,0 +1,77 @@
+//! The table of built-in kinds has every kind of the k8s-openapi that generated projects use.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use snapbox::{assert_data_eq, file};
+use walkdir::WalkDir;
+
+/// To rewrite the table: `SNAPSHOTS=overwrite cargo test builtin`.
+#[test]
+fn the_table_of_builtin_kinds_is_complete() {
+    let table: String = kinds(&sources()).into_iter().collect();
+    assert_data_eq!(table, file!["../src/builtin/kinds.tsv"].raw());
+}
+
+/// Where cargo has the newest API of the k8s-openapi that the golden projects depend on.
+fn sources() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/Cargo.toml");
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version=1", "--manifest-path"])
+        .arg(manifest)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let package = packages
+        .iter()
+        .find(|package| package["name"] == "k8s-openapi")
+        .unwrap();
+    let manifest = Path::new(package["manifest_path"].as_str().unwrap());
+    // One folder a Kubernetes version, all named `v1_` and two digits.
+    let versions = fs::read_dir(manifest.with_file_name("src")).unwrap();
+    let folders = versions
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir());
+    folders.max().unwrap()
+}
+
+/// A line of the table for each type that can be listed. Its file holds nothing but the type and
+/// its traits, and lies where its module is.
+fn kinds(sources: &Path) -> BTreeSet<String> {
+    let files = WalkDir::new(sources)
+        .into_iter()
+        .map(|entry| entry.unwrap().into_path());
+    let files = files.filter(|path| path.is_file());
+    files.filter_map(|path| kind(sources, &path)).collect()
+}
+
+fn kind(sources: &Path, path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).unwrap();
+    let after = |start: &str| {
+        let (_, rest) = text.split_once(start)?;
+        rest.split(['"', ';', ' ']).next()
+    };
+    let constant = |name: &str| after(&format!("const {name}: &'static str = \""));
+    let rust = after("impl crate::ListableResource for ")?;
+    let module = path.parent()?.strip_prefix(sources).ok()?.to_str()?;
+    let module = module.replace(std::path::MAIN_SEPARATOR, "::");
+    let scope = after("type Scope = crate::")?.strip_suffix("ResourceScope")?;
+    let scope = scope.replace("Namespace", "Namespaced");
+    Some(format!(
+        "{}\t{}\t{}\t{}\t{scope}\tk8s_openapi::{module}::{rust}\n",
+        constant("GROUP")?,
+        constant("VERSION")?,
+        constant("KIND")?,
+        constant("URL_PATH_SEGMENT")?,
+    ))
+}

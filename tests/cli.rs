@@ -1,0 +1,214 @@
+//! The command line as its users see it: transcripts (`cli/*.md`), and the questions at a terminal.
+//!
+//! Each transcript starts in an empty folder `guestbook`. A line `$ …` is run by a shell in that
+//! folder, with rscaffold on its PATH; what it prints follows, after `? 1` if that was its exit
+//! code. `[..]` stands for any text in a line, `...` for any lines. `SNAPSHOTS=overwrite` writes
+//! down what was seen.
+
+#![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
+
+use std::{
+    env, fs,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use rexpect::session::{PtySession, spawn_command};
+use snapbox::{Assert, Data, filter::NormalizeToExpected};
+use tempfile::TempDir;
+
+const RSCAFFOLD: &str = env!("CARGO_BIN_EXE_rscaffold");
+
+#[test]
+fn transcripts() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");
+    let mut failed = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let expected = fs::read_to_string(&path).unwrap();
+        let compared = Assert::new().action_env("SNAPSHOTS").try_eq(
+            Some(&path.display()),
+            play(&expected).into(),
+            Data::read_from(&path, None).raw(),
+        );
+        failed.extend(compared.err().map(|difference| difference.to_string()));
+    }
+    assert!(
+        failed.is_empty(),
+        "{}SNAPSHOTS=overwrite takes over what was seen",
+        failed.concat()
+    );
+}
+
+/// The transcript with what its commands print now, and the wildcards that still stand for it.
+fn play(transcript: &str) -> String {
+    let top = TempDir::new().unwrap();
+    let folder = top.path().join("guestbook");
+    fs::create_dir(&folder).unwrap();
+
+    let mut played = String::new();
+    let mut lines = transcript.lines().peekable();
+    while let Some(line) = lines.next() {
+        played.extend([line, "\n"]);
+        let Some(command) = line.strip_prefix("$ ") else {
+            continue;
+        };
+        let is_output = |line: &&str| !line.starts_with("$ ") && !line.starts_with("```");
+        let mut expected = String::new();
+        while let Some(line) = lines.next_if(is_output) {
+            expected.extend([line, "\n"]);
+        }
+        let printed = run(command, &folder);
+        // One command at a time, so that its `...` cannot stand for the output of the next.
+        let wildcards = NormalizeToExpected::new().redact();
+        played += &wildcards
+            .normalize(printed.into(), &expected.into())
+            .to_string();
+    }
+    played
+}
+
+/// What `command` prints, after its exit code if that is not 0.
+fn run(command: &str, folder: &Path) -> String {
+    let bin = Path::new(RSCAFFOLD).parent().unwrap();
+    let path = format!("{}:{}", bin.display(), env::var("PATH").unwrap());
+    let output = Command::new("sh")
+        .args(["-c", &format!("exec 2>&1; {command}")])
+        .current_dir(folder)
+        .env("PATH", path)
+        .env("LC_ALL", "C")
+        .env_remove("CLICOLOR_FORCE")
+        .env_remove("COLUMNS")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let printed = without_times(&String::from_utf8(output.stdout).unwrap());
+    match output.status.code() {
+        Some(0) => printed,
+        code => format!("? {}\n{printed}", code.unwrap()),
+    }
+}
+
+/// `(9 ms)` is `([..] ms)`, which matches any time.
+fn without_times(text: &str) -> String {
+    let without_time = |line: &str| {
+        let before = line.strip_suffix(" ms)\n")?.rsplit_once('(')?.0;
+        Some(format!("{before}([..] ms)\n"))
+    };
+    text.split_inclusive('\n')
+        .map(|line| without_time(line).unwrap_or_else(|| line.to_owned()))
+        .collect()
+}
+
+/// rscaffold in `folder`, free of what the environment of the tests says about terminals.
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(RSCAFFOLD);
+    for variable in ["CLICOLOR", "CLICOLOR_FORCE", "NO_COLOR"] {
+        command.env_remove(variable);
+    }
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env("TERM", "xterm");
+    command
+}
+
+/// rscaffold at a terminal, without colour.
+fn at_a_terminal(folder: &Path, arguments: &[&str]) -> PtySession {
+    let mut command = command(folder, arguments);
+    command.env("NO_COLOR", "1");
+    spawn_command(command, Some(20_000)).unwrap()
+}
+
+#[test]
+fn what_is_missing_is_asked_for_at_a_terminal() {
+    let top = TempDir::new().unwrap();
+    let folder = top.path().join("guestbook");
+    fs::create_dir(&folder).unwrap();
+
+    let mut init = at_a_terminal(&folder, &["init"]);
+    init.exp_string("Domain of the API groups [example.com]: ")
+        .unwrap();
+    init.send_line("not/a/domain").unwrap();
+    init.exp_string("`not/a/domain`").unwrap();
+    init.exp_string("Domain of the API groups [example.com]: ")
+        .unwrap();
+    init.send_line("").unwrap();
+    init.exp_string("guestbook is ready").unwrap();
+    init.exp_eof().unwrap();
+
+    let mut create = at_a_terminal(&folder, &["create", "api", "--version", "v1beta1"]);
+    create.exp_string("Group: ").unwrap();
+    create.send_line("webapp").unwrap();
+    create.exp_string("Kind: ").unwrap();
+    create.send_line("Guestbook").unwrap();
+    create.exp_eof().unwrap();
+
+    let mut create = at_a_terminal(&folder, &["create", "api", "--kind", "Guest"]);
+    create.exp_string("Group [webapp]: ").unwrap();
+    create.send_line("").unwrap();
+    create.exp_string("Version [v1]: ").unwrap();
+    create.send_line("").unwrap();
+    create.exp_eof().unwrap();
+
+    let project = fs::read_to_string(folder.join("PROJECT")).unwrap();
+    for line in [
+        "domain: example.com",
+        "group: webapp",
+        "version: v1beta1",
+        "version: v1",
+    ] {
+        assert!(project.contains(line), "{project}");
+    }
+}
+
+#[test]
+fn nothing_is_asked_when_everything_is_said() {
+    let top = TempDir::new().unwrap();
+
+    let mut init = at_a_terminal(
+        top.path(),
+        &["init", "--domain=com", "--project-name=guestbook"],
+    );
+    let shown = init.exp_eof().unwrap();
+
+    assert!(shown.trim_start().starts_with("create"), "{shown}");
+}
+
+#[test]
+fn the_end_of_input_ends_the_questions() {
+    let top = TempDir::new().unwrap();
+
+    let mut init = at_a_terminal(top.path(), &["init", "--project-name=guestbook"]);
+    init.exp_string("Domain of the API groups [example.com]: ")
+        .unwrap();
+    init.send_control('d').unwrap();
+    init.exp_string("error: no answer was given").unwrap();
+    init.exp_eof().unwrap();
+
+    assert_eq!(fs::read_dir(top.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn colour_is_for_terminals_unless_refused() {
+    const ESCAPE: char = '\x1b';
+    let top = TempDir::new().unwrap();
+    let arguments = [
+        "init",
+        "--domain=com",
+        "--project-name=guestbook",
+        "--dry-run",
+    ];
+
+    let coloured = spawn_command(command(top.path(), &arguments), Some(20_000));
+    assert!(coloured.unwrap().exp_eof().unwrap().contains(ESCAPE));
+
+    let refused = at_a_terminal(top.path(), &arguments).exp_eof().unwrap();
+    assert!(
+        refused.contains("to create") && !refused.contains(ESCAPE),
+        "{refused}"
+    );
+
+    let piped = command(top.path(), &arguments).output().unwrap().stderr;
+    assert!(!piped.is_empty() && !piped.contains(&(ESCAPE as u8)));
+}

@@ -1,0 +1,19 @@
+//! The types of the API: a module for each group, in it one for each version.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::core::crd::MergeError;
+
+// One module for each group.
+// End of the groups.
+
+/// The CustomResourceDefinition of each kind, with all of its versions.
+///
+/// # Errors
+///
+/// When the versions of a kind disagree on its scope or on its names.
+pub fn crds() -> Result<Vec<CustomResourceDefinition>, MergeError> {
+    Ok(vec![
+        // One entry for each kind.
+        // End of the kinds.
+    ])
+}

@@ -1,0 +1,9 @@
+//! The empty operator.
+//!
+//! `api` holds its types, `controller` what is done about them, and `manager` what every controller
+//! needs to run.
+
+pub mod api;
+pub mod cli;
+pub mod controller;
+pub mod manager;

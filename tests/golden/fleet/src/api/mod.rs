@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: Example
+// SPDX-License-Identifier: MIT
+
+//! The types of the API: a module for each group, in it one for each version.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{
+    CustomResourceExt,
+    core::crd::{MergeError, merge_crds},
+};
+
+// One module for each group.
+pub mod air_traffic_control;
+pub mod on;
+pub mod sea;
+// End of the groups.
+
+/// The CustomResourceDefinition of each kind, with all of its versions.
+///
+/// # Errors
+///
+/// When the versions of a kind disagree on its scope or on its names.
+pub fn crds() -> Result<Vec<CustomResourceDefinition>, MergeError> {
+    Ok(vec![
+        // One entry for each kind.
+        merge_crds(
+            vec![
+                // Its versions.
+                air_traffic_control::v9::HTTPRoute::crd(),
+                // End of the versions.
+            ],
+            "v9", // the version to store
+        )?,
+        merge_crds(
+            vec![
+                // Its versions.
+                air_traffic_control::v10::Policy::crd(),
+                // End of the versions.
+            ],
+            "v10", // the version to store
+        )?,
+        merge_crds(
+            vec![
+                // Its versions.
+                air_traffic_control::v1alpha1::Ship::crd(),
+                // End of the versions.
+            ],
+            "v1alpha1", // the version to store
+        )?,
+        merge_crds(
+            vec![
+                // Its versions.
+                on::v1::Yes::crd(),
+                // End of the versions.
+            ],
+            "v1", // the version to store
+        )?,
+        merge_crds(
+            vec![
+                // Its versions.
+                sea::v1::Person::crd(),
+                // End of the versions.
+            ],
+            "v1", // the version to store
+        )?,
+        merge_crds(
+            vec![
+                // Its versions.
+                sea::v1beta1::Ship::crd(),
+                sea::v1::Ship::crd(),
+                sea::v2::Ship::crd(),
+                // End of the versions.
+            ],
+            "v1beta1", // the version to store
+        )?,
+        merge_crds(
+            vec![
+                // Its versions.
+                sea::v1beta1::Type::crd(),
+                // End of the versions.
+            ],
+            "v1beta1", // the version to store
+        )?,
+        // End of the kinds.
+    ])
+}

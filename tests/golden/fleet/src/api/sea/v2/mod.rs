@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: Example
+// SPDX-License-Identifier: MIT
+
+//! Version v2 of group sea.example.com.
+
+// One module for each kind.
+mod ship;
+// End of the kinds.
+
+// The types of each kind.
+pub use ship::*;
+// End of the types.

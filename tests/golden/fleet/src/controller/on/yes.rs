@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: Example
+// SPDX-License-Identifier: MIT
+
+//! The controller of Yes, which is yours to edit. After a change of `RULES`, run
+//! `make manifests`.
+
+use k8s_openapi::api::events::v1::Event;
+use kube::runtime::{controller::Action, events::EventType, reflector::ObjectRef};
+
+use crate::{
+    api::on::v1::*,
+    manager::{
+        Context, Reconciler, condition,
+        rbac::{Create, List, Patch, Rule, Watch},
+    },
+};
+
+/// Brings the cluster to what each Yes asks for.
+pub struct Controller {
+    context: Context,
+}
+
+/// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot write the status")]
+    WriteStatus(#[source] kube::Error),
+}
+
+impl Reconciler for Controller {
+    type Object = Yes;
+    type Error = Error;
+
+    const NAME: &'static str = "yes.on.example.com";
+
+    const RULES: &'static [Rule] = &[
+        Rule::of::<Yes>(&[List, Watch]),
+        Rule::sub::<Yes>("status", &[Patch]),
+        // An event that repeats is patched, not created again.
+        Rule::of::<Event>(&[Create, Patch]),
+    ];
+
+    async fn reconcile(&self, object: &Yes) -> Result<Action, Error> {
+        // Your work goes here: compare the cluster with `object.spec` and change what differs. It
+        // must be safe to do again, because this runs after each start and each change.
+
+        let status = observe(object);
+        let written = self.context.write_status(object, &status).await;
+        if written.map_err(Error::WriteStatus)? {
+            let note = "everything is as the spec asks for";
+            self.context
+                .event(object, EventType::Normal, "Reconciled", note)
+                .await;
+        }
+        Ok(Action::await_change())
+    }
+
+    async fn gone(&self, object: &ObjectRef<Yes>) {
+        tracing::info!(name = object.name, namespace = object.namespace, "is gone");
+    }
+}
+
+impl Controller {
+    /// A controller that sends its requests with `context`.
+    pub fn new(context: Context) -> Self {
+        Self { context }
+    }
+}
+
+/// The status that follows from what was seen: no request, so that it can be tested without a
+/// cluster.
+fn observe(object: &Yes) -> YesStatus {
+    let mut status = object.status.clone().unwrap_or_default();
+    status.observed_generation = object.metadata.generation;
+    condition::set(
+        &mut status.conditions,
+        object,
+        "Ready",
+        true,
+        "Reconciled",
+        "everything is as the spec asks for",
+    );
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Yes {
+        let text = include_str!(
+            // What `kubectl apply -k config/samples` creates.
+            "../../../config/samples/on_v1_yes.yaml"
+        );
+        serde_saphyr::from_str(text).expect("the sample fits the type")
+    }
+
+    #[test]
+    fn an_object_becomes_ready_in_its_generation() {
+        let mut object = sample();
+        object.metadata.generation = Some(3);
+        let status = observe(&object);
+        assert_eq!(status.observed_generation, Some(3));
+        assert_eq!(status.conditions[0].type_, "Ready");
+        assert_eq!(status.conditions[0].status, "True");
+        assert_eq!(status.conditions[0].observed_generation, Some(3));
+    }
+
+    #[test]
+    fn with_nothing_new_the_status_stays_as_it_is() {
+        let mut object = sample();
+        object.status = Some(observe(&object));
+        assert_eq!(object.status, Some(observe(&object)));
+    }
+}

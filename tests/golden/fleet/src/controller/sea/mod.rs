@@ -1,0 +1,10 @@
+// SPDX-FileCopyrightText: Example
+// SPDX-License-Identifier: MIT
+
+//! The controllers of group sea.
+
+// One module for each kind.
+pub mod person;
+pub mod ship;
+pub mod type_;
+// End of the kinds.

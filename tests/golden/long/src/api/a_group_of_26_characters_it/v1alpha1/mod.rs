@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Version v1alpha1 of group a-group-of-26-characters-it.a-rather-long-domain.example.com.
+
+// One module for each kind.
+mod averylongkindofthirtythreeletters;
+// End of the kinds.
+
+// The types of each kind.
+pub use averylongkindofthirtythreeletters::*;
+// End of the types.

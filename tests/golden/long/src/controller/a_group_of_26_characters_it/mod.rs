@@ -1,0 +1,8 @@
+// SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controllers of group a-group-of-26-characters-it.
+
+// One module for each kind.
+pub mod averylongkindofthirtythreeletters;
+// End of the kinds.

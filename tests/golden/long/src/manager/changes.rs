@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Which events of a watch call for a reconcile: a new spec, other labels, annotations or
+//! finalizers, a deletion. What the controller itself writes, the status, does not wake it up
+//! again.
+
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
+
+use futures::{Stream, StreamExt, TryStreamExt, stream};
+use kube::{
+    Resource,
+    runtime::{
+        reflector::{ObjectRef, Store},
+        watcher::{self, Event},
+    },
+};
+
+/// The objects that call for a reconcile, in the order in which they did. One that is gone is among
+/// them.
+///
+/// `events` must have been written to `store` by the time they arrive here. With `every`, each
+/// change of an object counts, its status included.
+pub fn changes<K>(
+    events: impl Stream<Item = Result<Event<K>, watcher::Error>>,
+    store: Store<K>,
+    every: bool,
+) -> impl Stream<Item = Result<K, watcher::Error>>
+where
+    K: Resource<DynamicType = ()> + Clone + 'static,
+{
+    let mut seen = HashMap::new();
+    let mut is_new = move |object: &K| {
+        let print = fingerprint(object);
+        let last = seen.insert(ObjectRef::from_obj(object), print);
+        every || print.is_none() || last != Some(print)
+    };
+    let mut before = Vec::new();
+    events
+        .map_ok(move |event| match event {
+            // A list, at the start or after a watch was interrupted. The store takes it over as a
+            // whole at its end: an object that calls for a reconcile earlier would be
+            // looked up in vain.
+            Event::Init => {
+                before = store.state();
+                Vec::new()
+            }
+            Event::InitApply(_) => Vec::new(),
+            Event::InitDone => {
+                let mut objects = store.state();
+                objects.retain(|object| is_new(object));
+                let gone = |object: &Arc<K>| store.get(&ObjectRef::from_obj(&**object)).is_none();
+                objects.extend(std::mem::take(&mut before).into_iter().filter(gone));
+                objects
+            }
+            Event::Apply(object) if is_new(&object) => vec![Arc::new(object)],
+            Event::Apply(_) => Vec::new(),
+            Event::Delete(object) => vec![Arc::new(object)],
+        })
+        .map_ok(|objects| stream::iter(objects).map(|object| Ok(Arc::unwrap_or_clone(object))))
+        .try_flatten()
+}
+
+/// A number that changes with what people and other controllers ask of an object. Kinds without a
+/// generation, such as ConfigMaps, have none.
+fn fingerprint<K: Resource>(object: &K) -> Option<u64> {
+    let meta = object.meta();
+    meta.generation.map(|generation| {
+        let mut hasher = DefaultHasher::new();
+        (&meta.uid, generation, &meta.labels, &meta.annotations).hash(&mut hasher);
+        (&meta.finalizers, meta.deletion_timestamp.is_some()).hash(&mut hasher);
+        hasher.finish()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::apps::v1::Deployment;
+    use kube::{ResourceExt, api::ObjectMeta, runtime::WatchStreamExt, runtime::reflector};
+
+    use super::*;
+
+    fn object(name: &str, generation: i64) -> Deployment {
+        Deployment {
+            metadata: ObjectMeta {
+                name: Some(name.to_owned()),
+                generation: Some(generation),
+                ..ObjectMeta::default()
+            },
+            ..Deployment::default()
+        }
+    }
+
+    fn list<'a>(objects: impl IntoIterator<Item = &'a Deployment>) -> Vec<Event<Deployment>> {
+        let objects = objects.into_iter().cloned().map(Event::InitApply);
+        [Event::Init]
+            .into_iter()
+            .chain(objects)
+            .chain([Event::InitDone])
+            .collect()
+    }
+
+    /// The names of the objects that call for a reconcile.
+    async fn woken(events: Vec<Event<Deployment>>, every: bool) -> String {
+        let (store, writer) = reflector::store();
+        let events = stream::iter(events.into_iter().map(Ok)).reflect(writer);
+        let objects: Vec<_> = changes(events, store, every)
+            .try_collect()
+            .await
+            .expect("no watch error");
+        objects
+            .iter()
+            .map(ResourceExt::name_any)
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    #[tokio::test]
+    async fn a_change_of_the_status_alone_wakes_nobody() {
+        let mut events = list([&object("a", 1)]);
+        events.extend([Event::Apply(object("a", 1)), Event::Apply(object("a", 2))]);
+        assert_eq!(woken(events.clone(), false).await, "a a");
+        assert_eq!(woken(events, true).await, "a a a");
+    }
+
+    #[tokio::test]
+    async fn a_deletion_is_heard() {
+        let mut events = list([&object("a", 1)]);
+        events.push(Event::Delete(object("a", 1)));
+        assert_eq!(woken(events, false).await, "a a");
+    }
+
+    #[tokio::test]
+    async fn a_second_list_wakes_what_changed_meanwhile_and_what_is_gone() {
+        let mut events = list([
+            &object("same", 1),
+            &object("changed", 1),
+            &object("gone", 1),
+        ]);
+        events.extend(list([&object("same", 1), &object("changed", 2)]));
+        let woken = woken(events, false).await;
+        let (first, second) = woken.split_at(woken.len() - " changed gone".len());
+        assert_eq!(second, " changed gone");
+        assert_eq!(first.split(' ').count(), 3);
+    }
+
+    #[tokio::test]
+    async fn an_object_made_anew_under_the_same_name_is_another_one() {
+        let mut again = object("a", 1);
+        again.metadata.uid = Some("2".to_owned());
+        let mut events = list([&object("a", 1)]);
+        events.extend(list([&again]));
+        assert_eq!(woken(events, false).await, "a a");
+    }
+}

@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: The types authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! What the operator does about its objects: a module for each group, in it one for each kind.
+
+use crate::manager::Manager;
+
+// One module for each group.
+// End of the groups.
+
+/// Hands each controller to the manager.
+pub fn register(_manager: &mut Manager) {
+    // One line for each controller.
+    // End of the controllers.
+}

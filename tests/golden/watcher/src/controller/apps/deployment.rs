@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: Example
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controller of Deployment, which is yours to edit. After a change of `RULES`, run
+//! `make manifests`.
+
+use std::convert::Infallible;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::{
+    ResourceExt,
+    runtime::{controller::Action, reflector::ObjectRef},
+};
+
+use crate::manager::{
+    Context, Reconciler,
+    rbac::{List, Rule, Watch},
+};
+
+/// Follows every Deployment.
+pub struct Controller;
+
+impl Reconciler for Controller {
+    type Object = Deployment;
+    type Error = Infallible;
+
+    const NAME: &'static str = "deployment.apps";
+
+    const RULES: &'static [Rule] = &[Rule::of::<Deployment>(&[List, Watch])];
+
+    // Others write the status of these objects, and what they write is news.
+    const EVERY_CHANGE: bool = true;
+
+    async fn reconcile(&self, object: &Deployment) -> Result<Action, Infallible> {
+        // Your work goes here. It must be safe to do again: this runs after each start and change.
+        tracing::info!(
+            name = object.name_any(),
+            namespace = object.namespace(),
+            "has changed"
+        );
+        Ok(Action::await_change())
+    }
+
+    async fn gone(&self, object: &ObjectRef<Deployment>) {
+        tracing::info!(name = object.name, namespace = object.namespace, "is gone");
+    }
+}
+
+impl Controller {
+    /// Keep the context if you send requests of your own: it has the client.
+    pub fn new(_: Context) -> Self {
+        Self
+    }
+}

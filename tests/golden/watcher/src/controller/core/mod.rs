@@ -1,0 +1,9 @@
+// SPDX-FileCopyrightText: Example
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controllers of group core.
+
+// One module for each kind.
+pub mod node;
+pub mod pod;
+// End of the kinds.
