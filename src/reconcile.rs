@@ -14,20 +14,8 @@ mod tests;
 /// Project-relative path with `/` between its parts, such as `src/api/mod.rs`.
 pub type Path = String;
 
-/// Texts by path: what was written last (base), or what is on disk (ours).
+/// Texts by path: what was written last (base), what is on disk (ours), or the new render (theirs).
 pub type Texts = BTreeMap<Path, String>;
-
-/// The files of a rendered project (theirs).
-pub type Tree = BTreeMap<Path, Rendered>;
-
-/// One rendered file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rendered {
-    /// Its whole text; ends in exactly one newline.
-    pub text: String,
-    /// How it is reconciled once the disk differs from what was written last.
-    pub class: Class,
-}
 
 /// Who owns a file after it was first written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,15 +162,14 @@ pub struct Hunk {
 /// since `base`.
 ///
 /// Whatever the plan, the next base is `theirs`: once it is applied, a second one changes nothing.
-pub fn reconcile(base: &Texts, ours: &Texts, theirs: &Tree, on_conflict: OnConflict) -> Plan {
+pub fn reconcile(base: &Texts, ours: &Texts, theirs: &Texts, on_conflict: OnConflict) -> Plan {
     let paths: BTreeSet<&Path> = base.keys().chain(theirs.keys()).collect();
     let changes = paths.into_iter().map(|path| {
-        let rendered = theirs.get(path);
         let file = File {
             base: base.get(path).map(String::as_str),
             ours: ours.get(path).map(String::as_str),
-            theirs: rendered.map(|rendered| rendered.text.as_str()),
-            class: rendered.map_or_else(|| Class::of(path), |rendered| rendered.class),
+            theirs: theirs.get(path).map(String::as_str),
+            class: Class::of(path),
         };
         (path.clone(), file.change(on_conflict))
     });

@@ -7,15 +7,14 @@
 
 mod view;
 
+use std::path::Path;
+
 use anyhow::{Context as _, Result};
 use include_dir::{Dir, File, include_dir};
 use serde::Serialize;
 use tera::{Context, Delimiters, Kwargs, State, Tera, TeraResult};
 
-use crate::{
-    project::Project,
-    reconcile::{Class, Rendered, Tree},
-};
+use crate::{project::Project, reconcile::Texts};
 
 static TEMPLATES: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates");
 
@@ -27,7 +26,7 @@ const HEADER: &str = "header.tera";
 /// # Errors
 ///
 /// Only for a defect in a template, such as an unknown name; the error says in which.
-pub fn render(project: &Project) -> Result<Tree> {
+pub fn render(project: &Project) -> Result<Texts> {
     let view = view::Project::new(project)?;
     let mut renderer = Renderer::new(&view)?;
     renderer.scope("project", "project", &[()])?;
@@ -39,21 +38,16 @@ pub fn render(project: &Project) -> Result<Tree> {
     renderer.scope("kind", "crd", &view.crds)?;
     renderer.scope("controller", "controller", &view.controllers)?;
 
-    let text = project.to_text()?;
-    renderer.tree.insert(
-        Project::FILE.to_owned(),
-        Rendered {
-            text,
-            class: Class::of(Project::FILE),
-        },
-    );
-    Ok(renderer.tree)
+    renderer
+        .files
+        .insert(Project::FILE.to_owned(), project.to_text()?);
+    Ok(renderer.files)
 }
 
 struct Renderer {
     tera: Tera,
     header: String,
-    tree: Tree,
+    files: Texts,
 }
 
 impl Renderer {
@@ -87,7 +81,7 @@ impl Renderer {
         let mut renderer = Self {
             tera,
             header: String::new(),
-            tree: Tree::new(),
+            files: Texts::new(),
         };
         renderer.header = renderer.text(HEADER, &Context::new())?;
         Ok(renderer)
@@ -118,11 +112,11 @@ impl Renderer {
             .trim_start_matches(scope)
             .trim_matches(['/', '\n'])
             .to_owned();
-        if path.ends_with(".rs") && !self.header.is_empty() {
+        let is_rust = Path::new(&path).extension().is_some_and(|it| it == "rs");
+        if is_rust && !self.header.is_empty() {
             text = format!("{}\n{text}", self.header);
         }
-        let class = Class::of(&path);
-        self.tree.insert(path, Rendered { text, class });
+        self.files.insert(path, text);
         Ok(())
     }
 
@@ -164,5 +158,5 @@ fn name<'a>(file: &File<'a>) -> Result<&'a str> {
 fn path<'a>(file: &File<'a>) -> Result<&'a str> {
     name(file)?
         .strip_suffix(".tera")
-        .with_context(|| format!("{:?} must end in .tera", file.path()))
+        .with_context(|| format!("`{}` must end in .tera", file.path().display()))
 }

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use self::{lock::lock, stage::Stage};
 use crate::{
     project::Project,
-    reconcile::{Plan, Texts, Tree},
+    reconcile::{Plan, Texts},
 };
 
 mod last_applied;
@@ -91,7 +91,7 @@ impl WorkTree {
     ///
     /// # Errors
     /// When the plan has a conflict or a file cannot be written.
-    pub fn apply(&self, plan: &Plan, theirs: &Tree) -> Result<()> {
+    pub fn apply(&self, plan: &Plan, theirs: &Texts) -> Result<()> {
         self.stage(plan, theirs)?.commit()
     }
 
@@ -103,7 +103,7 @@ impl WorkTree {
     /// done but `PROJECT`. Were the record written before the files, an old file would look like
     /// one that the user edited, and stay old. Were `PROJECT` written before the record, an `init`
     /// that was killed between them would refuse to run again.
-    fn stage(&self, plan: &Plan, theirs: &Tree) -> Result<Stage<'_>> {
+    fn stage(&self, plan: &Plan, theirs: &Texts) -> Result<Stage<'_>> {
         if let Some((path, _)) = plan.conflicts().next() {
             bail!("`{path}` conflicts with what would be written; nothing was written");
         }

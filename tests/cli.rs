@@ -5,8 +5,6 @@
 //! code. `[..]` stands for any text in a line, `...` for any lines. `SNAPSHOTS=overwrite` writes
 //! down what was seen.
 
-#![allow(clippy::unwrap_used, reason = "a test ends where something fails")]
-
 use std::{
     env, fs,
     path::Path,

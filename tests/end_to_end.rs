@@ -3,7 +3,7 @@
 
 use std::{
     fs::{self, File},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Child, Command, Stdio},
     sync::OnceLock,
     time::Duration,
@@ -20,9 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// One control plane for all tests; each has groups of its own.
 fn cluster() -> &'static Cluster {
     static CLUSTER: OnceLock<Cluster> = OnceLock::new();
-    CLUSTER.get_or_init(|| {
-        Cluster::start(&|step| eprintln!("{step}")).expect("a control plane")
-    })
+    CLUSTER.get_or_init(|| Cluster::start(&|step| eprintln!("{step}")).expect("a control plane"))
 }
 
 /// kubectl against the shared control plane, with arguments separated by spaces.
@@ -53,7 +51,11 @@ impl Project {
     /// Scaffolds with the release binary, as a user would, and compiles.
     fn new(name: &'static str, commands: &[&str]) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
-        let project = Self { program: folder.path().join("operator"), folder, name };
+        let project = Self {
+            program: folder.path().join("operator"),
+            folder,
+            name,
+        };
         fs::create_dir(project.path()).expect("a folder for the project");
         let rscaffold_ = release();
         for command in commands {
@@ -68,6 +70,17 @@ impl Project {
 
     fn path(&self) -> PathBuf {
         self.folder.path().join(self.name)
+    }
+
+    /// A manifest in a file outside of the project.
+    fn manifest(&self, text: &str) -> PathBuf {
+        let path = self.folder.path().join("object.yaml");
+        fs::write(&path, text).expect("a writable folder");
+        path
+    }
+
+    fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.path().join(file)).expect("a file of the project")
     }
 
     /// `make manifests`, which compiles; the program is copied because another project may have one
@@ -86,19 +99,21 @@ impl Project {
         run(make.env("KUBECONFIG", cluster().kubeconfig()))
     }
 
-    /// Creates the namespace, the ServiceAccount and the roles of config/default, without the
-    /// Deployment, and runs the operator as that ServiceAccount.
-    fn start(&self) -> Operator {
-        let namespace = format!("{}-system", self.name);
+    /// Creates what config/default has but for the Deployment: namespace, ServiceAccount and roles.
+    fn grant(&self) {
         let manifests = run(kubectl("kustomize").arg(self.path().join("config/default")));
         let documents: Vec<&str> = manifests
             .split("\n---\n")
             .filter(|document| !document.contains("kind: Deployment\n"))
             .collect();
-        let path = self.folder.path().join("roles.yaml");
-        fs::write(&path, documents.join("\n---\n")).expect("a writable folder");
-        run(kubectl("apply --server-side -f").arg(&path));
+        let manifest = self.manifest(&documents.join("\n---\n"));
+        run(kubectl("apply --server-side --force-conflicts -f").arg(manifest));
+    }
 
+    /// Runs the operator as its ServiceAccount.
+    fn start(&self) -> Operator {
+        self.grant();
+        let namespace = format!("{}-system", self.name);
         let account = format!("{}-controller-manager", self.name);
         let kubeconfig = cluster()
             .service_account_kubeconfig(&namespace, &account)
@@ -113,7 +128,11 @@ impl Project {
             .stderr(file)
             .spawn()
             .expect("the operator starts");
-        Operator { child, log, user: format!("system:serviceaccount:{namespace}:{account}") }
+        Operator {
+            child,
+            log,
+            user: format!("system:serviceaccount:{namespace}:{account}"),
+        }
     }
 }
 
@@ -131,10 +150,14 @@ impl Operator {
 
     /// Waits until the log has a line with all of `parts`.
     fn says(&self, parts: &[&str]) {
-        let said = wait_until(&format!("{parts:?} in the operator's log"), PATIENCE, || {
-            let has = |line: &str| parts.iter().all(|part| line.contains(part));
-            Ok(self.log().lines().any(has).then_some(()))
-        });
+        let said = wait_until(
+            &format!("{parts:?} in the operator's log"),
+            PATIENCE,
+            || {
+                let has = |line: &str| parts.iter().all(|part| line.contains(part));
+                Ok(self.log().lines().any(has).then_some(()))
+            },
+        );
         assert!(said.is_ok(), "{said:?}\n{}", self.log());
     }
 
@@ -142,12 +165,21 @@ impl Operator {
     /// may have failed.
     fn stop(mut self) {
         run(Command::new("kill").arg(self.child.id().to_string()));
-        let status = wait_until("the operator to stop", PATIENCE, || Ok(self.child.try_wait()?));
+        let status = wait_until("the operator to stop", PATIENCE, || {
+            Ok(self.child.try_wait()?)
+        });
         let log = self.log();
         assert!(status.expect("the operator stops").success(), "{log}");
         let requests = cluster().requests().expect("an audit log");
-        let own: Vec<_> = requests.iter().filter(|request| request.user == self.user).collect();
-        assert!(!own.is_empty(), "the operator sent no request as {}", self.user);
+        let own: Vec<_> = requests
+            .iter()
+            .filter(|request| request.user == self.user)
+            .collect();
+        assert!(
+            !own.is_empty(),
+            "the operator sent no request as {}",
+            self.user
+        );
         let forbidden: Vec<_> = own.iter().filter(|request| request.code == 403).collect();
         assert!(forbidden.is_empty(), "{forbidden:?}\n{log}");
     }
@@ -160,13 +192,6 @@ impl Drop for Operator {
     }
 }
 
-/// A manifest of an object, in a file.
-fn manifest(folder: &Path, text: &str) -> PathBuf {
-    let path = folder.join("object.yaml");
-    fs::write(&path, text).expect("a writable folder");
-    path
-}
-
 #[test]
 fn two_commands_make_an_operator_that_reconciles() {
     let project = Project::new(
@@ -177,22 +202,33 @@ fn two_commands_make_an_operator_that_reconciles() {
         ],
     );
     project.make("install");
-    run(&mut kubectl("wait --for=condition=Established crd/guestbooks.webapp.com --timeout=30s"));
+    run(&mut kubectl(
+        "wait --for=condition=Established crd/guestbooks.webapp.com --timeout=30s",
+    ));
     let operator = project.start();
 
     // The CRD's rules are the API server's.
-    let bad = manifest(
-        project.folder.path(),
-        "{apiVersion: webapp.com/v1, kind: Guestbook, metadata: {name: bad}, spec: {title: ' x'}}",
+    let bad = project.manifest(
+        "apiVersion: webapp.com/v1\nkind: Guestbook\nmetadata: {name: bad}\nspec: {title: ' x'}\n",
     );
     let refusal = refused(kubectl("apply -f").arg(&bad));
-    assert!(refusal.contains("title must not begin or end with a space"), "{refusal}");
+    assert!(
+        refusal.contains("title must not begin or end with a space"),
+        "{refusal}"
+    );
 
     // Created: status, printer columns, event.
     run(kubectl("apply -k").arg(project.path().join("config/samples")));
-    run(&mut kubectl("wait --for=condition=Ready guestbook/guestbook-sample --timeout=30s"));
+    run(&mut kubectl(
+        "wait --for=condition=Ready guestbook/guestbook-sample --timeout=30s",
+    ));
     let table = run(&mut kubectl("get gb"));
-    let columns: Vec<_> = table.lines().next().unwrap_or_default().split_whitespace().collect();
+    let columns: Vec<_> = table
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
     assert_eq!(columns, ["NAME", "TITLE", "READY", "AGE"]);
     assert!(table.contains("A first Guestbook"), "{table}");
     assert!(table.contains("True"), "{table}");
@@ -203,14 +239,19 @@ fn two_commands_make_an_operator_that_reconciles() {
     // Changed: the status follows the generation.
     let patch = r#"{"spec":{"title":"Another"}}"#;
     run(kubectl("patch guestbook guestbook-sample --type=merge -p").arg(patch));
-    get_until("gb guestbook-sample -o jsonpath={.status.observedGeneration}", |text| text == "2");
+    get_until(
+        "gb guestbook-sample -o jsonpath={.status.observedGeneration}",
+        |text| text == "2",
+    );
 
     // Deleted: heard without a finalizer.
     run(&mut kubectl("delete guestbook guestbook-sample"));
     operator.says(&["is gone", "guestbook-sample"]);
     operator.stop();
     project.make("uninstall");
-    get_until("crd -o name", |crds| !crds.contains("guestbooks.webapp.com"));
+    get_until("crd -o name", |crds| {
+        !crds.contains("guestbooks.webapp.com")
+    });
 }
 
 #[test]
@@ -226,9 +267,15 @@ fn two_groups_one_of_them_cluster_scoped_with_a_finalizer() {
     project.make("install");
     let operator = project.start();
     run(kubectl("apply -k").arg(project.path().join("config/samples")));
-    run(&mut kubectl("wait --for=condition=Ready ship/ship-sample --timeout=30s"));
-    run(&mut kubectl("wait --for=condition=Ready captain/captain-sample --timeout=30s"));
-    let finalizers = run(&mut kubectl("get captain captain-sample -o jsonpath={.metadata.finalizers}"));
+    run(&mut kubectl(
+        "wait --for=condition=Ready ship/ship-sample --timeout=30s",
+    ));
+    run(&mut kubectl(
+        "wait --for=condition=Ready captain/captain-sample --timeout=30s",
+    ));
+    let finalizers = run(&mut kubectl(
+        "get captain captain-sample -o jsonpath={.metadata.finalizers}",
+    ));
     assert_eq!(finalizers, r#"["captain.crew.example.com/finalizer"]"#);
 
     // The cleanup runs before the object goes.
@@ -238,6 +285,163 @@ fn two_groups_one_of_them_cluster_scoped_with_a_finalizer() {
     });
     run(&mut kubectl("delete ship ship-sample"));
     operator.says(&["is gone", "ship-sample"]);
+    operator.stop();
+    project.make("uninstall");
+}
+
+/// The types make the manifests: an edit of the first reaches the second, and stays there.
+#[test]
+fn manifests_follow_the_types() {
+    let project = Project::new(
+        "editing",
+        &[
+            "init --domain com",
+            "create api --group webapp --version v1 --kind Guestbook",
+        ],
+    );
+    let (types, crd) = (
+        "src/api/webapp/v1/guestbook.rs",
+        "config/crd/bases/webapp.com_guestbooks.yaml",
+    );
+    let scaffolded = project.read(crd);
+    let edited = project.read(types).replace(
+        "    pub title: String,\n",
+        "    pub title: String,\n\n    /// How many entries a page shows.\n    pub page_size: Option<i32>,\n",
+    );
+    fs::write(project.path().join(types), &edited).expect("a writable file");
+    project.compile();
+    let made = project.read(crd);
+    assert_ne!(made, scaffolded);
+    assert!(
+        made.contains("description: How many entries a page shows."),
+        "{made}"
+    );
+
+    project.compile();
+    assert_eq!(project.read(crd), made, "`make manifests` again");
+
+    rscaffold(
+        &release(),
+        &project.path(),
+        "create api --group crew --version v1 --kind Captain",
+    );
+    assert_eq!(
+        project.read(crd),
+        made,
+        "`create api` keeps what `make manifests` wrote"
+    );
+    assert_eq!(
+        project.read(types),
+        edited,
+        "`create api` keeps the user's types"
+    );
+}
+
+/// One object that cannot be read and one that fails each time: neither stops the others.
+#[test]
+fn a_bad_object_harms_no_other() {
+    let project = Project::new(
+        "faults",
+        &[
+            "init --domain example.com",
+            "create api --group faults --version v1 --kind Probe",
+        ],
+    );
+    project.make("install");
+    let operator = project.start();
+    let object = |name: &str, title: &str| {
+        project.manifest(&format!(
+            "apiVersion: faults.example.com/v1\nkind: Probe\nmetadata: {{name: {name}}}\nspec: {{title: {title}}}\n"
+        ))
+    };
+
+    // As if the operator was older than the CRD: a number where its type has a text.
+    let schema = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
+    let anything = r#"{"type":"object","x-kubernetes-preserve-unknown-fields":true}"#;
+    let patch = format!(r#"[{{"op":"replace","path":"{schema}","value":{anything}}}]"#);
+    run(kubectl("patch crd probes.faults.example.com --type=json -p").arg(patch));
+    wait_until("the API server to take any object", PATIENCE, || {
+        let output = kubectl("apply -f")
+            .arg(object("unreadable", "5"))
+            .output()?;
+        Ok(output.status.success().then_some(()))
+    })
+    .expect("the object is taken");
+    operator.says(&["does not fit its type", "unreadable"]);
+    run(kubectl("apply -f").arg(object("good", "fine")));
+    run(&mut kubectl(
+        "wait --for=condition=Ready probe/good --timeout=30s",
+    ));
+
+    // Without the right to write a status every reconcile fails, after pauses that grow.
+    let role = "patch clusterrole faults-manager-role --type=json -p";
+    let rules = run(&mut kubectl(
+        "get clusterrole faults-manager-role -o jsonpath={.rules[2].resources}",
+    ));
+    assert_eq!(rules, r#"["probes/status"]"#);
+    run(kubectl(role).arg(r#"[{"op":"remove","path":"/rules/2"}]"#));
+    run(kubectl("apply -f").arg(object("failing", "fine")));
+    let failures = || -> Vec<f64> {
+        let log = operator.log();
+        let failed = log
+            .lines()
+            .filter(|line| line.contains("cannot reconcile") && line.contains("failing"));
+        failed.map(seconds).collect()
+    };
+    let times = wait_until("four failures", PATIENCE, || {
+        Ok(Some(failures()).filter(|times| times.len() >= 4))
+    })
+    .expect("it is tried again and again");
+    assert!(times[3] - times[2] > times[1] - times[0], "{times:?}");
+
+    // With the role as it should be, the next try succeeds.
+    project.grant();
+    run(&mut kubectl(
+        "wait --for=condition=Ready probe/failing --timeout=60s",
+    ));
+    project.make("uninstall");
+}
+
+/// When a line of the JSON log was written, in seconds from midnight on.
+fn seconds(line: &str) -> f64 {
+    let clock = line
+        .split_once('T')
+        .and_then(|(_, rest)| rest.split_once('Z'))
+        .expect("a timestamp");
+    let parts = clock.0.split(':');
+    parts.fold(0.0, |sum, part| {
+        sum * 60.0 + part.parse::<f64>().expect("a number")
+    })
+}
+
+/// An operator for one namespace: it has no right outside of it, and asks for none.
+#[test]
+fn a_namespaced_operator_stays_in_its_namespace() {
+    let project = Project::new(
+        "tenant",
+        &[
+            "init --domain example.com --namespaced",
+            "create api --group tenants --version v1 --kind Lease --plural leases --finalizer",
+        ],
+    );
+    let manifests = run(kubectl("kustomize").arg(project.path().join("config/default")));
+    assert!(!manifests.contains("kind: ClusterRole"), "{manifests}");
+    project.make("install");
+    let operator = project.start();
+    let samples = project.path().join("config/samples");
+    run(kubectl("apply -k").arg(&samples));
+    run(kubectl("apply --namespace tenant-system -k").arg(&samples));
+    let lease = "lease.tenants.example.com/lease-sample";
+    run(&mut kubectl(&format!(
+        "wait --for=condition=Ready {lease} --namespace tenant-system --timeout=30s"
+    )));
+    let elsewhere = run(&mut kubectl(&format!(
+        "get {lease} -o jsonpath={{.status}}"
+    )));
+    assert_eq!(elsewhere, "");
+    run(&mut kubectl(&format!(
+        "delete {lease} --namespace tenant-system --timeout=30s"
+    )));
     operator.stop();
     project.make("uninstall");
 }

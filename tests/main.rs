@@ -1,7 +1,14 @@
 //! All integration tests, in one binary: one link instead of many, and they share a control plane.
 
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test ends where something fails"
+)]
+
 mod builtin;
 mod cli;
+mod edits;
 mod end_to_end;
 mod golden;
 mod scaffold;

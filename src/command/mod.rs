@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow};
 use crate::{
     cli::{Cli, Command, Create},
     project::Project,
-    reconcile::{Change, OnConflict, Plan, Rendered, Texts, Tree, reconcile},
+    reconcile::{Change, OnConflict, Plan, Texts, reconcile},
     render::render,
     report::{self, OrHint, Story},
     worktree::WorkTree,
@@ -113,11 +113,11 @@ fn bring_in_line(
 fn settle_project(
     plan: &mut Plan,
     ours: &Texts,
-    theirs: &Tree,
+    theirs: &Texts,
     on_conflict: OnConflict,
 ) -> Result<()> {
     let file = Project::FILE;
-    let Some(Rendered { text: wanted, .. }) = theirs.get(file) else {
+    let Some(wanted) = theirs.get(file) else {
         return Ok(());
     };
     let written = plan.changes.get(file).and_then(Change::text);

@@ -34,7 +34,6 @@ const TAKEN: &[(&str, &[&str])] = &[
             "Controller",
             "Create",
             "Error",
-            "Event",
             "EventType",
             "List",
             "ObjectRef",

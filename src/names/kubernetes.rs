@@ -73,7 +73,8 @@ dns! {
     ProjectName: Shape {
         what: "a project name",
         example: "guestbook",
-        max: 63,
+        // Its namespace, `<name>-system`, has 63 characters at most.
+        max: 56,
         dots: false,
         digit_first: true,
     };

@@ -189,14 +189,15 @@ impl FromStr for Repo {
             return Err(error("each part between slashes must be a name"));
         }
         let name = path.rsplit('/').next().unwrap_or(path);
-        let crate_name = name
-            .to_ascii_lowercase()
-            .replace('.', "-")
-            .parse()
-            .map_err(|cause| Error(format!("`{text}` names no crate: {cause}")))?;
+        let name = name.to_ascii_lowercase().replace('.', "-");
+        CrateName::reason(&name).map_err(|reason| {
+            Error(format!(
+                "`{text}` ends in `{name}`, which cannot be the name of the crate: {reason}"
+            ))
+        })?;
         Ok(Self {
             url: host.map(|host| format!("https://{host}/{path}")),
-            crate_name,
+            crate_name: CrateName(name),
             text: text.to_owned(),
         })
     }
@@ -437,8 +438,8 @@ mod tests {
             ),
             (
                 "github.com/me/type",
-                "`github.com/me/type` names no crate: `type` is not a crate name: it is a keyword \
-                 of Rust, as in `guestbook-operator`"
+                "`github.com/me/type` ends in `type`, which cannot be the name of the crate: it is \
+                 a keyword of Rust"
                     .to_owned(),
             ),
         ];

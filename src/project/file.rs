@@ -10,8 +10,8 @@ use super::{Api, Project, Resource};
 use crate::names::{Domain, Group, Kind, Plural, ShortName, Version};
 
 const HEADER: &str = "\
-# What this project shall be: `rscaffold` brings the files to it. After an edit, run `rscaffold apply`.
-# The fields are those of kubebuilder, with `finalizer`, `license`, `owner` and `shortNames` besides.
+# What this project shall be: rscaffold writes it, and brings the files to it.
+# The fields are kubebuilder's, and `finalizer`, `license`, `owner` and `shortNames` besides.
 ";
 
 impl Project {
@@ -223,8 +223,8 @@ mod tests {
     };
 
     const TEXT: &str = "\
-# What this project shall be: `rscaffold` brings the files to it. After an edit, run `rscaffold apply`.
-# The fields are those of kubebuilder, with `finalizer`, `license`, `owner` and `shortNames` besides.
+# What this project shall be: rscaffold writes it, and brings the files to it.
+# The fields are kubebuilder's, and `finalizer`, `license`, `owner` and `shortNames` besides.
 cliVersion: 0.1.0
 domain: com
 layout:

@@ -25,11 +25,7 @@ fn change(path: &str, base: State, ours: State, theirs: State, on_conflict: OnCo
             .into_iter()
             .collect()
     };
-    let tree = texts(theirs).into_iter().map(|(path, text)| {
-        let class = Class::of(&path);
-        (path, Rendered { text, class })
-    });
-    let mut plan = reconcile(&texts(base), &texts(ours), &tree.collect(), on_conflict);
+    let mut plan = reconcile(&texts(base), &texts(ours), &texts(theirs), on_conflict);
     plan.changes.remove(path).expect("every path has an entry")
 }
 
@@ -475,14 +471,10 @@ fn plan_has_every_path_of_the_tool_and_no_other() {
         let text = |&path: &&str| (path.to_owned(), format!("{path}\n"));
         paths.iter().map(text).collect()
     };
-    let tree = texts(&["new", "same"]).into_iter().map(|(path, text)| {
-        let class = Class::Merged;
-        (path, Rendered { text, class })
-    });
     let plan = reconcile(
         &texts(&["old", "same"]),
         &texts(&["old", "same", "user"]),
-        &tree.collect(),
+        &texts(&["new", "same"]),
         OnConflict::Abort,
     );
     let expected = [

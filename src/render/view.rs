@@ -12,6 +12,10 @@ use crate::{
 
 /// What every template sees.
 #[derive(Serialize)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "templates use the bare names of these fields"
+)]
 pub struct Project {
     project_name: String,
     crate_name: String,
@@ -70,6 +74,7 @@ struct VersionNames {
 }
 
 #[derive(Clone, Serialize)]
+#[expect(clippy::struct_field_names, reason = "`kind` is the field's own term")]
 struct Kind {
     kind: String,
     /// The singular: the kind in lower case.
@@ -80,6 +85,10 @@ struct Kind {
 
 /// One version of a custom resource.
 #[derive(Clone, Serialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each stands for an `if` in a template"
+)]
 pub struct Api {
     #[serde(flatten)]
     kind: Kind,

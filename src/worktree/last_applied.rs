@@ -9,16 +9,13 @@ use std::{
 use anyhow::{Result, ensure};
 use serde::{Serialize, Serializer};
 
-use crate::{
-    project::Project,
-    reconcile::{Texts, Tree},
-};
+use crate::{project::Project, reconcile::Texts};
 
-/// The record of `tree`, without `PROJECT`: see [`WorkTree::base`](super::WorkTree::base).
+/// The record of `theirs`, without `PROJECT`: see [`WorkTree::base`](super::WorkTree::base).
 ///
 /// The text after the last newline, most often nothing, is a line too: so any text survives, and a
 /// line that is added at the end of a file adds no comma to the line above.
-pub(super) fn to_text(tree: &Tree) -> Result<String> {
+pub(super) fn to_text(theirs: &Texts) -> Result<String> {
     struct Lines<'a>(&'a str);
 
     impl Serialize for Lines<'_> {
@@ -27,10 +24,10 @@ pub(super) fn to_text(tree: &Tree) -> Result<String> {
         }
     }
 
-    let lines: BTreeMap<&str, Lines> = tree
+    let lines: BTreeMap<&str, Lines> = theirs
         .iter()
         .filter(|&(path, _)| path != Project::FILE)
-        .map(|(path, file)| (path.as_str(), Lines(&file.text)))
+        .map(|(path, text)| (path.as_str(), Lines(text)))
         .collect();
     let mut text = serde_json::to_string_pretty(&lines)?;
     text.push('\n');

@@ -13,21 +13,18 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use super::*;
-use crate::reconcile::{Class, OnConflict, Rendered, reconcile};
+use crate::reconcile::{OnConflict, reconcile};
 
 fn folder() -> TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
 
-fn tree(files: &[(&str, &str)]) -> Tree {
-    let rendered = |&(path, text): &(&str, &str)| {
-        let (text, class) = (text.to_owned(), Class::Merged);
-        (path.to_owned(), Rendered { text, class })
-    };
-    files.iter().map(rendered).collect()
+fn texts(files: &[(&str, &str)]) -> Texts {
+    let owned = |&(path, text): &(&str, &str)| (path.to_owned(), text.to_owned());
+    files.iter().map(owned).collect()
 }
 
-fn plan(work_tree: &WorkTree, theirs: &Tree) -> Result<Plan> {
+fn plan(work_tree: &WorkTree, theirs: &Texts) -> Result<Plan> {
     let mut base = work_tree.base()?;
     base.extend(
         work_tree
@@ -39,12 +36,12 @@ fn plan(work_tree: &WorkTree, theirs: &Tree) -> Result<Plan> {
 }
 
 /// One command.
-fn run(root: &Path, theirs: &Tree) -> Result<()> {
+fn run(root: &Path, theirs: &Texts) -> Result<()> {
     let work_tree = WorkTree::open(root)?;
     work_tree.apply(&plan(&work_tree, theirs)?, theirs)
 }
 
-fn run_error(root: &Path, theirs: &Tree) -> String {
+fn run_error(root: &Path, theirs: &Texts) -> String {
     format!("{:#}", run(root, theirs).expect_err("an error"))
 }
 
@@ -97,7 +94,7 @@ fn reading_leaves_an_empty_folder_empty() {
 #[test]
 fn files_are_created_with_their_folders_and_the_record() {
     let root = folder();
-    let theirs = tree(&[("PROJECT", "p\n"), ("src/api/mod.rs", "mod a;\n")]);
+    let theirs = texts(&[("PROJECT", "p\n"), ("src/api/mod.rs", "mod a;\n")]);
     run(root.path(), &theirs).unwrap();
     assert_eq!(read(root.path(), "src/api/mod.rs"), "mod a;\n");
     let work_tree = WorkTree::open(root.path()).unwrap();
@@ -115,7 +112,7 @@ fn files_are_created_with_their_folders_and_the_record() {
 #[test]
 fn second_run_writes_nothing() {
     let root = folder();
-    let theirs = tree(&[("PROJECT", "p\n"), ("src/main.rs", "fn main() {}\n")]);
+    let theirs = texts(&[("PROJECT", "p\n"), ("src/main.rs", "fn main() {}\n")]);
     run(root.path(), &theirs).unwrap();
     let before = listing(root.path());
     run(root.path(), &theirs).unwrap();
@@ -127,7 +124,7 @@ fn conflict_writes_nothing() {
     let root = folder();
     write(root.path(), "b", "mine\n");
     let before = listing(root.path());
-    let error = run_error(root.path(), &tree(&[("a", "new\n"), ("b", "new\n")]));
+    let error = run_error(root.path(), &texts(&[("a", "new\n"), ("b", "new\n")]));
     assert_eq!(
         error,
         "`b` conflicts with what would be written; nothing was written"
@@ -138,9 +135,9 @@ fn conflict_writes_nothing() {
 #[test]
 fn folder_that_cannot_be_made_writes_nothing() {
     let root = folder();
-    run(root.path(), &tree(&[("a", "old\n"), ("gone/a", "old\n")])).unwrap();
+    run(root.path(), &texts(&[("a", "old\n"), ("gone/a", "old\n")])).unwrap();
     let before = listing(root.path());
-    let theirs = tree(&[("a", "new\n"), ("new/folder/a", "new\n"), ("z/a", "new\n")]);
+    let theirs = texts(&[("a", "new\n"), ("new/folder/a", "new\n"), ("z/a", "new\n")]);
     let work_tree = WorkTree::open(root.path()).unwrap();
     let plan = plan(&work_tree, &theirs).unwrap();
     write(root.path(), "z", "in the way\n");
@@ -155,13 +152,13 @@ fn folder_that_cannot_be_made_writes_nothing() {
 
 #[test]
 fn command_that_is_killed_at_any_step_is_completed_by_the_same_command() {
-    let old = tree(&[
+    let old = texts(&[
         ("PROJECT", "old\n"),
         ("docs/gone.md", "gone\n"),
         ("src/merged.rs", "a\nb\nc\nd\n"),
         ("src/updated.rs", "old\n"),
     ]);
-    let new = tree(&[
+    let new = texts(&[
         ("PROJECT", "new\n"),
         ("src/created.rs", "new\n"),
         ("src/merged.rs", "a\nb\nc\nnew\nd\n"),
@@ -196,7 +193,7 @@ fn command_that_is_killed_at_any_step_is_completed_by_the_same_command() {
 #[test]
 fn project_is_written_last() {
     let root = folder();
-    let theirs = tree(&[("PROJECT", "p\n"), ("a", "a\n"), ("z", "z\n")]);
+    let theirs = texts(&[("PROJECT", "p\n"), ("a", "a\n"), ("z", "z\n")]);
     let work_tree = WorkTree::open(root.path()).unwrap();
     let plan = plan(&work_tree, &theirs).unwrap();
     let stage = work_tree.stage(&plan, &theirs).unwrap();
@@ -212,7 +209,7 @@ fn project_is_written_last() {
 #[test]
 fn record_is_written_after_the_files() {
     let root = folder();
-    let theirs = tree(&[("PROJECT", "p\n"), ("a", "a\n"), ("z", "z\n")]);
+    let theirs = texts(&[("PROJECT", "p\n"), ("a", "a\n"), ("z", "z\n")]);
     let work_tree = WorkTree::open(root.path()).unwrap();
     let plan = plan(&work_tree, &theirs).unwrap();
     let stage = work_tree.stage(&plan, &theirs).unwrap();
@@ -228,8 +225,8 @@ fn symbolic_link_is_written_through() {
     let root = folder();
     write(root.path(), "elsewhere/real", "old\n");
     symlink("elsewhere/real", root.path().join("link")).unwrap();
-    run(root.path(), &tree(&[("link", "old\n")])).unwrap();
-    run(root.path(), &tree(&[("link", "new\n")])).unwrap();
+    run(root.path(), &texts(&[("link", "old\n")])).unwrap();
+    run(root.path(), &texts(&[("link", "new\n")])).unwrap();
     assert!(root.path().join("link").is_symlink());
     assert_eq!(read(root.path(), "elsewhere/real"), "new\n");
 }
@@ -239,8 +236,8 @@ fn removed_symbolic_link_leaves_its_target() {
     let root = folder();
     write(root.path(), "real", "old\n");
     symlink("real", root.path().join("link")).unwrap();
-    run(root.path(), &tree(&[("link", "old\n")])).unwrap();
-    run(root.path(), &tree(&[])).unwrap();
+    run(root.path(), &texts(&[("link", "old\n")])).unwrap();
+    run(root.path(), &texts(&[])).unwrap();
     assert!(!root.path().join("link").is_symlink());
     assert_eq!(read(root.path(), "real"), "old\n");
 }
@@ -249,9 +246,9 @@ fn removed_symbolic_link_leaves_its_target() {
 fn permissions_of_a_file_are_kept() {
     let root = folder();
     let mode = |path: &str| root.path().join(path).metadata().unwrap().mode();
-    run(root.path(), &tree(&[("script", "old\n")])).unwrap();
+    run(root.path(), &texts(&[("script", "old\n")])).unwrap();
     fs::set_permissions(root.path().join("script"), Permissions::from_mode(0o750)).unwrap();
-    run(root.path(), &tree(&[("script", "new\n")])).unwrap();
+    run(root.path(), &texts(&[("script", "new\n")])).unwrap();
     assert_eq!(read(root.path(), "script"), "new\n");
     assert_eq!(mode("script") & 0o777, 0o750);
 }
@@ -259,7 +256,7 @@ fn permissions_of_a_file_are_kept() {
 #[test]
 fn permissions_of_a_new_file_are_those_of_any_new_file() {
     let root = folder();
-    run(root.path(), &tree(&[("new", "new\n")])).unwrap();
+    run(root.path(), &texts(&[("new", "new\n")])).unwrap();
     write(root.path(), "any", "any\n");
     let mode = |path: &str| root.path().join(path).metadata().unwrap().mode();
     assert_eq!(mode("new"), mode("any"));
@@ -270,12 +267,12 @@ fn folders_that_become_empty_are_removed() {
     let root = folder();
     run(
         root.path(),
-        &tree(&[("a/b/c/1", "1\n"), ("a/b/c/2", "2\n"), ("a/d/3", "3\n")]),
+        &texts(&[("a/b/c/1", "1\n"), ("a/b/c/2", "2\n"), ("a/d/3", "3\n")]),
     )
     .unwrap();
     fs::create_dir(root.path().join("a/empty")).unwrap();
     write(root.path(), "a/d/mine", "mine\n");
-    run(root.path(), &tree(&[])).unwrap();
+    run(root.path(), &texts(&[])).unwrap();
     let left: Vec<_> = contents(&root.path().join("a")).into_keys().collect();
     assert_eq!(left, ["d", "d/mine", "empty"].map(PathBuf::from));
 }
@@ -285,7 +282,7 @@ fn folder_in_the_place_of_a_file_is_an_error() {
     let root = folder();
     fs::create_dir_all(root.path().join("src/main.rs")).unwrap();
     assert_eq!(
-        run_error(root.path(), &tree(&[("src/main.rs", "new\n")])),
+        run_error(root.path(), &texts(&[("src/main.rs", "new\n")])),
         "`src/main.rs` is not a regular file; move it away and run the command again"
     );
 }
@@ -295,7 +292,7 @@ fn socket_in_the_place_of_a_file_is_an_error() {
     let root = folder();
     let _listener = UnixListener::bind(root.path().join("a")).unwrap();
     assert_eq!(
-        run_error(root.path(), &tree(&[("a", "new\n")])),
+        run_error(root.path(), &texts(&[("a", "new\n")])),
         "`a` is not a regular file; move it away and run the command again"
     );
 }
@@ -305,7 +302,7 @@ fn file_in_the_place_of_a_folder_is_an_error() {
     let root = folder();
     write(root.path(), "src/api", "in the way\n");
     assert_eq!(
-        run_error(root.path(), &tree(&[("src/api/v1/mod.rs", "new\n")])),
+        run_error(root.path(), &texts(&[("src/api/v1/mod.rs", "new\n")])),
         "`src/api` is a file where a folder is needed for `src/api/v1/mod.rs`; \
          move it away and run the command again"
     );
@@ -316,7 +313,7 @@ fn file_that_is_not_text_is_an_error() {
     let root = folder();
     fs::write(root.path().join("README.md"), b"\xff\xfe").unwrap();
     assert_eq!(
-        run_error(root.path(), &tree(&[("README.md", "new\n")])),
+        run_error(root.path(), &texts(&[("README.md", "new\n")])),
         "`README.md` is not UTF-8 text; convert it or move it away, and run the command again"
     );
 }
@@ -326,7 +323,7 @@ fn symbolic_link_to_nothing_is_an_error() {
     let root = folder();
     symlink("nowhere", root.path().join("link")).unwrap();
     assert_eq!(
-        run_error(root.path(), &tree(&[("link", "new\n")])),
+        run_error(root.path(), &texts(&[("link", "new\n")])),
         "`link` is a symbolic link to nothing; remove it and run the command again"
     );
 }
@@ -351,7 +348,7 @@ fn damaged_record_is_an_error() {
     ] {
         let root = folder();
         write(root.path(), LAST_APPLIED, record);
-        let error = run_error(root.path(), &tree(&[]));
+        let error = run_error(root.path(), &texts(&[]));
         let expected = format!("`{LAST_APPLIED}` is damaged; restore it from git, or delete it");
         assert!(error.starts_with(&expected), "{error}");
         assert_eq!(read(root.path(), LAST_APPLIED), record);
@@ -360,7 +357,7 @@ fn damaged_record_is_an_error() {
 
 #[test]
 fn record_has_one_line_for_each_line_of_a_file() {
-    let record = last_applied::to_text(&tree(&[("b", ""), ("a/c", "one\n\"two\"\n")])).unwrap();
+    let record = last_applied::to_text(&texts(&[("b", ""), ("a/c", "one\n\"two\"\n")])).unwrap();
     assert_eq!(
         record,
         r#"{
@@ -382,12 +379,10 @@ const ANY_TEXT: &str = "(\\PC|[\\r\\n\\t\\\\\"\u{0}\u{2028}]){0,20}";
 proptest! {
     #[test]
     fn any_text_survives_the_record(
-        texts in prop::collection::btree_map("[a-z]{1,3}", ANY_TEXT, 0..4),
+        files in prop::collection::btree_map("[a-z]{1,3}", ANY_TEXT, 0..4),
     ) {
-        let files = texts.iter().map(|(path, text)| (path.as_str(), text.as_str()));
-        let files: Vec<_> = files.collect();
-        let record = last_applied::to_text(&tree(&files)).unwrap();
-        prop_assert_eq!(last_applied::parse(&record).unwrap(), texts);
+        let record = last_applied::to_text(&files).unwrap();
+        prop_assert_eq!(last_applied::parse(&record).unwrap(), files);
     }
 }
 

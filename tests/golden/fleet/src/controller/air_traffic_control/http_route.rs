@@ -4,7 +4,7 @@
 //! The controller of HTTPRoute, which is yours to edit. After a change of `RULES`, run
 //! `make manifests`.
 
-use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::api::events;
 use kube::runtime::{controller::Action, events::EventType};
 
 use crate::{
@@ -39,7 +39,7 @@ impl Reconciler for Controller {
         // Adds and removes the finalizer.
         Rule::of::<HTTPRoute>(&[Patch]),
         // An event that repeats is patched, not created again.
-        Rule::of::<Event>(&[Create, Patch]),
+        Rule::of::<events::v1::Event>(&[Create, Patch]),
     ];
 
     const FINALIZER: bool = true;

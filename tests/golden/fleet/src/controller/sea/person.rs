@@ -4,7 +4,7 @@
 //! The controller of Person, which is yours to edit. After a change of `RULES`, run
 //! `make manifests`.
 
-use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::api::events;
 use kube::runtime::{controller::Action, events::EventType, reflector::ObjectRef};
 
 use crate::{
@@ -37,7 +37,7 @@ impl Reconciler for Controller {
         Rule::of::<Person>(&[List, Watch]),
         Rule::sub::<Person>("status", &[Patch]),
         // An event that repeats is patched, not created again.
-        Rule::of::<Event>(&[Create, Patch]),
+        Rule::of::<events::v1::Event>(&[Create, Patch]),
     ];
 
     async fn reconcile(&self, object: &Person) -> Result<Action, Error> {

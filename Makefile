@@ -1,0 +1,37 @@
+CARGO ?= cargo
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show this help.
+	@awk 'BEGIN {FS = ":.*## "; print "Usage: make <target>\n"} \
+		/^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: test
+test: tools lint ## Run all tests. The first run builds a Kubernetes control plane.
+	$(CARGO) test --locked --workspace
+
+.PHONY: lint
+lint: ## Check the format, and let clippy and rustdoc read the code.
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
+
+.PHONY: golden
+golden: ## Write the golden projects and the transcripts anew.
+	SNAPSHOTS=overwrite $(CARGO) test --test tests -- projects_are_what transcripts
+	cd tests/golden && $(CARGO) update --workspace
+
+# What the tests and the demo need, named before anything is built.
+.PHONY: tools
+tools:
+	@missing() { echo "error: $$1 is missing" >&2; echo "hint: $$2" >&2; exit 1; }; \
+	need() { command -v "$$1" >/dev/null || missing "$$1" "$$2"; }; \
+	need git "install git with the package manager of your system"; \
+	need cc "install a C compiler, such as the package gcc"; \
+	need $(firstword $(CARGO)) "install Rust from https://rustup.rs"; \
+	$(CARGO) fmt --version >/dev/null 2>&1 || missing rustfmt "rustup component add rustfmt"; \
+	$(CARGO) clippy --version >/dev/null 2>&1 || missing clippy "rustup component add clippy"; \
+	if [ ! -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" ]; then \
+		need go "install Go from https://go.dev/dl; it builds etcd and Kubernetes for the tests"; \
+	fi

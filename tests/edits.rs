@@ -1,0 +1,90 @@
+//! What a user writes into any file of a project stays there.
+
+use std::{fs, path::Path};
+
+use tempfile::TempDir;
+use walkdir::WalkDir;
+
+use crate::scaffold::rscaffold;
+
+/// The files of a project that are its user's to edit: all but the tool's own record.
+fn files(project: &Path) -> Vec<String> {
+    WalkDir::new(project)
+        .sort_by_file_name()
+        .into_iter()
+        .map(|entry| entry.expect("a readable folder"))
+        .filter(|entry| entry.file_type().is_file())
+        .map(|entry| {
+            entry
+                .path()
+                .strip_prefix(project)
+                .expect("a path below")
+                .display()
+                .to_string()
+        })
+        .filter(|path| path != ".rscaffold/last-applied.json")
+        .collect()
+}
+
+/// A remark in the language of the file at `path`.
+fn remark(path: &str) -> &'static str {
+    match path.rsplit('.').next() {
+        Some("rs") => "// a remark of the user",
+        Some("md") => "<!-- a remark of the user -->",
+        _ => "# a remark of the user",
+    }
+}
+
+#[test]
+fn an_edit_of_any_file_survives_the_next_api() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let project = folder.path();
+    let program = Path::new(env!("CARGO_BIN_EXE_rscaffold"));
+    rscaffold(
+        program,
+        project,
+        "init --domain com --repo guestbook --project-name guestbook",
+    );
+    rscaffold(
+        program,
+        project,
+        "create api --group webapp --version v1 --kind Guestbook",
+    );
+
+    let edited = files(project);
+    for path in &edited {
+        let text = fs::read_to_string(project.join(path)).expect("a text");
+        let remark = remark(path);
+        // Above everything and below everything.
+        fs::write(project.join(path), format!("{remark}\n{text}{remark}\n"))
+            .expect("a writable file");
+    }
+    for command in [
+        "create api --group webapp --version v1 --kind Visitor",
+        "create api --group webapp --version v2 --kind Guestbook",
+        "create api --group crew --version v1beta1 --kind Captain --namespaced=false --finalizer",
+        "create api --group apps --version v1 --kind Deployment --resource=false",
+    ] {
+        rscaffold(program, project, command);
+        for path in &edited {
+            let text = fs::read_to_string(project.join(path)).expect("a text");
+            let remark = remark(path);
+            assert!(
+                text.starts_with(&format!("{remark}\n")),
+                "{command}: {path}\n{text}"
+            );
+            assert!(
+                text.ends_with(&format!("\n{remark}\n")),
+                "{command}: {path}\n{text}"
+            );
+        }
+    }
+    // And what the commands had to write beside the edits is there.
+    let modules = fs::read_to_string(project.join("src/controller/mod.rs")).expect("a text");
+    for line in [
+        "pub mod crew;",
+        "manager.add(crew::captain::Controller::new);",
+    ] {
+        assert!(modules.contains(line), "{modules}");
+    }
+}
