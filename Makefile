@@ -20,7 +20,7 @@ lint: ## Check the format, and let clippy and rustdoc read the code.
 .PHONY: golden
 golden: ## Write the golden projects and the transcripts anew.
 	SNAPSHOTS=overwrite $(CARGO) test --test tests -- projects_are_what transcripts
-	cd tests/golden && $(CARGO) update --workspace
+	cd tests/golden && $(CARGO) update --quiet --workspace
 
 # What the tests and the demo need, named before anything is built.
 .PHONY: tools

@@ -151,14 +151,12 @@ fn projects_are_what_the_commands_write() {
         }
         return;
     }
-    let diffs: String = changed
-        .iter()
-        .map(|path| {
-            let (old, new) = (read(&golden, path), read(fresh, path));
-            let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
-            format!("{}\n{}", path.display(), diffy::create_patch(&old, &new))
-        })
-        .collect();
+    let diff = |path: &&PathBuf| {
+        let (old, new) = (read(&golden, path), read(fresh, path));
+        let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
+        format!("{}\n{}", path.display(), diffy::create_patch(&old, &new))
+    };
+    let diffs = changed.iter().map(diff).collect::<Vec<_>>().join("\n");
     assert!(
         changed.is_empty(),
         "`make golden` writes these files anew:\n{diffs}"
