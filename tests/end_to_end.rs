@@ -99,12 +99,15 @@ impl Project {
         run(make.env("KUBECONFIG", cluster().kubeconfig()))
     }
 
-    /// Creates what config/default has but for the Deployment: namespace, ServiceAccount and roles.
+    /// Creates the namespace, the ServiceAccount and the roles of config/default, and nothing else.
     fn grant(&self) {
         let manifests = run(kubectl("kustomize").arg(self.path().join("config/default")));
         let documents: Vec<&str> = manifests
             .split("\n---\n")
-            .filter(|document| !document.contains("kind: Deployment\n"))
+            .filter(|document| {
+                let others = ["kind: CustomResourceDefinition\n", "kind: Deployment\n"];
+                !others.iter().any(|kind| document.contains(kind))
+            })
             .collect();
         let manifest = self.manifest(&documents.join("\n---\n"));
         run(kubectl("apply --server-side --force-conflicts -f").arg(manifest));
@@ -264,8 +267,16 @@ fn two_groups_one_of_them_cluster_scoped_with_a_finalizer() {
             "create api --group crew --version v1beta1 --kind Captain --namespaced=false --finalizer",
         ],
     );
-    project.make("install");
+    // Started too early, it waits for its CRDs and says what to do.
     let operator = project.start();
+    for controller in ["ship.sea.example.com", "captain.crew.example.com"] {
+        operator.says(&[
+            "cannot watch",
+            controller,
+            "`make install` installs the CRDs",
+        ]);
+    }
+    project.make("install");
     run(kubectl("apply -k").arg(project.path().join("config/samples")));
     run(&mut kubectl(
         "wait --for=condition=Ready ship/ship-sample --timeout=30s",

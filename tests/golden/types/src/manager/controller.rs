@@ -163,13 +163,28 @@ async fn run<R: Reconciler>(reconciler: Arc<R>, runtime: Runtime, namespace: Opt
                 reconciler.gone(&object.into_kind_unchecked(())).await;
             }
             Err(controller::Error::QueueError(error)) => {
-                tracing::warn!(controller = R::NAME, %error, "cannot watch, trying again");
+                let hint = hint(&error);
+                tracing::warn!(controller = R::NAME, %error, hint, "cannot watch, trying again");
             }
             Err(controller::Error::RunnerError(error)) => {
                 tracing::error!(controller = R::NAME, %error, "cannot run");
             }
         })
         .await;
+}
+
+/// What helps against a watch that fails, where that is known.
+fn hint(error: &watcher::Error) -> Option<&'static str> {
+    let (watcher::Error::InitialListFailed(kube::Error::Api(status))
+    | watcher::Error::WatchStartFailed(kube::Error::Api(status))) = error
+    else {
+        return None;
+    };
+    match status.code {
+        403 => Some("`RULES` need List and Watch, and the cluster the role that follows from them"),
+        404 => Some("the cluster does not have this kind: `make install` installs the CRDs"),
+        _ => None,
+    }
 }
 
 /// One reconcile: whatever happens in it, it is logged, and nothing but this object suffers.

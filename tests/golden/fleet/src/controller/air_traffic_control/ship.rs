@@ -23,8 +23,8 @@ pub struct Controller {
 /// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("cannot write the status")]
-    WriteStatus(#[source] kube::Error),
+    #[error("cannot write the status: {0}")]
+    WriteStatus(kube::Error),
 }
 
 impl Reconciler for Controller {
