@@ -91,10 +91,10 @@ impl Project {
         fs::copy(target().join("debug").join(self.name), &self.program).expect("the program");
     }
 
-    /// Runs a make target against the cluster.
-    fn make(&self, target: &str) -> String {
+    /// Runs make against the cluster: a target, and variables after it, separated by spaces.
+    fn make(&self, arguments: &str) -> String {
         let _building = building();
-        let mut make = make(&self.path(), target);
+        let mut make = make(&self.path(), arguments);
         make.arg(format!("KUBECTL={}", cluster().kubectl_path().display()));
         run(make.env("KUBECONFIG", cluster().kubeconfig()))
     }
@@ -455,4 +455,53 @@ fn a_namespaced_operator_stays_in_its_namespace() {
     )));
     operator.stop();
     project.make("uninstall");
+}
+
+/// The cluster has no node to run a Pod on, but what comes before that is real: the overlay with the
+/// image, Pod Security admission, and the controllers that turn a Deployment into a Pod.
+#[test]
+fn deploy_makes_a_pod_that_pod_security_admits() {
+    let project = Project::new(
+        "deployed",
+        &[
+            "init --domain example.com",
+            "create api --group deployed --version v1 --kind Thing",
+        ],
+    );
+    let git = |arguments: &str| {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=a", "-c", "user.email=a@example.com"]);
+        run(git.args(arguments.split(' ')).current_dir(project.path()))
+    };
+    git("init --quiet");
+    git("add --all");
+    git("commit --quiet --message scaffolded");
+
+    let image = "registry.example.com/deployed:v1";
+    project.make(&format!("deploy IMG={image}"));
+    let pods = "pods --namespace deployed-system -o jsonpath={.items[*].spec.containers[*].image}";
+    assert_eq!(get_until(pods, |images| !images.is_empty()), image);
+    let level = "namespace deployed-system -o jsonpath={.metadata.labels}";
+    let labels = get_until(level, |labels| !labels.is_empty());
+    assert!(
+        labels.contains(r#""pod-security.kubernetes.io/enforce":"restricted""#),
+        "{labels}"
+    );
+    assert_eq!(
+        git("status --porcelain"),
+        "",
+        "the image is in no tracked file"
+    );
+
+    project.make("undeploy");
+    get_until("all,crd -o name --namespace deployed-system", |names| {
+        !names.contains("deployed")
+    });
+
+    // The same in one file, for those who have only that.
+    project.make(&format!("build-installer IMG={image}"));
+    let installer = project.path().join("dist/install.yaml");
+    run(kubectl("apply --server-side -f").arg(&installer));
+    assert_eq!(get_until(pods, |images| !images.is_empty()), image);
+    run(kubectl("delete -f").arg(&installer));
 }

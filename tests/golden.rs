@@ -10,7 +10,7 @@ use std::{
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
-use crate::scaffold::{building, cargo, root, rscaffold, run, target};
+use crate::scaffold::{building, cargo, make, root, rscaffold, run, target};
 
 /// Each project with the commands that make it.
 const PROJECTS: &[(&str, &[&str])] = &[
@@ -192,6 +192,23 @@ fn commands_are_idempotent() {
 fn stamp(folder: &Path, path: &Path) -> (PathBuf, std::time::SystemTime) {
     let metadata = folder.join(path).metadata().expect("a readable file");
     (path.to_owned(), metadata.modified().expect("a time"))
+}
+
+#[test]
+fn make_help_lists_what_a_user_needs() {
+    let help = run(&mut make(&golden().join("guestbook"), "help"));
+    let targets: Vec<_> = help
+        .lines()
+        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
+        .collect();
+    let expected = "help manifests fmt lint test build run docker-build docker-push docker-buildx \
+                    build-installer install uninstall deploy undeploy";
+    assert_eq!(targets, expected.split(' ').collect::<Vec<_>>());
+    assert_eq!(
+        help,
+        run(&mut make(&golden().join("guestbook"), "--silent")),
+        "the default"
+    );
 }
 
 /// What every owner of a project runs first: format, lints, tests and documentation are clean, and

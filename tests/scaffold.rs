@@ -83,10 +83,10 @@ pub fn cargo(folder: &Path) -> Command {
     cargo
 }
 
-/// make in `folder`, with cargo building into [`target`].
-pub fn make(folder: &Path, target_name: &str) -> Command {
+/// make in `folder` with arguments separated by spaces, and with cargo building into [`target`].
+pub fn make(folder: &Path, arguments: &str) -> Command {
     let mut make = Command::new("make");
-    make.arg(target_name)
+    make.args(arguments.split(' '))
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", target());
     make.arg(format!("CARGO={}", env!("CARGO")));
