@@ -106,6 +106,15 @@ pub struct Api {
     /// Whether its objects live in namespaces.
     #[serde(default, skip_serializing_if = "is_false")]
     pub namespaced: bool,
+    /// Whether the API server serves this version, and stores it. One version of each kind is: two
+    /// would need a conversion between them.
+    #[serde(default = "served", skip_serializing_if = "Clone::clone")]
+    pub served: bool,
+}
+
+/// The first version of a kind is served.
+fn served() -> bool {
+    true
 }
 
 /// What [`Project::add`] did.
@@ -222,7 +231,8 @@ impl Resource {
         builtin::find(group, version, self.kind.as_str())
     }
 
-    fn namespaced(&self) -> bool {
+    /// Whether its objects live in namespaces.
+    pub fn namespaced(&self) -> bool {
         match &self.api {
             Some(api) => api.namespaced,
             None => self.builtin().is_some_and(|builtin| builtin.namespaced),
@@ -304,6 +314,7 @@ mod tests {
             api: Some(Api {
                 crd_version: "v1".to_owned(),
                 namespaced: true,
+                served: true,
             }),
             controller: true,
             core: false,
@@ -331,6 +342,13 @@ mod tests {
             controller: false,
             ..resource
         }
+    }
+
+    /// A further version of a kind, which is not served and so has no controller.
+    pub(super) fn unserved(resource: Resource) -> Resource {
+        let mut resource = without_controller(resource);
+        resource.api.as_mut().unwrap().served = false;
+        resource
     }
 
     pub(super) fn cluster(mut resource: Resource) -> Resource {
@@ -364,7 +382,7 @@ mod tests {
         let mut project = empty();
         let resources = [
             api("crew", "v1", "Captain"),
-            without_controller(api("webapp", "v1beta1", "Guestbook")),
+            unserved(api("webapp", "v1beta1", "Guestbook")),
             api("webapp", "v1", "Guestbook"),
         ];
         for resource in resources.iter().rev() {

@@ -34,6 +34,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group sea --version v1 --kind Ship",
             "create api --group sea --version v2 --kind Ship",
             "create api --group sea --version v1 --kind Person --plural people --short-name crew,c",
+            "create api --group sea --version v1alpha1 --kind Person",
             "create api --group sea --version v1beta1 --kind Type",
             "create api --group air-traffic.control --version v1alpha1 --kind Ship",
             "create api --group air-traffic.control --version v10 --kind Policy --namespaced=false",

@@ -210,10 +210,11 @@ fn builtin(id: &Id) -> Result<Resource> {
 fn new(id: &Id, project: &Project) -> Resource {
     let sibling = id.versions(project).next();
     Resource {
-        api: Some(sibling.and_then(|other| other.api.clone()).unwrap_or(Api {
+        api: Some(Api {
             crd_version: "v1".to_owned(),
-            namespaced: true,
-        })),
+            namespaced: sibling.is_none_or(Resource::namespaced),
+            served: sibling.is_none(),
+        }),
         controller: sibling.is_none(),
         core: false,
         domain: None,
@@ -240,6 +241,12 @@ fn story(id: &Id, resource: &Resource, project: &Project) -> Story {
         notes.push(format!(
             "`{full_group}` is a group of the Kubernetes community: its CRD is marked \
              `api-approved.kubernetes.io: unapproved, experimental-only`"
+        ));
+    }
+    if resource.api.as_ref().is_some_and(|api| !api.served) {
+        notes.push(format!(
+            "`{id}` is not served yet: the API server cannot convert between it and the version \
+             that is"
         ));
     }
     if resource.api.is_some() && id.builtin().is_some() {
@@ -380,7 +387,9 @@ mod tests {
         assert_eq!(resource.version, id.version);
         assert_eq!(resource.plural.as_str(), "guestbookz");
         assert_eq!(resource.short_names, names(&["gb"]));
-        assert_eq!(resource.api, unusual().api);
+        let api = resource.api.unwrap();
+        assert_eq!(api.namespaced, unusual().namespaced());
+        assert!(!api.served, "there is no conversion");
         assert!(!resource.controller);
         assert!(!resource.finalizer);
     }

@@ -82,6 +82,22 @@ impl Project {
             }
             versions.push(resource);
         }
+        for ((group, kind), versions) in kinds {
+            let served = |version: &&&Resource| version.api.as_ref().is_some_and(|api| api.served);
+            let count = versions.iter().filter(served).count();
+            ensure!(
+                count == 1 || versions.iter().all(|version| version.api.is_none()),
+                "{count} versions of `{kind}` in `{group}` are served: it must be one, and the \
+                 others need `served: false`"
+            );
+            for version in versions {
+                ensure!(
+                    !version.controller || version.api.is_none() || served(&&version),
+                    "{version} cannot have a controller: the API server does not serve it, so use \
+                     `--controller=false`"
+                );
+            }
+        }
         Ok(())
     }
 
@@ -193,7 +209,7 @@ fn is_line(text: &str) -> bool {
 mod tests {
     use super::{
         super::tests::{
-            api, cluster, core, empty, with_plural, with_short_name, without_controller,
+            api, cluster, core, empty, unserved, with_plural, with_short_name, without_controller,
         },
         *,
     };
@@ -218,7 +234,7 @@ mod tests {
     fn what_goes_together_is_valid() {
         assert_valid([
             api("webapp", "v1", "Guestbook"),
-            without_controller(api("webapp", "v1alpha1", "Guestbook")),
+            unserved(api("webapp", "v1alpha1", "Guestbook")),
             cluster(api("webapp", "v1", "Shelf")),
             api("crew", "v1", "Guestbook"),
             api("crew", "v1", "Captain"),
@@ -353,7 +369,7 @@ mod tests {
     #[test]
     fn versions_of_one_kind_agree() {
         let v1 = || api("webapp", "v1", "Guestbook");
-        let v2 = || without_controller(api("webapp", "v2", "Guestbook"));
+        let v2 = || unserved(api("webapp", "v2", "Guestbook"));
         assert_eq!(error([v1(), v1()]), "`webapp/v1 Guestbook` is there twice");
         assert_eq!(
             error([v1(), api("webapp", "v2", "Guestbook")]),
@@ -371,6 +387,29 @@ mod tests {
         assert_eq!(
             error([v1(), with_short_name(v2(), "gb")]),
             "`webapp/v2 Guestbook` has the short names `gb` instead of none, which v1 has"
+        );
+    }
+
+    #[test]
+    fn one_version_of_a_kind_is_served() {
+        let served = |count: usize| {
+            format!(
+                "{count} versions of `Guestbook` in `webapp.com` are served: it must be one, and \
+                 the others need `served: false`"
+            )
+        };
+        let v1 = || api("webapp", "v1", "Guestbook");
+        let v2 = || api("webapp", "v2", "Guestbook");
+        assert_eq!(error([v1(), without_controller(v2())]), served(2));
+        assert_eq!(error([unserved(v1()), unserved(v2())]), served(0));
+        let controlled = Resource {
+            controller: true,
+            ..unserved(v2())
+        };
+        assert_eq!(
+            error([without_controller(v1()), controlled]),
+            "`webapp/v2 Guestbook` cannot have a controller: the API server does not serve it, so \
+             use `--controller=false`"
         );
     }
 

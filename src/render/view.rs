@@ -97,9 +97,7 @@ pub struct Api {
     short_names: Vec<String>,
     namespaced: bool,
     finalizer: bool,
-    /// Of the versions of a kind, only the oldest is stored, and served too until there is a
-    /// conversion between them.
-    stored: bool,
+    /// Served by the API server, and stored.
     served: bool,
     /// In a group that belongs to the Kubernetes project.
     unapproved: bool,
@@ -237,10 +235,7 @@ fn sample(resource: &Resource) -> String {
 impl Api {
     fn new(project: &project::Project, resource: &Resource) -> Self {
         let group = GroupNames::new(project, resource);
-        let stored = !project.resources.iter().any(|other| {
-            (&other.group, &other.kind) == (&resource.group, &resource.kind)
-                && other.version < resource.version
-        });
+        let api = resource.api.as_ref();
         Self {
             kind: Kind::new(resource),
             version: VersionNames::new(resource),
@@ -249,10 +244,9 @@ impl Api {
                 .iter()
                 .map(ToString::to_string)
                 .collect(),
-            namespaced: resource.api.as_ref().is_some_and(|api| api.namespaced),
+            namespaced: api.is_some_and(|api| api.namespaced),
             finalizer: resource.finalizer,
-            stored,
-            served: stored,
+            served: api.is_some_and(|api| api.served),
             unapproved: project.is_protected(resource),
             sample: sample(resource),
             group,
@@ -300,7 +294,7 @@ fn crds(apis: &[Api]) -> Vec<Crd> {
             kinds
         });
     let crd = |versions: Vec<&Api>| {
-        let (stored, others): (Vec<&Api>, Vec<_>) = versions.iter().partition(|api| api.stored);
+        let (stored, others): (Vec<&Api>, Vec<_>) = versions.iter().partition(|api| api.served);
         let stored = stored.first().copied()?.clone();
         Some(Crd {
             file: format!("{}_{}", stored.group.name, stored.kind.lower),

@@ -58,6 +58,7 @@ pub fn crds() -> Result<Vec<CustomResourceDefinition>, MergeError> {
         merge_crds(
             vec![
                 // Its versions.
+                sea::v1alpha1::Person::crd(),
                 sea::v1::Person::crd(),
                 // End of the versions.
             ],

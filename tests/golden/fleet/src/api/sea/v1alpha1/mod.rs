@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: Example
+// SPDX-License-Identifier: MIT
+
+//! Version v1alpha1 of group sea.example.com.
+
+// One module for each kind.
+mod person;
+// End of the kinds.
+
+// The types of each kind.
+pub use person::*;
+// End of the types.
