@@ -25,60 +25,53 @@ pub fn crds() -> Result<Vec<CustomResourceDefinition>, MergeError> {
         // One entry for each kind.
         merge_crds(
             vec![
-                // Its versions.
+                // Its versions, oldest first.
                 air_traffic_control::v9::HTTPRoute::crd(),
-                // End of the versions.
             ],
             "v9", // the version to store
         )?,
         merge_crds(
             vec![
-                // Its versions.
+                // Its versions, oldest first.
                 air_traffic_control::v10::Policy::crd(),
-                // End of the versions.
             ],
             "v10", // the version to store
         )?,
         merge_crds(
             vec![
-                // Its versions.
+                // Its versions, oldest first.
                 air_traffic_control::v1alpha1::Ship::crd(),
-                // End of the versions.
             ],
             "v1alpha1", // the version to store
         )?,
         merge_crds(
             vec![
-                // Its versions.
+                // Its versions, oldest first.
                 on::v1::Yes::crd(),
-                // End of the versions.
             ],
             "v1", // the version to store
         )?,
         merge_crds(
             vec![
-                // Its versions.
+                // Its versions, oldest first.
                 sea::v1alpha1::Person::crd(),
                 sea::v1::Person::crd(),
-                // End of the versions.
             ],
             "v1", // the version to store
         )?,
         merge_crds(
             vec![
-                // Its versions.
+                // Its versions, oldest first.
                 sea::v1beta1::Ship::crd(),
                 sea::v1::Ship::crd(),
                 sea::v2::Ship::crd(),
-                // End of the versions.
             ],
             "v1beta1", // the version to store
         )?,
         merge_crds(
             vec![
-                // Its versions.
+                // Its versions, oldest first.
                 sea::v1beta1::Type::crd(),
-                // End of the versions.
             ],
             "v1beta1", // the version to store
         )?,

@@ -23,9 +23,8 @@ pub fn crds() -> Result<Vec<CustomResourceDefinition>, MergeError> {
         // One entry for each kind.
         merge_crds(
             vec![
-                // Its versions.
+                // Its versions, oldest first.
                 webapp::v1::Guestbook::crd(),
-                // End of the versions.
             ],
             "v1", // the version to store
         )?,

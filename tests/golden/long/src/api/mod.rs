@@ -23,10 +23,9 @@ pub fn crds() -> Result<Vec<CustomResourceDefinition>, MergeError> {
         // One entry for each kind.
         merge_crds(
             vec![
-                // Its versions.
+                // Its versions, oldest first.
                 a_group_of_26_characters_it::v1alpha1::Averylongkindofthirtythreeletters::crd(),
                 a_group_of_26_characters_it::v1beta1::Averylongkindofthirtythreeletters::crd(),
-                // End of the versions.
             ],
             "v1alpha1", // the version to store
         )?,

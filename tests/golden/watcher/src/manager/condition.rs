@@ -9,29 +9,49 @@ use k8s_openapi::{
 };
 use kube::Resource;
 
-/// Sets the condition `type_` of `object`, in place of the one that is there. Its transition time
-/// moves only when it turns from true to false or back, so that setting it again leaves the status
-/// as it was.
-pub fn set<K: Resource>(
-    conditions: &mut Vec<Condition>,
+/// The condition that `object` is `type_`, such as `Ready`. The reason is one CamelCase word, for
+/// programs; the message is for people.
+pub fn is_true<K: Resource>(
     object: &K,
     type_: &str,
-    holds: bool,
     reason: &'static str,
     message: impl Into<String>,
-) {
-    let mut new = Condition {
+) -> Condition {
+    condition(object, type_, "True", reason, message.into())
+}
+
+/// The condition that `object` is not `type_`.
+pub fn is_false<K: Resource>(
+    object: &K,
+    type_: &str,
+    reason: &'static str,
+    message: impl Into<String>,
+) -> Condition {
+    condition(object, type_, "False", reason, message.into())
+}
+
+fn condition<K: Resource>(
+    object: &K,
+    type_: &str,
+    status: &str,
+    reason: &str,
+    message: String,
+) -> Condition {
+    Condition {
         type_: type_.to_owned(),
-        status: if holds { "True" } else { "False" }.to_owned(),
+        status: status.to_owned(),
         reason: reason.to_owned(),
-        message: message.into(),
+        message,
         observed_generation: object.meta().generation,
         last_transition_time: Time(Timestamp::now()),
-    };
-    match conditions
-        .iter_mut()
-        .find(|condition| condition.type_ == type_)
-    {
+    }
+}
+
+/// Puts `new` in the place of the condition of its type. The time of the last transition stays, as
+/// long as the status does: so a condition that is set again changes nothing.
+pub fn set(conditions: &mut Vec<Condition>, mut new: Condition) {
+    let same_type = |condition: &&mut Condition| condition.type_ == new.type_;
+    match conditions.iter_mut().find(same_type) {
         Some(old) => {
             if old.status == new.status {
                 new.last_transition_time = old.last_transition_time.clone();
@@ -39,5 +59,30 @@ pub fn set<K: Resource>(
             *old = new;
         }
         None => conditions.push(new),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Pod;
+
+    use super::*;
+
+    #[test]
+    fn the_time_moves_with_the_status_only() {
+        let pod = Pod::default();
+        let long_ago = Time(Timestamp::UNIX_EPOCH);
+        let mut conditions = vec![is_true(&pod, "Other", "Fine", "")];
+
+        set(&mut conditions, is_true(&pod, "Ready", "Fine", "once"));
+        conditions[1].last_transition_time = long_ago.clone();
+        set(&mut conditions, is_true(&pod, "Ready", "Fine", "again"));
+        assert_eq!(conditions.len(), 2);
+        assert_eq!(conditions[1].message, "again");
+        assert_eq!(conditions[1].last_transition_time, long_ago);
+
+        set(&mut conditions, is_false(&pod, "Ready", "Broken", ""));
+        assert_eq!(conditions.len(), 2);
+        assert_ne!(conditions[1].last_transition_time, long_ago);
     }
 }

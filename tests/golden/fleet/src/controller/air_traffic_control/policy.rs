@@ -47,7 +47,7 @@ impl Reconciler for Controller {
         let status = observe(object);
         let written = self.context.write_status(object, &status).await;
         if written.map_err(Error::WriteStatus)? {
-            let note = "everything is as the spec asks for";
+            let note = "all is as asked for";
             self.context
                 .event(object, EventType::Normal, "Reconciled", note)
                 .await;
@@ -72,14 +72,8 @@ impl Controller {
 fn observe(object: &Policy) -> PolicyStatus {
     let mut status = object.status.clone().unwrap_or_default();
     status.observed_generation = object.metadata.generation;
-    condition::set(
-        &mut status.conditions,
-        object,
-        "Ready",
-        true,
-        "Reconciled",
-        "everything is as the spec asks for",
-    );
+    let ready = condition::is_true(object, "Ready", "Reconciled", "all is as asked for");
+    condition::set(&mut status.conditions, ready);
     status
 }
 

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
     annotation("api-approved.kubernetes.io", "unapproved, experimental-only"),
     status = "MydemoStatus",
     derive = "PartialEq",
-    doc = "Mydemo of crddemo.",
+    doc = "A resource of the crddemo operator.",
     printcolumn(name = "Title", type_ = "string", json_path = ".spec.title"),
     printcolumn(
         name = "Ready",

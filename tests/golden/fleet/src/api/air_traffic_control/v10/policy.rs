@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
     plural = "policies",
     status = "PolicyStatus",
     derive = "PartialEq",
-    doc = "Policy of fleet.",
+    doc = "A resource of the fleet operator.",
     printcolumn(name = "Title", type_ = "string", json_path = ".spec.title"),
     printcolumn(
         name = "Ready",

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
     namespaced,
     status = "YesStatus",
     derive = "PartialEq",
-    doc = "Yes of fleet.",
+    doc = "A resource of the fleet operator.",
     printcolumn(name = "Title", type_ = "string", json_path = ".spec.title"),
     printcolumn(
         name = "Ready",

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
     served = false,
     status = "ShipStatus",
     derive = "PartialEq",
-    doc = "Ship of fleet.",
+    doc = "A resource of the fleet operator.",
     printcolumn(name = "Title", type_ = "string", json_path = ".spec.title"),
     printcolumn(
         name = "Ready",

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
     served = false,
     status = "PersonStatus",
     derive = "PartialEq",
-    doc = "Person of fleet.",
+    doc = "A resource of the fleet operator.",
     printcolumn(name = "Title", type_ = "string", json_path = ".spec.title"),
     printcolumn(
         name = "Ready",

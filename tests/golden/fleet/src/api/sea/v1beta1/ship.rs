@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
     namespaced,
     status = "ShipStatus",
     derive = "PartialEq",
-    doc = "Ship of fleet.",
+    doc = "A resource of the fleet operator.",
     printcolumn(name = "Title", type_ = "string", json_path = ".spec.title"),
     printcolumn(
         name = "Ready",

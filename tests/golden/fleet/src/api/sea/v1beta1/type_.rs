@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
     namespaced,
     status = "TypeStatus",
     derive = "PartialEq",
-    doc = "Type of fleet.",
+    doc = "A resource of the fleet operator.",
     printcolumn(name = "Title", type_ = "string", json_path = ".spec.title"),
     printcolumn(
         name = "Ready",

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
     namespaced,
     status = "GuestbookStatus",
     derive = "PartialEq",
-    doc = "Guestbook of guestbook.",
+    doc = "A resource of the guestbook operator.",
     printcolumn(name = "Title", type_ = "string", json_path = ".spec.title"),
     printcolumn(
         name = "Ready",

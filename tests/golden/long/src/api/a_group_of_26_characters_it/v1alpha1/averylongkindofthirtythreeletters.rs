@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
     namespaced,
     status = "AverylongkindofthirtythreelettersStatus",
     derive = "PartialEq",
-    doc = "Averylongkindofthirtythreeletters of a-project-with-a-rather-long-name.",
+    doc = "A resource of the a-project-with-a-rather-long-name operator.",
     printcolumn(name = "Title", type_ = "string", json_path = ".spec.title"),
     printcolumn(
         name = "Ready",

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
     namespaced,
     status = "GuestbookStatus",
     derive = "PartialEq",
-    doc = "Guestbook of tenant.",
+    doc = "A resource of the tenant operator.",
     printcolumn(name = "Title", type_ = "string", json_path = ".spec.title"),
     printcolumn(
         name = "Ready",
