@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: Example
 // SPDX-License-Identifier: MIT
 
-//! Which events of a watch call for a reconcile: a new spec, other labels, annotations or
-//! finalizers, a deletion. What the controller itself writes, the status, does not wake it up
-//! again.
+//! Which events of a watch call for a reconcile: a new spec, other labels, annotations or finalizers,
+//! a deletion. What the controller itself writes, the status, does not wake it up again.
 
 use std::{
     collections::HashMap,
@@ -33,18 +32,12 @@ pub fn changes<K>(
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
 {
-    let mut seen = HashMap::new();
-    let mut is_new = move |object: &K| {
-        let print = fingerprint(object);
-        let last = seen.insert(ObjectRef::from_obj(object), print);
-        every || print.is_none() || last != Some(print)
-    };
+    let mut seen = Seen::<K>(HashMap::new());
     let mut before = Vec::new();
     events
         .map_ok(move |event| match event {
             // A list, at the start or after a watch was interrupted. The store takes it over as a
-            // whole at its end: an object that calls for a reconcile earlier would be
-            // looked up in vain.
+            // whole at its end: until then, what is new in it would be looked up in vain.
             Event::Init => {
                 before = store.state();
                 Vec::new()
@@ -52,29 +45,44 @@ where
             Event::InitApply(_) => Vec::new(),
             Event::InitDone => {
                 let mut objects = store.state();
-                objects.retain(|object| is_new(object));
-                let gone = |object: &Arc<K>| store.get(&ObjectRef::from_obj(&**object)).is_none();
-                objects.extend(std::mem::take(&mut before).into_iter().filter(gone));
+                objects.retain(|object| seen.is_new(object) || every);
+                before.retain(|object| store.get(&ObjectRef::from_obj(&**object)).is_none());
+                before.iter().for_each(|object| seen.forget(object));
+                objects.append(&mut before);
                 objects
             }
-            Event::Apply(object) if is_new(&object) => vec![Arc::new(object)],
+            Event::Apply(object) if seen.is_new(&object) || every => vec![Arc::new(object)],
             Event::Apply(_) => Vec::new(),
-            Event::Delete(object) => vec![Arc::new(object)],
+            Event::Delete(object) => {
+                seen.forget(&object);
+                vec![Arc::new(object)]
+            }
         })
         .map_ok(|objects| stream::iter(objects).map(|object| Ok(Arc::unwrap_or_clone(object))))
         .try_flatten()
 }
 
-/// A number that changes with what people and other controllers ask of an object. Kinds without a
-/// generation, such as ConfigMaps, have none.
-fn fingerprint<K: Resource>(object: &K) -> Option<u64> {
-    let meta = object.meta();
-    meta.generation.map(|generation| {
+/// What was last seen of each object that exists.
+struct Seen<K: Resource<DynamicType = ()>>(HashMap<ObjectRef<K>, u64>);
+
+impl<K: Resource<DynamicType = ()>> Seen<K> {
+    /// Whether anything was asked of `object` since it was last seen. Kinds without a generation,
+    /// such as ConfigMaps, do not tell what is asked from what is: any change of them is new.
+    fn is_new(&mut self, object: &K) -> bool {
+        let meta = object.meta();
+        let Some(generation) = meta.generation else {
+            return true;
+        };
         let mut hasher = DefaultHasher::new();
         (&meta.uid, generation, &meta.labels, &meta.annotations).hash(&mut hasher);
         (&meta.finalizers, meta.deletion_timestamp.is_some()).hash(&mut hasher);
-        hasher.finish()
-    })
+        let print = hasher.finish();
+        self.0.insert(ObjectRef::from_obj(object), print) != Some(print)
+    }
+
+    fn forget(&mut self, object: &K) {
+        self.0.remove(&ObjectRef::from_obj(object));
+    }
 }
 
 #[cfg(test)]
