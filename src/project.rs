@@ -163,6 +163,11 @@ impl Project {
             if *before == resource {
                 return Ok(Added::Same);
             }
+            for other in &mut project.resources {
+                if self.is_one_kind(other, &resource) {
+                    other.share_crd(&resource);
+                }
+            }
             project.resources[index] = resource;
             Added::Changed
         } else {
@@ -173,6 +178,14 @@ impl Project {
         project.validate()?;
         *self = project;
         Ok(added)
+    }
+
+    /// Whether both are versions of one kind that the project defines.
+    fn is_one_kind(&self, a: &Resource, b: &Resource) -> bool {
+        a.api.is_some()
+            && b.api.is_some()
+            && a.kind == b.kind
+            && self.full_group(a) == self.full_group(b)
     }
 
     /// Resources have one order, so that a file does not depend on which was created first.
@@ -253,6 +266,15 @@ impl Resource {
             differences.push(difference.to_owned());
         }
         differences
+    }
+
+    /// Takes over what all versions of a kind have in common, because they are one CRD.
+    fn share_crd(&mut self, version: &Self) {
+        self.plural.clone_from(&version.plural);
+        self.short_names.clone_from(&version.short_names);
+        if let Some(api) = &mut self.api {
+            api.namespaced = version.namespaced();
+        }
     }
 
     /// In what the CRDs of two versions differ, though they are one.
@@ -389,6 +411,23 @@ mod tests {
             project.add(resource.clone(), false).unwrap();
         }
         assert_eq!(project.resources, resources);
+    }
+
+    #[test]
+    fn what_versions_share_changes_in_all_of_them() {
+        let mut project = empty();
+        let v1 = api("webapp", "v1", "Guestbook");
+        let v2 = unserved(api("webapp", "v2", "Guestbook"));
+        let elsewhere = api("crew", "v1", "Guestbook");
+        for resource in [&v1, &v2, &elsewhere] {
+            project.add(resource.clone(), false).unwrap();
+        }
+        let changed = |resource| with_short_name(with_plural(cluster(resource), "books"), "gb");
+        assert_eq!(
+            project.add(changed(v1.clone()), true).unwrap(),
+            Added::Changed
+        );
+        assert_eq!(project.resources, [elsewhere, changed(v1), changed(v2)]);
     }
 
     #[test]

@@ -119,6 +119,8 @@ pub enum Kept {
     Edited,
     /// The user removed it, and the tool has nothing new for it.
     Removed,
+    /// It conflicts with what the tool has, and `--on-conflict=ours` holds.
+    Ours,
     /// `make manifests` owns it, and has to be run because the render changed.
     Stale,
 }
@@ -207,7 +209,7 @@ impl File<'_> {
                 let merge = Merge::nothing(base, "", theirs);
                 match on_conflict {
                     OnConflict::Abort => Change::Conflict(merge.conflict(Reason::Removed)),
-                    OnConflict::Ours => Change::Keep(Kept::Removed),
+                    OnConflict::Ours => Change::Keep(Kept::Ours),
                     OnConflict::Theirs => Change::Create(theirs.to_owned()),
                     OnConflict::Markers => Change::Mark(merge.marked()),
                 }
@@ -226,7 +228,7 @@ impl File<'_> {
                 let merge = Merge::nothing(base, &ours, "");
                 match on_conflict {
                     OnConflict::Abort => Change::Conflict(merge.conflict(Reason::Dropped)),
-                    OnConflict::Ours => Change::Keep(Kept::Edited),
+                    OnConflict::Ours => Change::Keep(Kept::Ours),
                     OnConflict::Theirs => Change::Delete,
                     OnConflict::Markers => Change::Mark(ends.restore(merge.marked())),
                 }
@@ -255,7 +257,11 @@ impl File<'_> {
                     OnConflict::Markers => return Change::Mark(ends.restore(merge.marked())),
                 };
                 if text == ours {
-                    Change::Keep(Kept::Edited)
+                    Change::Keep(if merge.is_clean() {
+                        Kept::Edited
+                    } else {
+                        Kept::Ours
+                    })
                 } else if text == theirs {
                     Change::Update(ends.restore(text))
                 } else {

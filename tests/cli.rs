@@ -39,7 +39,7 @@ fn transcripts() {
 }
 
 /// The transcript with what its commands print now, and the wildcards that still stand for it.
-fn play(transcript: &str) -> String {
+pub fn play(transcript: &str) -> String {
     let top = TempDir::new().unwrap();
     let folder = top.path().join("guestbook");
     fs::create_dir(&folder).unwrap();
@@ -88,7 +88,7 @@ fn run(command: &str, folder: &Path) -> String {
 }
 
 /// `(9 ms)` is `([..] ms)`, which matches any time.
-fn without_times(text: &str) -> String {
+pub fn without_times(text: &str) -> String {
     let without_time = |line: &str| {
         let before = line.strip_suffix(" ms)\n")?.rsplit_once('(')?.0;
         Some(format!("{before}([..] ms)\n"))

@@ -4,8 +4,8 @@
 //! However it ends, it leaves nothing behind but what was compiled.
 
 use std::{
-    fs,
-    path::PathBuf,
+    env, fs,
+    path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
 
@@ -21,8 +21,8 @@ mod scaffold;
 mod screen;
 
 use process::Process;
-use scaffold::{cargo, make, root};
-use screen::Screen;
+use scaffold::{cargo, root, target};
+use screen::{Screen, command_line, say};
 
 fn main() -> ExitCode {
     let mut screen = Screen::default();
@@ -46,13 +46,15 @@ fn main() -> ExitCode {
 fn main_job(screen: &mut Screen) -> Result<()> {
     screen.step("build rscaffold");
     let mut build = cargo(root());
-    build.args(["build", "--release", "--locked"]).env_remove("CARGO_TARGET_DIR");
+    build
+        .args(["build", "--release", "--locked"])
+        .env_remove("CARGO_TARGET_DIR");
     compile(screen, "cargo build --release --locked", &mut build)?;
 
     screen.step("scaffold an operator");
     let folder = TempDir::new().context("failed to create a temporary folder")?;
     let project = folder.path().join("guestbook");
-    screen.command("mkdir guestbook && cd guestbook");
+    command_line("mkdir guestbook && cd guestbook");
     fs::create_dir(&project).with_context(|| format!("failed to create {}", project.display()))?;
     for arguments in [
         "init --domain com --repo guestbook",
@@ -61,37 +63,131 @@ fn main_job(screen: &mut Screen) -> Result<()> {
         let mut rscaffold = Command::new(root().join("target/release/rscaffold"));
         rscaffold.args(arguments.split(' ')).current_dir(&project);
         let output = screen.run(&format!("rscaffold {arguments}"), &mut rscaffold)?;
-        screen.say(&output);
+        say(&output);
     }
 
     screen.step("compile the operator");
     // The versions of dependencies that the golden projects were tested with.
-    fs::copy(root().join("tests/golden/Cargo.lock"), project.join("Cargo.lock"))
-        .context("failed to copy the lock file")?;
+    fs::copy(
+        root().join("tests/golden/Cargo.lock"),
+        project.join("Cargo.lock"),
+    )
+    .context("failed to copy the lock file")?;
     compile(screen, "cargo build", cargo(&project).arg("build"))?;
 
     screen.step("start a throwaway cluster");
+    say("etcd, kube-apiserver and kube-controller-manager, on this machine alone");
     let cluster = screen.work(Cluster::start)?;
-    screen.command(&format!("export KUBECONFIG={}", cluster.kubeconfig().display()));
+    command_line(&format!(
+        "export KUBECONFIG={}",
+        cluster.kubeconfig().display()
+    ));
 
     let site = Site { project, cluster };
     screen.step("install the CustomResourceDefinition");
-    let output = screen.run("make install", &mut site.make("install"))?;
-    screen.say(&output);
+    let output = screen.run("make install", &mut site.make("install")?)?;
+    say(&output);
 
     screen.step("run the operator");
-    screen.command("make run &");
-    let mut operator = Process::start(&mut site.make("run"))?;
-    screen.until(&operator, "starting")?;
-    site.reconcile(screen).map_err(|error| {
-        anyhow!("{error:#}\n\nthe operator said:\n{}", operator.last_lines())
-    })?;
+    command_line("make run &");
+    let mut operator = Process::start(&mut site.make("run")?)?;
+    site.reconcile(screen, &mut operator)
+        .map_err(|error| anyhow!("{error:#}\n\nthe operator said:\n{}", operator.last_lines()))?;
 
     screen.step("stop the operator");
-    screen.command("kill %1");
+    command_line("kill %1");
     operator.terminate()?;
-    ...
+    screen.to_end(&mut operator)?;
+    say(&operator.new_output());
+    ensure!(
+        operator.output().contains("stopping"),
+        "it did not stop in good order"
+    );
+
     screen.step("clean up");
     drop(site);
-    folder.close()
+    folder
+        .close()
+        .context("failed to remove the temporary folder")
+}
+
+/// Compiles, which can take minutes. Shows the last line, where cargo says how long it took.
+fn compile(screen: &Screen, line: &str, cargo: &mut Command) -> Result<()> {
+    // Else there is no progress bar where there is no terminal.
+    cargo.envs([
+        ("CARGO_TERM_PROGRESS_WHEN", "always"),
+        ("CARGO_TERM_PROGRESS_WIDTH", "80"),
+    ]);
+    let output = screen.run(line, cargo)?;
+    say(output.lines().last().unwrap_or_default());
+    Ok(())
+}
+
+/// Where the operator is at work.
+struct Site {
+    project: PathBuf,
+    cluster: Cluster,
+}
+
+impl Site {
+    /// Lets the operator reconcile an object, and shows what became of it.
+    fn reconcile(&self, screen: &mut Screen, operator: &mut Process) -> Result<()> {
+        screen.until(operator, "starting")?;
+        say(&operator.new_output());
+
+        screen.step("apply the sample");
+        for arguments in [
+            "apply -k config/samples",
+            "wait --for=condition=Ready guestbook/guestbook-sample --timeout=30s",
+        ] {
+            say(&self.kubectl(screen, arguments)?);
+        }
+        // Said last: by then there is an event too.
+        screen.until(operator, "reconciled")?;
+        say(&operator.new_output());
+
+        screen.step("look at what the operator did");
+        for arguments in [
+            "get guestbooks",
+            "get guestbook guestbook-sample -o yaml",
+            "events --for guestbook/guestbook-sample",
+        ] {
+            say(&self.kubectl(screen, arguments)?);
+        }
+        Ok(())
+    }
+
+    fn kubectl(&self, screen: &Screen, arguments: &str) -> Result<String> {
+        let mut kubectl = self.cluster.kubectl();
+        kubectl
+            .args(arguments.split(' '))
+            .current_dir(&self.project);
+        screen.run(&format!("kubectl {arguments}"), &mut kubectl)
+    }
+
+    /// make, with what a user has set up: the cluster, and kubectl and cargo on `PATH`.
+    fn make(&self, goal: &str) -> Result<Command> {
+        let programs = [env!("CARGO").as_ref(), self.cluster.kubectl_path()];
+        let folders = programs.into_iter().filter_map(Path::parent);
+        let path = env::var_os("PATH").unwrap_or_default();
+        let path = env::join_paths(folders.map(Path::to_owned).chain(env::split_paths(&path)))?;
+
+        let mut make = Command::new("make");
+        make.arg(goal)
+            .current_dir(&self.project)
+            .env("PATH", path)
+            .env("CARGO_TARGET_DIR", target())
+            .env("KUBECONFIG", self.cluster.kubeconfig())
+            .env("KUBECACHEDIR", self.project.with_file_name("kubectl-cache"))
+            .envs([
+                ("CARGO", "cargo"),
+                ("KUBECTL", "kubectl"),
+                ("KUBERC", "off"),
+            ]);
+        // The operator would listen to these.
+        for variable in ["ARGS", "LOG_FORMAT", "RUST_LOG", "WATCH_NAMESPACE"] {
+            make.env_remove(variable);
+        }
+        Ok(make)
+    }
 }

@@ -49,7 +49,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "init --domain example.com --owner Example",
             "create api --group core --version v1 --kind Pod --resource=false",
             "create api --group apps --version v1 --kind Deployment --resource=false",
-            "create api --group core --version v1 --kind Node --resource=false",
+            "create api --group core --version v1 --kind Node --resource=false --finalizer",
         ],
     ),
     // Types without a controller.
@@ -66,6 +66,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
         &[
             "init --domain example.com --namespaced --multigroup",
             "create api --group webapp --version v1 --kind Guestbook --finalizer",
+            "create api --group webapp --version v1 --kind Shelf --namespaced=false --controller=false",
         ],
     ),
     // A group that belongs to the Kubernetes project.

@@ -8,6 +8,7 @@
 
 mod builtin;
 mod cli;
+mod docs;
 mod edits;
 mod end_to_end;
 mod golden;

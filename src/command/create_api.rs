@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, ensure};
 use super::{Mode, ask, bring_in_line, load, root};
 use crate::{
     builtin::{self, Builtin},
-    names::{Group, Kind, Plural, ShortName, Version},
+    names::{Domain, Group, Kind, Plural, ShortName, Version},
     project::{Api, Project, Resource},
     report::{OrHint, Step, Story},
     worktree::WorkTree,
@@ -229,6 +229,12 @@ fn new(id: &Id, project: &Project) -> Resource {
     }
 }
 
+/// Whether a group has the project's domain in it already, so that it would stand there twice.
+fn ends_in(group: &Group, domain: &Domain) -> bool {
+    let parent = group.as_str().strip_suffix(domain.as_str());
+    parent.is_some_and(|parent| parent.is_empty() || parent.ends_with('.'))
+}
+
 /// What the user gets to read.
 fn story(id: &Id, resource: &Resource, project: &Project) -> Story {
     let (group, kind) = (resource.group.module(), resource.kind.module());
@@ -241,6 +247,11 @@ fn story(id: &Id, resource: &Resource, project: &Project) -> Story {
         notes.push(format!(
             "`{full_group}` is a group of the Kubernetes community: its CRD is marked \
              `api-approved.kubernetes.io: unapproved, experimental-only`"
+        ));
+    }
+    if resource.api.is_some() && ends_in(&resource.group, &project.domain) {
+        notes.push(format!(
+            "the domain comes after the group, which makes it `{full_group}`"
         ));
     }
     if resource.api.as_ref().is_some_and(|api| !api.served) {
@@ -265,7 +276,7 @@ fn story(id: &Id, resource: &Resource, project: &Project) -> Story {
     let has_crds = project.resources.iter().any(|other| other.api.is_some());
     let has_operator = project.resources.iter().any(|other| other.controller);
     let mut next = vec![
-        Step::new("make manifests", format!("after each edit of {edited}")),
+        Step::new("make manifests", format!("after an edit of {edited}")),
         match (has_crds, has_operator) {
             (true, true) => Step::new(
                 "make install run",

@@ -11,7 +11,7 @@ use crate::names::{Domain, Group, Kind, Plural, ShortName, Version};
 
 const HEADER: &str = "\
 # What this project shall be: rscaffold writes it, and brings the files to it.
-# The fields are kubebuilder's, and `finalizer`, `license`, `owner` and `shortNames` besides.
+# The fields are kubebuilder's, and `finalizer`, `license`, `owner`, `served` and `shortNames` besides.
 ";
 
 impl Project {
@@ -224,7 +224,7 @@ mod tests {
 
     const TEXT: &str = "\
 # What this project shall be: rscaffold writes it, and brings the files to it.
-# The fields are kubebuilder's, and `finalizer`, `license`, `owner` and `shortNames` besides.
+# The fields are kubebuilder's, and `finalizer`, `license`, `owner`, `served` and `shortNames` besides.
 cliVersion: 0.1.0
 domain: com
 layout:

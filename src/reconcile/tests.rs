@@ -14,6 +14,7 @@ const DERIVED: &str = "config/rbac/role.yaml";
 
 const EDITED: Change = Change::Keep(Kept::Edited);
 const REMOVED: Change = Change::Keep(Kept::Removed);
+const OURS: Change = Change::Keep(Kept::Ours);
 const STALE: Change = Change::Keep(Kept::Stale);
 
 type State<'a> = Option<&'a str>;
@@ -115,7 +116,7 @@ fn file_that_was_there_before_is_a_conflict() {
         (None, Some("same\nmine\n"), Some("same\nnew\n")),
         (Reason::Untracked, vec![hunk(2, &[], &["mine"], &["new"])]),
         [
-            EDITED,
+            OURS,
             update("same\nnew\n"),
             mark("same\n<<<<<<< yours\nmine\n=======\nnew\n>>>>>>> rscaffold\n"),
         ],
@@ -198,7 +199,7 @@ fn removed_file_with_news_is_a_conflict() {
             vec![hunk(1, &["old", "same"], &[], &["new", "same"])],
         ),
         [
-            REMOVED,
+            OURS,
             create("new\nsame\n"),
             mark("<<<<<<< yours\n=======\nnew\nsame\n>>>>>>> rscaffold\n"),
         ],
@@ -233,7 +234,7 @@ fn edited_file_without_render_is_a_conflict() {
             vec![hunk(1, &["old", "same"], &["mine", "same"], &[])],
         ),
         [
-            EDITED,
+            OURS,
             Change::Delete,
             mark("<<<<<<< yours\nmine\nsame\n=======\n>>>>>>> rscaffold\n"),
         ],
@@ -313,7 +314,7 @@ fn resolved_conflict_that_leaves_one_side_is_no_merge() {
             vec![hunk(1, &["old"], &["mine"], &["new"])],
         ),
         [
-            EDITED,
+            OURS,
             update("new\n"),
             mark("<<<<<<< yours\nmine\n=======\nnew\n>>>>>>> rscaffold\n"),
         ],
@@ -447,7 +448,7 @@ fn emptied_file_is_an_edit() {
         (Some("old\n"), Some(""), Some("new\n")),
         (Reason::BothChanged, vec![hunk(1, &["old"], &[], &["new"])]),
         [
-            EDITED,
+            OURS,
             update("new\n"),
             mark("<<<<<<< yours\n=======\nnew\n>>>>>>> rscaffold\n"),
         ],

@@ -139,6 +139,7 @@ fn list(plan: &Plan, story: &Story) -> String {
             Change::Update(_) | Change::Delete => "",
             Change::Merge(_) => "with your changes",
             Change::Mark(_) => "resolve the conflict markers in it",
+            Change::Keep(Kept::Ours) => "yours, as `--on-conflict=ours` says",
             Change::Keep(Kept::Stale) => "`make manifests` brings it up to date",
             Change::Keep(_) | Change::Unchanged | Change::Conflict(_) => continue,
         };

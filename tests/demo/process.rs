@@ -21,6 +21,8 @@ use console::strip_ansi_codes;
 pub struct Process {
     child: Child,
     output: Arc<Mutex<String>>,
+    /// How much of it was shown.
+    shown: usize,
     /// Each line that it writes, also one that it writes over again as progress bars do. Closed at
     /// the end of all output.
     pub news: Receiver<String>,
@@ -47,7 +49,12 @@ impl Process {
         let (sender, news) = mpsc::channel();
         let lines = output.clone();
         thread::spawn(move || read(reader, &lines, &sender));
-        Ok(Self { child, output, news })
+        Ok(Self {
+            child,
+            output,
+            shown: 0,
+            news,
+        })
     }
 
     /// What it wrote so far, without progress bars.
@@ -56,7 +63,15 @@ impl Process {
         output.clone()
     }
 
-    /// The last lines of that.
+    /// What of it was not asked for yet.
+    pub fn new_output(&mut self) -> String {
+        let output = self.output();
+        let new = output[self.shown..].to_owned();
+        self.shown = output.len();
+        new
+    }
+
+    /// The last lines of it.
     pub fn last_lines(&self) -> String {
         const LINES: usize = 30;
         let output = self.output();

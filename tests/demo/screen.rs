@@ -1,7 +1,7 @@
 //! What is shown: steps, commands, their output, and that something goes on.
 
 use std::{
-    process::Command,
+    process::{Command, ExitStatus},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use console::style;
 use indicatif::{ProgressBar, ProgressStyle};
 use signal_hook::{
@@ -26,6 +26,12 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// How often a line is printed instead where there is no terminal.
 const REPORT: Duration = Duration::from_secs(10);
+
+/// How long the operator may take to say something.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long work that was interrupted may take to end.
+const GRACE: Duration = Duration::from_secs(3);
 
 /// Shows the steps of the demo on stderr.
 #[derive(Default)]
@@ -58,7 +64,10 @@ impl Screen {
     pub fn step(&mut self, title: &'static str) {
         self.end_step();
         let number = self.steps.len() + 1;
-        eprintln!("\n{}", style(format!("{number}. {title}")).for_stderr().bold());
+        eprintln!(
+            "\n{}",
+            style(format!("{number}. {title}")).for_stderr().bold()
+        );
         self.steps.push(Step {
             title,
             started: Instant::now(),
@@ -90,31 +99,24 @@ impl Screen {
         eprintln!("  {:>8}  in total", seconds(total));
     }
 
-    /// Shows a command as a user would type it.
-    pub fn command(&self, line: &str) {
-        eprintln!("   {} {}", style("$").for_stderr().dim(), style(line).for_stderr().cyan());
-    }
-
-    /// Shows what a command wrote.
-    pub fn say(&self, text: &str) {
-        for line in text.lines() {
-            eprintln!("   {line}");
-        }
-    }
-
     /// Runs `command`, shown as `line`, to its end. Gives its output, which is in the error if it
     /// fails.
     pub fn run(&self, line: &str, command: &mut Command) -> Result<String> {
-        self.command(line);
+        command_line(line);
         let mut process = Process::start(command)?;
-        self.follow(&process.news, |_| false)?;
-        let status = process.wait()?;
+        let status = self.to_end(&mut process)?;
         ensure!(
             status.success(),
             "`{line}` ended with {status}\n{}",
             process.last_lines()
         );
         Ok(process.output())
+    }
+
+    /// Waits until `process` has ended.
+    pub fn to_end(&self, process: &mut Process) -> Result<ExitStatus> {
+        self.follow(&process.news, |_| Ok(false))?;
+        process.wait()
     }
 
     /// Does what can take long and is no command. It is given a function to say how far it is.
@@ -128,46 +130,74 @@ impl Screen {
                 let _ = sender.send(line.to_owned());
             })
         });
-        self.follow(&news, |_| false)?;
+        let followed = self.follow(&news, |_| Ok(false));
+        if followed.is_err() {
+            // Ctrl-C reaches the processes of `work` as well: it ends too, if it can.
+            let patience = Instant::now() + GRACE;
+            while !work.is_finished() && Instant::now() < patience {
+                thread::sleep(TICK);
+            }
+        }
+        followed?;
         work.join().map_err(|_| anyhow!("it panicked"))?
     }
 
     /// Waits until `process` writes a line with `text`.
     pub fn until(&self, process: &Process, text: &str) -> Result<()> {
-        if !self.follow(&process.news, |line| line.contains(text))? {
-            bail!("it ended\n{}", process.last_lines());
-        }
+        let deadline = Instant::now() + PATIENCE;
+        let found = self.follow(&process.news, |line| {
+            ensure!(
+                Instant::now() < deadline,
+                "waited {PATIENCE:?} for `{text}`"
+            );
+            Ok(line.contains(text))
+        })?;
+        ensure!(found, "it ended before it said `{text}`");
         Ok(())
     }
 
-    /// Shows the latest of `news` beside something that moves, until they end or one is `enough`,
-    /// and tells which.
-    fn follow(&self, news: &Receiver<String>, enough: impl Fn(&str) -> bool) -> Result<bool> {
-        let bar = ProgressBar::new_spinner()
-            .with_style(ProgressStyle::with_template("   {spinner} {elapsed} {wide_msg:.dim}")?);
+    /// Shows the latest of `news` beside something that moves, until they end or it is `enough`,
+    /// and tells whether it was.
+    fn follow(
+        &self,
+        news: &Receiver<String>,
+        enough: impl Fn(&str) -> Result<bool>,
+    ) -> Result<bool> {
+        let style = ProgressStyle::with_template("   {spinner} {elapsed} {wide_msg:.dim}")?;
+        // Cleared on drop.
+        let bar = ProgressBar::new_spinner().with_style(style);
         let mut latest = String::new();
         let mut reported = Instant::now();
-        let result = loop {
+        loop {
             match news.recv_timeout(TICK) {
-                Ok(line) if enough(&line) => break Ok(true),
                 Ok(line) if line.trim().is_empty() => {}
-                Ok(line) => {
-                    line.trim().clone_into(&mut latest);
-                    bar.set_message(latest.clone());
-                }
-                Err(RecvTimeoutError::Disconnected) => break Ok(false),
+                Ok(line) => line.trim().clone_into(&mut latest),
+                Err(RecvTimeoutError::Disconnected) => return Ok(false),
                 Err(RecvTimeoutError::Timeout) => bar.tick(),
             }
-            if self.is_interrupted() {
-                break Err(anyhow!("interrupted"));
+            ensure!(!self.is_interrupted(), "interrupted");
+            if enough(&latest)? {
+                return Ok(true);
             }
+            bar.set_message(latest.clone());
             if bar.is_hidden() && reported.elapsed() >= REPORT {
                 eprintln!("   ... {}: {latest}", seconds(bar.elapsed()));
                 reported = Instant::now();
             }
-        };
-        bar.finish_and_clear();
-        result
+        }
+    }
+}
+
+/// Shows a command as a user would type it.
+pub fn command_line(line: &str) {
+    let line = style(line).for_stderr().cyan();
+    eprintln!("   {} {line}", style("$").for_stderr().dim());
+}
+
+/// Shows what a command wrote.
+pub fn say(text: &str) {
+    for line in text.lines() {
+        eprintln!("   {line}");
     }
 }
 

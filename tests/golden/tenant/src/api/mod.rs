@@ -28,6 +28,13 @@ pub fn crds() -> Result<Vec<CustomResourceDefinition>, MergeError> {
             ],
             "v1", // the version to store
         )?,
+        merge_crds(
+            vec![
+                // Its versions, oldest first.
+                webapp::v1::Shelf::crd(),
+            ],
+            "v1", // the version to store
+        )?,
         // End of the kinds.
     ])
 }

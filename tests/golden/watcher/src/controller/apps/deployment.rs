@@ -26,7 +26,10 @@ impl Reconciler for Controller {
 
     const NAME: &'static str = "deployment.apps";
 
-    const RULES: &'static [Rule] = &[Rule::of::<Deployment>(&[List, Watch])];
+    const RULES: &'static [Rule] = &[
+        // What a watch needs.
+        Rule::of::<Deployment>(&[List, Watch]),
+    ];
 
     // Others write the status of these objects, and what they write is news.
     const EVERY_CHANGE: bool = true;

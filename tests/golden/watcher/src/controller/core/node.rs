@@ -14,7 +14,7 @@ use kube::{
 
 use crate::manager::{
     Context, Reconciler,
-    rbac::{List, Rule, Watch},
+    rbac::{List, Patch, Rule, Watch},
 };
 
 /// Follows every Node.
@@ -26,7 +26,12 @@ impl Reconciler for Controller {
 
     const NAME: &'static str = "node";
 
-    const RULES: &'static [Rule] = &[Rule::of::<Node>(&[List, Watch])];
+    const RULES: &'static [Rule] = &[
+        // What a watch needs, and Patch for the finalizer.
+        Rule::of::<Node>(&[List, Patch, Watch]),
+    ];
+
+    const FINALIZER: bool = true;
 
     // Others write the status of these objects, and what they write is news.
     const EVERY_CHANGE: bool = true;
@@ -39,6 +44,16 @@ impl Reconciler for Controller {
             "has changed"
         );
         Ok(Action::await_change())
+    }
+
+    async fn cleanup(&self, object: &Node) -> Result<(), Infallible> {
+        // Remove here what `object` would leave behind. Like the work above, it may be done again.
+        tracing::info!(
+            name = object.name_any(),
+            namespace = object.namespace(),
+            "is being deleted"
+        );
+        Ok(())
     }
 
     async fn gone(&self, object: &ObjectRef<Node>) {

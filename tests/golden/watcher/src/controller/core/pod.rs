@@ -26,7 +26,10 @@ impl Reconciler for Controller {
 
     const NAME: &'static str = "pod";
 
-    const RULES: &'static [Rule] = &[Rule::of::<Pod>(&[List, Watch])];
+    const RULES: &'static [Rule] = &[
+        // What a watch needs.
+        Rule::of::<Pod>(&[List, Watch]),
+    ];
 
     // Others write the status of these objects, and what they write is news.
     const EVERY_CHANGE: bool = true;

@@ -5,8 +5,10 @@
 
 // One module for each kind.
 mod guestbook;
+mod shelf;
 // End of the kinds.
 
 // The types of each kind.
 pub use guestbook::*;
+pub use shelf::*;
 // End of the types.

@@ -1,0 +1,420 @@
+//! The documents say what is: transcripts, commands and flags, files, fields, names, links.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    path::Path,
+    process::Command,
+};
+
+use rscaffold::{names::Kind, reconcile::Class};
+use tempfile::TempDir;
+use walkdir::WalkDir;
+
+use crate::{
+    cli::{play, without_times},
+    scaffold::{refused, root, rscaffold, run},
+};
+
+const RSCAFFOLD: &str = env!("CARGO_BIN_EXE_rscaffold");
+
+const DOCUMENTS: [&str; 6] = [
+    "CONTRIBUTING.md",
+    "README.md",
+    "docs/ARCHITECTURE.md",
+    "docs/commands.md",
+    "docs/layout.md",
+    "tests/cluster/README.md",
+];
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The text below `heading`, up to the next one of its level or above.
+fn section<'a>(text: &'a str, heading: &str) -> &'a str {
+    let (_, rest) = text
+        .split_once(&format!("\n{heading}\n"))
+        .unwrap_or_else(|| panic!("there is no `{heading}`"));
+    let level = heading.bytes().take_while(|byte| *byte == b'#').count();
+    let ends = (1..=level).filter_map(|level| rest.find(&format!("\n{} ", "#".repeat(level))));
+    &rest[..ends.min().unwrap_or(rest.len())]
+}
+
+/// The rows of each table that begin with code: their cells.
+fn tables(text: &str) -> Vec<Vec<Vec<&str>>> {
+    let tables = text.split("\n\n").map(|block| {
+        let rows = block.lines().filter_map(|line| {
+            let row = line.strip_prefix("| ")?.strip_suffix(" |")?;
+            row.starts_with('`')
+                .then(|| row.split('|').map(str::trim).collect())
+        });
+        rows.collect::<Vec<_>>()
+    });
+    tables.filter(|rows| !rows.is_empty()).collect()
+}
+
+/// What stands between backticks.
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+fn first_code(text: &str) -> &str {
+    code(text).next().unwrap_or_default()
+}
+
+/// The first cell of each row, without its backticks.
+fn first_cells(table: &[Vec<&str>]) -> BTreeSet<String> {
+    let cells = table.iter().map(|row| first_code(row[0]).to_owned());
+    cells.collect()
+}
+
+/// All files below `folder`, by their path in it.
+fn files(folder: &Path) -> BTreeSet<String> {
+    WalkDir::new(folder)
+        .into_iter()
+        .map(|entry| entry.unwrap().into_path())
+        .filter(|path| path.is_file())
+        .map(|path| path.strip_prefix(folder).unwrap().display().to_string())
+        .collect()
+}
+
+/// The transcripts of a document, with their fences: those that need no cluster.
+fn transcripts(text: &str) -> Vec<&str> {
+    const END: &str = "\n```\n";
+    let starts = text.match_indices("```console\n").map(|(start, _)| start);
+    let blocks = starts.map(|start| {
+        let length = text[start..].find(END).expect("an end of the block") + END.len();
+        &text[start..start + length]
+    });
+    blocks
+        .filter(|block| block.contains("$ rscaffold"))
+        .collect()
+}
+
+/// As the transcripts of `tests/cli`, and one after the other in one folder.
+/// `SNAPSHOTS=overwrite` writes down what was seen.
+#[test]
+fn transcripts_of_the_documents() {
+    for document in DOCUMENTS {
+        let text = read(document);
+        let shown = without_times(&transcripts(&text).concat());
+        let played = play(&shown);
+        if played == shown {
+            continue;
+        }
+        if env::var_os("SNAPSHOTS").is_some_and(|action| action == "overwrite") {
+            let seen = played.replace("([..] ms)", "(9 ms)");
+            let pairs = transcripts(&text).into_iter().zip(transcripts(&seen));
+            let text = pairs.fold(text.clone(), |text, (old, new)| text.replacen(old, new, 1));
+            fs::write(root().join(document), text).unwrap();
+            continue;
+        }
+        let difference = diffy::create_patch(&shown, &played);
+        panic!("`make golden` writes the transcripts of {document} anew:\n{difference}");
+    }
+}
+
+/// The end-to-end test sees to it that kubectl prints these columns.
+#[test]
+fn what_kubectl_prints_is_that_of_the_golden_project() {
+    let yaml = |path: &str| -> serde_yaml::Value {
+        serde_yaml::from_str(&read(&format!("tests/golden/guestbook/config/{path}"))).unwrap()
+    };
+    let crd = yaml("crd/bases/webapp.com_guestbooks.yaml");
+    let sample = yaml("samples/webapp_v1_guestbook.yaml");
+    let columns = crd["spec"]["versions"][0]["additionalPrinterColumns"].as_sequence();
+    let columns = columns.unwrap().iter().map(|column| &column["name"]);
+    let columns = columns.map(|name| name.as_str().unwrap().to_uppercase());
+    let header: Vec<_> = ["NAME".to_owned()].into_iter().chain(columns).collect();
+
+    let readme = read("README.md");
+    let (_, shown) = readme.split_once("$ kubectl get guestbooks\n").unwrap();
+    let mut shown = shown.lines();
+    let shown_header: Vec<_> = shown.next().unwrap().split_whitespace().collect();
+    assert_eq!(shown_header, header);
+    let shown_row = shown.next().unwrap();
+    for cell in [&sample["metadata"]["name"], &sample["spec"]["title"]] {
+        let cell = cell.as_str().unwrap();
+        assert!(shown_row.contains(cell), "{shown_row}: {cell}");
+    }
+}
+
+fn help(command: &str) -> String {
+    let arguments = command.split_whitespace().chain(["--help"]);
+    run(Command::new(RSCAFFOLD).args(arguments))
+}
+
+/// The commands below `command` that do something themselves.
+fn commands(command: &str) -> Vec<String> {
+    let help = help(command);
+    let Some((_, list)) = help.split_once("\nCommands:\n") else {
+        return vec![command.to_owned()];
+    };
+    let list = list.lines().take_while(|line| !line.is_empty());
+    let names = list.filter_map(|line| line.split_whitespace().next());
+    let names = names.filter(|name| *name != "help");
+    names
+        .flat_map(|name| commands(format!("{command} {name}").trim()))
+        .collect()
+}
+
+/// The flags in the help of a command, each with its default if it has one.
+fn flags(help: &str) -> BTreeMap<String, Option<String>> {
+    let mut flags: Vec<(&str, String)> = Vec::new();
+    let (_, options) = help.split_once("\nOptions:\n").expect("options");
+    let options = options.split("\nExamples:").next().unwrap_or_default();
+    for line in options.lines().map(str::trim) {
+        if line.starts_with('-') && !line.starts_with("- ") {
+            let (flag, text) = line.split_once("  ").unwrap_or((line, ""));
+            flags.push((flag, text.trim().to_owned()));
+        } else if let Some((_, text)) = flags.last_mut() {
+            *text += " ";
+            *text += line;
+        }
+    }
+    let default = |text: &str| {
+        let (_, rest) = text.split_once("[default: ")?;
+        Some(rest.split_once(']')?.0.to_owned())
+    };
+    flags
+        .into_iter()
+        .filter(|(flag, _)| *flag != "-h, --help")
+        .map(|(flag, text)| (flag.to_owned(), default(&text)))
+        .collect()
+}
+
+#[test]
+fn commands_flags_and_defaults() {
+    let document = read("docs/commands.md");
+    let printed = commands("");
+    let headings = document
+        .lines()
+        .filter_map(|line| line.strip_prefix("## `rscaffold ")?.strip_suffix('`'));
+    let documented: BTreeSet<_> = headings.map(str::to_owned).collect();
+    assert_eq!(documented, printed.iter().cloned().collect());
+
+    for command in printed {
+        let rows = tables(section(&document, &format!("## `rscaffold {command}`"))).concat();
+        let printed = flags(&help(&command));
+        let flags: BTreeSet<_> = printed.keys().cloned().collect();
+        assert_eq!(first_cells(&rows), flags, "{command}");
+        for row in rows {
+            if let Some(default) = &printed[first_code(row[0])] {
+                assert_eq!(row[1].replace('`', ""), *default, "{command} {}", row[0]);
+            }
+        }
+    }
+}
+
+#[test]
+fn files_of_a_project() {
+    let layout = read("docs/layout.md");
+    let rows = tables(section(&layout, "## Files")).concat();
+    let mut documented = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.len() == 5) {
+        let path = first_code(row[0])
+            .replace("<group>", "webapp")
+            .replace("<version>", "v1")
+            .replace("<kind>", "guestbook")
+            .replace("<plural>", "guestbooks")
+            .replace("<domain>", "com");
+        let derived = Class::of(&path) == Class::Derived;
+        assert_eq!(row[1] == "derived", derived, "{path}");
+        documented.insert(path, first_code(row[2]));
+    }
+    let all: BTreeSet<_> = documented.keys().cloned().collect();
+    assert_eq!(all, files(&root().join("tests/golden/guestbook")));
+
+    let project = TempDir::new().unwrap();
+    rscaffold(
+        Path::new(RSCAFFOLD),
+        project.path(),
+        "init --domain com --project-name guestbook",
+    );
+    documented.retain(|_, by| *by == "init");
+    let by_init: BTreeSet<_> = documented.into_keys().collect();
+    assert_eq!(by_init, files(project.path()));
+}
+
+/// rscaffold names the fields that it knows when it meets one that it does not.
+#[test]
+fn fields_of_the_project_file() {
+    let layout = read("docs/layout.md");
+    let documented = tables(section(&layout, "## PROJECT"));
+    let project = read("tests/golden/guestbook/PROJECT");
+    let beside = [
+        "projectName: guestbook\n",
+        "  controller: true\n",
+        "    crdVersion: v1\n",
+    ];
+    let mut fields = BTreeSet::new();
+    for (table, line) in documented.iter().zip(beside) {
+        let indent = line.len() - line.trim_start().len();
+        let unknown = format!("{line}{:indent$}unknown: 1\n", "");
+        assert!(project.contains(line), "{line}");
+        let folder = TempDir::new().unwrap();
+        fs::write(
+            folder.path().join("PROJECT"),
+            project.replace(line, &unknown),
+        )
+        .unwrap();
+        let arguments = "create api --group webapp --version v1 --kind Guestbook";
+        let error = refused(
+            Command::new(RSCAFFOLD)
+                .args(arguments.split(' '))
+                .current_dir(&folder),
+        );
+        let (_, known) = error
+            .split_once("expected")
+            .unwrap_or_else(|| panic!("{error}"));
+        let known: BTreeSet<_> = code(known).map(str::to_owned).collect();
+        assert_eq!(first_cells(table), known);
+        fields.extend(known);
+    }
+    assert_eq!(documented.len(), beside.len());
+
+    // Where a flag ends up.
+    let commands = read("docs/commands.md");
+    for row in tables(&commands)
+        .concat()
+        .iter()
+        .filter(|row| row.len() == 4)
+    {
+        for field in code(row[3]) {
+            assert!(fields.contains(field), "{row:?}");
+        }
+    }
+}
+
+#[test]
+fn kinds_that_are_refused() {
+    let layout = read("docs/layout.md");
+    let rows = tables(section(&layout, "### Kinds that are refused")).concat();
+    let documented: BTreeSet<_> = rows.iter().flat_map(|row| code(row[0])).collect();
+    // No other word of the file that refuses them is refused.
+    let source = read("src/names/kind.rs");
+    let words = source.split(|c: char| !c.is_ascii_alphanumeric());
+    let refused: BTreeSet<_> = words
+        .filter(|word| {
+            let error = word.parse::<Kind>().err();
+            error.is_some_and(|error| error.to_string().contains("cannot be a kind"))
+        })
+        .collect();
+    assert_eq!(documented, refused);
+}
+
+#[test]
+fn parts_that_the_architecture_names() {
+    let architecture = read("docs/ARCHITECTURE.md");
+    let table = |heading: &str| tables(section(&architecture, heading)).concat();
+    let names = |folder: &str, keep: fn(&Path) -> bool| -> BTreeSet<String> {
+        let entries = fs::read_dir(root().join(folder)).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths
+            .filter(|path| keep(path))
+            .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+            .collect()
+    };
+
+    let mut modules: BTreeSet<_> = names("src", |path| path.is_file() || path.ends_with("command"))
+        .iter()
+        .map(|name| name.trim_end_matches(".rs").to_owned())
+        .collect();
+    modules.remove("lib");
+    assert_eq!(first_cells(&table("## Modules")), modules);
+
+    let scopes = names("templates", Path::is_dir);
+    let documented = first_cells(&table("## Templates"));
+    let documented: BTreeSet<_> = documented
+        .iter()
+        .map(|name| name.trim_end_matches('/').to_owned())
+        .collect();
+    assert_eq!(documented, scopes);
+
+    let manager = names("tests/golden/guestbook/src/manager", Path::is_file);
+    assert_eq!(first_cells(&table("## The generated operator")), manager);
+}
+
+#[test]
+fn tests_that_the_architecture_names() {
+    let architecture = read("docs/ARCHITECTURE.md");
+    let mut sources = String::new();
+    for folder in ["src", "tests"] {
+        for path in files(&root().join(folder)) {
+            let is_rust = Path::new(&path).extension().is_some_and(|end| end == "rs");
+            if is_rust && !path.starts_with("golden/") {
+                sources += &read(&format!("{folder}/{path}"));
+            }
+        }
+    }
+    let rows = section(&architecture, "## What holds, and what holds it").lines();
+    let tests: Vec<_> = rows
+        .filter_map(|row| row.rsplit('|').nth(1))
+        .flat_map(code)
+        .collect();
+    assert!(!tests.is_empty());
+    for test in tests {
+        assert!(sources.contains(&format!("fn {test}(")), "{test}");
+    }
+}
+
+#[test]
+fn make_targets() {
+    let makefiles = ["Makefile", "tests/golden/guestbook/Makefile"].map(read);
+    let lines = makefiles.iter().flat_map(|text| text.lines());
+    let targets: BTreeSet<_> = lines
+        .filter_map(|line| line.strip_prefix(".PHONY: "))
+        .collect();
+    for document in DOCUMENTS {
+        let text = read(document);
+        let shown = text.lines().filter_map(|line| line.strip_prefix("$ make "));
+        let named = code(&text).filter_map(|code| code.strip_prefix("make "));
+        for command in shown.chain(named) {
+            let is_target = |word: &&str| word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+            for target in command.split_whitespace().take_while(is_target) {
+                assert!(targets.contains(target), "{document}: make {target}");
+            }
+        }
+    }
+}
+
+/// What GitHub makes of a heading in a link.
+fn anchor(heading: &str) -> String {
+    let heading = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = heading
+        .chars()
+        .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[test]
+fn links_lead_to_files_and_headings() {
+    let mut count = 0;
+    for document in DOCUMENTS {
+        let text = read(document);
+        let folder = Path::new(document).parent().unwrap();
+        let links = text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.contains("://")) {
+            count += 1;
+            let (path, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = match path {
+                "" => root().join(document),
+                path => root().join(folder).join(path),
+            };
+            assert!(target.exists(), "{document}: {link}");
+            if !heading.is_empty() {
+                let text = fs::read_to_string(target).unwrap();
+                let mut headings = text
+                    .lines()
+                    .filter(|line| line.starts_with('#'))
+                    .map(anchor);
+                assert!(headings.any(|there| there == heading), "{document}: {link}");
+            }
+        }
+    }
+    assert!(count > 0);
+}
