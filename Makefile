@@ -7,6 +7,10 @@ help: ## Show this help.
 	@awk 'BEGIN {FS = ":.*## "; print "Usage: make <target>\n"} \
 		/^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+.PHONY: demo
+demo: tools ## Scaffold an operator, and see it reconcile on a throwaway cluster.
+	@$(CARGO) run --quiet --locked --example demo
+
 .PHONY: test
 test: tools lint ## Run all tests. The first run builds a Kubernetes control plane.
 	$(CARGO) test --locked --workspace
@@ -16,6 +20,10 @@ lint: ## Check the format, and let clippy and rustdoc read the code.
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
+
+.PHONY: bench
+bench: ## Time rscaffold beside `cp -r`.
+	@$(CARGO) run --quiet --locked --example bench
 
 .PHONY: golden
 golden: ## Write the golden projects and the transcripts anew.
