@@ -21,7 +21,7 @@ mod scaffold;
 mod screen;
 
 use process::Process;
-use scaffold::{cargo, root, target};
+use scaffold::{cargo, plain_make, root, target};
 use screen::{Screen, command_line, say};
 
 fn main() -> ExitCode {
@@ -172,7 +172,7 @@ impl Site {
         let path = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths(folders.map(Path::to_owned).chain(env::split_paths(&path)))?;
 
-        let mut make = Command::new("make");
+        let mut make = plain_make();
         make.arg(goal)
             .current_dir(&self.project)
             .env("PATH", path)

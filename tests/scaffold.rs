@@ -83,9 +83,18 @@ pub fn cargo(folder: &Path) -> Command {
     cargo
 }
 
+/// make as a shell starts it, even where this program was started by make.
+pub fn plain_make() -> Command {
+    let mut make = Command::new("make");
+    for variable in ["MAKEFLAGS", "MAKELEVEL", "MFLAGS"] {
+        make.env_remove(variable);
+    }
+    make
+}
+
 /// make in `folder` with arguments separated by spaces, and with cargo building into [`target`].
 pub fn make(folder: &Path, arguments: &str) -> Command {
-    let mut make = Command::new("make");
+    let mut make = plain_make();
     make.args(arguments.split(' '))
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", target());
