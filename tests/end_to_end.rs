@@ -289,6 +289,31 @@ fn two_groups_one_of_them_cluster_scoped_with_a_finalizer() {
     ));
     assert_eq!(finalizers, r#"["captain.crew.example.com/finalizer"]"#);
 
+    // The cluster-scoped kind has its columns, its rule and its generations as the other one has.
+    let bad = project.manifest(
+        "apiVersion: crew.example.com/v1beta1\nkind: Captain\nmetadata: {name: bad}\nspec: {title: 'x '}\n",
+    );
+    let refusal = refused(kubectl("apply -f").arg(&bad));
+    assert!(
+        refusal.contains("title must not begin or end with a space"),
+        "{refusal}"
+    );
+    let table = run(&mut kubectl("get captains"));
+    assert!(table.starts_with("NAME"), "{table}");
+    assert!(
+        table.contains("A first Captain") && table.contains("True"),
+        "{table}"
+    );
+    let patch = r#"{"spec":{"title":"Another"}}"#;
+    for object in ["captain/captain-sample", "ship/ship-sample"] {
+        run(kubectl(&format!("patch {object} --type=merge -p")).arg(patch));
+        let observed = format!("{object} -o jsonpath={{.status.observedGeneration}}");
+        get_until(&observed, |generation| generation == "2");
+        get_until("events --field-selector=reason=Reconciled", |events| {
+            events.contains(object)
+        });
+    }
+
     // The cleanup runs before the object goes.
     run(&mut kubectl("delete captain captain-sample --timeout=30s"));
     get_until("events --field-selector=reason=CleanedUp", |events| {
