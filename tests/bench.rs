@@ -160,6 +160,8 @@ impl Bench {
 
     /// The median time of each command, each run in a fresh copy of its folder.
     fn medians<const N: usize>(&self, mut cases: [Case; N]) -> Result<[Millis; N]> {
+        // What was written before, most of all by the compiler, must not be in the way.
+        time(&mut Command::new("sync"))?;
         let mut times = array::from_fn(|_| Vec::with_capacity(ROUNDS));
         let folder = self.path("work");
         for _ in 0..ROUNDS {

@@ -48,8 +48,15 @@ struct Project {
 }
 
 impl Project {
-    /// Scaffolds with the release binary, as a user would, and compiles.
+    /// Scaffolds as a user would, and compiles.
     fn new(name: &'static str, commands: &[&str]) -> Self {
+        let project = Self::scaffold(name, commands);
+        project.compile();
+        project
+    }
+
+    /// Scaffolds with the release binary.
+    fn scaffold(name: &'static str, commands: &[&str]) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
         let project = Self {
             program: folder.path().join("operator"),
@@ -64,7 +71,6 @@ impl Project {
         // The versions of dependencies that the golden projects were tested with.
         let lock = root().join("tests/golden/Cargo.lock");
         fs::copy(lock, project.path().join("Cargo.lock")).expect("a copy of the lock file");
-        project.compile();
         project
     }
 
@@ -81,6 +87,13 @@ impl Project {
 
     fn read(&self, file: &str) -> String {
         fs::read_to_string(self.path().join(file)).expect("a file of the project")
+    }
+
+    /// Puts `new` in the place of `old`, as a user's editor would.
+    fn edit(&self, file: &str, old: &str, new: &str) {
+        let text = self.read(file);
+        assert!(text.contains(old), "{file} has no {old:?}:\n{text}");
+        fs::write(self.path().join(file), text.replacen(old, new, 1)).expect("a writable file");
     }
 
     /// `make manifests`, which compiles; the program is copied because another project may have one
@@ -340,11 +353,13 @@ fn manifests_follow_the_types() {
         "config/crd/bases/webapp.com_guestbooks.yaml",
     );
     let scaffolded = project.read(crd);
-    let edited = project.read(types).replace(
+    project.edit(
+        types,
         "    pub title: String,\n",
-        "    pub title: String,\n\n    /// How many entries a page shows.\n    pub page_size: Option<i32>,\n",
+        "    pub title: String,\n\n    /// How many entries a page shows.\n    \
+         pub page_size: Option<i32>,\n",
     );
-    fs::write(project.path().join(types), &edited).expect("a writable file");
+    let edited = project.read(types);
     project.compile();
     let made = project.read(crd);
     assert_ne!(made, scaffolded);
@@ -371,6 +386,46 @@ fn manifests_follow_the_types() {
         edited,
         "`create api` keeps the user's types"
     );
+}
+
+/// A status is written as a whole: what the controller no longer says is gone.
+#[test]
+fn a_field_that_the_status_no_longer_has_goes() {
+    let project = Project::scaffold(
+        "clearing",
+        &[
+            "init --domain example.com",
+            "create api --group clearing --version v1 --kind Note",
+        ],
+    );
+    project.edit(
+        "src/api/clearing/v1/note.rs",
+        "    pub conditions: Vec<Condition>,\n",
+        "    pub conditions: Vec<Condition>,\n\n    /// For a while.\n    \
+         #[serde(default, skip_serializing_if = \"Option::is_none\")]\n    \
+         pub progress: Option<String>,\n",
+    );
+    project.edit(
+        "src/controller/clearing/note.rs",
+        "    condition::set(",
+        "    status.progress = None;\n    condition::set(",
+    );
+    project.compile();
+    project.make("install");
+    let operator = project.start();
+    run(kubectl("apply -k").arg(project.path().join("config/samples")));
+    run(&mut kubectl(
+        "wait --for=condition=Ready note/note-sample --timeout=30s",
+    ));
+
+    let patch = r#"{"status":{"progress":"half"}}"#;
+    run(kubectl("patch note note-sample --subresource=status --type=merge -p").arg(patch));
+    let progress = "note note-sample -o jsonpath={.status.progress}";
+    assert_eq!(get_until(progress, |text| !text.is_empty()), "half");
+    run(kubectl("patch note note-sample --type=merge -p").arg(r#"{"spec":{"title":"Done"}}"#));
+    get_until(progress, str::is_empty);
+    operator.stop();
+    project.make("uninstall");
 }
 
 /// One object that cannot be read and one that fails each time: neither stops the others.

@@ -25,6 +25,7 @@ pub const DEPENDENCIES: &[&str] = &[
     "backon",
     "clap",
     "futures",
+    "json_patch",
     "k8s_openapi",
     "kube",
     "schemars",

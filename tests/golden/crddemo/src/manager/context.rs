@@ -5,7 +5,7 @@
 
 use std::fmt::Debug;
 
-use k8s_openapi::serde_json::json;
+use json_patch::{AddOperation, PatchOperation, jsonptr::PointerBuf};
 use kube::{
     Client, Resource, ResourceExt,
     api::{Patch, PatchParams},
@@ -52,16 +52,17 @@ impl Context {
         if object.status() == Some(status) {
             return Ok(false);
         }
+        // As a whole: a merge patch would leave the fields that the new status no longer has.
+        let patch = json_patch::Patch(vec![PatchOperation::Add(AddOperation {
+            path: PointerBuf::from_tokens(["status"]),
+            value: serde_json::to_value(status).map_err(kube::Error::SerdeError)?,
+        })]);
         let params = PatchParams {
             field_manager: Some(self.name.to_owned()),
             ..PatchParams::default()
         };
         K::Scope::api::<K>(self.client.clone(), object.meta().namespace.as_deref())
-            .patch_status(
-                &object.name_any(),
-                &params,
-                &Patch::Merge(json!({ "status": status })),
-            )
+            .patch_status(&object.name_any(), &params, &Patch::Json::<()>(patch))
             .await?;
         Ok(true)
     }
