@@ -9,7 +9,7 @@ help: ## Show this help.
 
 .PHONY: demo
 demo: tools ## Scaffold an operator, and see it reconcile on a throwaway cluster.
-	@$(CARGO) run --quiet --locked --example demo
+	@$(CARGO) run --locked --example demo
 
 .PHONY: test
 test: tools lint ## Run all tests. The first run builds a Kubernetes control plane.
@@ -23,7 +23,7 @@ lint: ## Check the format, and let clippy and rustdoc read the code.
 
 .PHONY: bench
 bench: ## Time rscaffold beside `cp -r`.
-	@$(CARGO) run --quiet --locked --example bench
+	@$(CARGO) run --locked --example bench
 
 .PHONY: golden
 golden: ## Write the golden projects and the transcripts anew.

@@ -8,12 +8,13 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
-use self::{lock::lock, stage::Stage};
+use self::{inside::ensure_inside, lock::lock, stage::Stage};
 use crate::{
     project::Project,
     reconcile::{Plan, Texts},
 };
 
+mod inside;
 mod last_applied;
 mod lock;
 mod stage;
@@ -64,7 +65,7 @@ impl WorkTree {
         last_applied::parse(&record).with_context(|| {
             format!(
                 "`{LAST_APPLIED}` is damaged; restore it from git, or delete it and run the \
-                 command again, which changes no line of yours unasked"
+                 command again, which keeps your lines, but brings back what you removed"
             )
         })
     }
@@ -72,7 +73,8 @@ impl WorkTree {
     /// The files among `paths` that exist, as they are on disk.
     ///
     /// # Errors
-    /// When one of them is not a readable, regular file of UTF-8 text.
+    /// When one of them is not a readable, regular file of UTF-8 text, or is in a folder that leads
+    /// out of the project.
     pub fn ours<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<Texts> {
         let mut texts = Texts::new();
         for path in paths {
@@ -124,6 +126,7 @@ impl WorkTree {
     }
 
     fn read(&self, path: &str) -> Result<Option<String>> {
+        ensure_inside(&self.root, path)?;
         let file = self.root.join(path);
         // Asked first, because opening a named pipe would wait for its other end.
         match fs::metadata(&file) {

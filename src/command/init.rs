@@ -4,10 +4,11 @@ use std::{path::Path, process::ExitCode};
 
 use anyhow::{Result, anyhow};
 
-use super::{Mode, ask, bring_in_line, root};
+use super::{Mode, ask, bring_in_line, ensure_not_lost, root};
 use crate::{
     names::{Domain, ProjectName, Repo},
     project::{License, Project},
+    render::render,
     report::{OrHint, Step, Story},
     worktree::WorkTree,
 };
@@ -41,6 +42,9 @@ pub fn run(options: Options, mode: Mode) -> Result<ExitCode> {
         .or_hint("`rscaffold create api` adds to it");
     }
     let project = options.project(&root)?;
+    let mut fresh = render(&project)?;
+    fresh.remove(Project::FILE);
+    ensure_not_lost(&tree, &fresh)?;
     let story = Story {
         done: Some(format!("{} is ready", project.project_name)),
         folded: true,
@@ -76,7 +80,7 @@ impl Options {
             None => ask::ask("Domain of the API groups", Some(&"example.com".parse()?))?,
         };
         let project = Project {
-            cli_version: String::new(),
+            cli_version: env!("CARGO_PKG_VERSION").to_owned(),
             domain,
             layout: vec![Project::LAYOUT.to_owned()],
             license: self.license,

@@ -10,7 +10,7 @@ use crate::{
     reconcile::{Change, OnConflict, Plan, Texts, reconcile},
     render::render,
     report::{self, OrHint, Story},
-    worktree::WorkTree,
+    worktree::{LAST_APPLIED, WorkTree},
 };
 
 mod ask;
@@ -60,11 +60,31 @@ fn root() -> Result<PathBuf> {
 
 /// The project of the work tree.
 fn load(tree: &WorkTree) -> Result<Project> {
-    let text = tree
-        .project()?
-        .ok_or_else(|| anyhow!("there is no `{}` file in this folder", Project::FILE))
-        .or_hint("`rscaffold init` starts a project; in an existing one, go to its top folder")?;
+    let Some(text) = tree.project()? else {
+        ensure_not_lost(tree, &Texts::new())?;
+        return Err(anyhow!(
+            "there is no `{}` file in this folder",
+            Project::FILE
+        ))
+        .or_hint("`rscaffold init` starts a project; in an existing one, go to its top folder");
+    };
     Project::parse(&text)
+}
+
+/// Refuses a work tree without `PROJECT` whose record is that of a project: to start anew would
+/// delete its APIs.
+///
+/// A record of the files of `fresh` is no such project: it is from an `init` that was killed
+/// before it wrote `PROJECT`.
+fn ensure_not_lost(tree: &WorkTree, fresh: &Texts) -> Result<()> {
+    let base = tree.base()?;
+    if base.is_empty() || base == *fresh {
+        return Ok(());
+    }
+    let file = Project::FILE;
+    Err(anyhow!("`{file}` is gone, but `{LAST_APPLIED}` is there")).or_hint(format!(
+        "bring it back, for example with `git restore {file}`; to start over, delete `.rscaffold`"
+    ))
 }
 
 /// Brings the work tree in line with the project `after`, and tells `story` about it.

@@ -267,9 +267,12 @@ impl Controller {
             None
         };
         Ok(Self {
-            name: match group.full.as_str() {
-                "" => kind.lower.clone(),
-                full => format!("{}.{full}", kind.lower),
+            name: if resource.core {
+                // Other operators may have a controller of the kind too.
+                let (name, domain) = (&project.project_name, &project.domain);
+                format!("{}.{}.{name}.{domain}", kind.lower, group.name)
+            } else {
+                format!("{}.{}", kind.lower, group.full)
             },
             version: VersionNames::new(resource),
             finalizer: resource.finalizer,

@@ -11,6 +11,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use tempfile::TempPath;
 
+use super::inside::ensure_inside;
 use crate::reconcile::Change;
 
 /// Changes below a folder: prepared one by one, then made in the same order by [`Stage::commit`].
@@ -54,6 +55,7 @@ impl<'a> Stage<'a> {
     /// Prepares that `path` gets `text`, and stays what it is: a symbolic link, executable,
     /// private.
     pub(super) fn write(&mut self, path: &str, text: &str) -> Result<()> {
+        ensure_inside(self.root, path)?;
         let file = self.root.join(path);
         let (file, text) = self
             .prepare(file, text)
@@ -110,8 +112,9 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Prepares that the file at `path` goes.
+    /// Prepares that the file at `path` goes; if it is a symbolic link, the link and not its target.
     fn remove(&mut self, path: &str) -> Result<()> {
+        ensure_inside(self.root, path)?;
         // A file without a name, gone at once: it shows that the folder can be written.
         let file = self.root.join(path);
         tempfile::tempfile_in(file.parent().unwrap_or(self.root))

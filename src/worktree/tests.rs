@@ -242,6 +242,99 @@ fn removed_symbolic_link_leaves_its_target() {
     assert_eq!(read(root.path(), "real"), "old\n");
 }
 
+const LEADS_OUT: &str = "`config/crd` is a symbolic link that leads out of the project; put a \
+                         folder in its place and run the command again";
+
+#[test]
+fn folder_that_leads_out_of_the_project_is_not_read() {
+    let (root, outside) = (folder(), folder());
+    write(outside.path(), "bases/a", "secret\n");
+    fs::create_dir(root.path().join("config")).unwrap();
+    symlink(outside.path(), root.path().join("config/crd")).unwrap();
+    let before = (listing(root.path()), listing(outside.path()));
+    let work_tree = WorkTree::open(root.path()).unwrap();
+    for path in ["config/crd/a", "config/crd/bases/a", "config/crd/missing/a"] {
+        let error = work_tree.ours([path]).unwrap_err();
+        assert_eq!(error.to_string(), LEADS_OUT);
+    }
+    drop(work_tree);
+    let theirs = texts(&[("a", "new\n"), ("config/crd/new/a", "new\n")]);
+    assert_eq!(run_error(root.path(), &theirs), LEADS_OUT);
+    assert_eq!((listing(root.path()), listing(outside.path())), before);
+}
+
+#[test]
+fn record_that_leads_out_of_the_project_is_not_read() {
+    let (root, outside) = (folder(), folder());
+    write(outside.path(), "last-applied.json", "{}\n");
+    symlink(outside.path(), root.path().join(".rscaffold")).unwrap();
+    let error = WorkTree::open(root.path()).unwrap().base().unwrap_err();
+    let expected = "`.rscaffold` is a symbolic link that leads out of the project; ";
+    assert!(error.to_string().starts_with(expected), "{error}");
+}
+
+#[test]
+fn nothing_is_changed_in_a_folder_that_leads_out_of_the_project() {
+    let old = texts(&[("a", "old\n"), ("config/crd/bases/a", "old\n")]);
+    let updated = texts(&[("a", "new\n"), ("config/crd/bases/a", "new\n")]);
+    for theirs in [texts(&[("a", "new\n")]), updated] {
+        let (root, outside) = (folder(), folder());
+        run(root.path(), &old).unwrap();
+        let work_tree = WorkTree::open(root.path()).unwrap();
+        let plan = plan(&work_tree, &theirs).unwrap();
+        let crd = root.path().join("config/crd");
+        fs::remove_dir_all(&crd).unwrap();
+        write(outside.path(), "bases/a", "old\n");
+        symlink(outside.path(), &crd).unwrap();
+        let before = (listing(root.path()), listing(outside.path()));
+        let error = work_tree.apply(&plan, &theirs).unwrap_err();
+        assert_eq!(error.to_string(), LEADS_OUT);
+        drop(work_tree);
+        assert_eq!(run_error(root.path(), &theirs), LEADS_OUT);
+        assert_eq!((listing(root.path()), listing(outside.path())), before);
+    }
+}
+
+#[test]
+fn folder_that_links_to_another_one_of_the_project_works() {
+    let root = folder();
+    fs::create_dir(root.path().join("real")).unwrap();
+    symlink("real", root.path().join("link")).unwrap();
+    run(
+        root.path(),
+        &texts(&[("link/a/1", "1\n"), ("link/2", "2\n")]),
+    )
+    .unwrap();
+    assert_eq!(read(root.path(), "real/a/1"), "1\n");
+    run(root.path(), &texts(&[("link/2", "new\n")])).unwrap();
+    assert_eq!(read(root.path(), "real/2"), "new\n");
+    assert!(!root.path().join("real/a").exists());
+    run(root.path(), &texts(&[])).unwrap();
+    assert!(root.path().join("link").is_symlink());
+    assert!(contents(&root.path().join("real")).is_empty());
+}
+
+#[test]
+fn folder_that_links_to_nothing_is_an_error() {
+    let root = folder();
+    symlink("nowhere", root.path().join("link")).unwrap();
+    assert_eq!(
+        run_error(root.path(), &texts(&[("link/a", "new\n")])),
+        "`link` is a symbolic link to nothing; remove it and run the command again"
+    );
+}
+
+#[test]
+fn removed_symbolic_link_leaves_its_target_outside_of_the_project() {
+    let (root, outside) = (folder(), folder());
+    write(outside.path(), "real", "old\n");
+    symlink(outside.path().join("real"), root.path().join("link")).unwrap();
+    run(root.path(), &texts(&[("link", "old\n")])).unwrap();
+    run(root.path(), &texts(&[])).unwrap();
+    assert!(!root.path().join("link").is_symlink());
+    assert_eq!(read(outside.path(), "real"), "old\n");
+}
+
 #[test]
 fn permissions_of_a_file_are_kept() {
     let root = folder();

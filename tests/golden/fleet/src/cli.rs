@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: Example
 // SPDX-License-Identifier: MIT
 
-//! The command line. Every flag can also be given as the environment variable that `--help` names.
+//! The command line. Most flags can be given as an environment variable too: `--help` names it.
 
 use std::{io::IsTerminal, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, filter::LevelFilter};
 
 use crate::manager;
 
@@ -38,7 +38,7 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct Log {
     /// Least severe level to log, or directives such as `info,kube=debug`
-    #[arg(long, env = "RUST_LOG", default_value = "info", value_name = "LEVEL")]
+    #[arg(long, env = "RUST_LOG", default_value = "info", value_name = "LEVEL", value_parser = level)]
     pub log_level: String,
 
     /// How a log line is written
@@ -52,6 +52,15 @@ pub enum LogFormat {
     Text,
     /// For machines: one JSON object a line
     Json,
+}
+
+/// Checks a level, or directives. A lone word would be taken for the name of a module.
+fn level(text: &str) -> anyhow::Result<String> {
+    if text.chars().all(char::is_alphanumeric) {
+        text.parse::<LevelFilter>()?;
+    }
+    EnvFilter::try_new(text)?;
+    Ok(text.to_owned())
 }
 
 impl Log {

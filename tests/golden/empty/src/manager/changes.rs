@@ -19,17 +19,20 @@ use kube::{
 /// The objects that call for a reconcile, in the order in which they did. One that is gone is among
 /// them.
 ///
-/// `events` must have been written to `store` by the time they arrive here. With `every`, each
-/// change of an object counts, its status included.
+/// `events` must have been written to `store` by the time they arrive here. Of the objects for which
+/// `every_change` holds each change counts, one of the status too.
 pub fn changes<K>(
     events: impl Stream<Item = Result<Event<K>, watcher::Error>>,
     store: Store<K>,
-    every: bool,
+    every_change: impl Fn(&K) -> bool,
 ) -> impl Stream<Item = Result<K, watcher::Error>>
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
 {
-    let mut seen = Seen::<K>(HashMap::new());
+    let mut seen = Seen {
+        fingerprints: HashMap::new(),
+        every_change,
+    };
     let mut before = Vec::new();
     events
         .map_ok(move |event| match event {
@@ -42,13 +45,13 @@ where
             Event::InitApply(_) => Vec::new(),
             Event::InitDone => {
                 let mut objects = store.state();
-                objects.retain(|object| seen.is_new(object) || every);
+                objects.retain(|object| seen.is_new(object));
                 before.retain(|object| store.get(&ObjectRef::from_obj(&**object)).is_none());
                 before.iter().for_each(|object| seen.forget(object));
                 objects.append(&mut before);
                 objects
             }
-            Event::Apply(object) if seen.is_new(&object) || every => vec![Arc::new(object)],
+            Event::Apply(object) if seen.is_new(&object) => vec![Arc::new(object)],
             Event::Apply(_) => Vec::new(),
             Event::Delete(object) => {
                 seen.forget(&object);
@@ -60,25 +63,33 @@ where
 }
 
 /// What was last seen of each object that exists.
-struct Seen<K: Resource<DynamicType = ()>>(HashMap<ObjectRef<K>, u64>);
+struct Seen<K: Resource<DynamicType = ()>, F> {
+    fingerprints: HashMap<ObjectRef<K>, u64>,
+    every_change: F,
+}
 
-impl<K: Resource<DynamicType = ()>> Seen<K> {
+impl<K: Resource<DynamicType = ()>, F: Fn(&K) -> bool> Seen<K, F> {
     /// Whether anything was asked of `object` since it was last seen. Kinds without a generation,
     /// such as ConfigMaps, do not tell what is asked from what is: any change of them is new.
     fn is_new(&mut self, object: &K) -> bool {
         let meta = object.meta();
-        let Some(generation) = meta.generation else {
+        let generation = meta.generation.filter(|_| !(self.every_change)(object));
+        let Some(generation) = generation else {
+            self.forget(object);
             return true;
         };
         let mut hasher = DefaultHasher::new();
         (&meta.uid, generation, &meta.labels, &meta.annotations).hash(&mut hasher);
         (&meta.finalizers, meta.deletion_timestamp.is_some()).hash(&mut hasher);
-        let print = hasher.finish();
-        self.0.insert(ObjectRef::from_obj(object), print) != Some(print)
+        let fingerprint = hasher.finish();
+        let last = self
+            .fingerprints
+            .insert(ObjectRef::from_obj(object), fingerprint);
+        last != Some(fingerprint)
     }
 
     fn forget(&mut self, object: &K) {
-        self.0.remove(&ObjectRef::from_obj(object));
+        self.fingerprints.remove(&ObjectRef::from_obj(object));
     }
 }
 
@@ -113,7 +124,7 @@ mod tests {
     async fn woken(events: Vec<Event<Deployment>>, every: bool) -> String {
         let (store, writer) = reflector::store();
         let events = stream::iter(events.into_iter().map(Ok)).reflect(writer);
-        let objects: Vec<_> = changes(events, store, every)
+        let objects: Vec<_> = changes(events, store, |_| every)
             .try_collect()
             .await
             .expect("no watch error");

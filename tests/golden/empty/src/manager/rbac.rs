@@ -9,8 +9,6 @@ use std::{
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube::Resource;
 
-pub use Verb::*;
-
 /// What may be done with a resource. The order is the one in which role.yaml lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
@@ -27,14 +25,14 @@ pub enum Verb {
 impl Verb {
     fn name(self) -> &'static str {
         match self {
-            Create => "create",
-            Delete => "delete",
-            DeleteCollection => "deletecollection",
-            Get => "get",
-            List => "list",
-            Patch => "patch",
-            Update => "update",
-            Watch => "watch",
+            Self::Create => "create",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "deletecollection",
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Patch => "patch",
+            Self::Update => "update",
+            Self::Watch => "watch",
         }
     }
 }
@@ -122,11 +120,11 @@ mod tests {
     #[test]
     fn resources_with_the_same_verbs_share_a_rule() {
         let rules = [
-            Rule::of::<Secret>(&[Watch, List]),
-            Rule::of::<ConfigMap>(&[List]),
-            Rule::of::<ConfigMap>(&[Watch]),
-            Rule::sub::<Pod>("status", &[Patch]),
-            Rule::of::<Node>(&[Get]),
+            Rule::of::<Secret>(&[Verb::Watch, Verb::List]),
+            Rule::of::<ConfigMap>(&[Verb::List]),
+            Rule::of::<ConfigMap>(&[Verb::Watch]),
+            Rule::sub::<Pod>("status", &[Verb::Patch]),
+            Rule::of::<Node>(&[Verb::Get]),
         ];
         let merged: Vec<_> = merge(&rules)
             .into_iter()

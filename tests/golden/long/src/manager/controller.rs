@@ -64,6 +64,7 @@ pub trait Reconciler: Send + Sync + 'static {
 
     /// Whether each object waits for [`cleanup`](Self::cleanup) before it is deleted. The finalizer
     /// that makes it wait is called `<NAME>/finalizer`, and needs the verb `Patch` on the objects.
+    /// An object that has it cannot go without the operator: keep this true until none has it.
     const FINALIZER: bool = false;
 
     /// Whether to reconcile after every change of an object, even if only its status changed.
@@ -87,8 +88,9 @@ pub trait Reconciler: Send + Sync + 'static {
         async { Ok(()) }
     }
 
-    /// Hears that an object is gone. Deletions while the operator is not running are never heard:
-    /// what must be cleaned up needs `FINALIZER`, or an owner reference.
+    /// Hears that an object is gone; another one of the same name may be there already. Deletions
+    /// while the operator is not running are never heard: what must be cleaned up needs `FINALIZER`,
+    /// or an owner reference.
     fn gone(&self, object: &ObjectRef<Self::Object>) -> impl Future<Output = ()> + Send {
         let _ = object;
         async {}
@@ -116,18 +118,15 @@ struct Worker<R: Reconciler> {
     backoff: Backoff<ObjectRef<Guarded<R::Object>>>,
 }
 
-/// Starts `reconciler` as tasks: one for the whole cluster, or one for each namespace to watch.
+/// Starts `reconciler` as tasks: one for each namespace to watch, or one for all.
 pub(super) fn start<R: Reconciler>(reconciler: R, runtime: &Runtime, tasks: &mut JoinSet<()>) {
     let reconciler = Arc::new(reconciler);
-    if runtime.namespaces.is_empty() {
-        tasks.spawn(run(reconciler.clone(), runtime.clone(), None));
+    let mut namespaces: Vec<_> = runtime.namespaces.iter().cloned().map(Some).collect();
+    if namespaces.is_empty() || !<R::Object as Resource>::Scope::NAMESPACED {
+        namespaces = vec![None];
     }
-    for namespace in &runtime.namespaces {
-        tasks.spawn(run(
-            reconciler.clone(),
-            runtime.clone(),
-            Some(namespace.clone()),
-        ));
+    for namespace in namespaces {
+        tasks.spawn(run(reconciler.clone(), runtime.clone(), namespace));
     }
 }
 
@@ -148,8 +147,10 @@ async fn run<R: Reconciler>(reconciler: Arc<R>, runtime: Runtime, namespace: Opt
         backoff: Backoff::default(),
     });
 
+    // Of an object that does not fit its type, any change may be the one that mends it.
+    let every_change = |object: &Guarded<R::Object>| R::EVERY_CHANGE || object.0.is_err();
     let limit = usize::from(runtime.concurrency);
-    kube::runtime::Controller::for_stream(changes(events, store.clone(), R::EVERY_CHANGE), store)
+    kube::runtime::Controller::for_stream(changes(events, store.clone(), every_change), store)
         .with_config(Config::default().concurrency(runtime.concurrency))
         // What cannot be watched, for want of a CRD or of a permission, may be watchable soon.
         .trigger_backoff(ExponentialBackoff::from(growing(WATCH_PAUSE)))
@@ -160,7 +161,12 @@ async fn run<R: Reconciler>(reconciler: Arc<R>, runtime: Runtime, namespace: Opt
             Err(controller::Error::ObjectNotFound(object)) => {
                 let object = object.into_kind_unchecked(());
                 worker.backoff.forget(&object);
-                reconciler.gone(&object.into_kind_unchecked(())).await;
+                let object = object.into_kind_unchecked(());
+                let gone = AssertUnwindSafe(reconciler.gone(&object)).catch_unwind();
+                if let Err(panic) = gone.await {
+                    let panic = message(panic.as_ref());
+                    tracing::error!(controller = R::NAME, %object, panic, "cannot tell it is gone");
+                }
             }
             Err(controller::Error::QueueError(error)) => {
                 let hint = hint(&error);
@@ -196,7 +202,12 @@ async fn reconcile<R: Reconciler>(
         Ok(object) => object,
         Err(invalid) => {
             // Trying again would not help: a change of the object will bring it back here.
-            tracing::warn!(error = %invalid, "does not fit its type, left alone until it changes");
+            worker.backoff.forget(&ObjectRef::from_obj(&*object));
+            tracing::warn!(
+                controller = R::NAME,
+                error = %invalid,
+                "does not fit its type, left alone until it changes"
+            );
             return Ok(Action::await_change());
         }
     };
@@ -210,9 +221,12 @@ async fn reconcile<R: Reconciler>(
             worker
                 .backoff
                 .forget(&ObjectRef::from_obj(object).into_kind_unchecked(()));
-            tracing::info!(duration = ?start.elapsed(), "reconciled");
+            tracing::info!(controller = R::NAME, duration = ?start.elapsed(), "reconciled");
         }
-        Err(error) => tracing::error!(duration = ?start.elapsed(), %error, "cannot reconcile"),
+        Err(error) => {
+            let duration = start.elapsed();
+            tracing::error!(controller = R::NAME, ?duration, %error, "cannot reconcile");
+        }
     }
     result
 }

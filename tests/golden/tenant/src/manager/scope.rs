@@ -10,6 +10,9 @@ use kube::{
 
 /// Makes the `Api` of a kind, so that generic code need not know the kind's scope.
 pub trait Scope {
+    /// Whether objects are in a namespace.
+    const NAMESPACED: bool;
+
     /// The objects in `namespace`, or all of them. A cluster-scoped kind is in no namespace.
     fn api<K>(client: Client, namespace: Option<&str>) -> Api<K>
     where
@@ -17,6 +20,8 @@ pub trait Scope {
 }
 
 impl Scope for NamespaceResourceScope {
+    const NAMESPACED: bool = true;
+
     fn api<K>(client: Client, namespace: Option<&str>) -> Api<K>
     where
         K: Resource<Scope = Self, DynamicType = ()>,
@@ -29,6 +34,8 @@ impl Scope for NamespaceResourceScope {
 }
 
 impl Scope for ClusterResourceScope {
+    const NAMESPACED: bool = false;
+
     fn api<K>(client: Client, _: Option<&str>) -> Api<K>
     where
         K: Resource<Scope = Self, DynamicType = ()>,

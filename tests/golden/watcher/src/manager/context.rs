@@ -5,7 +5,7 @@
 
 use std::fmt::Debug;
 
-use json_patch::{AddOperation, PatchOperation, jsonptr::PointerBuf};
+use json_patch::{AddOperation, PatchOperation, TestOperation, jsonptr::PointerBuf};
 use kube::{
     Client, Resource, ResourceExt,
     api::{Patch, PatchParams},
@@ -13,6 +13,7 @@ use kube::{
     runtime::events::{Event, EventType, Recorder, Reporter},
 };
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::json;
 
 use super::scope::Scope;
 
@@ -28,7 +29,11 @@ pub struct Context {
 impl Context {
     pub(super) fn new(client: Client, name: &'static str) -> Self {
         let reporter = Reporter {
-            controller: name.to_owned(),
+            // As `<group>/<kind>`, because a name without a prefix has 63 characters at most.
+            controller: match name.split_once('.') {
+                Some((kind, group)) => format!("{group}/{kind}"),
+                None => name.to_owned(),
+            },
             // In a Pod this is its name.
             instance: std::env::var("HOSTNAME").ok(),
         };
@@ -53,12 +58,21 @@ impl Context {
             return Ok(false);
         }
         // As a whole: a merge patch would leave the fields that the new status no longer has.
-        let patch = json_patch::Patch(vec![PatchOperation::Add(AddOperation {
-            path: PointerBuf::from_tokens(["status"]),
-            value: serde_json::to_value(status).map_err(kube::Error::SerdeError)?,
-        })]);
+        let status = serde_json::to_value(status).map_err(kube::Error::SerdeError)?;
+        let patch = json_patch::Patch(vec![
+            // Another object may have the name by now.
+            PatchOperation::Test(TestOperation {
+                path: PointerBuf::from_tokens(["metadata", "uid"]),
+                value: json!(object.meta().uid),
+            }),
+            PatchOperation::Add(AddOperation {
+                path: PointerBuf::from_tokens(["status"]),
+                value: status,
+            }),
+        ]);
         let params = PatchParams {
-            field_manager: Some(self.name.to_owned()),
+            // 128 characters at most.
+            field_manager: Some(self.name.chars().take(128).collect()),
             ..PatchParams::default()
         };
         K::Scope::api::<K>(self.client.clone(), object.meta().namespace.as_deref())
@@ -67,8 +81,9 @@ impl Context {
         Ok(true)
     }
 
-    /// Records an event about `object`, which `kubectl describe` shows. Events are for people: when
-    /// one cannot be written, that is logged and the reconcile goes on.
+    /// Records an event about `object`, which `kubectl describe` shows. One that repeats within
+    /// minutes counts up the first, whose note stays: what differs belongs into the reason. Events
+    /// are for people: when one cannot be written, that is logged and the reconcile goes on.
     pub async fn event<K>(
         &self,
         object: &K,

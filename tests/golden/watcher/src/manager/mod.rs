@@ -38,8 +38,11 @@ use rbac::Rule;
 /// How long reconciles in flight may go on after a signal to stop: less than the 10 s of a Pod.
 const DRAIN: Duration = Duration::from_secs(8);
 
-/// How long the API server may take for an answer. Watches, which are silent for minutes, are exempt.
-const READ_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the API server may take for an answer: a little longer than it gives itself.
+const READ_TIMEOUT: Duration = Duration::from_secs(65);
+
+/// How long a watch may be silent: the API server ends each one before that.
+const WATCH_READ_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// How the operator reaches the cluster, and how much it does at once.
 #[derive(Clone, Debug, Args)]
@@ -52,7 +55,7 @@ pub struct Options {
     #[arg(long = "namespace", env = "WATCH_NAMESPACE", value_delimiter = ',')]
     pub namespaces: Vec<String>,
 
-    /// How many objects each controller reconciles at the same time
+    /// How many objects each controller reconciles at the same time, in each watched namespace
     #[arg(long, env, default_value = "10", value_parser = clap::value_parser!(u16).range(1..))]
     pub concurrency: u16,
 }
@@ -60,9 +63,9 @@ pub struct Options {
 /// What a running controller gets from its manager.
 #[derive(Clone)]
 struct Runtime {
-    /// For requests, which time out.
+    /// For requests.
     client: Client,
-    /// For watches, which do not.
+    /// For watches, which are silent for minutes.
     watch_client: Client,
     /// The namespaces to watch; none means all.
     namespaces: Vec<String>,
@@ -106,11 +109,12 @@ impl Manager {
 
         let mut config = config(options.kubeconfig.as_deref()).await?;
         let server = config.cluster_url.clone();
+        config.reset_reader_on_write = true;
+        config.read_timeout = Some(WATCH_READ_TIMEOUT);
         let watch_client = Client::try_from(config.clone())?;
         config.read_timeout = Some(READ_TIMEOUT);
-        config.reset_reader_on_write = true;
         let client = Client::try_from(config)?;
-        let namespaces = options.namespaces;
+        let namespaces = distinct(options.namespaces);
         let watched = match namespaces.as_slice() {
             [] => "all".to_owned(),
             some => some.join(","),
@@ -141,11 +145,24 @@ impl Manager {
         runtime.stop.cancel();
         // A controller whose first list never succeeded (no CRD, no permission) does not hear this.
         let drained = async { while tasks.join_next().await.is_some() {} };
-        if timeout(DRAIN, drained).await.is_err() {
+        tokio::select! {
+            _ = timeout(DRAIN, drained) => {}
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        if !tasks.is_empty() {
             tracing::warn!(controllers = tasks.len(), "gave up waiting");
         }
         Ok(())
     }
+}
+
+/// The namespaces without repetition. An empty one, as in `WATCH_NAMESPACE=`, names none.
+fn distinct(mut namespaces: Vec<String>) -> Vec<String> {
+    namespaces.retain(|namespace| !namespace.is_empty());
+    namespaces.sort_unstable();
+    namespaces.dedup();
+    namespaces
 }
 
 /// The configuration of the cluster: from `kubeconfig`, or from where kubectl would find it.

@@ -11,7 +11,7 @@ use crate::{
     api::crddemo::v1::*,
     manager::{
         Context, Reconciler, condition,
-        rbac::{Create, List, Patch, Rule, Watch},
+        rbac::{Rule, Verb},
     },
 };
 
@@ -34,10 +34,10 @@ impl Reconciler for Controller {
     const NAME: &'static str = "mydemo.crddemo.k8s.io";
 
     const RULES: &'static [Rule] = &[
-        Rule::of::<Mydemo>(&[List, Watch]),
-        Rule::sub::<Mydemo>("status", &[Patch]),
+        Rule::of::<Mydemo>(&[Verb::List, Verb::Watch]),
+        Rule::sub::<Mydemo>("status", &[Verb::Patch]),
         // An event that repeats is patched, not created again.
-        Rule::of::<events::v1::Event>(&[Create, Patch]),
+        Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
     async fn reconcile(&self, object: &Mydemo) -> Result<Action, Error> {

@@ -11,7 +11,7 @@ use crate::{
     api::air_traffic_control::v9::*,
     manager::{
         Context, Reconciler, condition,
-        rbac::{Create, List, Patch, Rule, Watch},
+        rbac::{Rule, Verb},
     },
 };
 
@@ -34,12 +34,12 @@ impl Reconciler for Controller {
     const NAME: &'static str = "httproute.air-traffic.control.example.com";
 
     const RULES: &'static [Rule] = &[
-        Rule::of::<HTTPRoute>(&[List, Watch]),
-        Rule::sub::<HTTPRoute>("status", &[Patch]),
+        Rule::of::<HTTPRoute>(&[Verb::List, Verb::Watch]),
+        Rule::sub::<HTTPRoute>("status", &[Verb::Patch]),
         // Adds and removes the finalizer.
-        Rule::of::<HTTPRoute>(&[Patch]),
+        Rule::of::<HTTPRoute>(&[Verb::Patch]),
         // An event that repeats is patched, not created again.
-        Rule::of::<events::v1::Event>(&[Create, Patch]),
+        Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
     const FINALIZER: bool = true;

@@ -11,7 +11,7 @@ use crate::{
     api::air_traffic_control::v10::*,
     manager::{
         Context, Reconciler, condition,
-        rbac::{Create, List, Patch, Rule, Watch},
+        rbac::{Rule, Verb},
     },
 };
 
@@ -34,10 +34,10 @@ impl Reconciler for Controller {
     const NAME: &'static str = "policy.air-traffic.control.example.com";
 
     const RULES: &'static [Rule] = &[
-        Rule::of::<Policy>(&[List, Watch]),
-        Rule::sub::<Policy>("status", &[Patch]),
+        Rule::of::<Policy>(&[Verb::List, Verb::Watch]),
+        Rule::sub::<Policy>("status", &[Verb::Patch]),
         // An event that repeats is patched, not created again.
-        Rule::of::<events::v1::Event>(&[Create, Patch]),
+        Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
     async fn reconcile(&self, object: &Policy) -> Result<Action, Error> {

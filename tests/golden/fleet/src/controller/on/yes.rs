@@ -11,7 +11,7 @@ use crate::{
     api::on::v1::*,
     manager::{
         Context, Reconciler, condition,
-        rbac::{Create, List, Patch, Rule, Watch},
+        rbac::{Rule, Verb},
     },
 };
 
@@ -34,10 +34,10 @@ impl Reconciler for Controller {
     const NAME: &'static str = "yes.on.example.com";
 
     const RULES: &'static [Rule] = &[
-        Rule::of::<Yes>(&[List, Watch]),
-        Rule::sub::<Yes>("status", &[Patch]),
+        Rule::of::<Yes>(&[Verb::List, Verb::Watch]),
+        Rule::sub::<Yes>("status", &[Verb::Patch]),
         // An event that repeats is patched, not created again.
-        Rule::of::<events::v1::Event>(&[Create, Patch]),
+        Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
     async fn reconcile(&self, object: &Yes) -> Result<Action, Error> {

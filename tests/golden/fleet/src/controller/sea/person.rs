@@ -11,7 +11,7 @@ use crate::{
     api::sea::v1::*,
     manager::{
         Context, Reconciler, condition,
-        rbac::{Create, List, Patch, Rule, Watch},
+        rbac::{Rule, Verb},
     },
 };
 
@@ -34,10 +34,10 @@ impl Reconciler for Controller {
     const NAME: &'static str = "person.sea.example.com";
 
     const RULES: &'static [Rule] = &[
-        Rule::of::<Person>(&[List, Watch]),
-        Rule::sub::<Person>("status", &[Patch]),
+        Rule::of::<Person>(&[Verb::List, Verb::Watch]),
+        Rule::sub::<Person>("status", &[Verb::Patch]),
         // An event that repeats is patched, not created again.
-        Rule::of::<events::v1::Event>(&[Create, Patch]),
+        Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
     async fn reconcile(&self, object: &Person) -> Result<Action, Error> {

@@ -11,7 +11,7 @@ use crate::{
     api::sea::v1beta1::*,
     manager::{
         Context, Reconciler, condition,
-        rbac::{Create, List, Patch, Rule, Watch},
+        rbac::{Rule, Verb},
     },
 };
 
@@ -34,12 +34,12 @@ impl Reconciler for Controller {
     const NAME: &'static str = "ship.sea.example.com";
 
     const RULES: &'static [Rule] = &[
-        Rule::of::<Ship>(&[List, Watch]),
-        Rule::sub::<Ship>("status", &[Patch]),
+        Rule::of::<Ship>(&[Verb::List, Verb::Watch]),
+        Rule::sub::<Ship>("status", &[Verb::Patch]),
         // Adds and removes the finalizer.
-        Rule::of::<Ship>(&[Patch]),
+        Rule::of::<Ship>(&[Verb::Patch]),
         // An event that repeats is patched, not created again.
-        Rule::of::<events::v1::Event>(&[Create, Patch]),
+        Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
     const FINALIZER: bool = true;

@@ -11,7 +11,7 @@ use crate::{
     api::sea::v1beta1::*,
     manager::{
         Context, Reconciler, condition,
-        rbac::{Create, List, Patch, Rule, Watch},
+        rbac::{Rule, Verb},
     },
 };
 
@@ -34,10 +34,10 @@ impl Reconciler for Controller {
     const NAME: &'static str = "type.sea.example.com";
 
     const RULES: &'static [Rule] = &[
-        Rule::of::<Type>(&[List, Watch]),
-        Rule::sub::<Type>("status", &[Patch]),
+        Rule::of::<Type>(&[Verb::List, Verb::Watch]),
+        Rule::sub::<Type>("status", &[Verb::Patch]),
         // An event that repeats is patched, not created again.
-        Rule::of::<events::v1::Event>(&[Create, Patch]),
+        Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
     async fn reconcile(&self, object: &Type) -> Result<Action, Error> {

@@ -11,7 +11,7 @@ use crate::{
     api::a_group_of_26_characters_it::v1alpha1::*,
     manager::{
         Context, Reconciler, condition,
-        rbac::{Create, List, Patch, Rule, Watch},
+        rbac::{Rule, Verb},
     },
 };
 
@@ -34,10 +34,10 @@ impl Reconciler for Controller {
     const NAME: &'static str = "averylongkindofthirtythreeletters.a-group-of-26-characters-it.a-rather-long-domain.example.com";
 
     const RULES: &'static [Rule] = &[
-        Rule::of::<Averylongkindofthirtythreeletters>(&[List, Watch]),
-        Rule::sub::<Averylongkindofthirtythreeletters>("status", &[Patch]),
+        Rule::of::<Averylongkindofthirtythreeletters>(&[Verb::List, Verb::Watch]),
+        Rule::sub::<Averylongkindofthirtythreeletters>("status", &[Verb::Patch]),
         // An event that repeats is patched, not created again.
-        Rule::of::<events::v1::Event>(&[Create, Patch]),
+        Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
     async fn reconcile(&self, object: &Averylongkindofthirtythreeletters) -> Result<Action, Error> {

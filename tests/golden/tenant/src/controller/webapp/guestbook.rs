@@ -11,7 +11,7 @@ use crate::{
     api::webapp::v1::*,
     manager::{
         Context, Reconciler, condition,
-        rbac::{Create, List, Patch, Rule, Watch},
+        rbac::{Rule, Verb},
     },
 };
 
@@ -34,12 +34,12 @@ impl Reconciler for Controller {
     const NAME: &'static str = "guestbook.webapp.example.com";
 
     const RULES: &'static [Rule] = &[
-        Rule::of::<Guestbook>(&[List, Watch]),
-        Rule::sub::<Guestbook>("status", &[Patch]),
+        Rule::of::<Guestbook>(&[Verb::List, Verb::Watch]),
+        Rule::sub::<Guestbook>("status", &[Verb::Patch]),
         // Adds and removes the finalizer.
-        Rule::of::<Guestbook>(&[Patch]),
+        Rule::of::<Guestbook>(&[Verb::Patch]),
         // An event that repeats is patched, not created again.
-        Rule::of::<events::v1::Event>(&[Create, Patch]),
+        Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
     const FINALIZER: bool = true;

@@ -14,7 +14,7 @@ use kube::{
 
 use crate::manager::{
     Context, Reconciler,
-    rbac::{List, Rule, Watch},
+    rbac::{Rule, Verb},
 };
 
 /// Follows every Deployment.
@@ -24,11 +24,11 @@ impl Reconciler for Controller {
     type Object = Deployment;
     type Error = Infallible;
 
-    const NAME: &'static str = "deployment.apps";
+    const NAME: &'static str = "deployment.apps.watcher.example.com";
 
     const RULES: &'static [Rule] = &[
         // What a watch needs.
-        Rule::of::<Deployment>(&[List, Watch]),
+        Rule::of::<Deployment>(&[Verb::List, Verb::Watch]),
     ];
 
     // Others write the status of these objects, and what they write is news.

@@ -14,7 +14,7 @@ use kube::{
 
 use crate::manager::{
     Context, Reconciler,
-    rbac::{List, Patch, Rule, Watch},
+    rbac::{Rule, Verb},
 };
 
 /// Follows every Node.
@@ -24,11 +24,13 @@ impl Reconciler for Controller {
     type Object = Node;
     type Error = Infallible;
 
-    const NAME: &'static str = "node";
+    const NAME: &'static str = "node.core.watcher.example.com";
 
     const RULES: &'static [Rule] = &[
-        // What a watch needs, and Patch for the finalizer.
-        Rule::of::<Node>(&[List, Patch, Watch]),
+        // What a watch needs.
+        Rule::of::<Node>(&[Verb::List, Verb::Watch]),
+        // Adds and removes the finalizer.
+        Rule::of::<Node>(&[Verb::Patch]),
     ];
 
     const FINALIZER: bool = true;

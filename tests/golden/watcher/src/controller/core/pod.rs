@@ -14,7 +14,7 @@ use kube::{
 
 use crate::manager::{
     Context, Reconciler,
-    rbac::{List, Rule, Watch},
+    rbac::{Rule, Verb},
 };
 
 /// Follows every Pod.
@@ -24,11 +24,11 @@ impl Reconciler for Controller {
     type Object = Pod;
     type Error = Infallible;
 
-    const NAME: &'static str = "pod";
+    const NAME: &'static str = "pod.core.watcher.example.com";
 
     const RULES: &'static [Rule] = &[
         // What a watch needs.
-        Rule::of::<Pod>(&[List, Watch]),
+        Rule::of::<Pod>(&[Verb::List, Verb::Watch]),
     ];
 
     // Others write the status of these objects, and what they write is news.
