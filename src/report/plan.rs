@@ -55,6 +55,7 @@ enum Verb {
     Create,
     Update,
     Merge,
+    Mark,
     Delete,
     Keep,
     Unchanged,
@@ -65,7 +66,8 @@ impl Verb {
         Some(match change {
             Change::Create(_) => Self::Create,
             Change::Update(_) => Self::Update,
-            Change::Merge(_) | Change::Mark(_) => Self::Merge,
+            Change::Merge(_) => Self::Merge,
+            Change::Mark(_) => Self::Mark,
             Change::Delete => Self::Delete,
             Change::Keep(_) => Self::Keep,
             Change::Unchanged => Self::Unchanged,
@@ -78,6 +80,7 @@ impl Verb {
             Self::Create => "create",
             Self::Update => "update",
             Self::Merge => "merge",
+            Self::Mark => "mark",
             Self::Delete => "delete",
             Self::Keep => "keep",
             Self::Unchanged => "unchanged",
@@ -89,6 +92,7 @@ impl Verb {
             Self::Create => "created",
             Self::Update => "updated",
             Self::Merge => "merged",
+            Self::Mark => "marked",
             Self::Delete => "deleted",
             Self::Keep => "kept",
             Self::Unchanged => "unchanged",
@@ -101,7 +105,7 @@ impl Verb {
             Self::Create => style.green(),
             Self::Update => style.cyan(),
             Self::Merge => style.yellow(),
-            Self::Delete => style.red(),
+            Self::Mark | Self::Delete => style.red(),
             Self::Keep | Self::Unchanged => style.dim(),
         }
     }
