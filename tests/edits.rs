@@ -45,10 +45,20 @@ fn an_edit_of_any_file_survives_the_next_api() {
         project,
         "init --domain com --repo guestbook --project-name guestbook",
     );
+    // The last line above the list that the first API begins.
+    let text = fs::read_to_string(project.join("PROJECT")).expect("a text");
+    let edited = text.replace("repo: guestbook\n", "repo: guestbook # on our own server\n");
+    assert_ne!(edited, text);
+    fs::write(project.join("PROJECT"), edited).expect("a writable file");
     rscaffold(
         program,
         project,
         "create api --group webapp --version v1 --kind Guestbook",
+    );
+    let text = fs::read_to_string(project.join("PROJECT")).expect("a text");
+    assert!(
+        text.contains("repo: guestbook # on our own server\n"),
+        "{text}"
     );
 
     let edited = files(project);

@@ -14,6 +14,10 @@ const HEADER: &str = "\
 # The fields are kubebuilder's, and `finalizer`, `license`, `owner`, `served` and `shortNames` besides.
 ";
 
+/// Stands above the list that grows, so that an edit above it and an entry below it are never
+/// adjacent, and merge.
+const RESOURCES: &str = "# One entry for each version of a kind.\n";
+
 impl Project {
     /// Reads the text of a `PROJECT` file. An error names the line and the field.
     pub fn parse(text: &str) -> Result<Self> {
@@ -49,7 +53,11 @@ impl Project {
             let entries = entries.collect::<Result<Vec<_>>>()?;
             project.insert("resources".to_owned(), serde_yaml::to_value(entries)?);
         }
-        Ok(format!("{HEADER}{}", serde_yaml::to_string(&project)?))
+        let fields = serde_yaml::to_string(&project)?;
+        let list = fields.find("\nresources:");
+        let at = list.or_else(|| fields.find("\nversion:"));
+        let (above, below) = fields.split_at(at.map_or(0, |at| at + 1));
+        Ok(format!("{HEADER}{above}{RESOURCES}{below}"))
     }
 
     /// A resource with its `path`, which follows from the rest and so is read by others only.
@@ -234,6 +242,7 @@ multigroup: true
 owner: 'Me: & you'
 projectName: guestbook
 repo: github.com/me/guestbook
+# One entry for each version of a kind.
 resources:
 - controller: true
   core: true
@@ -349,12 +358,12 @@ version: '3'
     fn a_bad_name_is_told_with_line_and_field() {
         assert_error(
             &with("kind: Guestbook", "kind: guestbook"),
-            "`PROJECT` line 34, `resources[2].kind`: `guestbook` is not a kind: it must begin with \
+            "`PROJECT` line 35, `resources[2].kind`: `guestbook` is not a kind: it must begin with \
              an upper-case letter; did you mean `Guestbook`?",
         );
         assert_error(
             &with("  - gb", "  - GB"),
-            "`PROJECT` line 38, `resources[2].shortNames[0]`: `GB` is not a short name: `G` is not \
+            "`PROJECT` line 39, `resources[2].shortNames[0]`: `GB` is not a short name: `G` is not \
              allowed, only lower-case letters, digits and `-`; did you mean `gb`?",
         );
         assert_error(
@@ -374,7 +383,7 @@ version: '3'
         );
         assert_error(
             &with("  finalizer: true", "  finaliser: true"),
-            "`PROJECT` line 32, `resources[2]`: unknown field `finaliser`, expected one \
+            "`PROJECT` line 33, `resources[2]`: unknown field `finaliser`, expected one \
              of `api`, `controller`, `core`, `domain`, `finalizer`, `group`, `kind`, `path`, \
              `plural`, `shortNames`, `version`",
         );
@@ -384,7 +393,7 @@ version: '3'
         );
         assert_error(
             &with("  group: webapp\n", ""),
-            "`PROJECT` line 28, `resources[2]`: missing field `group`",
+            "`PROJECT` line 29, `resources[2]`: missing field `group`",
         );
         assert_error(
             &with("domain: com", "domain: com\ndomain: com"),
@@ -408,7 +417,7 @@ version: '3'
                 "- controller: true\n  core: true",
                 "- nonsense\n- core: true",
             ),
-            "`PROJECT` line 13, `resources[0]`: invalid type: string \"nonsense\", expected the \
+            "`PROJECT` line 14, `resources[0]`: invalid type: string \"nonsense\", expected the \
              fields of a resource",
         );
         assert_error(
