@@ -4,11 +4,10 @@ use std::{path::Path, process::ExitCode};
 
 use anyhow::{Result, anyhow};
 
-use super::{Mode, ask, bring_in_line, ensure_not_lost, root};
+use super::{Mode, ask, bring_in_line, root};
 use crate::{
     names::{Domain, ProjectName, Repo},
     project::{License, Project},
-    render::render,
     report::{OrHint, Step, Story},
     worktree::WorkTree,
 };
@@ -42,9 +41,6 @@ pub fn run(options: Options, mode: Mode) -> Result<ExitCode> {
         .or_hint("`rscaffold create api` adds to it");
     }
     let project = options.project(&root)?;
-    let mut fresh = render(&project)?;
-    fresh.remove(Project::FILE);
-    ensure_not_lost(&tree, &fresh)?;
     let story = Story {
         done: Some(format!("{} is ready", project.project_name)),
         folded: true,

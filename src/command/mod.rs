@@ -61,7 +61,7 @@ fn root() -> Result<PathBuf> {
 /// The project of the work tree.
 fn load(tree: &WorkTree) -> Result<Project> {
     let Some(text) = tree.project()? else {
-        ensure_not_lost(tree, &Texts::new())?;
+        ensure_not_lost(&tree.base()?, &Texts::new())?;
         return Err(anyhow!(
             "there is no `{}` file in this folder",
             Project::FILE
@@ -71,17 +71,17 @@ fn load(tree: &WorkTree) -> Result<Project> {
     Project::parse(&text)
 }
 
-/// Refuses a work tree without `PROJECT` whose record is that of a project: to start anew would
-/// delete its APIs.
+/// Refuses a work tree without `PROJECT` whose record, `base`, is that of a project: to start anew
+/// would delete its APIs.
 ///
 /// A record of the files of `fresh` is no such project: it is from an `init` that was killed
 /// before it wrote `PROJECT`.
-fn ensure_not_lost(tree: &WorkTree, fresh: &Texts) -> Result<()> {
-    let base = tree.base()?;
-    if base.is_empty() || base == *fresh {
+fn ensure_not_lost(base: &Texts, fresh: &Texts) -> Result<()> {
+    let file = Project::FILE;
+    let recorded = fresh.iter().filter(|&(path, _)| path != file);
+    if base.is_empty() || recorded.eq(base) {
         return Ok(());
     }
-    let file = Project::FILE;
     Err(anyhow!("`{file}` is gone, but `{LAST_APPLIED}` is there")).or_hint(format!(
         "bring it back, for example with `git restore {file}`; to start over, delete `.rscaffold`"
     ))
@@ -105,8 +105,9 @@ fn bring_in_line(
     // (comments, order), and that differs from what the tool would have written for the same
     // project, not from what it wrote last.
     let mut base = tree.base()?;
-    if let Some(before) = before {
-        base.insert(Project::FILE.to_owned(), before.to_text()?);
+    match before {
+        Some(before) => _ = base.insert(Project::FILE.to_owned(), before.to_text()?),
+        None => ensure_not_lost(&base, &theirs)?,
     }
     let paths: BTreeSet<&str> = base
         .keys()

@@ -85,10 +85,6 @@ struct Kind {
 
 /// One version of a custom resource.
 #[derive(Clone, Serialize)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each stands for an `if` in a template"
-)]
 pub struct Api {
     #[serde(flatten)]
     kind: Kind,
@@ -96,7 +92,6 @@ pub struct Api {
     version: VersionNames,
     short_names: Vec<String>,
     namespaced: bool,
-    finalizer: bool,
     /// Served by the API server, and stored.
     served: bool,
     /// In a group that belongs to the Kubernetes project.
@@ -245,7 +240,6 @@ impl Api {
                 .map(ToString::to_string)
                 .collect(),
             namespaced: api.is_some_and(|api| api.namespaced),
-            finalizer: resource.finalizer,
             served: api.is_some_and(|api| api.served),
             unapproved: project.is_protected(resource),
             sample: sample(resource),
