@@ -140,6 +140,7 @@ impl Project {
             .arg("--kubeconfig")
             .arg(kubeconfig)
             .args(["--log-format", "json"])
+            .args(["--health-probe-bind-address", "127.0.0.1:0"])
             .stdin(Stdio::null())
             .stderr(file)
             .spawn()
