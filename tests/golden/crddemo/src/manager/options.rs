@@ -16,7 +16,8 @@ use kube::{
 
 const LEASE: &str = concat!(
     // Unique among the operators of a cluster.
-    "crddemo.k8s.io"
+    "crddemo.",
+    "k8s.io"
 );
 
 /// What the manager can be told.

@@ -13,7 +13,8 @@ use kube::{
 
 const LEASE: &str = concat!(
     // Unique among the operators of a cluster.
-    "empty.example.com"
+    "empty.",
+    "example.com"
 );
 
 /// What the manager can be told.

@@ -16,7 +16,8 @@ use kube::{
 
 const LEASE: &str = concat!(
     // Unique among the operators of a cluster.
-    "a-project-with-a-rather-long-name.a-rather-long-domain.example.com"
+    "a-project-with-a-rather-long-name.",
+    "a-rather-long-domain.example.com"
 );
 
 /// What the manager can be told.

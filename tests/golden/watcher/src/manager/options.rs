@@ -16,7 +16,8 @@ use kube::{
 
 const LEASE: &str = concat!(
     // Unique among the operators of a cluster.
-    "watcher.example.com"
+    "watcher.",
+    "example.com"
 );
 
 /// What the manager can be told.
