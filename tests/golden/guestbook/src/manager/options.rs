@@ -15,8 +15,9 @@ use kube::{
 };
 
 const LEASE: &str = concat!(
-    // Unique among the operators of a cluster.
+    // With the domain it is unique among the operators of a cluster.
     "guestbook.",
+    // No other project has both.
     "com"
 );
 

@@ -15,8 +15,9 @@ use kube::{
 };
 
 const LEASE: &str = concat!(
-    // Unique among the operators of a cluster.
+    // With the domain it is unique among the operators of a cluster.
     "a-project-with-a-rather-long-name.",
+    // No other project has both.
     "a-rather-long-domain.example.com"
 );
 
