@@ -12,4 +12,6 @@ mod docs;
 mod edits;
 mod end_to_end;
 mod golden;
+mod operator;
+mod proxy;
 mod scaffold;
