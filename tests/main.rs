@@ -11,6 +11,7 @@ mod cli;
 mod docs;
 mod edits;
 mod end_to_end;
+mod faults;
 mod golden;
 mod operator;
 mod proxy;

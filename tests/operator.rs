@@ -2,7 +2,7 @@
 //! tests share.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::OnceLock,
@@ -55,11 +55,9 @@ pub fn get_until(arguments: &str, good: impl Fn(&str) -> bool) -> String {
 
 /// A scaffolded project, and the program that its code compiles to.
 pub struct Project {
-    folder: PathBuf,
+    folder: TempDir,
     name: &'static str,
     program: PathBuf,
-    /// Removes the folder.
-    _temporary: Option<TempDir>,
 }
 
 impl Project {
@@ -72,32 +70,22 @@ impl Project {
 
     /// Scaffolds with the release binary.
     pub fn scaffold(name: &'static str, commands: &[&str]) -> Self {
-        let folder = TempDir::new().expect("a temporary folder");
-        let path = folder.path().to_owned();
-        Self::scaffold_in(path, Some(folder), name, commands)
+        Self::scaffold_in(&env::temp_dir(), name, commands)
     }
 
-    /// The same for a `static`, which is never dropped: in a folder that the next run takes over.
+    /// The same for a `static`, which is never dropped: in the folder of the control plane, which
+    /// goes with this process.
     pub fn scaffold_shared(name: &'static str, commands: &[&str]) -> Self {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        if folder.exists() {
-            fs::remove_dir_all(&folder).expect("a folder of a run before");
-        }
-        fs::create_dir(&folder).expect("a folder for tests");
-        Self::scaffold_in(folder, None, name, commands)
+        let folder = cluster().kubeconfig().parent().expect("a folder");
+        Self::scaffold_in(folder, name, commands)
     }
 
-    fn scaffold_in(
-        folder: PathBuf,
-        temporary: Option<TempDir>,
-        name: &'static str,
-        commands: &[&str],
-    ) -> Self {
+    fn scaffold_in(parent: &Path, name: &'static str, commands: &[&str]) -> Self {
+        let folder = TempDir::new_in(parent).expect("a temporary folder");
         let project = Self {
-            program: folder.join("operator"),
+            program: folder.path().join("operator"),
             folder,
             name,
-            _temporary: temporary,
         };
         fs::create_dir(project.path()).expect("a folder for the project");
         let rscaffold_ = release();
@@ -111,7 +99,7 @@ impl Project {
     }
 
     pub fn path(&self) -> PathBuf {
-        self.folder.join(self.name)
+        self.folder.path().join(self.name)
     }
 
     /// The namespace that `make deploy` deploys to.
