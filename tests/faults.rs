@@ -1,13 +1,18 @@
 //! An operator among faults: of the API server, of the network, of objects, of its role, and its own
 //! end. One bad thing harms nothing else, and what can heal heals without a restart.
 
-use std::{sync::LazyLock, time::Duration};
+use std::{
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
 
 use cluster::wait_until;
 use hyper::Method;
 
 use crate::{
-    operator::{Operator, PATIENCE, Project, kubectl, kubectl_on, new_cluster},
+    operator::{
+        Launch, Operator, PATIENCE, Project, cluster, get_until, kubectl, kubectl_on, new_cluster,
+    },
     proxy::Proxy,
     scaffold::run,
 };
@@ -50,7 +55,7 @@ fn project() -> &'static Project {
             &seconds(300.0),
             &seconds(LONGEST_PAUSE),
         );
-        project.edit("src/manager/mod.rs", &seconds(65.0), &seconds(15.0));
+        project.edit("src/manager/mod.rs", &seconds(65.0), &seconds(10.0));
         project.compile();
         project.make("install");
 
@@ -87,20 +92,30 @@ struct Fixture {
 }
 
 impl Fixture {
+    /// As the ServiceAccount that the project has for it.
     fn new(namespace: &'static str) -> Self {
-        Self::with_account(namespace, None)
+        Self::start(namespace, |launch| launch)
     }
 
-    fn with_account(namespace: &'static str, account: Option<&str>) -> Self {
+    /// As a ServiceAccount that has no role yet.
+    fn without_rights(namespace: &'static str) -> Self {
+        project().grant();
+        let system = project().namespace();
+        run(&mut kubectl(&format!(
+            "create serviceaccount {namespace} --namespace {system}"
+        )));
+        Self::start(namespace, |launch| launch.account(namespace))
+    }
+
+    fn start(namespace: &'static str, how: impl FnOnce(Launch) -> Launch) -> Self {
         let project = project();
         run(&mut kubectl(&format!("create namespace {namespace}")));
-        let proxy = Proxy::start(crate::operator::cluster());
-        let mut launch = project.operator().through(&proxy);
-        if let Some(account) = account {
-            launch = launch.account(account);
-        }
+        let proxy = Proxy::start(cluster());
+        let launch = project.operator().through(&proxy);
         Self {
-            operator: launch.args(&format!("--namespace {namespace}")).start(),
+            operator: how(launch)
+                .args(&format!("--namespace {namespace}"))
+                .start(),
             proxy,
             namespace,
         }
@@ -147,8 +162,19 @@ impl Fixture {
 
     /// Says of a request whether it writes the status of an object.
     fn writes_status(&self, name: &str) -> impl Fn(&Method, &str) -> bool + use<> {
-        let start = format!("{}/{name}/status?", self.path());
-        move |method, path| method == Method::PATCH && path.starts_with(&start)
+        let status = format!("{}/{name}/status?", self.path());
+        move |method, path| method != Method::GET && path.starts_with(&status)
+    }
+
+    /// The codes with which writes of an object's status were answered, and when they came.
+    fn status_writes(&self, name: &str) -> Vec<(u16, Instant)> {
+        let is_one = self.writes_status(name);
+        let mut exchanges = self.proxy.exchanges();
+        exchanges.retain(|exchange| is_one(&exchange.method, &exchange.path));
+        let writes = exchanges.into_iter();
+        writes
+            .map(|exchange| (exchange.code, exchange.time))
+            .collect()
     }
 }
 
@@ -240,6 +266,16 @@ fn a_conflict_is_settled_without_an_error() {
     fixture.apply("contested", "fine");
     fixture.ready("contested");
     assert_eq!(conflict.met(), 2);
+
+    // One that the API server sees, because somebody changes the object between read and write.
+    let hold = fixture.proxy.hold(fixture.writes_status("changed"));
+    fixture.apply("changed", "fine");
+    hold.wait(1);
+    fixture.apply("changed", "finer");
+    drop(hold);
+    fixture.ready("changed");
+    assert_eq!(fixture.status_writes("changed")[0].0, 409);
+
     let errors = fixture.operator.lines(&[r#""level":"ERROR""#]);
     assert!(errors.is_empty(), "{errors:?}");
     fixture.operator.stop();
@@ -263,16 +299,10 @@ fn an_api_server_that_fails_requests_for_one_object_delays_no_other() {
 
     // The API server says how long to leave it alone: for a second.
     limited.wait(3);
-    let is_limited = fixture.writes_status("limited");
-    let exchanges = fixture.proxy.exchanges();
-    let times: Vec<_> = exchanges
-        .iter()
-        .filter(|exchange| is_limited(&exchange.method, &exchange.path))
-        .map(|exchange| exchange.time)
-        .collect();
-    assert!(times.len() >= 2, "{exchanges:?}");
-    for pair in times.windows(2) {
-        assert!(pair[1] - pair[0] >= Duration::from_millis(900), "{times:?}");
+    let writes = fixture.status_writes("limited");
+    for pair in writes.windows(2) {
+        let pause = pair[1].1 - pair[0].1;
+        assert!(pause >= Duration::from_millis(900), "{writes:?}");
     }
 
     drop((limited, broken));
@@ -401,51 +431,76 @@ fn a_reconcile_that_panics_harms_no_other() {
 
 #[test]
 fn a_right_that_the_role_lacks_is_named_with_the_rule_that_gives_it() {
-    let project = project();
-    project.grant();
-    run(&mut kubectl(
-        "create serviceaccount limited --namespace faults-system",
-    ));
-    let role = |rules: &[&str]| {
-        let manifest = project.manifest(&format!(
-            "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n\
-             metadata: {{name: faults-limited}}\nrules: [{}]\n",
-            rules.join(", ")
-        ));
-        run(kubectl("apply -f").arg(manifest));
+    let fixture = Fixture::without_rights("limited");
+    let lacks = |failure: &str, rule: &str| {
+        let rule = rule.replace('"', r#"\""#);
+        fixture.operator.says(&[failure, "`RULES` need", &rule]);
     };
-    let group = "apiGroups: [faults.example.com]";
-    let watch = format!("{{{group}, resources: [probes], verbs: [list, watch]}}");
-    let status = format!("{{{group}, resources: [probes/status], verbs: [patch]}}");
-    let events = "{apiGroups: [events.k8s.io], resources: [events], verbs: [create, patch]}";
-    role(&[]);
-    run(&mut kubectl(
-        "create clusterrolebinding faults-limited --clusterrole=faults-limited \
-         --serviceaccount=faults-system:limited",
-    ));
+    let grant = |verbs: &str, resource: &str| {
+        let name = resource.replace('/', "-");
+        run(&mut kubectl(&format!(
+            "create role {name} --namespace limited --verb={verbs} --resource={resource}"
+        )));
+        run(&mut kubectl(&format!(
+            "create rolebinding {name} --namespace limited --role={name} \
+             --serviceaccount=faults-system:limited"
+        )));
+    };
 
-    let fixture = Fixture::with_account("limited", Some("limited"));
-    fixture
-        .operator
-        .says(&["cannot watch", "`RULES`", "List", "Watch"]);
-    role(&[&watch]);
+    lacks("cannot watch", "Rule::of::<Probe>(&[Verb::List])");
+    grant("list,watch", "probes.faults.example.com");
     fixture.apply("unwritten", "fine");
-    let rule = [
+    lacks(
         "cannot reconcile",
-        "unwritten",
-        "patch",
-        "probes/status",
-        "Rule::sub::<",
-    ];
-    fixture.operator.says(&rule);
-    role(&[&watch, &status]);
+        r#"Rule::sub::<Probe>("status", &[Verb::Update])"#,
+    );
+    let requests = cluster().requests().expect("an audit log");
+    let refused = requests.iter().find(|request| {
+        request.user == fixture.operator.user()
+            && (request.subresource.as_str(), request.code) == ("status", 403)
+    });
+    assert_eq!(refused.map(|request| request.verb.as_str()), Some("update"));
+
+    grant("update", "probes.faults.example.com/status");
     fixture.ready("unwritten");
-    fixture
-        .operator
-        .says(&["cannot record an event", "create", "Rule::of::<"]);
-    role(&[&watch, &status, events]);
+    lacks(
+        "cannot record an event",
+        "Rule::of::<Event>(&[Verb::Create])",
+    );
+    grant("create", "events.events.k8s.io");
     fixture.apply("unwritten", "finer");
     fixture.ready("unwritten");
+    get_until("events --namespace limited -o name", |events| {
+        !events.is_empty()
+    });
+}
+
+#[test]
+fn an_operator_that_may_do_nothing_ends_all_the_same() {
+    let mut fixture = Fixture::without_rights("powerless");
+    fixture.operator.says(&["cannot watch"]);
+    fixture.operator.signal("TERM");
+    let status = fixture.operator.ends_within(DRAIN + Duration::from_secs(2));
+    assert!(status.success(), "{status}");
+}
+
+#[test]
+fn what_a_killed_operator_had_in_hand_is_done_by_the_next() {
+    let mut fixture = Fixture::new("killed");
+    let hold = fixture.proxy.hold(fixture.writes_status("orphan"));
+    fixture.apply("orphan", "fine");
+    hold.wait(1);
+    fixture.operator.signal("KILL");
+    assert!(!fixture.operator.ends_within(PATIENCE).success());
+    assert!(!fixture.is_ready("orphan"));
+    drop(hold);
+    fixture.operator = project()
+        .operator()
+        .through(&fixture.proxy)
+        .args("--namespace killed")
+        .start();
+    fixture.ready("orphan");
+    fixture.operator.stop();
 }
 
 #[test]

@@ -176,13 +176,16 @@ impl Project {
 
     /// An operator to start on the shared control plane, as its ServiceAccount.
     pub fn operator(&self) -> Launch<'_> {
-        Launch {
+        let launch = Launch {
             project: self,
             cluster: cluster(),
-            proxy: None,
             account: None,
             command: Command::new(&self.program),
-        }
+        };
+        // As variables, which a test may say otherwise by flags.
+        launch
+            .env("LOG_FORMAT", "json")
+            .env("HEALTH_PROBE_BIND_ADDRESS", "127.0.0.1:0")
     }
 }
 
@@ -191,7 +194,6 @@ impl Project {
 pub struct Launch<'a> {
     project: &'a Project,
     cluster: &'a Cluster,
-    proxy: Option<&'a Proxy>,
     account: Option<&'a str>,
     command: Command,
 }
@@ -203,11 +205,8 @@ impl<'a> Launch<'a> {
     }
 
     /// With its requests going through `proxy`.
-    pub fn through(self, proxy: &'a Proxy) -> Self {
-        Self {
-            proxy: Some(proxy),
-            ..self
-        }
+    pub fn through(self, proxy: &Proxy) -> Self {
+        self.args(&format!("--master {}", proxy.url()))
     }
 
     /// As a ServiceAccount of the operator's namespace that exists, with the roles that it has.
@@ -238,20 +237,16 @@ impl<'a> Launch<'a> {
             self.project.grant_on(self.cluster);
             &own
         });
-        let mut kubeconfig = self
+        let kubeconfig = self
             .cluster
             .service_account_kubeconfig(&namespace, account)
             .expect("a token for the ServiceAccount");
-        if let Some(proxy) = self.proxy {
-            kubeconfig = proxy.kubeconfig(&kubeconfig);
-        }
         let log = self.project.file("operator-", ".log", "");
         let file = fs::File::create(&log).expect("a log file");
         let child = self
             .command
             .arg("--kubeconfig")
             .arg(kubeconfig)
-            .args(["--log-format", "json"])
             .stdin(Stdio::null())
             .stderr(file)
             .spawn()

@@ -5,7 +5,7 @@ use std::{
     fs,
     future::pending,
     net::SocketAddr,
-    path::{Path, PathBuf},
+    path::Path,
     pin::{Pin, pin},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -27,7 +27,6 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::{
     net::{TcpListener, TcpSocket, TcpStream},
     runtime::{Builder, Runtime},
@@ -56,7 +55,6 @@ pub struct Proxy {
     shared: Arc<Shared>,
     /// What listens, unless connections are refused, and what ends it.
     listening: Option<(CancellationToken, JoinHandle<()>)>,
-    folder: TempDir,
 }
 
 /// What connections share with the proxy.
@@ -129,7 +127,6 @@ impl Proxy {
                 exchanges: Mutex::default(),
             }),
             listening: None,
-            folder: TempDir::new().expect("a temporary folder"),
         };
         proxy.forward();
         proxy
@@ -138,20 +135,6 @@ impl Proxy {
     /// Where it listens, for `--master`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address())
-    }
-
-    /// A copy of `kubeconfig` that leads to the proxy.
-    ///
-    /// # Panics
-    ///
-    /// When `kubeconfig` is none.
-    pub fn kubeconfig(&self, kubeconfig: &Path) -> PathBuf {
-        let mut copy = read(kubeconfig);
-        copy["clusters"][0]["cluster"] = json!({ "server": self.url() });
-        let name = kubeconfig.file_name().expect("the name of a file");
-        let path = self.folder.path().join(name);
-        fs::write(&path, copy.to_string()).expect("a writable folder");
-        path
     }
 
     /// Ends what [`refuse`](Self::refuse) or [`vanish`](Self::vanish) began.

@@ -21,6 +21,7 @@ pub struct Project {
     crate_name: String,
     /// The crate in Rust code, such as `my_operator`.
     crate_ident: String,
+    domain: String,
     repository: Option<String>,
     owner: String,
     license: LicenseNames,
@@ -160,6 +161,7 @@ impl Project {
             project_name: project.project_name.to_string(),
             crate_name: crate_name.to_string(),
             crate_ident: crate_name.ident(),
+            domain: project.domain.to_string(),
             repository: project.repo.url(),
             owner: project
                 .owner
@@ -318,7 +320,7 @@ fn rules(controllers: &[Controller]) -> Vec<Rule> {
         let (group, plural) = (controller.group.full.as_str(), &controller.kind.plural);
         allow(group, plural.clone(), &["list", "watch"]);
         if !controller.core {
-            allow(group, format!("{plural}/status"), &["patch"]);
+            allow(group, format!("{plural}/status"), &["update"]);
             allow("events.k8s.io", "events".to_owned(), &["create", "patch"]);
         }
         if controller.finalizer {
