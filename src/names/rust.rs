@@ -29,7 +29,6 @@ pub const DEPENDENCIES: &[&str] = &[
     "fnv",
     "futures",
     "http",
-    
     "k8s_openapi",
     "kube",
     "prometheus",
