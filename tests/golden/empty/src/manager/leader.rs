@@ -163,7 +163,7 @@ impl Candidate {
     /// Gives the Lease back, if this process has it, so that nobody has to wait for its end. To be
     /// called when all work has ended.
     pub async fn release(self) -> kube::Result<()> {
-        if *self.leadership.0.borrow() == Term::Standby {
+        if !matches!(*self.leadership.0.borrow(), Term::Until(_)) {
             return Ok(());
         }
         let name = &self.election.leader_elect_resource_name;

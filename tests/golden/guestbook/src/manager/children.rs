@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::{
     context::Context,
+    options::PROJECT,
     owned::{self, Owned},
     rbac::Verb,
     scope::Scope,
@@ -32,13 +33,12 @@ pub const VERBS: &[Verb] = &[
     Verb::Watch,
 ];
 
-/// The label of all children, and its value: only objects that have it are watched.
+/// The label of all children, whose value is the project: only objects that have it are watched.
 const LABEL: &str = "app.kubernetes.io/managed-by";
-const OPERATOR: &str = "guestbook";
 
 /// Selects the children from all objects of their kind.
 pub(super) fn selector() -> String {
-    format!("{LABEL}={OPERATOR}")
+    format!("{LABEL}={PROJECT}")
 }
 
 /// Why a child is not as it should be.
@@ -132,7 +132,7 @@ where
         }
         meta.owner_references = owner.controller_owner_ref(&()).map(|owner| vec![owner]);
         let labels = meta.labels.get_or_insert_default();
-        labels.insert(LABEL.to_owned(), OPERATOR.to_owned());
+        labels.insert(LABEL.to_owned(), PROJECT.to_owned());
         // What is no longer desired can be told from what others added by this alone.
         let mut hasher = FnvHasher::default();
         hasher.write(json!(child).to_string().as_bytes());

@@ -169,14 +169,7 @@ async fn reconcile<R: Reconciler>(
         slot = async { part.synced.clone().await; worker.slots.acquire().await } => slot,
     };
     worker.dequeued(&key);
-    let span = tracing::info_span!(
-        "reconcile",
-        controller = R::NAME,
-        kind = %R::Object::kind(&()),
-        namespace = key.namespace,
-        name = key.name,
-    );
-    worker.reconcile(&object, key).instrument(span).await
+    worker.reconcile(&object, key).await
 }
 
 /// When to try an object again that failed.
@@ -211,48 +204,62 @@ impl<R: Reconciler> Worker<R> {
         object: &Guarded<R::Object>,
         key: Key<R>,
     ) -> Result<Action, Error<R::Error>> {
+        let (controller, kind) = (R::NAME, R::Object::kind(&()));
+        let (namespace, name) = (&key.namespace, &key.name);
+        let errors = |reason| {
+            self.metrics
+                .errors
+                .with_label_values(&[controller, reason])
+                .inc()
+        };
         let object = match &object.0 {
             Ok(object) => object,
             Err(error) => {
                 // Trying again would not help: a change of the object will bring it back here.
                 self.backoff.forget(&key);
-                let errors = &self.metrics.errors;
-                errors.with_label_values(&[R::NAME, "unreadable"]).inc();
-                tracing::warn!(%error, "does not fit its type, left alone until it changes");
+                errors("unreadable");
+                let says = "does not fit its type, left alone until it changes";
+                tracing::warn!(controller, %kind, namespace, name, %error, "{says}");
                 return Ok(Action::await_change());
             }
         };
-        let active = self.metrics.active.with_label_values(&[R::NAME]);
+        // Stands in front of each line that the reconciler logs.
+        let span = tracing::info_span!("reconcile", %kind, namespace, object = name);
+        let active = self.metrics.active.with_label_values(&[controller]);
         active.inc();
         let start = Instant::now();
-        let result = AssertUnwindSafe(self.attempt(object)).catch_unwind().await;
+        let attempt = AssertUnwindSafe(self.attempt(object).instrument(span));
+        let result = attempt.catch_unwind().await;
         let result = result.unwrap_or_else(|panic| Err(Error::Panic(message(panic.as_ref()))));
         let duration = start.elapsed();
         active.dec();
-
-        let seconds = self.metrics.seconds.with_label_values(&[R::NAME]);
+        let seconds = self.metrics.seconds.with_label_values(&[controller]);
         seconds.observe(duration.as_secs_f64());
+
         let outcome = if result.is_ok() { "success" } else { "error" };
         let reconciles = &self.metrics.reconciles;
-        reconciles.with_label_values(&[R::NAME, outcome]).inc();
+        reconciles.with_label_values(&[controller, outcome]).inc();
         match &result {
             Ok(_) => {
                 self.backoff.forget(&key);
-                tracing::info!(?duration, "reconciled");
+                tracing::info!(controller, %kind, namespace, name, ?duration, "reconciled");
+            }
+            Err(error) if failure::is_conflict(error) => {
+                errors("conflict");
+                let says = "was changed meanwhile, trying again";
+                tracing::info!(controller, %kind, namespace, name, ?duration, "{says}");
             }
             Err(error) => {
                 let reason = match error {
                     Error::Panic(_) => "panic",
                     error => failure::reason(error),
                 };
-                let errors = &self.metrics.errors;
-                errors.with_label_values(&[R::NAME, reason]).inc();
-                if failure::is_conflict(error) {
-                    tracing::info!(?duration, "was changed meanwhile, trying again");
-                } else {
-                    let hint = failure::hint(error, R::RULES);
-                    tracing::error!(?duration, reason, %error, hint, "cannot reconcile");
-                }
+                errors(reason);
+                let hint = failure::hint(error, R::RULES);
+                let says = "cannot reconcile";
+                tracing::error!(
+                    controller, %kind, namespace, name, ?duration, reason, %error, hint, "{says}"
+                );
             }
         }
         result

@@ -14,10 +14,11 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 
-const LEASE: &str = concat!(
-    // Unique among the operators of a cluster.
-    "types.example.com"
-);
+/// Marks what belongs to this operator.
+pub(super) const PROJECT: &str = "types";
+
+/// Makes names unique among the operators of a cluster.
+const DOMAIN: &str = "example.com";
 
 /// What the manager can be told.
 #[derive(Clone, Debug, Args)]
@@ -80,7 +81,7 @@ pub struct Election {
     pub leader_elect_retry_period: Duration,
 
     /// Name of the Lease
-    #[arg(long, env, default_value = LEASE, value_name = "NAME")]
+    #[arg(long, env, default_value_t = [PROJECT, DOMAIN].join("."), value_name = "NAME")]
     pub leader_elect_resource_name: String,
 
     /// Namespace of the Lease; by default that of the Pod or of the kubeconfig
