@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,7 +28,13 @@ func (r *reconciler) setupWithManager(manager ctrl.Manager, workers int) error {
 		// Without it, each status that is written would wake the reconciler once more.
 		For(&Bench{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&corev1.ConfigMap{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			// The default since 0.21 takes an object whose ConfigMap was created before all those
+			// that it found at its start, and so before its own status is in the cache: more than
+			// half of the statuses were then written twice, the second time in vain.
+			UsePriorityQueue: ptr.To(false),
+		}).
 		Complete(r)
 }
 
