@@ -17,6 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
+// The label by which both operators find what they made.
+const managedBy = "app.kubernetes.io/managed-by"
+
 // reconciler brings the cluster to what each Bench asks for.
 type reconciler struct {
 	client.Client
@@ -52,6 +55,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		ObjectMeta: metav1.ObjectMeta{Name: bench.Name, Namespace: bench.Namespace},
 	}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, &configMap, func() error {
+		metav1.SetMetaDataLabel(&configMap.ObjectMeta, managedBy, "bench")
 		configMap.Data = map[string]string{"title": bench.Spec.Title}
 		return controllerutil.SetControllerReference(&bench, &configMap, r.scheme)
 	})

@@ -7,11 +7,14 @@ import (
 	"flag"
 	"os"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
@@ -55,8 +58,14 @@ func run() error {
 
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme,
-		// managedFields are half of what an object takes in memory.
-		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Cache: cache.Options{
+			// managedFields are half of what an object takes in memory.
+			DefaultTransform: cache.TransformStripManagedFields(),
+			// Other ConfigMaps are none of its business.
+			ByObject: map[client.Object]cache.ByObject{
+				&corev1.ConfigMap{}: {Label: labels.SelectorFromSet(labels.Set{managedBy: "bench"})},
+			},
+		},
 		Metrics: metricsserver.Options{
 			BindAddress:    metricsAddress,
 			SecureServing:  true,
