@@ -11,5 +11,8 @@ mod cli;
 mod docs;
 mod edits;
 mod end_to_end;
+mod faults;
 mod golden;
+mod operator;
+mod proxy;
 mod scaffold;

@@ -22,12 +22,17 @@ const WINDOWS: &[&str] = &[
 /// The crates that the code of a generated project uses, as it calls them.
 pub const DEPENDENCIES: &[&str] = &[
     "anyhow",
+    "axum",
+    "axum_server",
     "backon",
     "clap",
+    "fnv",
     "futures",
-    "json_patch",
+    "http",
     "k8s_openapi",
     "kube",
+    "prometheus",
+    "rcgen",
     "schemars",
     "serde",
     "serde_saphyr",
@@ -35,6 +40,7 @@ pub const DEPENDENCIES: &[&str] = &[
     "thiserror",
     "tokio",
     "tokio_util",
+    "tower",
     "tracing",
     "tracing_subscriber",
 ];

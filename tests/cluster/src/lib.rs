@@ -321,15 +321,16 @@ pub fn run(command: &mut Command) -> Result<String> {
 
 /// A port of the loopback interface that nobody else can take while this lives.
 ///
-/// It is bound but never listened on, and shared (`SO_REUSEPORT`) with the API server: so that
-/// neither the time between choosing a port and using it nor a restart is a race.
-struct Port {
+/// It is bound but never listened on, and shared (`SO_REUSEPORT`) with the server that it is for: so
+/// that neither the time between choosing a port and using it nor a restart is a race.
+pub struct Port {
     number: u16,
     _socket: Socket,
 }
 
 impl Port {
-    fn reserve() -> Result<Port> {
+    /// Takes a port that is free.
+    pub fn reserve() -> Result<Port> {
         let reserve = || {
             let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
             socket.set_reuse_port(true)?;
@@ -343,6 +344,11 @@ impl Port {
             number: address.port(),
             _socket: socket,
         })
+    }
+
+    /// The number of the port.
+    pub fn number(&self) -> u16 {
+        self.number
     }
 }
 

@@ -56,23 +56,32 @@ pub enum LogFormat {
 
 /// Checks a level, or directives. A lone word would be taken for the name of a module.
 fn level(text: &str) -> anyhow::Result<String> {
-    if text.chars().all(char::is_alphanumeric) {
+    if is_level(text) {
         text.parse::<LevelFilter>()?;
     }
     EnvFilter::try_new(text)?;
     Ok(text.to_owned())
 }
 
+fn is_level(text: &str) -> bool {
+    text.chars().all(char::is_alphanumeric)
+}
+
 impl Log {
     /// Sends log lines to stderr from here on. To be called once.
     pub fn init(&self) {
+        let mut directives = self.log_level.clone();
+        if is_level(&directives) {
+            // What kube's spans say of an object, those of the manager say too.
+            directives.push_str(",kube_runtime::controller=warn");
+        }
         let log = tracing_subscriber::fmt()
-            .with_env_filter(EnvFilter::new(&self.log_level))
+            .with_env_filter(EnvFilter::new(directives))
             .with_writer(std::io::stderr)
             .with_ansi(std::io::stderr().is_terminal());
         match self.log_format {
             LogFormat::Text => log.init(),
-            LogFormat::Json => log.json().init(),
+            LogFormat::Json => log.json().flatten_event(true).with_span_list(false).init(),
         }
     }
 }

@@ -42,6 +42,7 @@ impl Verb {
 pub struct Rule {
     group: fn(&()) -> Cow<'_, str>,
     plural: fn(&()) -> Cow<'_, str>,
+    kind: fn(&()) -> Cow<'_, str>,
     subresource: Option<&'static str>,
     verbs: &'static [Verb],
 }
@@ -52,6 +53,7 @@ impl Rule {
         Self {
             group: K::group,
             plural: K::plural,
+            kind: K::kind,
             subresource: None,
             verbs,
         }
@@ -65,9 +67,16 @@ impl Rule {
         Self {
             group: K::group,
             plural: K::plural,
+            kind: K::kind,
             subresource: Some(subresource),
             verbs,
         }
+    }
+
+    /// The kind behind a plural, if this rule is about it.
+    pub(super) fn kind_of(&self, group: &str, plural: &str) -> Option<Cow<'static, str>> {
+        let same = (self.group)(&()) == group && (self.plural)(&()) == plural;
+        same.then(|| (self.kind)(&()))
     }
 }
 

@@ -4,17 +4,10 @@
 //! What every controller needs to run. For an operator in Go this is the library controller-runtime;
 //! here it is a few small files that are yours to read and to change.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::time::Duration;
 
-use anyhow::Context as _;
-use clap::Args;
-use kube::{
-    Client, Config,
-    config::{KubeConfigOptions, Kubeconfig},
-};
+use anyhow::{Context as _, Result, bail};
+use kube::{Client, client::ClientBuilder};
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinSet,
@@ -24,41 +17,45 @@ use tokio_util::sync::CancellationToken;
 
 mod backoff;
 mod changes;
+pub mod children;
 pub mod condition;
 mod context;
 mod controller;
+mod failure;
+mod health;
+mod leader;
 pub mod manifests;
+mod metrics;
+mod options;
+mod owned;
 pub mod rbac;
+mod reconciler;
+mod requests;
 mod scope;
+mod serve;
+mod watch;
 
+pub use children::Children;
 pub use context::Context;
-pub use controller::Reconciler;
+use health::Health;
+use leader::{Candidate, Leadership};
+use metrics::Metrics;
+pub use options::Options;
 use rbac::Rule;
+pub use reconciler::Reconciler;
+use requests::Requests;
 
 /// How long reconciles in flight may go on after a signal to stop: less than the 10 s of a Pod.
 const DRAIN: Duration = Duration::from_secs(8);
+
+/// How long the API server may take to take the lease back.
+const RELEASE: Duration = Duration::from_secs(1);
 
 /// How long the API server may take for an answer: a little longer than it gives itself.
 const READ_TIMEOUT: Duration = Duration::from_secs(65);
 
 /// How long a watch may be silent: the API server ends each one before that.
 const WATCH_READ_TIMEOUT: Duration = Duration::from_secs(300);
-
-/// How the operator reaches the cluster, and how much it does at once.
-#[derive(Clone, Debug, Args)]
-pub struct Options {
-    /// Kubeconfig to use; by default $KUBECONFIG, ~/.kube/config, or the Pod's ServiceAccount
-    #[arg(long)]
-    pub kubeconfig: Option<PathBuf>,
-
-    /// Namespace to watch, may be repeated; by default all of them
-    #[arg(long = "namespace", env = "WATCH_NAMESPACE", value_delimiter = ',')]
-    pub namespaces: Vec<String>,
-
-    /// How many objects each controller reconciles at the same time, in each watched namespace
-    #[arg(long, env, default_value = "10", value_parser = clap::value_parser!(u16).range(1..))]
-    pub concurrency: u16,
-}
 
 /// What a running controller gets from its manager.
 #[derive(Clone)]
@@ -70,6 +67,8 @@ struct Runtime {
     /// The namespaces to watch; none means all.
     namespaces: Vec<String>,
     concurrency: u16,
+    health: Health,
+    metrics: Metrics,
     stop: CancellationToken,
 }
 
@@ -87,10 +86,8 @@ impl Manager {
     /// Adds the controller that `new` makes.
     pub fn add<R: Reconciler>(&mut self, new: impl FnOnce(Context) -> R + Send + 'static) {
         self.rules.push(R::RULES);
-        self.starts.push(Box::new(move |runtime, tasks| {
-            let context = Context::new(runtime.client.clone(), R::NAME);
-            controller::start(new(context), runtime, tasks);
-        }));
+        let start = |runtime: &_, tasks: &mut _| controller::start(new, runtime, tasks);
+        self.starts.push(Box::new(start));
     }
 
     /// What the controllers may do, taken together.
@@ -102,77 +99,117 @@ impl Manager {
     ///
     /// # Errors
     ///
-    /// When no cluster is configured, or when a controller ends by itself.
-    pub async fn run(self, options: Options) -> anyhow::Result<()> {
+    /// When no cluster is configured, when an address is taken, when the lease is lost, or when a
+    /// controller or a server ends by itself.
+    pub async fn run(self, options: Options) -> Result<()> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut stopped = async || {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        options.election.validate()?;
 
-        let mut config = config(options.kubeconfig.as_deref()).await?;
-        let server = config.cluster_url.clone();
-        config.reset_reader_on_write = true;
-        config.read_timeout = Some(WATCH_READ_TIMEOUT);
-        let watch_client = Client::try_from(config.clone())?;
-        config.read_timeout = Some(READ_TIMEOUT);
-        let client = Client::try_from(config)?;
-        let namespaces = distinct(options.namespaces);
-        let watched = match namespaces.as_slice() {
+        // Before all else: a Pod that does not answer is killed.
+        let (health, metrics) = (Health::default(), Metrics::new()?);
+        let mut servers = JoinSet::new();
+        let probes = options.health_probe_bind_address.listen()?;
+        if let Some(listener) = probes {
+            servers.spawn(serve::plain(listener, health.routes()));
+        }
+
+        let leadership = Leadership::new(&options.election);
+        let client = async |read_timeout, leadership| {
+            let mut config = options.cluster().await?;
+            config.reset_reader_on_write = true;
+            config.read_timeout = Some(read_timeout);
+            let requests = Requests {
+                metrics: metrics.clone(),
+                leadership,
+            };
+            let builder = ClientBuilder::try_from(config)?.with_layer(&requests);
+            anyhow::Ok(builder.build())
+        };
+        let manager_client = client(READ_TIMEOUT, None).await?;
+        let runtime = Runtime {
+            client: client(READ_TIMEOUT, Some(leadership.clone())).await?,
+            watch_client: client(WATCH_READ_TIMEOUT, Some(leadership.clone())).await?,
+            namespaces: options.namespaces(),
+            concurrency: options.concurrency,
+            health: health.clone(),
+            metrics: metrics.clone(),
+            stop: CancellationToken::new(),
+        };
+        if let Some(listener) = options.metrics_bind_address.listen()? {
+            let routes = serve::metrics(metrics.clone());
+            if options.metrics_secure {
+                let routes = serve::authorized(routes, manager_client.clone());
+                let folder = options.metrics_cert_path.clone();
+                servers.spawn(serve::secure(listener, routes, folder));
+            } else {
+                servers.spawn(serve::plain(listener, routes));
+            }
+        }
+        let watched = match runtime.namespaces.as_slice() {
             [] => "all".to_owned(),
             some => some.join(","),
         };
-        tracing::info!(version = env!("CARGO_PKG_VERSION"), %server, namespaces = watched, "starting");
+        tracing::info!(
+            version = env!("CARGO_PKG_VERSION"),
+            server = %options.cluster().await?.cluster_url,
+            namespaces = %watched,
+            "starting"
+        );
 
-        let runtime = Runtime {
-            client,
-            watch_client,
-            namespaces,
-            concurrency: options.concurrency,
-            stop: CancellationToken::new(),
-        };
+        let mut candidate = Candidate::new(
+            &runtime,
+            manager_client,
+            options.election,
+            leadership.clone(),
+        );
         let mut tasks = JoinSet::new();
-        for start in self.starts {
-            start(&runtime, &mut tasks);
-        }
+        let work = async {
+            leadership.acquired().await;
+            for start in self.starts {
+                start(&runtime, &mut tasks);
+            }
+            match tasks.join_next().await {
+                Some(ended) => ended.context("a controller failed"),
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-            Some(ended) = tasks.join_next() => {
-                ended.context("a controller failed")?;
-                anyhow::bail!("a controller ended by itself");
+            () = stopped() => {}
+            lost = candidate.run() => return lost,
+            ended = work => {
+                ended?;
+                bail!("a controller ended by itself");
+            }
+            Some(ended) = servers.join_next() => {
+                ended.context("a server failed")??;
+                bail!("a server ended by itself");
             }
         }
 
         tracing::info!("stopping");
         runtime.stop.cancel();
-        // A controller whose first list never succeeded (no CRD, no permission) does not hear this.
         let drained = async { while tasks.join_next().await.is_some() {} };
         tokio::select! {
             _ = timeout(DRAIN, drained) => {}
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+            lost = candidate.run() => return lost,
+            () = stopped() => bail!("stopped a second time"),
         }
         if !tasks.is_empty() {
             tracing::warn!(controllers = tasks.len(), "gave up waiting");
+            tasks.shutdown().await;
+        }
+        match timeout(RELEASE, candidate.release()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "cannot give the lease back"),
+            Err(_) => tracing::warn!("gave up giving the lease back"),
         }
         Ok(())
     }
-}
-
-/// The namespaces without repetition. An empty one, as in `WATCH_NAMESPACE=`, names none.
-fn distinct(mut namespaces: Vec<String>) -> Vec<String> {
-    namespaces.retain(|namespace| !namespace.is_empty());
-    namespaces.sort_unstable();
-    namespaces.dedup();
-    namespaces
-}
-
-/// The configuration of the cluster: from `kubeconfig`, or from where kubectl would find it.
-async fn config(kubeconfig: Option<&Path>) -> anyhow::Result<Config> {
-    let Some(path) = kubeconfig else {
-        return Config::infer().await.context("no cluster is configured");
-    };
-    let kubeconfig = Kubeconfig::read_from(path)
-        .with_context(|| format!("cannot read the kubeconfig `{}`", path.display()))?;
-    Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-        .await
-        .with_context(|| format!("cannot use the kubeconfig `{}`", path.display()))
 }

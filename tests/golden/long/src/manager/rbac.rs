@@ -45,6 +45,7 @@ impl Verb {
 pub struct Rule {
     group: fn(&()) -> Cow<'_, str>,
     plural: fn(&()) -> Cow<'_, str>,
+    kind: fn(&()) -> Cow<'_, str>,
     subresource: Option<&'static str>,
     verbs: &'static [Verb],
 }
@@ -55,6 +56,7 @@ impl Rule {
         Self {
             group: K::group,
             plural: K::plural,
+            kind: K::kind,
             subresource: None,
             verbs,
         }
@@ -68,9 +70,16 @@ impl Rule {
         Self {
             group: K::group,
             plural: K::plural,
+            kind: K::kind,
             subresource: Some(subresource),
             verbs,
         }
+    }
+
+    /// The kind behind a plural, if this rule is about it.
+    pub(super) fn kind_of(&self, group: &str, plural: &str) -> Option<Cow<'static, str>> {
+        let same = (self.group)(&()) == group && (self.plural)(&()) == plural;
+        same.then(|| (self.kind)(&()))
     }
 }
 

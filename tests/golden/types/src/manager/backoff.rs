@@ -15,7 +15,7 @@ use std::{
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 
 /// The first pause of an object, and the longest.
-const PAUSE: Range<Duration> = Duration::from_secs(1)..Duration::from_secs(300);
+const PAUSE: Range<Duration> = Duration::from_millis(100)..Duration::from_secs(300);
 
 /// The pauses of all objects that failed last time.
 pub struct Backoff<K>(Mutex<HashMap<K, ExponentialBackoff>>);
@@ -27,7 +27,7 @@ impl<K> Default for Backoff<K> {
 }
 
 impl<K: Eq + Hash> Backoff<K> {
-    /// The pause after one more failure: about 1 s, 2 s, 4 s ... and at last 5 minutes.
+    /// The pause after one more failure: about 0.1 s, 0.2 s, 0.4 s ... and at last 5 minutes.
     pub fn failed(&self, key: K) -> Duration {
         self.lock()
             .entry(key)

@@ -1,101 +1,48 @@
 // SPDX-FileCopyrightText: Example
 // SPDX-License-Identifier: Apache-2.0
 
-//! Runs a reconciler: watches its objects and calls it for each one that changed, for many at once
-//! but never twice for the same, again after a failure, and in a way that one bad object harms no
-//! other.
+//! Runs a reconciler: calls it for each of its objects that changed, for many at once but never twice
+//! for the same, again after a failure, and in a way that one bad object harms no other.
 
 use std::{
     any::Any,
-    fmt::Debug,
-    ops::Range,
+    collections::HashSet,
     panic::AssertUnwindSafe,
-    sync::Arc,
-    time::{Duration, Instant},
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
 };
 
-use futures::{FutureExt, StreamExt};
+use futures::{
+    FutureExt, StreamExt, TryStreamExt,
+    future::{BoxFuture, Shared, join_all},
+};
 use kube::{
-    Resource, ResourceExt,
-    core::DeserializeGuard,
+    Client, Resource,
     runtime::{
-        WatchStreamExt,
+        Controller, WatchStreamExt,
         controller::{self, Action, Config},
         finalizer::{self, finalizer},
         reflector::{self, ObjectRef},
-        watcher::{self, ExponentialBackoff, watcher},
     },
 };
-use serde::{Serialize, de::DeserializeOwned};
-use tokio::task::JoinSet;
+use tokio::{
+    sync::{Semaphore, SetOnce},
+    task::JoinSet,
+};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::{
     Runtime,
-    backoff::{Backoff, growing},
+    backoff::Backoff,
     changes::changes,
-    rbac::Rule,
+    context::Context,
+    failure,
+    metrics::Metrics,
+    reconciler::Reconciler,
     scope::Scope,
+    watch::{Guarded, Watcher},
 };
-
-/// How long to wait before a watch that failed is tried again: at first, and at most.
-const WATCH_PAUSE: Range<Duration> = Duration::from_millis(500)..Duration::from_secs(10);
-
-/// What a controller does for the objects of one kind.
-pub trait Reconciler: Send + Sync + 'static {
-    /// The kind.
-    type Object: Resource<DynamicType = (), Scope: Scope>
-        + Clone
-        + Debug
-        + DeserializeOwned
-        + Serialize
-        + Send
-        + Sync
-        + 'static;
-
-    /// Why a reconcile failed.
-    type Error: std::error::Error + Send + Sync + 'static;
-
-    /// Names the controller in logs, in events and as the manager of the fields that it writes.
-    const NAME: &'static str;
-
-    /// Everything that the controller may do in the cluster; `make manifests` writes it to
-    /// config/rbac/role.yaml.
-    const RULES: &'static [Rule];
-
-    /// Whether each object waits for [`cleanup`](Self::cleanup) before it is deleted. The finalizer
-    /// that makes it wait is called `<NAME>/finalizer`, and needs the verb `Patch` on the objects.
-    /// An object that has it cannot go without the operator: keep this true until none has it.
-    const FINALIZER: bool = false;
-
-    /// Whether to reconcile after every change of an object, even if only its status changed.
-    const EVERY_CHANGE: bool = false;
-
-    /// Brings the cluster to what `object` asks for. Called after each start and each change, so
-    /// with nothing left to do it must do nothing. Not called for an object that is being
-    /// deleted.
-    fn reconcile(
-        &self,
-        object: &Self::Object,
-    ) -> impl Future<Output = Result<Action, Self::Error>> + Send;
-
-    /// Removes what would be left behind by `object`, which is about to be deleted: only with a
-    /// `FINALIZER`. Tried again until it succeeds, and the object stays until then.
-    fn cleanup(
-        &self,
-        object: &Self::Object,
-    ) -> impl Future<Output = Result<(), Self::Error>> + Send {
-        let _ = object;
-        async { Ok(()) }
-    }
-
-    /// Hears that an object is gone; another one of the same name may be there already. Deletions
-    /// while the operator is not running are never heard: what must be cleaned up needs `FINALIZER`,
-    /// or an owner reference.
-    fn gone(&self, object: &ObjectRef<Self::Object>) -> impl Future<Output = ()> + Send {
-        let _ = object;
-        async {}
-    }
-}
 
 /// Why there was no successful reconcile.
 #[derive(Debug, thiserror::Error)]
@@ -108,139 +55,228 @@ enum Error<E: std::error::Error + 'static> {
     Panic(String),
 }
 
-/// An object as it was read. If it does not fit its type, it is known by its metadata alone.
-type Guarded<K> = DeserializeGuard<K>;
-
 /// Everything that a reconcile needs.
 struct Worker<R: Reconciler> {
-    reconciler: Arc<R>,
-    client: kube::Client,
-    backoff: Backoff<ObjectRef<Guarded<R::Object>>>,
+    reconciler: R,
+    client: Client,
+    metrics: Metrics,
+    backoff: Backoff<Key<R>>,
+    /// Shared by all watched namespaces.
+    slots: Semaphore,
+    /// The objects that wait for a reconcile.
+    queue: Mutex<HashSet<Key<R>>>,
+    stop: CancellationToken,
 }
 
-/// Starts `reconciler` as tasks: one for each namespace to watch, or one for all.
-pub(super) fn start<R: Reconciler>(reconciler: R, runtime: &Runtime, tasks: &mut JoinSet<()>) {
-    let reconciler = Arc::new(reconciler);
-    let mut namespaces: Vec<_> = runtime.namespaces.iter().cloned().map(Some).collect();
+type Key<R> = ObjectRef<Guarded<<R as Reconciler>::Object>>;
+
+/// The objects of one watched namespace, or of all.
+struct Part<R: Reconciler> {
+    worker: Arc<Worker<R>>,
+    /// Done when all children are known: before that, they would be missed.
+    synced: Shared<BoxFuture<'static, ()>>,
+}
+
+/// Starts the reconciler that `new` makes as tasks: one for each namespace to watch, or one for all.
+pub(super) fn start<R: Reconciler>(
+    new: impl FnOnce(Context) -> R,
+    runtime: &Runtime,
+    tasks: &mut JoinSet<()>,
+) {
+    let watcher = Watcher {
+        controller: R::NAME,
+        rules: R::RULES,
+    };
+    let context = Context::new::<R::Object>(runtime.client.clone(), watcher);
+    let worker = Arc::new(Worker {
+        reconciler: new(context.clone()),
+        client: runtime.client.clone(),
+        metrics: runtime.metrics.clone(),
+        backoff: Backoff::default(),
+        slots: Semaphore::new(usize::from(runtime.concurrency)),
+        queue: Mutex::default(),
+        stop: runtime.stop.clone(),
+    });
+    let limit = worker.metrics.limit.with_label_values(&[R::NAME]);
+    limit.set(i64::from(runtime.concurrency));
+
+    let follows = context.take_follows();
+    let mut namespaces: Vec<_> = runtime.namespaces.iter().map(Some).collect();
     if namespaces.is_empty() || !<R::Object as Resource>::Scope::NAMESPACED {
         namespaces = vec![None];
     }
     for namespace in namespaces {
-        tasks.spawn(run(reconciler.clone(), runtime.clone(), namespace));
-    }
-}
+        let namespace = namespace.map(String::as_str);
+        let (store, writer) = reflector::store();
+        let events = watcher
+            .watch::<R::Object>(runtime, namespace, "")
+            .reflect(writer);
+        // Of an object that does not fit its type, any change may be the one that mends it.
+        let every_change = |object: &Guarded<R::Object>| R::EVERY_CHANGE || object.0.is_err();
+        let queued = worker.clone();
+        let changes = changes(events, store.clone(), every_change)
+            .inspect_ok(move |object| queued.queued(ObjectRef::from_obj(object)));
+        let mut controller = Controller::for_stream(changes, store);
 
-/// Runs until the manager stops, or until something panics that is not a reconcile.
-async fn run<R: Reconciler>(reconciler: Arc<R>, runtime: Runtime, namespace: Option<String>) {
-    let api = <R::Object as Resource>::Scope::api::<Guarded<R::Object>>(
-        runtime.watch_client,
-        namespace.as_deref(),
-    );
-    let (store, writer) = reflector::store();
-    let events = watcher(api, watcher::Config::default())
-        // Nobody here reads managedFields, and they are half of what an object takes in memory.
-        .modify(|object| object.managed_fields_mut().clear())
-        .reflect(writer);
-    let worker = Arc::new(Worker {
-        reconciler: reconciler.clone(),
-        client: runtime.client,
-        backoff: Backoff::default(),
-    });
-
-    // Of an object that does not fit its type, any change may be the one that mends it.
-    let every_change = |object: &Guarded<R::Object>| R::EVERY_CHANGE || object.0.is_err();
-    let limit = usize::from(runtime.concurrency);
-    kube::runtime::Controller::for_stream(changes(events, store.clone(), every_change), store)
-        .with_config(Config::default().concurrency(runtime.concurrency))
-        // What cannot be watched, for want of a CRD or of a permission, may be watchable soon.
-        .trigger_backoff(ExponentialBackoff::from(growing(WATCH_PAUSE)))
-        .graceful_shutdown_on(runtime.stop.cancelled_owned())
-        .run(reconcile, retry, worker.clone())
-        .for_each_concurrent(limit, async |result| match result {
-            Ok(_) | Err(controller::Error::ReconcilerFailed(..)) => {} // logged where it happened
-            Err(controller::Error::ObjectNotFound(object)) => {
-                let object = object.into_kind_unchecked(());
-                worker.backoff.forget(&object);
-                let object = object.into_kind_unchecked(());
-                let gone = AssertUnwindSafe(reconciler.gone(&object)).catch_unwind();
-                if let Err(panic) = gone.await {
-                    let panic = message(panic.as_ref());
-                    tracing::error!(controller = R::NAME, %object, panic, "cannot tell it is gone");
+        let mut synced = Vec::new();
+        for follow in &follows {
+            let known = Arc::new(SetOnce::new());
+            let queued = worker.clone();
+            let owners = follow(runtime, namespace, known.clone()).map(move |(namespace, name)| {
+                let mut owner = ObjectRef::new(&name);
+                if <R::Object as Resource>::Scope::NAMESPACED {
+                    owner.namespace = namespace;
                 }
-            }
-            Err(controller::Error::QueueError(error)) => {
-                let hint = hint(&error);
-                tracing::warn!(controller = R::NAME, %error, hint, "cannot watch, trying again");
-            }
-            Err(controller::Error::RunnerError(error)) => {
-                tracing::error!(controller = R::NAME, %error, "cannot run");
-            }
-        })
-        .await;
-}
-
-/// What helps against a watch that fails, where that is known.
-fn hint(error: &watcher::Error) -> Option<&'static str> {
-    let (watcher::Error::InitialListFailed(kube::Error::Api(status))
-    | watcher::Error::WatchStartFailed(kube::Error::Api(status))) = error
-    else {
-        return None;
-    };
-    match status.code {
-        403 => Some("`RULES` need List and Watch, and the cluster the role that follows from them"),
-        404 => Some("the cluster does not have this kind: `make install` installs the CRDs"),
-        _ => None,
+                queued.queued(owner.clone());
+                owner
+            });
+            controller = controller.reconcile_on(owners);
+            synced.push(async move { *known.wait().await });
+        }
+        let part = Arc::new(Part {
+            worker: worker.clone(),
+            synced: join_all(synced).map(drop).boxed().shared(),
+        });
+        let results = controller
+            .with_config(Config::default().concurrency(runtime.concurrency))
+            .graceful_shutdown_on(runtime.stop.clone().cancelled_owned())
+            .run(reconcile, retry, part.clone());
+        tasks.spawn(
+            results.for_each_concurrent(usize::from(runtime.concurrency), move |result| {
+                let worker = part.worker.clone();
+                async move {
+                    if let Err(controller::Error::ObjectNotFound(object)) = result {
+                        worker.gone(object.into_kind_unchecked(())).await;
+                    }
+                    // All else was logged where it happened.
+                }
+            }),
+        );
     }
 }
 
-/// One reconcile: whatever happens in it, it is logged, and nothing but this object suffers.
+/// One reconcile: whatever happens in it, it is logged and counted, and nothing but this object
+/// suffers.
 async fn reconcile<R: Reconciler>(
     object: Arc<Guarded<R::Object>>,
-    worker: Arc<Worker<R>>,
+    part: Arc<Part<R>>,
 ) -> Result<Action, Error<R::Error>> {
-    let object = match &object.0 {
-        Ok(object) => object,
-        Err(invalid) => {
-            // Trying again would not help: a change of the object will bring it back here.
-            worker.backoff.forget(&ObjectRef::from_obj(&*object));
-            tracing::warn!(
-                controller = R::NAME,
-                error = %invalid,
-                "does not fit its type, left alone until it changes"
-            );
-            return Ok(Action::await_change());
-        }
+    let worker = &part.worker;
+    let key = ObjectRef::from_obj(&*object);
+    let _slot = tokio::select! {
+        biased;
+        () = worker.stop.cancelled() => return Ok(Action::await_change()),
+        slot = async { part.synced.clone().await; worker.slots.acquire().await } => slot,
     };
-    let start = Instant::now();
-    let result = AssertUnwindSafe(worker.attempt(object))
-        .catch_unwind()
-        .await;
-    let result = result.unwrap_or_else(|panic| Err(Error::Panic(message(panic.as_ref()))));
-    match &result {
-        Ok(_) => {
-            worker
-                .backoff
-                .forget(&ObjectRef::from_obj(object).into_kind_unchecked(()));
-            tracing::info!(controller = R::NAME, duration = ?start.elapsed(), "reconciled");
-        }
-        Err(error) => {
-            let duration = start.elapsed();
-            tracing::error!(controller = R::NAME, ?duration, %error, "cannot reconcile");
-        }
-    }
-    result
+    worker.dequeued(&key);
+    worker.reconcile(&object, key).await
 }
 
 /// When to try an object again that failed.
 fn retry<R: Reconciler>(
     object: Arc<Guarded<R::Object>>,
     _: &Error<R::Error>,
-    worker: Arc<Worker<R>>,
+    part: Arc<Part<R>>,
 ) -> Action {
-    Action::requeue(worker.backoff.failed(ObjectRef::from_obj(&*object)))
+    Action::requeue(part.worker.backoff.failed(ObjectRef::from_obj(&*object)))
 }
 
 impl<R: Reconciler> Worker<R> {
+    fn queued(&self, key: Key<R>) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.insert(key);
+        self.report(queue.len());
+    }
+
+    fn dequeued(&self, key: &Key<R>) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.remove(key);
+        self.report(queue.len());
+    }
+
+    fn report(&self, queued: usize) {
+        let gauge = self.metrics.queued.with_label_values(&[R::NAME]);
+        gauge.set(i64::try_from(queued).unwrap_or(i64::MAX));
+    }
+
+    async fn reconcile(
+        &self,
+        object: &Guarded<R::Object>,
+        key: Key<R>,
+    ) -> Result<Action, Error<R::Error>> {
+        let (controller, kind) = (R::NAME, R::Object::kind(&()));
+        let (namespace, name) = (&key.namespace, &key.name);
+        let errors = |reason| {
+            self.metrics
+                .errors
+                .with_label_values(&[controller, reason])
+                .inc()
+        };
+        let object = match &object.0 {
+            Ok(object) => object,
+            Err(error) => {
+                // Trying again would not help: a change of the object will bring it back here.
+                self.backoff.forget(&key);
+                errors("unreadable");
+                let says = "does not fit its type, left alone until it changes";
+                tracing::warn!(controller, %kind, namespace, name, %error, "{says}");
+                return Ok(Action::await_change());
+            }
+        };
+        // Stands in front of each line that the reconciler logs.
+        let span = tracing::info_span!("reconcile", %kind, namespace, object = name);
+        let active = self.metrics.active.with_label_values(&[controller]);
+        active.inc();
+        let start = Instant::now();
+        let attempt = AssertUnwindSafe(self.attempt(object).instrument(span));
+        let result = attempt.catch_unwind().await;
+        let result = result.unwrap_or_else(|panic| Err(Error::Panic(message(panic.as_ref()))));
+        let duration = start.elapsed();
+        active.dec();
+        let seconds = self.metrics.seconds.with_label_values(&[controller]);
+        seconds.observe(duration.as_secs_f64());
+
+        let outcome = if result.is_ok() { "success" } else { "error" };
+        let reconciles = &self.metrics.reconciles;
+        reconciles.with_label_values(&[controller, outcome]).inc();
+        match &result {
+            Ok(_) => {
+                self.backoff.forget(&key);
+                tracing::info!(controller, %kind, namespace, name, ?duration, "reconciled");
+            }
+            Err(error) if failure::is_conflict(error) => {
+                errors("conflict");
+                let says = "was changed meanwhile, trying again";
+                tracing::info!(controller, %kind, namespace, name, ?duration, "{says}");
+            }
+            Err(error) => {
+                let reason = match error {
+                    Error::Panic(_) => "panic",
+                    error => failure::reason(error),
+                };
+                errors(reason);
+                let hint = failure::hint(error, R::RULES);
+                let says = "cannot reconcile";
+                tracing::error!(
+                    controller, %kind, namespace, name, ?duration, reason, %error, hint, "{says}"
+                );
+            }
+        }
+        result
+    }
+
+    /// Tells the reconciler of an object that is gone.
+    async fn gone(&self, key: Key<R>) {
+        self.dequeued(&key);
+        self.backoff.forget(&key);
+        let object = key.into_kind_unchecked(());
+        let gone = AssertUnwindSafe(self.reconciler.gone(&object)).catch_unwind();
+        if let Err(panic) = gone.await {
+            let panic = message(panic.as_ref());
+            tracing::error!(controller = R::NAME, %object, panic, "cannot tell it is gone");
+        }
+    }
+
     /// Calls the reconciler in the way that its finalizer, or the lack of one, asks for.
     async fn attempt(&self, object: &R::Object) -> Result<Action, Error<R::Error>> {
         if !R::FINALIZER {

@@ -24,7 +24,7 @@ pub struct Controller {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot write the status: {0}")]
-    WriteStatus(kube::Error),
+    WriteStatus(#[source] kube::Error),
 }
 
 impl Reconciler for Controller {
@@ -35,7 +35,7 @@ impl Reconciler for Controller {
 
     const RULES: &'static [Rule] = &[
         Rule::of::<HTTPRoute>(&[Verb::List, Verb::Watch]),
-        Rule::sub::<HTTPRoute>("status", &[Verb::Patch]),
+        Rule::sub::<HTTPRoute>("status", &[Verb::Update]),
         // Adds and removes the finalizer.
         Rule::of::<HTTPRoute>(&[Verb::Patch]),
         // An event that repeats is patched, not created again.

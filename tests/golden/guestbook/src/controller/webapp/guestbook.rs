@@ -24,7 +24,7 @@ pub struct Controller {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot write the status: {0}")]
-    WriteStatus(kube::Error),
+    WriteStatus(#[source] kube::Error),
 }
 
 impl Reconciler for Controller {
@@ -35,7 +35,7 @@ impl Reconciler for Controller {
 
     const RULES: &'static [Rule] = &[
         Rule::of::<Guestbook>(&[Verb::List, Verb::Watch]),
-        Rule::sub::<Guestbook>("status", &[Verb::Patch]),
+        Rule::sub::<Guestbook>("status", &[Verb::Update]),
         // An event that repeats is patched, not created again.
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];

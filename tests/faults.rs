@@ -1,0 +1,554 @@
+//! An operator among faults: of the API server, of the network, of objects, of its role, and its own
+//! end. One bad thing harms nothing else, and what can heal heals without a restart.
+
+use std::{
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
+
+use cluster::wait_until;
+use hyper::Method;
+
+use crate::{
+    operator::{
+        Launch, Operator, PATIENCE, Project, cluster, get_until, kubectl, kubectl_on, new_cluster,
+    },
+    proxy::Proxy,
+    scaffold::run,
+};
+
+/// How long a reconcile may go on after SIGTERM.
+const DRAIN: Duration = Duration::from_secs(8);
+
+const CRD: &str = "probes.faults.example.com";
+
+/// The longest pause of an object that fails, in the project below: seconds.
+const LONGEST_PAUSE: f64 = 8.0;
+
+/// One project for all tests here, with its CRD installed. An object's title says what its reconcile
+/// does.
+fn project() -> &'static Project {
+    static PROJECT: LazyLock<Project> = LazyLock::new(|| {
+        let project = Project::scaffold_shared(
+            "faults",
+            &[
+                "init --domain example.com",
+                "create api --group faults --version v1 --kind Probe",
+            ],
+        );
+        let controller = "src/controller/faults/probe.rs";
+        let start = "        let status = observe(object);\n";
+        let faults = r#"        match object.spec.title.as_str() {
+            "fail" => return Err(Error::AsAskedFor),
+            "panic" => panic!("as asked for"),
+            _ => {}
+        }
+"#;
+        project.edit(controller, start, &format!("{faults}{start}"));
+        let error = "    #[error(\"as asked for\")]\n    AsAskedFor,\n";
+        let errors = "pub enum Error {\n";
+        project.edit(controller, errors, &format!("{errors}{error}"));
+        // Else a test would take minutes.
+        let seconds = |seconds: f64| format!("Duration::from_secs({seconds})");
+        project.edit(
+            "src/manager/backoff.rs",
+            &seconds(300.0),
+            &seconds(LONGEST_PAUSE),
+        );
+        project.edit("src/manager/mod.rs", &seconds(65.0), &seconds(10.0));
+        project.compile();
+        project.make("install");
+
+        // As if the operator was older than the CRD: its type wants a text, and any title will do.
+        let title = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/title";
+        let anything = r#"{"x-kubernetes-preserve-unknown-fields":true}"#;
+        let patch = format!(r#"[{{"op":"replace","path":"{title}","value":{anything}}}]"#);
+        run(kubectl(&format!("patch crd {CRD} --type=json -p")).arg(patch));
+        wait_until("the API server to take any title", PATIENCE, || {
+            let manifest = project.manifest(&probe("default", "any", "5"));
+            let output = kubectl("apply --dry-run=server -f")
+                .arg(manifest)
+                .output()?;
+            Ok(output.status.success().then_some(()))
+        })
+        .expect("the object is taken");
+        project
+    });
+    &PROJECT
+}
+
+fn probe(namespace: &str, name: &str, title: &str) -> String {
+    format!(
+        "apiVersion: faults.example.com/v1\nkind: Probe\n\
+         metadata: {{namespace: {namespace}, name: {name}}}\nspec: {{title: {title}}}\n"
+    )
+}
+
+/// An operator behind a proxy, and the namespace of a test, which is all that it watches.
+struct Fixture {
+    operator: Operator,
+    proxy: Proxy,
+    namespace: &'static str,
+}
+
+impl Fixture {
+    /// As the ServiceAccount that the project has for it.
+    fn new(namespace: &'static str) -> Self {
+        Self::start(namespace, |launch| launch)
+    }
+
+    /// As a ServiceAccount that has no role yet.
+    fn without_rights(namespace: &'static str) -> Self {
+        project().grant();
+        let system = project().namespace();
+        run(&mut kubectl(&format!(
+            "create serviceaccount {namespace} --namespace {system}"
+        )));
+        Self::start(namespace, |launch| launch.account(namespace))
+    }
+
+    fn start(namespace: &'static str, how: impl FnOnce(Launch) -> Launch) -> Self {
+        let project = project();
+        run(&mut kubectl(&format!("create namespace {namespace}")));
+        let proxy = Proxy::start(cluster());
+        let launch = project.operator().through(&proxy);
+        Self {
+            operator: how(launch)
+                .args(&format!("--namespace {namespace}"))
+                .start(),
+            proxy,
+            namespace,
+        }
+    }
+
+    /// Creates or changes an object. It does not pass the proxy.
+    fn apply(&self, name: &str, title: &str) {
+        let manifest = project().manifest(&probe(self.namespace, name, title));
+        run(kubectl("apply -f").arg(manifest));
+    }
+
+    fn delete(&self, name: &str) {
+        let namespace = self.namespace;
+        run(&mut kubectl(&format!(
+            "delete probe {name} --namespace {namespace}"
+        )));
+    }
+
+    /// Waits until an object is ready in its present generation.
+    fn ready(&self, name: &str) {
+        wait_until(&format!("{name} to be ready"), PATIENCE, || {
+            Ok(self.is_ready(name).then_some(()))
+        })
+        .unwrap_or_else(|error| panic!("{error:#}\n{}", self.operator.log()));
+    }
+
+    fn is_ready(&self, name: &str) -> bool {
+        let namespace = self.namespace;
+        let fields = "{.metadata.generation} {.status.observedGeneration} \
+                      {.status.conditions[?(@.type=='Ready')].status}";
+        let get = format!("get probe {name} --namespace {namespace} -o");
+        let text = run(kubectl(&get).arg(format!("jsonpath={fields}")));
+        let parts: Vec<_> = text.split(' ').collect();
+        matches!(parts[..], [generation, observed, "True"] if generation == observed)
+    }
+
+    /// The path of the objects in the API.
+    fn path(&self) -> String {
+        format!(
+            "/apis/faults.example.com/v1/namespaces/{}/probes",
+            self.namespace
+        )
+    }
+
+    /// Says of a request whether it writes the status of an object.
+    fn writes_status(&self, name: &str) -> impl Fn(&Method, &str) -> bool + use<> {
+        let status = format!("{}/{name}/status?", self.path());
+        move |method, path| method != Method::GET && path.starts_with(&status)
+    }
+
+    /// The codes with which writes of an object's status were answered, and when they came.
+    fn status_writes(&self, name: &str) -> Vec<(u16, Instant)> {
+        let is_one = self.writes_status(name);
+        let mut exchanges = self.proxy.exchanges();
+        exchanges.retain(|exchange| is_one(&exchange.method, &exchange.path));
+        let writes = exchanges.into_iter();
+        writes
+            .map(|exchange| (exchange.code, exchange.time))
+            .collect()
+    }
+}
+
+/// Seconds between lines of the JSON log.
+fn pauses(lines: &[String]) -> Vec<f64> {
+    let seconds = |line: &String| {
+        let (_, rest) = line.split_once('T').expect("a timestamp");
+        let (clock, _) = rest.split_once('Z').expect("a timestamp in UTC");
+        let parts = clock
+            .split(':')
+            .map(|part| part.parse::<f64>().expect("a number"));
+        parts.fold(0.0, |sum, part| sum * 60.0 + part)
+    };
+    let times: Vec<_> = lines.iter().map(seconds).collect();
+    let day = 24.0 * 60.0 * 60.0;
+    times
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]).rem_euclid(day))
+        .collect()
+}
+
+#[test]
+fn an_api_server_that_restarts_is_found_again() {
+    let mut cluster = new_cluster();
+    let project = project();
+    let crd = project.path().join("config/crd");
+    run(kubectl_on(&cluster, "apply -k").arg(crd));
+    let mut operator = project.operator().on(&cluster).start();
+    let ready = "wait --for=condition=Ready probe --all --timeout=60s";
+    let before = project.manifest(&probe("default", "before", "fine"));
+    run(kubectl_on(&cluster, "apply -f").arg(before));
+    run(&mut kubectl_on(&cluster, ready));
+
+    cluster.stop_api_server();
+    operator.says(&["cannot watch"]);
+    cluster
+        .start_api_server()
+        .expect("the API server starts again");
+    let after = project.manifest(&probe("default", "after", "fine"));
+    run(kubectl_on(&cluster, "apply -f").arg(after));
+    run(&mut kubectl_on(&cluster, ready));
+    assert_eq!(
+        operator.lines(&["reconciled", "before"]).len(),
+        1,
+        "{}",
+        operator.log()
+    );
+    operator.signal("TERM");
+    assert!(operator.ends_within(DRAIN).success());
+}
+
+#[test]
+fn what_changes_while_connections_are_refused_is_heard_of_later() {
+    let mut fixture = Fixture::new("refused");
+    fixture.apply("changed", "fine");
+    fixture.ready("changed");
+    fixture.proxy.refuse();
+    fixture.operator.says(&["cannot watch"]);
+    fixture.apply("changed", "finer");
+    assert!(!fixture.is_ready("changed"));
+    fixture.proxy.forward();
+    fixture.ready("changed");
+    fixture.operator.stop();
+}
+
+#[test]
+fn a_request_that_is_never_answered_is_sent_again() {
+    let mut fixture = Fixture::new("unanswered");
+    let hold = fixture.proxy.hold(fixture.writes_status("lost"));
+    fixture.apply("lost", "fine");
+    hold.wait(1);
+    fixture.proxy.vanish();
+    drop(hold);
+    fixture.proxy.forward();
+    fixture.ready("lost");
+    assert_eq!(
+        fixture.operator.lines(&["cannot reconcile", "lost"]).len(),
+        1
+    );
+    fixture.operator.stop();
+}
+
+#[test]
+fn a_conflict_is_settled_without_an_error() {
+    let fixture = Fixture::new("conflict");
+    let conflict = fixture
+        .proxy
+        .answer(fixture.writes_status("contested"), 409, 2);
+    fixture.apply("contested", "fine");
+    fixture.ready("contested");
+    assert_eq!(conflict.met(), 2);
+
+    // One that the API server sees, because somebody changes the object between read and write.
+    let hold = fixture.proxy.hold(fixture.writes_status("changed"));
+    fixture.apply("changed", "fine");
+    hold.wait(1);
+    fixture.apply("changed", "finer");
+    drop(hold);
+    fixture.ready("changed");
+    assert_eq!(fixture.status_writes("changed")[0].0, 409);
+
+    let errors = fixture.operator.lines(&[r#""level":"ERROR""#]);
+    assert!(errors.is_empty(), "{errors:?}");
+    fixture.operator.stop();
+}
+
+#[test]
+fn an_api_server_that_fails_requests_for_one_object_delays_no_other() {
+    let fixture = Fixture::new("failures");
+    let (limited, broken) = (
+        fixture.writes_status("limited"),
+        fixture.writes_status("broken"),
+    );
+    let limited = fixture.proxy.answer(limited, 429, usize::MAX);
+    let broken = fixture.proxy.answer(broken, 500, usize::MAX);
+    fixture.apply("limited", "fine");
+    fixture.apply("broken", "fine");
+    limited.wait(1);
+    broken.wait(1);
+    fixture.apply("other", "fine");
+    fixture.ready("other");
+
+    // The API server says how long to leave it alone: for a second.
+    limited.wait(3);
+    let writes = fixture.status_writes("limited");
+    for pair in writes.windows(2) {
+        let pause = pair[1].1 - pair[0].1;
+        assert!(pause >= Duration::from_millis(900), "{writes:?}");
+    }
+
+    drop((limited, broken));
+    fixture.ready("limited");
+    fixture.ready("broken");
+    fixture.operator.stop();
+}
+
+#[test]
+fn nothing_is_lost_with_a_watch_that_expires() {
+    let fixture = Fixture::new("expiry");
+    for name in ["same", "changed", "deleted"] {
+        fixture.apply(name, "fine");
+        fixture.ready(name);
+    }
+    // Until the list that follows succeeds, nobody tells what happens.
+    let list = format!("{}?", fixture.path());
+    let unlisted = fixture
+        .proxy
+        .answer(move |_, path| path.starts_with(&list), 500, usize::MAX);
+    assert_eq!(fixture.proxy.expire_watches(&fixture.path()), 1);
+    unlisted.wait(1);
+    fixture.apply("changed", "finer");
+    fixture.apply("created", "fine");
+    fixture.delete("deleted");
+    drop(unlisted);
+
+    fixture.ready("changed");
+    fixture.ready("created");
+    fixture.operator.says(&["is gone", "deleted"]);
+    let same = fixture.operator.lines(&["reconciled", "same"]);
+    assert_eq!(same.len(), 1, "it is as it was: {same:?}");
+
+    // And the new watch is a watch.
+    fixture.apply("changed", "finest");
+    fixture.ready("changed");
+    fixture.operator.stop();
+}
+
+#[test]
+fn a_crd_may_come_late_and_go_for_a_while() {
+    let cluster = new_cluster();
+    let project = project();
+    let mut operator = project.operator().on(&cluster).start();
+    let missing = ["cannot watch", "`make install` installs the CRDs"];
+    let pauses = pauses(&operator.repeats(&missing, 7));
+    assert!(pauses[5] > 2.0 * pauses[0], "they grow: {pauses:?}");
+    assert!(pauses.iter().all(|pause| *pause < 11.0), "{pauses:?}");
+
+    let crd = project.path().join("config/crd");
+    let object = project.manifest(&probe("default", "late", "fine"));
+    for _ in 0..2 {
+        run(kubectl_on(&cluster, "apply -k").arg(&crd));
+        let established = format!("wait --for=condition=Established crd/{CRD} --timeout=60s");
+        run(&mut kubectl_on(&cluster, &established));
+        run(kubectl_on(&cluster, "apply -f").arg(&object));
+        run(&mut kubectl_on(
+            &cluster,
+            "wait --for=condition=Ready probe/late --timeout=60s",
+        ));
+
+        let (gone, failed) = (["is gone", "late"], operator.lines(&missing).len());
+        let times = operator.lines(&gone).len();
+        run(kubectl_on(&cluster, "delete -k").arg(&crd));
+        operator.repeats(&gone, times + 1);
+        operator.repeats(&missing, failed + 1);
+    }
+    assert!(operator.runs(), "{}", operator.log());
+}
+
+#[test]
+fn an_object_that_does_not_fit_its_type_harms_no_other() {
+    let fixture = Fixture::new("misfit");
+    fixture.apply("unreadable", "5");
+    fixture
+        .operator
+        .says(&["does not fit its type", "unreadable"]);
+    fixture.apply("readable", "fine");
+    fixture.ready("readable");
+    fixture.apply("unreadable", "mended");
+    fixture.ready("unreadable");
+    fixture.operator.stop();
+}
+
+#[test]
+fn an_object_that_always_fails_is_tried_less_and_less_and_delays_no_other() {
+    let fixture = Fixture::new("failing");
+    let failure = ["cannot reconcile", "as asked for", "hopeless"];
+    fixture.apply("hopeless", "fail");
+    fixture.operator.says(&failure);
+    fixture.apply("other", "fine");
+    fixture.ready("other");
+    let failures = fixture.operator.repeats(&failure, 5);
+    let grown = pauses(&failures);
+    assert!(grown[0] < grown[1] && grown[1] < grown[2], "{grown:?}");
+    // A little is the reconcile's.
+    assert!(
+        grown.iter().all(|pause| *pause < LONGEST_PAUSE + 1.0),
+        "{grown:?}"
+    );
+    assert!(grown[3] >= LONGEST_PAUSE / 2.0, "{grown:?}");
+
+    // A success starts over.
+    fixture.apply("hopeless", "fine");
+    fixture.ready("hopeless");
+    let before = fixture.operator.lines(&failure).len();
+    fixture.apply("hopeless", "fail");
+    let again = pauses(&fixture.operator.repeats(&failure, before + 2)[before..]);
+    assert!(again[0] < LONGEST_PAUSE / 2.0, "{again:?}");
+    fixture.operator.stop();
+}
+
+#[test]
+fn a_reconcile_that_panics_harms_no_other() {
+    let fixture = Fixture::new("panicking");
+    fixture.apply("bomb", "panic");
+    fixture
+        .operator
+        .says(&["cannot reconcile", "panicked: as asked for", "bomb"]);
+    fixture.apply("other", "fine");
+    fixture.ready("other");
+    fixture.apply("bomb", "fine");
+    fixture.ready("bomb");
+    fixture.operator.stop();
+}
+
+#[test]
+fn a_right_that_the_role_lacks_is_named_with_the_rule_that_gives_it() {
+    let fixture = Fixture::without_rights("limited");
+    let lacks = |failure: &str, rule: &str| {
+        let rule = rule.replace('"', r#"\""#);
+        fixture.operator.says(&[failure, "`RULES` need", &rule]);
+    };
+    let grant = |verbs: &str, resource: &str| {
+        let name = resource.replace('/', "-");
+        run(&mut kubectl(&format!(
+            "create role {name} --namespace limited --verb={verbs} --resource={resource}"
+        )));
+        run(&mut kubectl(&format!(
+            "create rolebinding {name} --namespace limited --role={name} \
+             --serviceaccount=faults-system:limited"
+        )));
+    };
+
+    lacks("cannot watch", "Rule::of::<Probe>(&[Verb::List])");
+    grant("list,watch", "probes.faults.example.com");
+    fixture.apply("unwritten", "fine");
+    lacks(
+        "cannot reconcile",
+        r#"Rule::sub::<Probe>("status", &[Verb::Update])"#,
+    );
+    let requests = cluster().requests().expect("an audit log");
+    let refused = requests.iter().find(|request| {
+        request.user == fixture.operator.user()
+            && (request.subresource.as_str(), request.code) == ("status", 403)
+    });
+    assert_eq!(refused.map(|request| request.verb.as_str()), Some("update"));
+
+    grant("update", "probes.faults.example.com/status");
+    fixture.ready("unwritten");
+    lacks(
+        "cannot record an event",
+        "Rule::of::<Event>(&[Verb::Create])",
+    );
+    grant("create", "events.events.k8s.io");
+    fixture.apply("unwritten", "finer");
+    fixture.ready("unwritten");
+    get_until("events --namespace limited -o name", |events| {
+        !events.is_empty()
+    });
+}
+
+#[test]
+fn an_operator_that_may_do_nothing_ends_all_the_same() {
+    let mut fixture = Fixture::without_rights("powerless");
+    fixture.operator.says(&["cannot watch"]);
+    fixture.operator.signal("TERM");
+    let status = fixture.operator.ends_within(DRAIN + Duration::from_secs(2));
+    assert!(status.success(), "{status}");
+}
+
+#[test]
+fn what_a_killed_operator_had_in_hand_is_done_by_the_next() {
+    let mut fixture = Fixture::new("killed");
+    let hold = fixture.proxy.hold(fixture.writes_status("orphan"));
+    fixture.apply("orphan", "fine");
+    hold.wait(1);
+    fixture.operator.signal("KILL");
+    assert!(!fixture.operator.ends_within(PATIENCE).success());
+    assert!(!fixture.is_ready("orphan"));
+    drop(hold);
+    fixture.operator = project()
+        .operator()
+        .through(&fixture.proxy)
+        .args("--namespace killed")
+        .start();
+    fixture.ready("orphan");
+    fixture.operator.stop();
+}
+
+#[test]
+fn a_reconcile_in_flight_ends_before_the_operator_and_none_starts() {
+    let mut fixture = Fixture::new("draining");
+    let hold = fixture.proxy.hold(fixture.writes_status("early"));
+    fixture.apply("early", "fine");
+    hold.wait(1);
+    fixture.operator.signal("TERM");
+    fixture.operator.says(&["stopping"]);
+    fixture.apply("late", "fine");
+    assert!(fixture.operator.runs());
+    drop(hold);
+    let status = fixture.operator.ends_within(DRAIN);
+    let log = fixture.operator.log();
+    assert!(status.success(), "{status}\n{log}");
+    assert!(!log.contains("gave up waiting"), "{log}");
+    assert!(fixture.is_ready("early"), "{log}");
+    assert!(!log.contains("late"), "{log}");
+    let exchanges = fixture.proxy.exchanges();
+    let late = |path: &str| path.contains("/late/");
+    assert!(
+        !exchanges.iter().any(|exchange| late(&exchange.path)),
+        "{exchanges:?}"
+    );
+}
+
+#[test]
+fn a_reconcile_that_does_not_end_is_not_waited_for_longer_than_the_pod_has() {
+    let mut fixture = Fixture::new("endless");
+    let hold = fixture.proxy.hold(fixture.writes_status("endless"));
+    fixture.apply("endless", "fine");
+    hold.wait(1);
+    fixture.operator.signal("TERM");
+    let status = fixture.operator.ends_within(DRAIN + Duration::from_secs(2));
+    assert!(status.success(), "{status}");
+    fixture.operator.says(&["gave up waiting"]);
+}
+
+#[test]
+fn a_second_signal_ends_the_operator_at_once() {
+    let mut fixture = Fixture::new("impatient");
+    let hold = fixture.proxy.hold(fixture.writes_status("endless"));
+    fixture.apply("endless", "fine");
+    hold.wait(1);
+    fixture.operator.signal("TERM");
+    fixture.operator.says(&["stopping"]);
+    assert!(fixture.operator.runs());
+    fixture.operator.signal("TERM");
+    fixture.operator.ends_within(DRAIN / 4);
+}

@@ -1,0 +1,346 @@
+//! Scaffolded projects, and the operators that their code compiles to, on a control plane that all
+//! tests share.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::OnceLock,
+    time::Duration,
+};
+
+use cluster::{Cluster, wait_until};
+use tempfile::TempDir;
+
+use crate::{
+    proxy::Proxy,
+    scaffold::{building, make, release, root, rscaffold, run, target},
+};
+
+/// Longer than anything here takes.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One control plane for all tests; each has groups of its own.
+pub fn cluster() -> &'static Cluster {
+    static CLUSTER: OnceLock<Cluster> = OnceLock::new();
+    CLUSTER.get_or_init(new_cluster)
+}
+
+/// A control plane for one test, to do with as it likes.
+pub fn new_cluster() -> Cluster {
+    Cluster::start(&|step| eprintln!("{step}")).expect("a control plane")
+}
+
+/// kubectl against the shared control plane, with arguments separated by spaces.
+pub fn kubectl(arguments: &str) -> Command {
+    kubectl_on(cluster(), arguments)
+}
+
+/// kubectl against `cluster`, with arguments separated by spaces.
+pub fn kubectl_on(cluster: &Cluster, arguments: &str) -> Command {
+    let mut kubectl = cluster.kubectl();
+    kubectl.args(arguments.split(' '));
+    kubectl
+}
+
+/// Waits until `kubectl get` with `arguments` prints what `good` accepts.
+pub fn get_until(arguments: &str, good: impl Fn(&str) -> bool) -> String {
+    wait_until(&format!("kubectl get {arguments}"), PATIENCE, || {
+        let output = kubectl(&format!("get {arguments}")).output()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        Ok(good(&text).then_some(text))
+    })
+    .expect("the cluster gets there")
+}
+
+/// A scaffolded project, and the program that its code compiles to.
+pub struct Project {
+    folder: TempDir,
+    name: &'static str,
+    program: PathBuf,
+}
+
+impl Project {
+    /// Scaffolds as a user would, and compiles.
+    pub fn new(name: &'static str, commands: &[&str]) -> Self {
+        let project = Self::scaffold(name, commands);
+        project.compile();
+        project
+    }
+
+    /// Scaffolds with the release binary.
+    pub fn scaffold(name: &'static str, commands: &[&str]) -> Self {
+        Self::scaffold_in(&env::temp_dir(), name, commands)
+    }
+
+    /// The same for a `static`, which is never dropped: in the folder of the control plane, which
+    /// goes with this process.
+    pub fn scaffold_shared(name: &'static str, commands: &[&str]) -> Self {
+        let folder = cluster().kubeconfig().parent().expect("a folder");
+        Self::scaffold_in(folder, name, commands)
+    }
+
+    fn scaffold_in(parent: &Path, name: &'static str, commands: &[&str]) -> Self {
+        let folder = TempDir::new_in(parent).expect("a temporary folder");
+        let project = Self {
+            program: folder.path().join("operator"),
+            folder,
+            name,
+        };
+        fs::create_dir(project.path()).expect("a folder for the project");
+        let rscaffold_ = release();
+        for command in commands {
+            rscaffold(&rscaffold_, &project.path(), command);
+        }
+        // The versions of dependencies that the golden projects were tested with.
+        let lock = root().join("tests/golden/Cargo.lock");
+        fs::copy(lock, project.path().join("Cargo.lock")).expect("a copy of the lock file");
+        project
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join(self.name)
+    }
+
+    /// The namespace that `make deploy` deploys to.
+    pub fn namespace(&self) -> String {
+        format!("{}-system", self.name)
+    }
+
+    /// A manifest in a file outside of the project.
+    pub fn manifest(&self, text: &str) -> PathBuf {
+        self.file("manifest-", ".yaml", text)
+    }
+
+    /// A new file outside of the project: tests may share the project.
+    fn file(&self, prefix: &str, suffix: &str, text: &str) -> PathBuf {
+        let file = tempfile::Builder::new()
+            .prefix(prefix)
+            .suffix(suffix)
+            .tempfile_in(&self.folder);
+        let (_, path) = file.and_then(|file| Ok(file.keep()?)).expect("a file");
+        fs::write(&path, text).expect("a writable file");
+        path
+    }
+
+    pub fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.path().join(file)).expect("a file of the project")
+    }
+
+    /// Puts `new` in the place of `old`, as a user's editor would.
+    pub fn edit(&self, file: &str, old: &str, new: &str) {
+        let text = self.read(file);
+        assert!(text.contains(old), "{file} has no {old:?}:\n{text}");
+        fs::write(self.path().join(file), text.replacen(old, new, 1)).expect("a writable file");
+    }
+
+    /// `make manifests`, which compiles; the program is copied because another project may have one
+    /// of the same name.
+    pub fn compile(&self) {
+        let _building = building();
+        run(&mut make(&self.path(), "manifests"));
+        fs::copy(target().join("debug").join(self.name), &self.program).expect("the program");
+    }
+
+    /// Runs make against the cluster: a target, and variables after it, separated by spaces.
+    pub fn make(&self, arguments: &str) -> String {
+        let _building = building();
+        let mut make = make(&self.path(), arguments);
+        make.arg(format!("KUBECTL={}", cluster().kubectl_path().display()));
+        run(make.env("KUBECONFIG", cluster().kubeconfig()))
+    }
+
+    /// Creates the namespace, the ServiceAccount and the roles of config/default, and nothing else.
+    pub fn grant(&self) {
+        self.grant_on(cluster());
+    }
+
+    fn grant_on(&self, cluster: &Cluster) {
+        let manifests =
+            run(kubectl_on(cluster, "kustomize").arg(self.path().join("config/default")));
+        let documents: Vec<&str> = manifests
+            .split("\n---\n")
+            .filter(|document| {
+                let others = ["kind: CustomResourceDefinition\n", "kind: Deployment\n"];
+                !others.iter().any(|kind| document.contains(kind))
+            })
+            .collect();
+        let manifest = self.manifest(&documents.join("\n---\n"));
+        run(kubectl_on(cluster, "apply --server-side --force-conflicts -f").arg(manifest));
+    }
+
+    /// Runs the operator as its ServiceAccount.
+    pub fn start(&self) -> Operator {
+        self.operator().start()
+    }
+
+    /// An operator to start on the shared control plane, as its ServiceAccount.
+    pub fn operator(&self) -> Launch<'_> {
+        let launch = Launch {
+            project: self,
+            cluster: cluster(),
+            account: None,
+            command: Command::new(&self.program),
+        };
+        // As variables, which a test may say otherwise by flags.
+        launch
+            .env("LOG_FORMAT", "json")
+            .env("HEALTH_PROBE_BIND_ADDRESS", "127.0.0.1:0")
+    }
+}
+
+/// How to start an operator.
+#[must_use = "it has to be started"]
+pub struct Launch<'a> {
+    project: &'a Project,
+    cluster: &'a Cluster,
+    account: Option<&'a str>,
+    command: Command,
+}
+
+impl<'a> Launch<'a> {
+    /// On another control plane than the shared one.
+    pub fn on(self, cluster: &'a Cluster) -> Self {
+        Self { cluster, ..self }
+    }
+
+    /// With its requests going through `proxy`.
+    pub fn through(self, proxy: &Proxy) -> Self {
+        self.args(&format!("--master {}", proxy.url()))
+    }
+
+    /// As a ServiceAccount of the operator's namespace that exists, with the roles that it has.
+    pub fn account(self, name: &'a str) -> Self {
+        Self {
+            account: Some(name),
+            ..self
+        }
+    }
+
+    /// With arguments separated by spaces.
+    pub fn args(mut self, arguments: &str) -> Self {
+        self.command.args(arguments.split(' '));
+        self
+    }
+
+    /// With an environment variable.
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Starts it, with a log of its own.
+    pub fn start(mut self) -> Operator {
+        let namespace = self.project.namespace();
+        let own = format!("{}-controller-manager", self.project.name);
+        let account = self.account.unwrap_or_else(|| {
+            self.project.grant_on(self.cluster);
+            &own
+        });
+        let kubeconfig = self
+            .cluster
+            .service_account_kubeconfig(&namespace, account)
+            .expect("a token for the ServiceAccount");
+        let log = self.project.file("operator-", ".log", "");
+        let file = fs::File::create(&log).expect("a log file");
+        let child = self
+            .command
+            .arg("--kubeconfig")
+            .arg(kubeconfig)
+            .stdin(Stdio::null())
+            .stderr(file)
+            .spawn()
+            .expect("the operator starts");
+        Operator {
+            child,
+            log,
+            user: format!("system:serviceaccount:{namespace}:{account}"),
+        }
+    }
+}
+
+/// A running operator; killed if a test fails.
+pub struct Operator {
+    child: Child,
+    log: PathBuf,
+    user: String,
+}
+
+impl Operator {
+    /// Who it is for the API server.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.log).expect("a log file")
+    }
+
+    /// The lines of its log that have all of `parts`.
+    pub fn lines(&self, parts: &[&str]) -> Vec<String> {
+        let has = |line: &&str| parts.iter().all(|part| line.contains(part));
+        self.log().lines().filter(has).map(str::to_owned).collect()
+    }
+
+    /// Waits until the log has a line with all of `parts`.
+    pub fn says(&self, parts: &[&str]) {
+        self.repeats(parts, 1);
+    }
+
+    /// Waits until the log has so many lines with all of `parts`, and gives them.
+    pub fn repeats(&self, parts: &[&str], times: usize) -> Vec<String> {
+        let what = format!("{times} times {parts:?} in the operator's log");
+        let said = wait_until(&what, PATIENCE, || {
+            Ok(Some(self.lines(parts)).filter(|lines| lines.len() >= times))
+        });
+        said.unwrap_or_else(|error| panic!("{error:#}\n{}", self.log()))
+    }
+
+    /// Sends a signal such as `TERM`, `KILL`, `STOP` or `CONT`.
+    pub fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        run(Command::new("kill").args(["-s", name, &id]));
+    }
+
+    /// Waits for its end.
+    pub fn ends_within(&mut self, timeout: Duration) -> ExitStatus {
+        let ended = wait_until("the operator to end", timeout, || {
+            Ok(self.child.try_wait()?)
+        });
+        ended.unwrap_or_else(|error| panic!("{error:#}\n{}", self.log()))
+    }
+
+    /// Whether it still runs.
+    pub fn runs(&mut self) -> bool {
+        let status = self.child.try_wait().expect("a child process");
+        status.is_none()
+    }
+
+    /// Stops it as Kubernetes does; nothing that it asked for may have been forbidden, and nothing
+    /// may have failed.
+    pub fn stop(mut self) {
+        self.signal("TERM");
+        let status = self.ends_within(PATIENCE);
+        let log = self.log();
+        assert!(status.success(), "{status}\n{log}");
+        let requests = cluster().requests().expect("an audit log");
+        let own: Vec<_> = requests
+            .iter()
+            .filter(|request| request.user == self.user)
+            .collect();
+        assert!(
+            !own.is_empty(),
+            "the operator sent no request as {}",
+            self.user
+        );
+        let forbidden: Vec<_> = own.iter().filter(|request| request.code == 403).collect();
+        assert!(forbidden.is_empty(), "{forbidden:?}\n{log}");
+    }
+}
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

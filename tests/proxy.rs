@@ -1,0 +1,654 @@
+//! A proxy between an operator and the API server that has faults on demand: the API server that
+//! all tests share stays up, and only the operator behind the proxy sees it fail.
+
+use std::{
+    fs,
+    future::pending,
+    net::SocketAddr,
+    path::Path,
+    pin::{Pin, pin},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+
+use cluster::{Cluster, Port, wait_until};
+use http_body_util::{Either, Full};
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Body, Bytes, Frame, Incoming, SizeHint},
+    client::conn::http1::{SendRequest, handshake},
+    header::{CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER},
+    server,
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::{
+    net::{TcpListener, TcpSocket, TcpStream},
+    runtime::{Builder, Runtime},
+    select,
+    sync::oneshot,
+    task::{JoinHandle, JoinSet},
+};
+use tokio_rustls::{
+    TlsConnector,
+    rustls::{
+        ClientConfig, RootCertStore,
+        pki_types::{CertificateDer, ServerName, pem::PemObject},
+    },
+};
+use tokio_util::sync::CancellationToken;
+
+/// Longer than a request takes to arrive.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Plain HTTP on a port of its own, forwarded to the API server of a cluster until told otherwise.
+///
+/// Each connection has one of its own to the API server, and ends with it. All end on drop.
+pub struct Proxy {
+    runtime: Runtime,
+    port: Port,
+    shared: Arc<Shared>,
+    /// What listens, unless connections are refused, and what ends it.
+    listening: Option<(CancellationToken, JoinHandle<()>)>,
+}
+
+/// What connections share with the proxy.
+struct Shared {
+    server: SocketAddr,
+    tls: TlsConnector,
+    /// Cancelled when the network loses the connections that were opened with it.
+    lost: Mutex<CancellationToken>,
+    rules: Mutex<Vec<Arc<State>>>,
+    /// Path and end of each watch, of some that have ended too.
+    watches: Mutex<Vec<(String, oneshot::Sender<()>)>>,
+    exchanges: Mutex<Vec<Exchange>>,
+}
+
+/// A request that was answered.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    /// When it came.
+    pub time: Instant,
+    pub method: Method,
+    /// With its query.
+    pub path: String,
+    pub code: u16,
+}
+
+/// Tells by method and path, which has its query, whether a rule is for a request.
+type Matches = Box<dyn Fn(&Method, &str) -> bool + Send + Sync>;
+
+/// What happens to some requests until this is dropped.
+#[must_use = "a rule ends when it is dropped"]
+pub struct Rule(Arc<State>);
+
+struct State {
+    matches: Matches,
+    effect: Effect,
+    met: AtomicUsize,
+    over: CancellationToken,
+}
+
+enum Effect {
+    /// They get an answer of the proxy, as many of them as this says.
+    Answer { code: StatusCode, times: usize },
+    /// They do not reach the API server until the rule is over.
+    Hold,
+}
+
+impl Proxy {
+    /// # Panics
+    ///
+    /// When there is no port, or when the kubeconfig of `cluster` is not what it writes.
+    pub fn start(cluster: &Cluster) -> Self {
+        let kubeconfig = read(cluster.kubeconfig());
+        let authority = kubeconfig["clusters"][0]["cluster"]["certificate-authority"].as_str();
+        let server = cluster.server().strip_prefix("https://");
+        let mut proxy = Self {
+            runtime: Builder::new_multi_thread()
+                .worker_threads(1)
+                .enable_all()
+                .build()
+                .expect("a runtime"),
+            port: Port::reserve().expect("a port"),
+            shared: Arc::new(Shared {
+                server: server
+                    .and_then(|server| server.parse().ok())
+                    .expect("an address"),
+                tls: tls(Path::new(authority.expect("an authority"))),
+                lost: Mutex::default(),
+                rules: Mutex::default(),
+                watches: Mutex::default(),
+                exchanges: Mutex::default(),
+            }),
+            listening: None,
+        };
+        proxy.forward();
+        proxy
+    }
+
+    /// Where it listens, for `--master`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address())
+    }
+
+    /// Ends what [`refuse`](Self::refuse) or [`vanish`](Self::vanish) began.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot listen on its port.
+    pub fn forward(&mut self) {
+        let mut lost = lock(&self.shared.lost);
+        if lost.is_cancelled() {
+            *lost = CancellationToken::new();
+        }
+        if self.listening.is_none() {
+            let _runtime = self.runtime.enter();
+            let listener = listen(self.address()).expect("the port is reserved");
+            let stop = CancellationToken::new();
+            let task = accept(listener, self.shared.clone(), stop.clone());
+            self.listening = Some((stop, self.runtime.spawn(task)));
+        }
+    }
+
+    /// As if the API server had ended: closes all connections and refuses new ones.
+    ///
+    /// # Panics
+    ///
+    /// When the proxy did.
+    pub fn refuse(&mut self) {
+        if let Some((stop, task)) = self.listening.take() {
+            stop.cancel();
+            self.runtime.block_on(task).expect("no panic in the proxy");
+        }
+    }
+
+    /// As if the network dropped each packet: connections stay open, can be opened, and are silent.
+    /// None of them, be it opened before or meanwhile, works again after that.
+    pub fn vanish(&mut self) {
+        lock(&self.shared.lost).cancel();
+    }
+
+    /// Lets requests fail with `code`, until so many `times` or until the rule is dropped.
+    ///
+    /// # Panics
+    ///
+    /// When `code` is none of HTTP.
+    pub fn answer<M>(&self, matches: M, code: u16, times: usize) -> Rule
+    where
+        M: Fn(&Method, &str) -> bool + Send + Sync + 'static,
+    {
+        let code = StatusCode::from_u16(code).expect("a status code");
+        self.rule(Box::new(matches), Effect::Answer { code, times })
+    }
+
+    /// Holds requests back, which reach the API server once the rule is dropped.
+    pub fn hold<M>(&self, matches: M) -> Rule
+    where
+        M: Fn(&Method, &str) -> bool + Send + Sync + 'static,
+    {
+        self.rule(Box::new(matches), Effect::Hold)
+    }
+
+    fn rule(&self, matches: Matches, effect: Effect) -> Rule {
+        let state = Arc::new(State {
+            matches,
+            effect,
+            met: AtomicUsize::new(0),
+            over: CancellationToken::new(),
+        });
+        lock(&self.shared.rules).push(state.clone());
+        Rule(state)
+    }
+
+    /// Ends the watches whose path, with its query, contains `part`, as the API server does when it
+    /// no longer has the changes that they are to hear of. Says how many there were.
+    pub fn expire_watches(&self, part: &str) -> usize {
+        let mut watches = lock(&self.shared.watches);
+        let expired = watches.extract_if(.., |(path, _)| path.contains(part));
+        expired.filter_map(|(_, end)| end.send(()).ok()).count()
+    }
+
+    /// Every request that was answered so far, in the order of the answers.
+    pub fn exchanges(&self) -> Vec<Exchange> {
+        lock(&self.shared.exchanges).clone()
+    }
+
+    fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port.number()))
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.refuse();
+    }
+}
+
+impl Rule {
+    /// How many requests it was for so far.
+    pub fn met(&self) -> usize {
+        self.0.met.load(Ordering::Relaxed)
+    }
+
+    /// Waits until it was for so many requests.
+    ///
+    /// # Panics
+    ///
+    /// When there are fewer in a minute.
+    pub fn wait(&self, requests: usize) {
+        let met = wait_until("requests that a rule is for", PATIENCE, || {
+            Ok((self.met() >= requests).then_some(()))
+        });
+        met.unwrap_or_else(|error| panic!("{error:#}: {} of {requests}", self.met()));
+    }
+}
+
+impl Drop for Rule {
+    fn drop(&mut self) {
+        self.0.over.cancel();
+    }
+}
+
+impl State {
+    /// Whether the rule is for this request, which is then counted.
+    fn takes(&self, method: &Method, path: &str) -> bool {
+        if self.over.is_cancelled() || !(self.matches)(method, path) {
+            return false;
+        }
+        let left = |met: usize| match self.effect {
+            Effect::Answer { times, .. } => (met < times).then_some(met + 1),
+            Effect::Hold => Some(met + 1),
+        };
+        let order = Ordering::Relaxed;
+        self.met.fetch_update(order, order, left).is_ok()
+    }
+}
+
+impl Shared {
+    /// The first rule for a request.
+    fn rule(&self, method: &Method, path: &str) -> Option<Arc<State>> {
+        let mut rules = lock(&self.rules);
+        rules.retain(|rule| !rule.over.is_cancelled());
+        rules.iter().find(|rule| rule.takes(method, path)).cloned()
+    }
+
+    /// Answers a request, by a rule or by `server`.
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        server: &tokio::sync::Mutex<SendRequest<Incoming>>,
+    ) -> hyper::Result<Response<Answer>> {
+        let time = Instant::now();
+        let method = request.method().clone();
+        let path = request.uri().to_string();
+        let rule = self.rule(&method, &path);
+        let response = match rule.as_deref() {
+            Some(State {
+                effect: Effect::Answer { code, .. },
+                ..
+            }) => failure(*code),
+            other => {
+                if let Some(hold) = other {
+                    hold.over.cancelled().await;
+                }
+                self.forward(request, &path, server).await?
+            }
+        };
+        let code = response.status().as_u16();
+        lock(&self.exchanges).push(Exchange {
+            time,
+            method,
+            path,
+            code,
+        });
+        Ok(response)
+    }
+
+    async fn forward(
+        &self,
+        mut request: Request<Incoming>,
+        path: &str,
+        server: &tokio::sync::Mutex<SendRequest<Incoming>>,
+    ) -> hyper::Result<Response<Answer>> {
+        let host = HeaderValue::from_str(&self.server.to_string()).expect("an address");
+        request.headers_mut().insert(HOST, host);
+        let mut server = server.lock().await;
+        server.ready().await?;
+        let response = server.send_request(request).await?;
+        let expired = ["watch=true", "watch=1"]
+            .iter()
+            .any(|watch| path.contains(watch))
+            .then(|| {
+                let (end, expired) = oneshot::channel();
+                lock(&self.watches).push((path.to_owned(), end));
+                expired
+            });
+        Ok(response.map(|body| {
+            Either::Right(Forwarded {
+                body,
+                expired,
+                ended: false,
+            })
+        }))
+    }
+}
+
+type Answer = Either<Full<Bytes>, Forwarded>;
+
+/// A body on its way, which ends early if it is a watch that expires.
+struct Forwarded {
+    body: Incoming,
+    expired: Option<oneshot::Receiver<()>>,
+    ended: bool,
+}
+
+impl Body for Forwarded {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        if let Some(expired) = &mut self.expired
+            && let Poll::Ready(expired) = Pin::new(expired).poll(context)
+        {
+            self.expired = None;
+            if expired.is_ok() {
+                self.ended = true;
+                let event = json!({"type": "ERROR", "object": status(StatusCode::GONE)});
+                return Poll::Ready(Some(Ok(Frame::data(format!("{event}\n").into()))));
+            }
+        }
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.ended || self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Takes connections until `stop`, then ends all of them.
+async fn accept(listener: TcpListener, shared: Arc<Shared>, stop: CancellationToken) {
+    let mut connections = JoinSet::new();
+    loop {
+        select! {
+            () = stop.cancelled() => break,
+            Ok((client, _)) = listener.accept() => {
+                let lost = lock(&shared.lost).clone();
+                connections.spawn(until_lost(client, shared.clone(), lost));
+            }
+        }
+    }
+    drop(listener);
+    connections.shutdown().await;
+}
+
+/// Serves a connection until the network loses it: from then on it stays open, and nobody looks
+/// after it.
+async fn until_lost(client: TcpStream, shared: Arc<Shared>, lost: CancellationToken) {
+    let mut served = pin!(serve(client, shared));
+    select! {
+        biased;
+        () = lost.cancelled() => pending().await,
+        // What fails here, the client sees as a connection that ends.
+        _ = &mut served => {}
+    }
+}
+
+/// Serves a connection until it ends, or the one to the API server does.
+async fn serve(client: TcpStream, shared: Arc<Shared>) -> anyhow::Result<()> {
+    let name = ServerName::from(shared.server.ip());
+    let server = TcpStream::connect(shared.server).await?;
+    let server = shared.tls.connect(name, server).await?;
+    let (requests, server) = handshake(TokioIo::new(server)).await?;
+    let requests = tokio::sync::Mutex::new(requests);
+    let answer = service_fn(|request| shared.answer(request, &requests));
+    let client = server::conn::http1::Builder::new().serve_connection(TokioIo::new(client), answer);
+    let mut client = pin!(client);
+    select! {
+        ended = client.as_mut() => return Ok(ended?),
+        // The end of an answer may be on its way.
+        _ = server => client.as_mut().graceful_shutdown(),
+    }
+    Ok(client.await?)
+}
+
+/// Not by `TcpListener::bind`, which shares its port with nobody.
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseport(true)?;
+    socket.bind(address)?;
+    socket.listen(128)
+}
+
+/// Trusts the certificates in a file.
+fn tls(authority: &Path) -> TlsConnector {
+    let mut roots = RootCertStore::empty();
+    let certificates = CertificateDer::pem_file_iter(authority).expect("certificates");
+    roots.add_parsable_certificates(certificates.map(|certificate| certificate.expect("PEM")));
+    let config = ClientConfig::builder()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Arc::new(config).into()
+}
+
+/// A failure as the API server answers it.
+fn failure(code: StatusCode) -> Response<Answer> {
+    let body = status(code).to_string();
+    let mut response = Response::new(Either::Left(body.into()));
+    *response.status_mut() = code;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if code == StatusCode::TOO_MANY_REQUESTS {
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+fn status(code: StatusCode) -> Value {
+    let reason = match code {
+        StatusCode::FORBIDDEN => "Forbidden",
+        StatusCode::CONFLICT => "Conflict",
+        StatusCode::GONE => "Expired",
+        StatusCode::TOO_MANY_REQUESTS => "TooManyRequests",
+        StatusCode::INTERNAL_SERVER_ERROR => "InternalError",
+        StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailable",
+        _ => "Unknown",
+    };
+    json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": format!("the proxy says {code}"),
+        "reason": reason,
+        "code": code.as_u16(),
+    })
+}
+
+fn read(kubeconfig: &Path) -> Value {
+    let text = fs::read_to_string(kubeconfig).expect("a kubeconfig");
+    serde_json::from_str(&text).expect("JSON, which the cluster writes")
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+mod tests {
+    use std::{
+        io::{ErrorKind, Read, Write},
+        net::TcpStream,
+    };
+
+    use super::*;
+    use crate::operator::{cluster, kubectl};
+    use crate::scaffold::run;
+
+    /// Sends a request as the cluster's administrator, on a connection of its own.
+    fn send(proxy: &Proxy, method: &str, path: &str) -> TcpStream {
+        let kubeconfig = read(cluster().kubeconfig());
+        let token = kubeconfig["users"][0]["user"]["token"].as_str().unwrap();
+        let mut stream = TcpStream::connect(proxy.address()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: proxy\r\nAuthorization: Bearer {token}\r\n\
+             Connection: close\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    }
+
+    /// All that comes until the connection ends.
+    fn rest(stream: &mut TcpStream) -> String {
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    fn get(proxy: &Proxy, path: &str) -> String {
+        rest(&mut send(proxy, "GET", path))
+    }
+
+    /// Reads until `part` has come.
+    fn read_until(stream: &mut TcpStream, part: &str) {
+        let mut seen = Vec::new();
+        while !String::from_utf8_lossy(&seen).contains(part) {
+            let mut chunk = [0; 4096];
+            let read = stream.read(&mut chunk).unwrap();
+            let text = String::from_utf8_lossy(&seen);
+            assert_ne!(read, 0, "the end before {part:?}: {text}");
+            seen.extend_from_slice(&chunk[..read]);
+        }
+    }
+
+    fn is_silent(stream: &mut TcpStream) -> bool {
+        let wait = Duration::from_millis(300);
+        stream.set_read_timeout(Some(wait)).unwrap();
+        let result = stream.read(&mut [0]);
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let silent = [ErrorKind::WouldBlock, ErrorKind::TimedOut];
+        result.is_err_and(|error| silent.contains(&error.kind()))
+    }
+
+    const NAMESPACE: &str = "/api/v1/namespaces/default";
+
+    #[test]
+    fn forwards_and_records() {
+        let proxy = Proxy::start(cluster());
+        let answer = get(&proxy, NAMESPACE);
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        assert!(answer.contains(r#""kind":"Namespace""#), "{answer}");
+        get(&proxy, "/api/v1/namespaces/missing");
+        let exchanges = proxy.exchanges();
+        let [found, missing] = &exchanges[..] else {
+            panic!("{exchanges:?}");
+        };
+        assert_eq!((found.path.as_str(), found.code), (NAMESPACE, 200));
+        assert_eq!((&missing.method, missing.code), (&Method::GET, 404));
+        assert!(found.time < missing.time);
+    }
+
+    #[test]
+    fn refuses_connections_for_a_while() {
+        let mut proxy = Proxy::start(cluster());
+        let mut watch = send(&proxy, "GET", "/api/v1/namespaces?watch=true");
+        read_until(&mut watch, r#""ADDED""#);
+        proxy.refuse();
+        while let Ok(1..) = watch.read(&mut [0; 4096]) {}
+        let refused = TcpStream::connect(proxy.address()).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+        proxy.forward();
+        assert!(get(&proxy, NAMESPACE).contains("200 OK"));
+    }
+
+    #[test]
+    fn vanishes_for_a_while() {
+        let mut proxy = Proxy::start(cluster());
+        let path = "/api/v1/namespaces/default/configmaps?watch=true";
+        let mut watch = send(&proxy, "GET", path);
+        read_until(&mut watch, "kube-root-ca.crt");
+        proxy.vanish();
+        run(&mut kubectl("create configmap unheard"));
+        let mut request = send(&proxy, "GET", NAMESPACE);
+        assert!(is_silent(&mut watch));
+        assert!(is_silent(&mut request));
+        proxy.forward();
+        assert!(get(&proxy, NAMESPACE).contains("200 OK"));
+        assert!(is_silent(&mut watch));
+        assert!(is_silent(&mut request));
+        assert_eq!(proxy.exchanges().len(), 2, "{:?}", proxy.exchanges());
+    }
+
+    #[test]
+    fn answers_in_the_place_of_the_api_server() {
+        let proxy = Proxy::start(cluster());
+        let rule = proxy.answer(
+            |method, path| method == Method::GET && path == NAMESPACE,
+            429,
+            2,
+        );
+        assert!(get(&proxy, "/api/v1/namespaces").contains("200 OK"));
+        for _ in 0..2 {
+            let answer = get(&proxy, NAMESPACE);
+            assert!(answer.starts_with("HTTP/1.1 429 "), "{answer}");
+            assert!(answer.contains("retry-after: 1\r\n"), "{answer}");
+            assert!(answer.contains(r#""reason":"TooManyRequests""#), "{answer}");
+        }
+        assert!(get(&proxy, NAMESPACE).contains("200 OK"));
+        assert_eq!(rule.met(), 2);
+        drop(rule);
+
+        let rule = proxy.answer(|_, _| true, 500, usize::MAX);
+        assert!(get(&proxy, NAMESPACE).contains("500 Internal"));
+        drop(rule);
+        assert!(get(&proxy, NAMESPACE).contains("200 OK"));
+    }
+
+    #[test]
+    fn holds_a_request_back() {
+        let proxy = Proxy::start(cluster());
+        let hold = proxy.hold(|method, _| method == Method::DELETE);
+        run(&mut kubectl("create configmap held"));
+        let path = "/api/v1/namespaces/default/configmaps/held";
+        let mut request = send(&proxy, "DELETE", path);
+        hold.wait(1);
+        assert!(get(&proxy, path).contains("200 OK"));
+        assert!(is_silent(&mut request));
+        drop(hold);
+        assert!(rest(&mut request).contains("200 OK"));
+        assert!(get(&proxy, path).contains("404 Not Found"));
+    }
+
+    #[test]
+    fn expires_watches() {
+        let proxy = Proxy::start(cluster());
+        let mut expired = send(&proxy, "GET", "/api/v1/namespaces?watch=true");
+        let mut other = send(&proxy, "GET", "/api/v1/serviceaccounts?watch=true");
+        for watch in [&mut expired, &mut other] {
+            read_until(watch, r#""ADDED""#);
+        }
+        assert_eq!(proxy.expire_watches("/namespaces?"), 1);
+        let end = rest(&mut expired);
+        assert!(end.contains(r#""type":"ERROR""#), "{end}");
+        assert!(end.contains(r#""code":410"#), "{end}");
+        assert!(end.ends_with("\r\n0\r\n\r\n"), "{end}");
+        run(&mut kubectl("create serviceaccount heard"));
+        read_until(&mut other, r#""name":"heard""#);
+        assert_eq!(proxy.expire_watches("/namespaces?"), 0);
+    }
+}
