@@ -10,6 +10,7 @@ pub struct Row {
 }
 
 /// What it shall be.
+#[derive(Clone, Copy)]
 pub enum Target {
     /// At least this multiple of what it is for Go.
     AtLeastOfGo(f64),
@@ -17,7 +18,7 @@ pub enum Target {
     AtMostOfGo(f64),
     /// Less than this.
     Below(f64),
-    /// Nothing, whatever it is for Go.
+    /// 0, whatever it is for Go.
     Zero,
     /// It is there to be seen.
     None,
