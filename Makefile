@@ -22,7 +22,7 @@ lint: ## Check the format, and let clippy and rustdoc read the code.
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
 
 .PHONY: bench
-bench: tools ## Time rscaffold, and its operator beside one in Go: takes 20 minutes.
+bench: tools ## Time rscaffold, and its operator beside one in Go: takes half an hour.
 	@$(CARGO) run --locked --example bench
 
 .PHONY: golden

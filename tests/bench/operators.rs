@@ -63,7 +63,7 @@ pub fn bench(rscaffold: &Path) -> Result<bool> {
     let rust = project.build()?;
     say("building the operator in Go, which takes minutes the first time");
     let go = contender::go()?;
-    say("timing builds after a change of the reconciler");
+    say("timing builds after a change, of which the first takes minutes");
     let rebuild = median(&project.rebuilds(extent.rounds)?, |seconds| *seconds);
 
     let (mut of_rust, mut of_go) = (Vec::new(), Vec::new());
