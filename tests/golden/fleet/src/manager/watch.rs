@@ -45,7 +45,9 @@ impl Watcher {
         K: Send + 'static,
     {
         let Self { controller, rules } = self;
-        let resource = format!("{}.{}", K::plural(&()), K::group(&()));
+        let (plural, group) = (K::plural(&()), K::group(&()));
+        let resource = format!("{plural}.{group}");
+        let resource = resource.trim_end_matches('.').to_owned();
         let check = match namespace {
             Some(namespace) => format!("{controller} on {resource} in {namespace}"),
             None => format!("{controller} on {resource}"),
