@@ -49,6 +49,8 @@ struct Figures {
     memory_of_all: f64,
     /// Neither watches nor for the lease.
     idle_requests: usize,
+    /// Those until all were ready, for people.
+    sorts: String,
 }
 
 /// Compares, and says whether all of it is as it should be.
@@ -88,8 +90,8 @@ pub fn bench(rscaffold: &Path) -> Result<bool> {
     }
 
     println!(
-        "\nMedians of {} rounds in turns, with {} objects",
-        extent.rounds, extent.objects
+        "\n{} objects, in the median of rounds: {}",
+        extent.objects, extent.rounds
     );
     let sizes = [rust.megabytes()?, go.megabytes()?];
     let mut rows = rows(&extent, sizes, &[of_rust, of_go]);
@@ -234,6 +236,7 @@ fn play(contender: &Contender, project: &Project, extent: &Extent) -> Result<Fig
         memory,
         memory_of_all,
         idle_requests: sent.within(idle).needless(),
+        sorts: sent.within(all).sorts(),
     })
 }
 
@@ -278,8 +281,9 @@ impl fmt::Display for Figures {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "first after {:.3} s, all after {:.2} s (CPU {:.2} s), restarted in {:.2} s, {:.0} MiB",
-            self.first, self.all, self.cpu, self.restart, self.memory_of_all
+            "first after {:.3} s, all after {:.2} s (CPU {:.2} s), restarted in {:.2} s, {:.0} MiB\n  \
+             {}",
+            self.first, self.all, self.cpu, self.restart, self.memory_of_all, self.sorts
         )
     }
 }

@@ -1,6 +1,6 @@
 //! The requests of one operator, from the API server's audit log.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use anyhow::{Result, ensure};
 use cluster::Request;
@@ -82,6 +82,20 @@ impl Within<'_> {
     /// How many an operator has no need of that has nothing to do.
     pub fn needless(&self) -> usize {
         self.count(|request| request.verb != "watch" && request.resource != "leases")
+    }
+
+    /// How many of each sort there are, for people.
+    pub fn sorts(&self) -> String {
+        let mut sorts = BTreeMap::<_, usize>::new();
+        for (_, request) in &self.requests {
+            let path = [&*request.resource, &*request.subresource];
+            let path = path.join("/");
+            let path = path.trim_matches('/');
+            let sort = format!("{} {path} {}", request.verb, request.code);
+            *sorts.entry(sort).or_default() += 1;
+        }
+        let sorts = sorts.iter().map(|(sort, count)| format!("{count} {sort}"));
+        Vec::from_iter(sorts).join(", ")
     }
 
     /// Whether a watch of `resource` has begun.
