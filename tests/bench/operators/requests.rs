@@ -88,14 +88,16 @@ impl Within<'_> {
     pub fn sorts(&self) -> String {
         let mut sorts = BTreeMap::<_, usize>::new();
         for (_, request) in &self.requests {
-            let path = [&*request.resource, &*request.subresource];
-            let path = path.join("/");
-            let path = path.trim_matches('/');
+            let path = match (&*request.resource, &*request.subresource) {
+                ("", _) => request.uri.clone(),
+                (resource, "") => resource.to_owned(),
+                (resource, subresource) => format!("{resource}/{subresource}"),
+            };
             let sort = format!("{} {path} {}", request.verb, request.code);
             *sorts.entry(sort).or_default() += 1;
         }
         let sorts = sorts.iter().map(|(sort, count)| format!("{count} {sort}"));
-        Vec::from_iter(sorts).join(", ")
+        sorts.collect::<Vec<_>>().join(", ")
     }
 
     /// Whether a watch of `resource` has begun.
