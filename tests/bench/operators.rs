@@ -220,8 +220,9 @@ fn play(contender: &Contender, project: &Project, extent: &Extent) -> Result<Fig
 
     let sent = stage.sent()?;
     let counted = sent.within(all).counted();
+    // The control plane itself may have sent one or two, which only the metrics count.
     ensure!(
-        counted == requests,
+        100 * counted.abs_diff(requests) <= counted,
         "the API server's metrics have {requests} requests, its audit log {counted}"
     );
     Ok(Figures {
