@@ -34,6 +34,7 @@ mod requests;
 mod scope;
 mod serve;
 mod watch;
+mod written;
 
 pub use children::Children;
 pub use context::Context;
