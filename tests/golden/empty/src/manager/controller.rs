@@ -35,6 +35,7 @@ use super::{
     changes::changes,
     context::Context,
     failure,
+    leader::Leadership,
     metrics::Metrics,
     reconciler::Reconciler,
     scope::Scope,
@@ -62,6 +63,7 @@ struct Worker<R: Reconciler> {
     slots: Semaphore,
     /// The objects that wait for a reconcile.
     queue: Mutex<HashSet<Key<R>>>,
+    leadership: Leadership,
     stop: CancellationToken,
 }
 
@@ -92,6 +94,7 @@ pub(super) fn start<R: Reconciler>(
         backoff: Backoff::default(),
         slots: Semaphore::new(usize::from(runtime.concurrency)),
         queue: Mutex::default(),
+        leadership: runtime.leadership.clone(),
         stop: runtime.stop.clone(),
     });
     let limit = worker.metrics.limit.with_label_values(&[R::NAME]);
@@ -165,6 +168,10 @@ async fn reconcile<R: Reconciler>(
         () = worker.stop.cancelled() => return Ok(Action::await_change()),
         slot = async { part.synced.clone().await; worker.slots.acquire().await } => slot,
     };
+    // A process that was stopped for a while must not go on with what it has in memory.
+    if !worker.leadership.holds() {
+        return Ok(Action::await_change());
+    }
     worker.dequeued(&key);
     worker.reconcile(&object, key).await
 }

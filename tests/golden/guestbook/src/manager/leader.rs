@@ -115,6 +115,7 @@ impl Candidate {
         if *self.leadership.0.borrow() == Term::Always {
             return pending().await;
         }
+        self.report();
         let ended = self.keep().await;
         self.leadership.0.send_replace(Term::Standby);
         self.report();
@@ -129,11 +130,19 @@ impl Candidate {
         loop {
             let start = Instant::now();
             let term = *self.leadership.0.borrow();
-            let left = match term {
-                Term::Until(end) => end.saturating_duration_since(start),
-                _ => deadline,
-            };
-            match timeout(left, self.hold()).await {
+            // A try that is never answered leaves time for another one.
+            let mut patience = deadline / 2;
+            if let Term::Until(end) = term {
+                patience = patience.min(end.saturating_duration_since(start));
+            }
+            let tried = timeout(patience, self.hold()).await;
+            // Even if it has just been renewed: what was to be done since the end was not.
+            if let Term::Until(end) = term
+                && Instant::now() >= end
+            {
+                bail!("lost the lease: it could not be renewed for {deadline:?}");
+            }
+            match tried {
                 Ok(Ok(true)) => {
                     if term == Term::Standby {
                         tracing::info!(identity = self.identity, "leads");
@@ -147,11 +156,6 @@ impl Candidate {
                 Ok(Err(kube::Error::Api(status))) if status.is_conflict() => {}
                 Ok(Err(error)) => tracing::warn!(%error, "cannot take or renew the lease"),
                 Err(_) => tracing::warn!("the lease could not be taken or renewed in time"),
-            }
-            if let Term::Until(end) = *self.leadership.0.borrow()
-                && Instant::now() >= end
-            {
-                bail!("lost the lease: it could not be renewed for {deadline:?}");
             }
             self.report();
             sleep(match *self.leadership.0.borrow() {
@@ -169,6 +173,16 @@ impl Candidate {
         if !matches!(*self.leadership.0.borrow(), Term::Until(_)) {
             return Ok(());
         }
+        loop {
+            match self.give_back().await {
+                // A renewal was still on its way.
+                Err(kube::Error::Api(status)) if status.is_conflict() => {}
+                ended => return ended,
+            }
+        }
+    }
+
+    async fn give_back(&self) -> kube::Result<()> {
         let name = &self.election.leader_elect_resource_name;
         let mut lease = self.leases.get(name).await?;
         let spec = lease.spec.get_or_insert_default();
@@ -221,15 +235,13 @@ impl Candidate {
         let holder = self
             .seen
             .as_ref()
-            .and_then(|(lease, _)| lease.holder_identity.as_deref());
-        self.health.ready(
-            "lease",
-            match (leads, holder) {
-                (true, _) => "held by this process".to_owned(),
-                (false, Some(holder)) if !holder.is_empty() => format!("held by {holder}"),
-                (false, _) => "held by nobody".to_owned(),
-            },
-        );
+            .map(|(lease, _)| lease.holder_identity.as_deref().unwrap_or_default());
+        match holder {
+            _ if leads => self.health.ready("lease", "held by this process"),
+            Some("") => self.health.ready("lease", "held by nobody"),
+            Some(holder) => self.health.ready("lease", format!("held by {holder}")),
+            None => self.health.waits("lease", "not read yet"),
+        }
     }
 
     /// Whether nobody else has the Lease as it is now. One that was deleted still binds those who
@@ -252,11 +264,12 @@ impl Candidate {
     fn claim(&self, old: LeaseSpec) -> LeaseSpec {
         let now = Some(MicroTime(Timestamp::now()));
         let renews = old.holder_identity.as_deref() == Some(&self.identity);
-        let duration = self.election.leader_elect_lease_duration.as_secs();
+        // In whole seconds, and not before this process gives up.
+        let duration = self.election.leader_elect_lease_duration.as_millis();
+        let seconds = i32::try_from(duration.div_ceil(1000)).unwrap_or(i32::MAX);
         LeaseSpec {
             holder_identity: Some(self.identity.clone()),
-            // Lease durations are whole seconds, and at least one.
-            lease_duration_seconds: Some(i32::try_from(duration.max(1)).unwrap_or(i32::MAX)),
+            lease_duration_seconds: Some(seconds),
             acquire_time: if renews {
                 old.acquire_time
             } else {

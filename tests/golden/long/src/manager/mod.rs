@@ -67,6 +67,7 @@ struct Runtime {
     /// The namespaces to watch; none means all.
     namespaces: Vec<String>,
     concurrency: u16,
+    leadership: Leadership,
     health: Health,
     metrics: Metrics,
     stop: CancellationToken,
@@ -114,15 +115,17 @@ impl Manager {
 
         // Before all else: a Pod that does not answer is killed.
         let (health, metrics) = (Health::default(), Metrics::new()?);
+        health.waits("manager", "starts");
         let mut servers = JoinSet::new();
-        let probes = options.health_probe_bind_address.listen()?;
-        if let Some(listener) = probes {
+        if let Some(listener) = options.health_probe_bind_address.listen("probes")? {
             servers.spawn(serve::plain(listener, health.routes()));
         }
 
         let leadership = Leadership::new(&options.election);
-        let client = async |read_timeout, leadership| {
-            let mut config = options.cluster().await?;
+        let config = options.cluster().await?;
+        let server = config.cluster_url.clone();
+        let client = |read_timeout, leadership| {
+            let mut config = config.clone();
             config.reset_reader_on_write = true;
             config.read_timeout = Some(read_timeout);
             let requests = Requests {
@@ -132,17 +135,18 @@ impl Manager {
             let builder = ClientBuilder::try_from(config)?.with_layer(&requests);
             anyhow::Ok(builder.build())
         };
-        let manager_client = client(READ_TIMEOUT, None).await?;
+        let manager_client = client(READ_TIMEOUT, None)?;
         let runtime = Runtime {
-            client: client(READ_TIMEOUT, Some(leadership.clone())).await?,
-            watch_client: client(WATCH_READ_TIMEOUT, Some(leadership.clone())).await?,
+            client: client(READ_TIMEOUT, Some(leadership.clone()))?,
+            watch_client: client(WATCH_READ_TIMEOUT, Some(leadership.clone()))?,
             namespaces: options.namespaces(),
             concurrency: options.concurrency,
+            leadership: leadership.clone(),
             health: health.clone(),
             metrics: metrics.clone(),
             stop: CancellationToken::new(),
         };
-        if let Some(listener) = options.metrics_bind_address.listen()? {
+        if let Some(listener) = options.metrics_bind_address.listen("metrics")? {
             let routes = serve::metrics(metrics.clone());
             if options.metrics_secure {
                 let routes = serve::authorized(routes, manager_client.clone());
@@ -158,7 +162,7 @@ impl Manager {
         };
         tracing::info!(
             version = env!("CARGO_PKG_VERSION"),
-            server = %options.cluster().await?.cluster_url,
+            %server,
             namespaces = %watched,
             "starting"
         );
@@ -169,6 +173,7 @@ impl Manager {
             options.election,
             leadership.clone(),
         );
+        health.ready("manager", "started");
         let mut tasks = JoinSet::new();
         let work = async {
             leadership.acquired().await;

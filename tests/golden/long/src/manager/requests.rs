@@ -5,6 +5,8 @@
 //! sends any.
 
 use std::{
+    future::poll_fn,
+    pin::pin,
     task::{Context, Poll},
     time::Instant,
 };
@@ -55,18 +57,24 @@ where
     }
 
     fn call(&mut self, request: Request<A>) -> Self::Future {
-        // A process that was stopped for a while learns here, before it writes anything, that its
-        // time is over.
-        let leadership = self.around.leadership.as_ref();
-        if leadership.is_some_and(|leadership| !leadership.holds()) {
-            return async { Err("this process does not hold the lease".into()) }.boxed();
-        }
-        let metrics = self.around.metrics.clone();
+        let Requests {
+            metrics,
+            leadership,
+        } = self.around.clone();
         let method = request.method().clone();
         let start = Instant::now();
         let response = self.inner.call(request);
         async move {
-            let response = response.await;
+            let mut response = pin!(response);
+            let response = poll_fn(|context| match &leadership {
+                // A process that was stopped for a while learns here that its time is over, before
+                // it sends anything, be it for the first time or again.
+                Some(leadership) if !leadership.holds() => {
+                    Poll::Ready(Err("this process does not hold the lease".into()))
+                }
+                _ => response.as_mut().poll(context),
+            })
+            .await;
             let code = response.as_ref().map(Response::status);
             let code = code.as_ref().map_or("<error>", |code| code.as_str());
             let requests = metrics.requests.with_label_values(&[code, method.as_str()]);
