@@ -296,6 +296,13 @@ impl Operator {
         said.unwrap_or_else(|error| panic!("{error:#}\n{}", self.log()))
     }
 
+    /// Waits until it serves `what`, and says where: at a host and a port.
+    pub fn address(&self, what: &str) -> String {
+        let line = &self.repeats(&[&format!(r#""serves {what}""#)], 1)[0];
+        let line: serde_json::Value = serde_json::from_str(line).expect("a line of JSON");
+        line["address"].as_str().expect("an address").to_owned()
+    }
+
     /// Sends a signal such as `TERM`, `KILL`, `STOP` or `CONT`.
     pub fn signal(&self, name: &str) {
         let id = self.child.id().to_string();

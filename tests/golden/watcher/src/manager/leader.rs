@@ -203,7 +203,7 @@ impl Candidate {
         if !self.may_take(spec.as_ref()) {
             return Ok(false);
         }
-        let claim = Some(self.claim(spec.unwrap_or_default()));
+        let claim = Some(self.claim(spec));
         let params = PostParams::default();
         match lease {
             Some(mut lease) => {
@@ -261,8 +261,10 @@ impl Candidate {
     }
 
     /// The Lease in the hands of this process.
-    fn claim(&self, old: LeaseSpec) -> LeaseSpec {
+    fn claim(&self, old: Option<LeaseSpec>) -> LeaseSpec {
         let now = Some(MicroTime(Timestamp::now()));
+        let changes_hands = old.is_some();
+        let old = old.unwrap_or_default();
         let renews = old.holder_identity.as_deref() == Some(&self.identity);
         // In whole seconds, and not before this process gives up.
         let duration = self.election.leader_elect_lease_duration.as_millis();
@@ -276,7 +278,9 @@ impl Candidate {
                 now.clone()
             },
             renew_time: now,
-            lease_transitions: Some(old.lease_transitions.unwrap_or_default() + i32::from(!renews)),
+            lease_transitions: Some(
+                old.lease_transitions.unwrap_or_default() + i32::from(changes_hands && !renews),
+            ),
             ..old
         }
     }
