@@ -40,6 +40,7 @@ tools:
 	need $(firstword $(CARGO)) "install Rust from https://rustup.rs"; \
 	$(CARGO) fmt --version >/dev/null 2>&1 || missing rustfmt "rustup component add rustfmt"; \
 	$(CARGO) clippy --version >/dev/null 2>&1 || missing clippy "rustup component add clippy"; \
-	if [ ! -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" ]; then \
-		need go "install Go from https://go.dev/dl; it builds etcd and Kubernetes for the tests"; \
+	if [ -n "$(filter test,$(MAKECMDGOALS))" ] || \
+			[ ! -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" ]; then \
+		need go "install Go from https://go.dev/dl; it builds etcd, Kubernetes and Prometheus' linter"; \
 	fi

@@ -98,6 +98,10 @@ impl Project {
         project
     }
 
+    pub fn name(&self) -> &str {
+        self.name
+    }
+
     pub fn path(&self) -> PathBuf {
         self.folder.path().join(self.name)
     }

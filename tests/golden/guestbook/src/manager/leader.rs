@@ -24,7 +24,7 @@ use kube::{
 };
 use tokio::{
     sync::watch,
-    time::{sleep, timeout},
+    time::{sleep_until, timeout},
 };
 
 use super::{Runtime, health::Health, metrics::Metrics, options::Election};
@@ -158,12 +158,12 @@ impl Candidate {
                 Err(_) => tracing::warn!("the lease could not be taken or renewed in time"),
             }
             self.report();
-            sleep(match *self.leadership.0.borrow() {
-                Term::Until(end) => retry.min(end.saturating_duration_since(Instant::now())),
+            let next = match *self.leadership.0.borrow() {
+                Term::Until(end) => end.min(start + retry),
                 // Who waits looks more often, so that a lease that is given back is soon taken.
-                _ => retry / 2,
-            })
-            .await;
+                _ => start + retry / 2,
+            };
+            sleep_until(next.into()).await;
         }
     }
 
@@ -283,5 +283,93 @@ impl Candidate {
             ),
             ..old
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use kube::Config;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        election: Election,
+    }
+
+    fn candidate(arguments: &str) -> Candidate {
+        let arguments = ["operator"].into_iter().chain(arguments.split_whitespace());
+        let election = Cli::parse_from(arguments).election;
+        let client = Client::try_from(Config::new("http://localhost".parse().expect("a URL")));
+        Candidate {
+            leases: Api::default_namespaced(client.expect("a client")),
+            identity: "me".to_owned(),
+            leadership: Leadership::new(&election),
+            election,
+            health: Health::default(),
+            metrics: Metrics::new().expect("metrics"),
+            seen: None,
+        }
+    }
+
+    fn lease(holder: &str, seconds: i32) -> LeaseSpec {
+        LeaseSpec {
+            holder_identity: Some(holder.to_owned()),
+            lease_duration_seconds: Some(seconds),
+            ..LeaseSpec::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn what_nobody_else_has_may_be_taken() {
+        assert!(candidate("").may_take(None));
+        for holder in ["", "me"] {
+            assert!(candidate("").may_take(Some(&lease(holder, 15))));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_another_one_has_is_left_until_it_is_silent_for_too_long() {
+        let mut candidate = candidate("");
+        let mut other = lease("other", 15);
+        // The time of another clock, long ago.
+        other.renew_time = Some(MicroTime(Timestamp::UNIX_EPOCH));
+        assert!(!candidate.may_take(Some(&other)));
+        assert!(!candidate.may_take(None), "it was only deleted");
+
+        let ago = |seconds| Instant::now().checked_sub(Duration::from_secs(seconds));
+        candidate.seen = ago(14).map(|then| (other.clone(), then));
+        assert!(!candidate.may_take(Some(&other)));
+        candidate.seen = ago(16).map(|then| (other.clone(), then));
+        assert!(candidate.may_take(Some(&other)));
+        assert!(candidate.may_take(None));
+        other.renew_time = Some(MicroTime(Timestamp::now()));
+        assert!(!candidate.may_take(Some(&other)), "it was renewed");
+    }
+
+    #[tokio::test]
+    async fn a_claim_tells_since_when_and_how_often() {
+        let candidate = candidate("");
+        let first = candidate.claim(None);
+        assert_eq!(first.holder_identity.as_deref(), Some("me"));
+        assert_eq!(first.lease_transitions, Some(0));
+        let renewed = candidate.claim(Some(first.clone()));
+        assert_eq!(renewed.acquire_time, first.acquire_time);
+        assert_eq!(renewed.lease_transitions, Some(0));
+        let taken = candidate.claim(Some(lease("other", 15)));
+        assert_eq!(taken.acquire_time, taken.renew_time);
+        assert_eq!(taken.lease_transitions, Some(1));
+    }
+
+    #[tokio::test]
+    async fn others_wait_no_shorter_than_the_flag_says() {
+        let seconds = |duration: &str| {
+            let candidate = candidate(&format!("--leader-elect-lease-duration {duration}"));
+            candidate.claim(None).lease_duration_seconds
+        };
+        assert_eq!(seconds("15s"), Some(15));
+        assert_eq!(seconds("1500ms"), Some(2));
     }
 }

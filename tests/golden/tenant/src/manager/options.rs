@@ -30,6 +30,7 @@ pub struct Options {
     /// URL of the API server, in place of the one in the kubeconfig
     #[arg(long, env)]
     pub master: Option<Uri>,
+
     /// Namespace to watch, may be repeated; by default the Pod's own or the kubeconfig's. Another
     /// one needs the Role and its RoleBinding there
     #[arg(long = "namespace", env = "WATCH_NAMESPACE", value_delimiter = ',')]
@@ -111,6 +112,7 @@ impl Options {
         }
         Ok(config)
     }
+
     /// The namespaces to watch, without repetition: `own` if none is given. An empty one, as in
     /// `WATCH_NAMESPACE=`, is none.
     pub(super) fn namespaces(&self, own: &str) -> Vec<String> {

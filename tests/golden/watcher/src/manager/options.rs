@@ -30,6 +30,7 @@ pub struct Options {
     /// URL of the API server, in place of the one in the kubeconfig
     #[arg(long, env)]
     pub master: Option<Uri>,
+
     /// Namespace to watch, may be repeated; by default all of them
     #[arg(long = "namespace", env = "WATCH_NAMESPACE", value_delimiter = ',')]
     pub namespaces: Vec<String>,
@@ -110,6 +111,7 @@ impl Options {
         }
         Ok(config)
     }
+
     /// The namespaces to watch, without repetition; none means all. An empty one, as in
     /// `WATCH_NAMESPACE=`, is none.
     pub(super) fn namespaces(&self) -> Vec<String> {
