@@ -21,6 +21,23 @@ pub struct Builtin {
     pub path: &'static str,
 }
 
+impl Builtin {
+    /// Its API group with a name where that is empty: `core`.
+    pub fn named_group(&self) -> &'static str {
+        if self.group.is_empty() {
+            "core"
+        } else {
+            self.group
+        }
+    }
+
+    /// Its API group as `PROJECT` has it, without `.k8s.io`: `networking`.
+    pub fn short_group(&self) -> &'static str {
+        let group = self.named_group();
+        group.strip_suffix(".k8s.io").unwrap_or(group)
+    }
+}
+
 /// Looks a built-in kind up. The core group is `core` or empty, and `.k8s.io` may be left out.
 pub fn find(group: &str, version: &str, kind: &str) -> Option<Builtin> {
     all().find(|builtin| {
@@ -69,6 +86,7 @@ mod tests {
     fn the_core_group_has_two_names() {
         let node = find("core", "v1", "Node").unwrap();
         assert_eq!(node.group, "");
+        assert_eq!((node.named_group(), node.short_group()), ("core", "core"));
         assert!(!node.namespaced);
         assert_eq!(find("", "v1", "Node"), Some(node));
     }
@@ -77,6 +95,7 @@ mod tests {
     fn k8s_io_may_be_left_out() {
         let ingress = find("networking", "v1", "Ingress").unwrap();
         assert_eq!(ingress.group, "networking.k8s.io");
+        assert_eq!(ingress.short_group(), "networking");
         assert_eq!(find("networking.k8s.io", "v1", "Ingress"), Some(ingress));
         let role = find("rbac.authorization", "v1", "Role").unwrap();
         assert_eq!(role.group, "rbac.authorization.k8s.io");

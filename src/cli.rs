@@ -8,7 +8,7 @@ use clap_complete::Shell;
 
 use crate::{
     command::{Mode, create_api, init},
-    names::{Domain, Group, Kind, Plural, ProjectName, Repo, ShortName, Version},
+    names::{Domain, Group, GroupVersionKind, Kind, Plural, ProjectName, Repo, ShortName, Version},
     project::License,
     reconcile::OnConflict,
 };
@@ -177,6 +177,12 @@ pub struct CreateApi {
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     finalizer: Option<bool>,
 
+    /// Kind of objects that the controller makes for each of its own, such as
+    /// `apps/v1/Deployment`, `v1/ConfigMap` or `webapp/v1/Page`; may be repeated, or hold several
+    /// between commas. Adds to what is owned already; with `--force`, replaces it
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    owns: Option<Vec<GroupVersionKind>>,
+
     /// Change the settings of an API that is there already to what these flags say
     #[arg(long)]
     force: bool,
@@ -193,6 +199,9 @@ Examples:
   # A cluster-scoped kind with short names, whose objects are cleaned up after
   rscaffold create api --group infra --version v1alpha1 --kind Network --namespaced=false \\
       --short-name net,nw --finalizer
+
+  # A kind whose controller makes a Deployment for each object
+  rscaffold create api --group webapp --version v1 --kind Guestbook --owns apps/v1/Deployment
 
   # A second version of a kind: takes plural, scope and short names from the first
   rscaffold create api --group webapp --version v2 --kind Guestbook
@@ -214,6 +223,7 @@ impl CreateApi {
                 controller: self.controller,
                 namespaced: self.namespaced,
                 finalizer: self.finalizer,
+                owns: self.owns,
             },
             force: self.force,
         };

@@ -1,6 +1,7 @@
 //! Names that cannot hold a bad value: each is checked once, when it is made.
 
 mod dns;
+mod group_version_kind;
 mod kind;
 mod kubernetes;
 mod rust;
@@ -9,7 +10,8 @@ use std::{fmt, marker::PhantomData, str::FromStr};
 
 use serde::{Deserializer, de};
 
-pub use kind::Kind;
+pub use group_version_kind::GroupVersionKind;
+pub use kind::{Identifiers, Kind};
 pub use kubernetes::{Domain, Group, Plural, ProjectName, ShortName, Version};
 pub use rust::{CrateName, DEPENDENCIES, Repo};
 

@@ -2,14 +2,16 @@
 //! with a layout of our own.
 
 mod file;
+mod owns;
 mod validate;
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
+pub use self::owns::Owned;
 use crate::{
     builtin::{self, Builtin},
-    names::{Domain, Group, Kind, Plural, ProjectName, Repo, ShortName, Version},
+    names::{Domain, Group, GroupVersionKind, Kind, Plural, ProjectName, Repo, ShortName, Version},
 };
 
 /// The desired state of a project.
@@ -84,6 +86,10 @@ pub struct Resource {
     pub group: Group,
     /// Its kind.
     pub kind: Kind,
+    /// The kinds of objects that its controller makes, each in the spelling that
+    /// [`Project::parse`] gives it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub owns: Vec<GroupVersionKind>,
     /// Its name in URLs.
     pub plural: Plural,
     /// Its abbreviations for kubectl.
@@ -146,8 +152,9 @@ impl Project {
 
     /// Adds a resource, or replaces the one with its group, version and kind. Without `force` that
     /// one loses nothing and keeps its names.
-    pub fn add(&mut self, resource: Resource, force: bool) -> Result<Added> {
+    pub fn add(&mut self, mut resource: Resource, force: bool) -> Result<Added> {
         let mut project = self.clone();
+        resource.owns = self.canonical(&resource);
         let there = self.resources.iter().position(|other| {
             self.full_group(other) == self.full_group(&resource)
                 && (&other.version, &other.kind) == (&resource.version, &resource.kind)
@@ -160,6 +167,12 @@ impl Project {
                 "{before} exists with {}: `--force` changes it",
                 differences.join(" and ")
             );
+            if !force {
+                let mut kept = before.owns.clone();
+                kept.retain(|kind| !resource.owns.contains(kind));
+                resource.owns.append(&mut kept);
+                resource.owns.sort_unstable();
+            }
             if *before == resource {
                 return Ok(Added::Same);
             }
@@ -188,8 +201,17 @@ impl Project {
             && self.full_group(a) == self.full_group(b)
     }
 
-    /// Resources have one order, so that a file does not depend on which was created first.
+    /// Resources have one order, and so has what each of them owns: a file does not depend on what
+    /// was created first.
     fn sort(&mut self) {
+        let owns: Vec<_> = self
+            .resources
+            .iter()
+            .map(|this| self.canonical(this))
+            .collect();
+        for (resource, owns) in self.resources.iter_mut().zip(owns) {
+            resource.owns = owns;
+        }
         self.resources
             .sort_by(|a, b| (&a.group, &a.kind, &a.version).cmp(&(&b.group, &b.kind, &b.version)));
     }
@@ -345,6 +367,7 @@ mod tests {
             group: group.parse().unwrap(),
             plural: kind.plural(),
             kind,
+            owns: Vec::new(),
             short_names: Vec::new(),
             version: version.parse().unwrap(),
         }
@@ -463,6 +486,31 @@ mod tests {
         assert_eq!(error.to_string(), expected);
         assert_eq!(project.add(changed.clone(), true).unwrap(), Added::Changed);
         assert_eq!(project.resources, [changed]);
+    }
+
+    #[test]
+    fn what_is_owned_is_added_to_without_force_and_replaced_with_it() {
+        let mut project = empty();
+        let owning = |owned: &[&str]| Resource {
+            owns: owned.iter().map(|kind| kind.parse().unwrap()).collect(),
+            ..api("webapp", "v1", "Guestbook")
+        };
+        project.add(owning(&["v1/Pod"]), false).unwrap();
+        let deployment = owning(&["apps/v1/Deployment"]);
+        let both = owning(&["apps/v1/Deployment", "v1/Pod"]);
+        assert_eq!(
+            project.add(deployment.clone(), false).unwrap(),
+            Added::Changed
+        );
+        assert_eq!(project.resources, std::slice::from_ref(&both));
+        for same in [&deployment, &owning(&["core/v1/Pod"]), &owning(&[])] {
+            assert_eq!(project.add(same.clone(), false).unwrap(), Added::Same);
+        }
+        assert_eq!(
+            project.add(deployment.clone(), true).unwrap(),
+            Added::Changed
+        );
+        assert_eq!(project.resources, [deployment]);
     }
 
     #[test]

@@ -21,14 +21,20 @@ static TEMPLATES: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates");
 /// The template of what stands above each Rust file.
 const HEADER: &str = "header.tera";
 
+/// The folder of the templates of what a controller makes, which stands in the controller's file.
+const OWNED: &str = "owned";
+
 /// Renders all files of `project`.
 ///
 /// # Errors
 ///
 /// Only for a defect in a template, such as an unknown name; the error says in which.
 pub fn render(project: &Project) -> Result<Texts> {
-    let view = view::Project::new(project)?;
+    let mut view = view::Project::new(project)?;
     let mut renderer = Renderer::new(&view)?;
+    for controller in &mut view.controllers {
+        renderer.desired(controller)?;
+    }
     renderer.scope("project", "project", &[()])?;
     renderer.scope("group", "group", &view.groups)?;
     for group in &view.groups {
@@ -63,6 +69,7 @@ impl Renderer {
             comment_end: "#]".into(),
         })?;
         tera.autoescape_on([""; 0]);
+        tera.register_filter("signature", signature);
         tera.register_filter("yaml", yaml);
         *tera.global_context() = Context::from_serialize(view)?;
 
@@ -98,6 +105,26 @@ impl Renderer {
             for file in files(folder) {
                 self.file(file, scope, &context)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Renders the bodies of the functions that say what `controller` makes, for which many kinds
+    /// have a template of their own.
+    fn desired(&self, controller: &mut view::Controller) -> Result<()> {
+        let mut context = Context::new();
+        context.insert("controller", controller);
+        for owned in &mut controller.owns {
+            context.insert("owned", owned);
+            let own = owned
+                .template
+                .as_ref()
+                .map(|kind| format!("{OWNED}/{kind}.rs.tera"))
+                .filter(|name| TEMPLATES.contains(name));
+            let name = own.unwrap_or_else(|| format!("{OWNED}/other.rs.tera"));
+            let text = self.text(&name, &context)?;
+            controller.labels |= text.contains("labels(object)");
+            text.trim_end().clone_into(&mut owned.desired);
         }
         Ok(())
     }
@@ -142,6 +169,29 @@ fn yaml(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
     Ok(scalar.trim_end().to_owned())
 }
 
+/// The first line of a Rust function, or with each parameter on a line of its own if it would be too
+/// long: as rustfmt has it.
+fn signature(line: &str, _: Kwargs, _: &State) -> String {
+    const MAX: usize = 100;
+    let parts = line.split_once('(').and_then(|(name, rest)| {
+        let (parameters, result) = rest.rsplit_once(") -> ")?;
+        Some((name, parameters, result))
+    });
+    let Some((name, parameters, result)) = parts.filter(|_| line.len() > MAX) else {
+        return line.to_owned();
+    };
+    let indent = &line[..line.len() - line.trim_start().len()];
+    let mut depth = 0;
+    let parameters = parameters.split(|c| {
+        depth += i32::from("(<[".contains(c)) - i32::from(")>]".contains(c));
+        c == ',' && depth == 0
+    });
+    let parameters: String = parameters
+        .flat_map(|parameter| [indent, "    ", parameter.trim_start(), ",\n"])
+        .collect();
+    format!("{name}(\n{parameters}{indent}) -> {result}")
+}
+
 /// All files of `folder` and of the folders below it.
 fn files<'a>(folder: &'a Dir<'a>) -> Box<dyn Iterator<Item = &'a File<'a>> + 'a> {
     Box::new(folder.files().chain(folder.dirs().flat_map(files)))
@@ -159,4 +209,57 @@ fn path<'a>(file: &File<'a>) -> Result<&'a str> {
     name(file)?
         .strip_suffix(".tera")
         .with_context(|| format!("`{}` must end in .tera", file.path().display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtin;
+
+    #[test]
+    fn a_signature_has_one_line_if_that_is_short_enough() {
+        let signature =
+            |line: &str| super::signature(line, Kwargs::default(), &State::new(&Context::new()));
+        let kind = |length| "K".repeat(length);
+        let line = |kind: &str| format!("    fn f(&self, object: &{kind}) -> Result<(), Error> {{");
+        let longest = 100 - line("").len();
+        assert_eq!(signature(&line(&kind(longest))), line(&kind(longest)));
+        assert_eq!(
+            signature(&line(&kind(longest + 1))),
+            format!(
+                "    fn f(\n        &self,\n        object: &{},\n    ) -> Result<(), Error> {{",
+                kind(longest + 1)
+            )
+        );
+        assert_eq!(
+            signature(&format!("fn f(a: &Result<(), {}>, b: B) -> T {{", kind(80))),
+            format!(
+                "fn f(\n    a: &Result<(), {}>,\n    b: B,\n) -> T {{",
+                kind(80)
+            )
+        );
+    }
+
+    #[test]
+    fn each_template_of_what_is_owned_is_that_of_a_builtin_kind() {
+        let folder = TEMPLATES.get_dir(OWNED).unwrap();
+        let templates = folder.dirs().flat_map(files);
+        let known: Vec<_> = builtin::all()
+            .map(|kind| {
+                let lower = kind.kind.to_ascii_lowercase();
+                format!(
+                    "{OWNED}/{}/{}/{lower}.rs.tera",
+                    kind.short_group(),
+                    kind.version
+                )
+            })
+            .collect();
+        let mut count = 0;
+        for template in templates {
+            let name = name(template).unwrap();
+            assert!(known.iter().any(|known| known == name), "{name}");
+            count += 1;
+        }
+        assert!(count > 0);
+    }
 }

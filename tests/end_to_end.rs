@@ -3,10 +3,8 @@
 
 use std::process::Command;
 
-use cluster::wait_until;
-
 use crate::{
-    operator::{PATIENCE, Project, get_until, kubectl},
+    operator::{Project, get_until, kubectl},
     scaffold::{refused, release, rscaffold, run},
 };
 
@@ -228,83 +226,6 @@ fn a_field_that_the_status_no_longer_has_goes() {
     get_until(progress, str::is_empty);
     operator.stop();
     project.make("uninstall");
-}
-
-/// One object that cannot be read and one that fails each time: neither stops the others.
-#[test]
-fn a_bad_object_harms_no_other() {
-    let project = Project::new(
-        "faults",
-        &[
-            "init --domain example.com",
-            "create api --group faults --version v1 --kind Probe",
-        ],
-    );
-    project.make("install");
-    let operator = project.start();
-    let object = |name: &str, title: &str| {
-        project.manifest(&format!(
-            "apiVersion: faults.example.com/v1\nkind: Probe\nmetadata: {{name: {name}}}\nspec: {{title: {title}}}\n"
-        ))
-    };
-
-    // As if the operator was older than the CRD: a number where its type has a text.
-    let schema = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
-    let anything = r#"{"type":"object","x-kubernetes-preserve-unknown-fields":true}"#;
-    let patch = format!(r#"[{{"op":"replace","path":"{schema}","value":{anything}}}]"#);
-    run(kubectl("patch crd probes.faults.example.com --type=json -p").arg(patch));
-    wait_until("the API server to take any object", PATIENCE, || {
-        let output = kubectl("apply -f")
-            .arg(object("unreadable", "5"))
-            .output()?;
-        Ok(output.status.success().then_some(()))
-    })
-    .expect("the object is taken");
-    operator.says(&["does not fit its type", "unreadable"]);
-    run(kubectl("apply -f").arg(object("good", "fine")));
-    run(&mut kubectl(
-        "wait --for=condition=Ready probe/good --timeout=30s",
-    ));
-
-    // Without the right to write a status every reconcile fails, after pauses that grow.
-    let role = "patch clusterrole faults-manager-role --type=json -p";
-    let rules = run(&mut kubectl(
-        "get clusterrole faults-manager-role -o jsonpath={.rules[2].resources}",
-    ));
-    assert_eq!(rules, r#"["probes/status"]"#);
-    run(kubectl(role).arg(r#"[{"op":"remove","path":"/rules/2"}]"#));
-    run(kubectl("apply -f").arg(object("failing", "fine")));
-    let failures = || -> Vec<f64> {
-        let log = operator.log();
-        let failed = log
-            .lines()
-            .filter(|line| line.contains("cannot reconcile") && line.contains("failing"));
-        failed.map(seconds).collect()
-    };
-    let times = wait_until("four failures", PATIENCE, || {
-        Ok(Some(failures()).filter(|times| times.len() >= 4))
-    })
-    .expect("it is tried again and again");
-    assert!(times[3] - times[2] > times[1] - times[0], "{times:?}");
-
-    // With the role as it should be, the next try succeeds.
-    project.grant();
-    run(&mut kubectl(
-        "wait --for=condition=Ready probe/failing --timeout=60s",
-    ));
-    project.make("uninstall");
-}
-
-/// When a line of the JSON log was written, in seconds from midnight on.
-fn seconds(line: &str) -> f64 {
-    let clock = line
-        .split_once('T')
-        .and_then(|(_, rest)| rest.split_once('Z'))
-        .expect("a timestamp");
-    let parts = clock.0.split(':');
-    parts.fold(0.0, |sum, part| {
-        sum * 60.0 + part.parse::<f64>().expect("a number")
-    })
 }
 
 /// An operator for one namespace: it has no right outside of it, and asks for none.

@@ -69,6 +69,27 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group webapp --version v1 --kind Shelf --namespaced=false --controller=false",
         ],
     ),
+    // Controllers that make objects of other kinds: of Kubernetes, of the project in the same group
+    // and in another, for an owner in no namespace, with names that clash.
+    (
+        "owner",
+        &[
+            "init --domain example.com",
+            "create api --group press --version v1 --kind Page --controller=false",
+            "create api --group shop --version v1 --kind Page --controller=false",
+            "create api --group shop --version v1 --kind Book --owns shop/v1/Page,v1/ConfigMap",
+            "create api --group shop --version v1 --kind Book --owns apps/v1/Deployment,v1/Service",
+            "create api --group shop --version v1 --kind Shelf --namespaced=false --finalizer \
+             --owns press/v1/Page --owns shop/v1/Page,v1/Namespace,v1/Secret",
+            "create api --group shop --version v1 --kind Event \
+             --owns apps/v1/DaemonSet,apps/v1/StatefulSet,batch/v1/Job,events.k8s.io/v1/Event,\
+             networking/v1/NetworkPolicy,v1/Event,v1/PersistentVolumeClaim,v1/Pod,v1/ServiceAccount",
+            "create api --group core --version v1 --kind Namespace --resource=false \
+             --owns v1/ServiceAccount",
+            "create api --group apps --version v1 --kind Deployment --resource=false --finalizer \
+             --owns v1/Service,press/v1/Page",
+        ],
+    ),
     // A group that belongs to the Kubernetes project.
     (
         "crddemo",
@@ -82,7 +103,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
         "long",
         &[
             "init --domain a-rather-long-domain.example.com --project-name a-project-with-a-rather-long-name",
-            "create api --group a-group-of-26-characters-it --version v1alpha1 --kind Averylongkindofthirtythreeletters",
+            "create api --group a-group-of-26-characters-it --version v1alpha1 --kind Averylongkindofthirtythreeletters --owns apps/v1/StatefulSet,v1/PersistentVolumeClaim",
             "create api --group a-group-of-26-characters-it --version v1beta1 --kind Averylongkindofthirtythreeletters",
         ],
     ),

@@ -7,6 +7,7 @@
 )]
 
 mod builtin;
+mod children;
 mod cli;
 mod docs;
 mod edits;

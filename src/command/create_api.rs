@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, ensure};
 use super::{Mode, ask, bring_in_line, load, root};
 use crate::{
     builtin::{self, Builtin},
-    names::{Domain, Group, Kind, Plural, ShortName, Version},
+    names::{Domain, Group, GroupVersionKind, Kind, Plural, ShortName, Version},
     project::{Api, Project, Resource},
     report::{OrHint, Step, Story},
     worktree::WorkTree,
@@ -44,6 +44,8 @@ pub struct Settings {
     pub namespaced: Option<bool>,
     /// Default: false.
     pub finalizer: Option<bool>,
+    /// Default: nothing. Without force, these are owned beside what is already.
+    pub owns: Option<Vec<GroupVersionKind>>,
 }
 
 /// Adds an API, its controller, or both to the project.
@@ -156,6 +158,11 @@ impl Settings {
         resource.finalizer = self
             .finalizer
             .unwrap_or(resource.finalizer && resource.controller);
+        match &self.owns {
+            Some(owns) => resource.owns.clone_from(owns),
+            None if resource.controller => {}
+            None => resource.owns.clear(),
+        }
         if let Some(plural) = &self.plural {
             resource.plural = plural.clone();
         }
@@ -188,18 +195,15 @@ fn builtin(id: &Id) -> Result<Resource> {
         .builtin()
         .ok_or_else(|| anyhow!("`{id}` is a kind of neither this project nor Kubernetes"))
         .or_hint("without `--resource=false` the kind itself is created too")?;
-    let group = match builtin.group {
-        "" => "core",
-        group => group.strip_suffix(".k8s.io").unwrap_or(group),
-    };
     Ok(Resource {
         api: None,
         controller: true,
         core: true,
         domain: None,
         finalizer: false,
-        group: group.parse()?,
+        group: builtin.short_group().parse()?,
         kind: id.kind.clone(),
+        owns: Vec::new(),
         plural: builtin.plural.parse()?,
         short_names: Vec::new(),
         version: id.version.clone(),
@@ -221,6 +225,7 @@ fn new(id: &Id, project: &Project) -> Resource {
         finalizer: false,
         group: id.group.clone(),
         kind: id.kind.clone(),
+        owns: Vec::new(),
         plural: sibling.map_or_else(|| id.kind.plural(), |other| other.plural.clone()),
         short_names: sibling
             .map(|other| other.short_names.clone())
@@ -348,6 +353,7 @@ mod tests {
             controller: Some(false),
             namespaced: Some(false),
             finalizer: None,
+            owns: None,
         };
         let id = id("webapp", "v1", "Guestbook");
         settings.resource(&id, &project(Vec::new())).unwrap()

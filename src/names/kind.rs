@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use heck::{ToSnakeCase, ToUpperCamelCase};
 
-use super::{Error, Instead, Plural, dns::quoted, rust::module, traits};
+use super::{Error, Group, Instead, Plural, dns::quoted, rust::module, traits};
 
 /// A kind of objects: `Guestbook`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,12 +30,16 @@ const TAKEN: &[(&str, &[&str])] = &[
         "the file of its controller needs another type of this name",
         &[
             "Action",
+            "BTreeMap",
+            "Children",
             "Context",
             "Controller",
             "Error",
             "EventType",
+            "ObjectMeta",
             "ObjectRef",
             "Reconciler",
+            "ResourceExt",
             "Rule",
             "Verb",
         ],
@@ -66,6 +70,35 @@ impl Kind {
     pub fn plural(&self) -> Plural {
         Plural::of(&self.lower())
     }
+
+    /// What a controller's code calls the kind. With its `group` the names differ from those of a
+    /// kind of the same name in another group.
+    pub fn identifiers(&self, group: Option<&Group>) -> Identifiers {
+        let (mut one, mut type_name) = (self.0.to_snake_case(), self.0.clone());
+        if let Some(group) = group {
+            let group = group.module();
+            type_name = format!("{}{type_name}", group.to_upper_camel_case());
+            one = format!("{group}_{one}");
+        }
+        let last = one.rfind('_').map_or(0, |at| at + 1);
+        let many = one[..last].to_owned() + &pluralizer::pluralize(&one[last..], 2, false);
+        Identifiers {
+            one: module(&one),
+            many: module(&many),
+            type_name,
+        }
+    }
+}
+
+/// What Rust code calls a kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identifiers {
+    /// One of its objects: `http_route`.
+    pub one: String,
+    /// Its objects: `http_routes`.
+    pub many: String,
+    /// Its type: `HTTPRoute`.
+    pub type_name: String,
 }
 
 impl FromStr for Kind {
@@ -170,6 +203,35 @@ mod tests {
     }
 
     #[test]
+    fn a_kind_in_rust() {
+        let cases = [
+            ("Deployment", None, "deployment deployments Deployment"),
+            ("HTTPRoute", None, "http_route http_routes HTTPRoute"),
+            (
+                "NetworkPolicy",
+                None,
+                "network_policy network_policies NetworkPolicy",
+            ),
+            ("Endpoints", None, "endpoints endpoints Endpoints"),
+            ("Type", None, "type_ types Type"),
+            (
+                "Type",
+                Some("air-traffic.control"),
+                "air_traffic_control_type air_traffic_control_types AirTrafficControlType",
+            ),
+        ];
+        for (kind, group, expected) in cases {
+            let group: Option<Group> = group.map(|group| group.parse().unwrap());
+            let Identifiers {
+                one,
+                many,
+                type_name,
+            } = kind.parse::<Kind>().unwrap().identifiers(group.as_ref());
+            assert_eq!(format!("{one} {many} {type_name}"), expected);
+        }
+    }
+
+    #[test]
     fn a_kind_with_no_room_for_an_ending_is_its_own_plural() {
         let kind: Kind = format!("A{}", "b".repeat(62)).parse().unwrap();
         assert_eq!(kind.plural().as_str(), kind.lower());
@@ -257,12 +319,12 @@ mod tests {
         const HARMLESS: &[&str] = &[
             "CustomResource",
             "KubeSchema",
+            "Err",
             "Ok",
             "Some",
             "Object",
             "WriteStatus",
             "Infallible",
-            "ResourceExt",
         ];
         let known: BTreeSet<&str> = TAKEN
             .iter()

@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_yaml::Value;
 
 use super::{Api, Project, Resource};
-use crate::names::{Domain, Group, Kind, Plural, ShortName, Version};
+use crate::names::{Domain, Group, GroupVersionKind, Kind, Plural, ShortName, Version};
 
 const HEADER: &str = "\
 # What this project shall be: rscaffold writes it, and brings the files to it.
-# The fields are kubebuilder's, and `finalizer`, `license`, `owner`, `served` and `shortNames` besides.
+# The fields are kubebuilder's, and `finalizer`, `license`, `owner`, `owns`, `served` and `shortNames`
+# besides.
 ";
 
 /// Stands above the list that grows, so that an edit above it and an entry below it are never
@@ -91,6 +92,8 @@ pub(super) struct Entry {
     finalizer: bool,
     group: Group,
     kind: Kind,
+    #[serde(default)]
+    owns: Vec<GroupVersionKind>,
     /// Follows from the rest.
     #[serde(rename = "path")]
     _path: Option<IgnoredAny>,
@@ -112,6 +115,7 @@ impl From<Entry> for Resource {
             finalizer: entry.finalizer,
             group: entry.group,
             kind: entry.kind,
+            owns: entry.owns,
             short_names: entry.short_names,
             version: entry.version,
         }
@@ -232,7 +236,8 @@ mod tests {
 
     const TEXT: &str = "\
 # What this project shall be: rscaffold writes it, and brings the files to it.
-# The fields are kubebuilder's, and `finalizer`, `license`, `owner`, `served` and `shortNames` besides.
+# The fields are kubebuilder's, and `finalizer`, `license`, `owner`, `owns`, `served` and `shortNames`
+# besides.
 cliVersion: 0.1.0
 domain: com
 layout:
@@ -266,6 +271,9 @@ resources:
   finalizer: true
   group: webapp
   kind: Guestbook
+  owns:
+  - apps/v1/StatefulSet
+  - v1/ConfigMap
   path: guestbook::api::webapp::v1
   plural: guestbooks
   shortNames:
@@ -280,6 +288,9 @@ version: '3'
         project.repo = "github.com/me/guestbook".parse().unwrap();
         let mut guestbook = api("webapp", "v1", "Guestbook");
         guestbook.finalizer = true;
+        guestbook.owns = ["apps/v1/StatefulSet", "v1/ConfigMap"]
+            .map(|kind| kind.parse().unwrap())
+            .to_vec();
         guestbook.short_names = vec!["gb".parse().unwrap()];
         let mut shelf = api("web-app", "v1beta1", "Shelf");
         shelf.api.as_mut().unwrap().namespaced = false;
@@ -345,6 +356,8 @@ version: '3'
     fn what_follows_from_the_rest_may_be_left_out_or_wrong() {
         let text = with("  plural: shelves\n", "");
         assert_eq!(Project::parse(&text).unwrap(), project());
+        let text = with("  - v1/ConfigMap", "  - core/v1/ConfigMap");
+        assert_eq!(Project::parse(&text).unwrap(), project());
         let text = with("  path: guestbook::api::webapp::v1\n", "");
         assert_eq!(Project::parse(&text).unwrap(), project());
         let text = with(
@@ -358,17 +371,23 @@ version: '3'
     fn a_bad_name_is_told_with_line_and_field() {
         assert_error(
             &with("kind: Guestbook", "kind: guestbook"),
-            "`PROJECT` line 35, `resources[2].kind`: `guestbook` is not a kind: it must begin with \
+            "`PROJECT` line 36, `resources[2].kind`: `guestbook` is not a kind: it must begin with \
              an upper-case letter; did you mean `Guestbook`?",
         );
         assert_error(
             &with("  - gb", "  - GB"),
-            "`PROJECT` line 39, `resources[2].shortNames[0]`: `GB` is not a short name: `G` is not \
+            "`PROJECT` line 43, `resources[2].shortNames[0]`: `GB` is not a short name: `G` is not \
              allowed, only lower-case letters, digits and `-`; did you mean `gb`?",
         );
         assert_error(
+            &with("  - v1/ConfigMap", "  - ConfigMap"),
+            "`PROJECT` line 39, `resources[2].owns[1]`: `ConfigMap` is not a kind with its group: \
+             it must be `<group>/<version>/<Kind>`, of the core group `<version>/<Kind>`, as in \
+             `apps/v1/Deployment`",
+        );
+        assert_error(
             &with("domain: com", "domain:"),
-            "`PROJECT` line 4, `domain`: `` is not a domain: it must not be empty, as in \
+            "`PROJECT` line 5, `domain`: `` is not a domain: it must not be empty, as in \
              `example.com`",
         );
     }
@@ -377,27 +396,27 @@ version: '3'
     fn unknown_missing_and_double_fields() {
         assert_error(
             &with("license: apache2", "licence: apache2"),
-            "`PROJECT` line 7: unknown field `licence`, expected one of `cliVersion`, \
+            "`PROJECT` line 8: unknown field `licence`, expected one of `cliVersion`, \
              `domain`, `layout`, `license`, `multigroup`, `namespaced`, `owner`, `projectName`, \
              `repo`, `resources`, `version`",
         );
         assert_error(
             &with("  finalizer: true", "  finaliser: true"),
-            "`PROJECT` line 33, `resources[2]`: unknown field `finaliser`, expected one \
-             of `api`, `controller`, `core`, `domain`, `finalizer`, `group`, `kind`, `path`, \
-             `plural`, `shortNames`, `version`",
+            "`PROJECT` line 34, `resources[2]`: unknown field `finaliser`, expected one \
+             of `api`, `controller`, `core`, `domain`, `finalizer`, `group`, `kind`, `owns`, \
+             `path`, `plural`, `shortNames`, `version`",
         );
         assert_error(
             &with("domain: com\n", ""),
-            "`PROJECT` line 3: missing field `domain`",
+            "`PROJECT` line 4: missing field `domain`",
         );
         assert_error(
             &with("  group: webapp\n", ""),
-            "`PROJECT` line 29, `resources[2]`: missing field `group`",
+            "`PROJECT` line 30, `resources[2]`: missing field `group`",
         );
         assert_error(
             &with("domain: com", "domain: com\ndomain: com"),
-            "`PROJECT` line 3: duplicate field `domain`",
+            "`PROJECT` line 4: duplicate field `domain`",
         );
     }
 
@@ -405,19 +424,19 @@ version: '3'
     fn values_of_the_wrong_type() {
         assert_error(
             &with("license: apache2", "license: gpl"),
-            "`PROJECT` line 7, `license`: unknown variant `gpl`, expected one of `apache2`, `mit`, \
+            "`PROJECT` line 8, `license`: unknown variant `gpl`, expected one of `apache2`, `mit`, \
              `none`",
         );
         assert_error(
             &with("multigroup: true", "multigroup: many"),
-            "`PROJECT` line 8, `multigroup`: invalid type: string \"many\", expected a boolean",
+            "`PROJECT` line 9, `multigroup`: invalid type: string \"many\", expected a boolean",
         );
         assert_error(
             &with(
                 "- controller: true\n  core: true",
                 "- nonsense\n- core: true",
             ),
-            "`PROJECT` line 14, `resources[0]`: invalid type: string \"nonsense\", expected the \
+            "`PROJECT` line 15, `resources[0]`: invalid type: string \"nonsense\", expected the \
              fields of a resource",
         );
         assert_error(
@@ -431,7 +450,7 @@ version: '3'
     fn text_that_is_no_yaml() {
         assert_error(
             &with("domain: com", "domain: com: org"),
-            "`PROJECT` line 4: mapping values are not allowed in this context",
+            "`PROJECT` line 5: mapping values are not allowed in this context",
         );
         for text in ["", "\n", "# What this project shall be\n\n"] {
             assert_error(

@@ -24,7 +24,11 @@ impl Project {
         }
         self.validate_versions()?;
         self.validate_kubernetes_names()?;
-        self.validate_rust_names()
+        self.validate_rust_names()?;
+        for resource in &self.resources {
+            self.owned(resource)?;
+        }
+        Ok(())
     }
 
     fn validate_resource(&self, resource: &Resource) -> Result<()> {
@@ -176,6 +180,9 @@ impl Resource {
             self.controller || !self.finalizer,
             "{self} has a finalizer but no controller, which alone could remove it"
         );
+        if let (false, Some(owned)) = (self.controller, self.owns.first()) {
+            bail!("{self} owns `{owned}` but has no controller, which alone could make it");
+        }
         Ok(())
     }
 

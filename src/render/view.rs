@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::{
     builtin,
+    names::Identifiers,
     project::{self, License, Resource},
 };
 
@@ -86,6 +87,10 @@ struct Kind {
 
 /// One version of a custom resource.
 #[derive(Clone, Serialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "templates ask one thing at a time"
+)]
 pub struct Api {
     #[serde(flatten)]
     kind: Kind,
@@ -95,6 +100,8 @@ pub struct Api {
     namespaced: bool,
     /// Served by the API server, and stored.
     served: bool,
+    /// Whether a controller makes objects of it.
+    owned: bool,
     /// In a group that belongs to the Kubernetes project.
     unapproved: bool,
     /// The file of the sample, in `config/samples`.
@@ -116,6 +123,10 @@ pub struct Crd {
 }
 
 #[derive(Serialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "templates ask one thing at a time"
+)]
 pub struct Controller {
     #[serde(flatten)]
     kind: Kind,
@@ -126,9 +137,39 @@ pub struct Controller {
     finalizer: bool,
     /// The sample of its kind, as seen from the controller's source file.
     sample: String,
-    /// Whether Kubernetes itself has the kind, and then the Rust path of its type.
+    /// Whether Kubernetes itself has the kind.
     core: bool,
-    path: Option<&'static str>,
+    namespaced: bool,
+    /// The kinds of objects that it makes.
+    pub owns: Vec<Owned>,
+    /// What it imports of k8s-openapi, and of the project besides its own version: in order.
+    imports: Vec<String>,
+    own_imports: Vec<String>,
+    /// Whether something of what it owns selects Pods by their labels.
+    pub labels: bool,
+}
+
+/// A kind that a controller owns.
+#[derive(Serialize)]
+pub struct Owned {
+    kind: String,
+    /// What the controller calls its type, one of its objects, and many.
+    #[serde(rename = "type")]
+    type_name: String,
+    one: String,
+    many: String,
+    plural: String,
+    /// As the API server knows it.
+    group: String,
+    namespaced: bool,
+    /// Whether Kubernetes itself has the kind.
+    core: bool,
+    version: String,
+    /// What the template of `desired` would be called, if a kind of Kubernetes has one of its own.
+    #[serde(skip)]
+    pub template: Option<String>,
+    /// The body of the function that makes one, which has a template of its own.
+    pub desired: String,
 }
 
 /// A rule of role.yaml.
@@ -144,7 +185,7 @@ impl Project {
     ///
     /// When a built-in kind is not in the table of those: `project` was not validated.
     pub fn new(project: &project::Project) -> Result<Self> {
-        let apis: Vec<_> = project
+        let mut apis: Vec<_> = project
             .resources
             .iter()
             .filter(|resource| resource.api.is_some())
@@ -156,6 +197,13 @@ impl Project {
             .filter(|resource| resource.controller)
             .map(|resource| Controller::new(project, resource))
             .collect::<Result<Vec<_>>>()?;
+        for api in &mut apis {
+            let mut owned = controllers.iter().flat_map(|controller| &controller.owns);
+            api.owned = owned.any(|owned| {
+                (&owned.group, &owned.version, &owned.kind)
+                    == (&api.group.full, &api.version.name, &api.kind.kind)
+            });
+        }
         let crate_name = project.repo.crate_name();
         Ok(Self {
             project_name: project.project_name.to_string(),
@@ -243,6 +291,7 @@ impl Api {
                 .collect(),
             namespaced: api.is_some_and(|api| api.namespaced),
             served: api.is_some_and(|api| api.served),
+            owned: false,
             unapproved: project.is_protected(resource),
             sample: sample(resource),
             group,
@@ -254,14 +303,28 @@ impl Controller {
     fn new(project: &project::Project, resource: &Resource) -> Result<Self> {
         let group = GroupNames::new(project, resource);
         let kind = Kind::new(resource);
-        let path = if resource.core {
+        let version = VersionNames::new(resource);
+        let owns = project.owned(resource)?;
+        let of_kubernetes = owns.iter().filter(|owned| owned.core).map(import);
+        let of_project = owns.iter().filter(|owned| !owned.core).map(import);
+        let mut imports: Vec<_> = of_kubernetes.collect();
+        imports.push(if resource.core {
             let (version, kind) = (resource.version.as_str(), resource.kind.as_str());
             let builtin = builtin::find(&group.full, version, kind)
                 .with_context(|| format!("{kind} {}/{version} is no built-in kind", group.full))?;
-            Some(builtin.path)
+            builtin.path.to_owned()
         } else {
-            None
-        };
+            "k8s_openapi::api::events".to_owned()
+        });
+        imports.sort_unstable();
+        let types = format!("crate::api::{}::{}::", group.module, version.module);
+        let mut own_imports: Vec<_> = of_project
+            .filter(|path| {
+                let imported = path.strip_prefix(&types).filter(|_| !resource.core);
+                imported.is_none_or(|kind| kind.contains(" as "))
+            })
+            .collect();
+        own_imports.sort_unstable();
         Ok(Self {
             name: if resource.core {
                 // Other operators may have a controller of the kind too.
@@ -270,14 +333,54 @@ impl Controller {
             } else {
                 format!("{}.{}", kind.lower, group.full)
             },
-            version: VersionNames::new(resource),
+            version,
             finalizer: resource.finalizer,
             sample: format!("../../../config/samples/{}", sample(resource)),
             core: resource.core,
-            path,
+            namespaced: resource.namespaced(),
+            owns: owns.into_iter().map(Owned::new).collect(),
+            imports,
+            own_imports,
+            labels: false,
             kind,
             group,
         })
+    }
+}
+
+/// How the file of a controller imports what it owns.
+fn import(owned: &project::Owned) -> String {
+    let name = &owned.identifiers.type_name;
+    if name == owned.kind.as_str() {
+        owned.path.clone()
+    } else {
+        format!("{} as {name}", owned.path)
+    }
+}
+
+impl Owned {
+    fn new(owned: project::Owned) -> Self {
+        let Identifiers {
+            one,
+            many,
+            type_name,
+        } = owned.identifiers;
+        let lower = owned.kind.lower();
+        Self {
+            template: owned
+                .core
+                .then(|| format!("{}/{}/{lower}", owned.short_group, owned.version)),
+            version: owned.version.to_string(),
+            kind: owned.kind.to_string(),
+            type_name,
+            one,
+            many,
+            plural: owned.plural,
+            group: owned.group,
+            namespaced: owned.namespaced,
+            core: owned.core,
+            desired: String::new(),
+        }
     }
 }
 
@@ -325,6 +428,10 @@ fn rules(controllers: &[Controller]) -> Vec<Rule> {
         }
         if controller.finalizer {
             allow(group, plural.clone(), &["patch"]);
+        }
+        for owned in &controller.owns {
+            let verbs = ["create", "delete", "get", "list", "patch", "watch"];
+            allow(&owned.group, owned.plural.clone(), &verbs);
         }
     }
 

@@ -102,6 +102,11 @@ pub(super) fn start<R: Reconciler>(
     });
     let limit = worker.metrics.limit.with_label_values(&[R::NAME]);
     limit.set(i64::from(runtime.concurrency));
+    for result in ["success", "error"] {
+        // A counter that was never 0 shows no first increase.
+        let reconciles = &worker.metrics.reconciles;
+        reconciles.with_label_values(&[R::NAME, result]);
+    }
 
     let follows = context.take_follows();
     let mut namespaces: Vec<_> = runtime.namespaces.iter().map(Some).collect();

@@ -23,6 +23,7 @@ use tokio::sync::SetOnce;
 use super::{
     Runtime,
     children::{self, Children},
+    failure,
     owned::{Owned, Owner, refers_to},
     scope::Scope,
     watch::Watcher,
@@ -151,7 +152,8 @@ impl Context {
             secondary: None,
         };
         if let Err(error) = self.recorder.publish(&event, &object.object_ref(&())).await {
-            tracing::warn!(%error, reason, "cannot record an event");
+            let hint = failure::hint(&error, self.watcher.rules);
+            tracing::warn!(%error, reason, hint, "cannot record an event");
         }
     }
 }

@@ -28,7 +28,7 @@ pub struct Options {
     pub kubeconfig: Option<PathBuf>,
 
     /// URL of the API server, in place of the one in the kubeconfig
-    #[arg(long, env)]
+    #[arg(long, env = "KUBERNETES_MASTER")]
     pub master: Option<Uri>,
 
     /// Namespace to watch, may be repeated; by default the Pod's own or the kubeconfig's. Another

@@ -12,6 +12,7 @@ use kube::{
     core::DeserializeGuard,
     runtime::{
         WatchStreamExt,
+        utils::{Backoff, ResetTimerBackoff},
         watcher::{self, Event, ExponentialBackoff, watcher},
     },
 };
@@ -45,7 +46,9 @@ impl Watcher {
         K: Send + 'static,
     {
         let Self { controller, rules } = self;
-        let resource = format!("{}.{}", K::plural(&()), K::group(&()));
+        let (plural, group) = (K::plural(&()), K::group(&()));
+        let resource = format!("{plural}.{group}");
+        let resource = resource.trim_end_matches('.').to_owned();
         let check = match namespace {
             Some(namespace) => format!("{controller} on {resource} in {namespace}"),
             None => format!("{controller} on {resource}"),
@@ -56,7 +59,7 @@ impl Watcher {
         let api = K::Scope::api::<Guarded<K>>(runtime.watch_client.clone(), namespace);
         watcher(api, watcher::Config::default().labels(labels))
             // What cannot be watched, for want of a CRD or of a permission, may be watchable soon.
-            .backoff(ExponentialBackoff::from(growing(PAUSE)))
+            .backoff(Pauses::default())
             // Nobody here reads managedFields, and they are half of what an object takes in memory.
             .modify(|object| object.managed_fields_mut().clear())
             .inspect(move |event| match event {
@@ -76,5 +79,46 @@ impl Watcher {
             })
             .filter(|event| ready(event.is_ok()))
             .take_until(runtime.stop.clone().cancelled_owned())
+    }
+}
+
+/// Pauses that grow for as long as tries fail.
+struct Pauses(ResetTimerBackoff<ExponentialBackoff>);
+
+impl Default for Pauses {
+    fn default() -> Self {
+        let growing = ExponentialBackoff::from(growing(PAUSE));
+        Self(ResetTimerBackoff::new(growing, 3 * PAUSE.end))
+    }
+}
+
+impl Iterator for Pauses {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        self.0.next()
+    }
+}
+
+impl Backoff for Pauses {
+    /// Called at each event, and each try begins with one, whether it succeeds or not: only time
+    /// tells that a watch has recovered.
+    fn reset(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_although_each_try_begins_with_an_event() {
+        let mut pauses = Pauses::default();
+        let mut next = || {
+            pauses.reset();
+            pauses.next().expect("no end of tries")
+        };
+        assert!(next() < 3 * PAUSE.start);
+        let last = (0..10).map(|_| next()).last();
+        assert!(last >= Some(PAUSE.end / 2), "{last:?}");
     }
 }

@@ -4,25 +4,39 @@
 //! The controller of Averylongkindofthirtythreeletters, which is yours to edit. After a change of `RULES`, run
 //! `make manifests`.
 
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use k8s_openapi::api::events;
-use kube::runtime::{controller::Action, events::EventType, reflector::ObjectRef};
+use kube::{
+    ResourceExt,
+    api::ObjectMeta,
+    runtime::{controller::Action, events::EventType, reflector::ObjectRef},
+};
 
 use crate::{
     api::a_group_of_26_characters_it::v1alpha1::*,
     manager::{
-        Context, Reconciler, condition,
+        Children, Context, Reconciler, children, condition,
         rbac::{Rule, Verb},
     },
 };
 
 /// Brings the cluster to what each Averylongkindofthirtythreeletters asks for.
 pub struct Controller {
+    // One field for each kind that it owns.
+    stateful_sets: Children<StatefulSet>,
+    persistent_volume_claims: Children<PersistentVolumeClaim>,
+    // End of the kinds.
     context: Context,
 }
 
 /// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    #[error(transparent)]
+    Children(#[from] children::Error),
     #[error("cannot write the status: {0}")]
     WriteStatus(#[source] kube::Error),
 }
@@ -36,6 +50,9 @@ impl Reconciler for Controller {
     const RULES: &'static [Rule] = &[
         Rule::of::<Averylongkindofthirtythreeletters>(&[Verb::List, Verb::Watch]),
         Rule::sub::<Averylongkindofthirtythreeletters>("status", &[Verb::Update]),
+        // What it owns: read, made, corrected and removed.
+        Rule::of::<StatefulSet>(children::VERBS),
+        Rule::of::<PersistentVolumeClaim>(children::VERBS),
         // An event that repeats is patched, not created again.
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
@@ -44,14 +61,16 @@ impl Reconciler for Controller {
         // Your work goes here: compare the cluster with `object.spec` and change what differs. It
         // must be safe to do again, because this runs after each start and each change.
 
-        let status = observe(object);
+        let applied = self.apply(object).await;
+        let status = observe(object, &applied);
         let written = self.context.write_status(object, &status).await;
-        if written.map_err(Error::WriteStatus)? {
+        if written.map_err(Error::WriteStatus)? && applied.is_ok() {
             let note = "all is as asked for";
             self.context
                 .event(object, EventType::Normal, "Reconciled", note)
                 .await;
         }
+        applied?;
         Ok(Action::await_change())
     }
 
@@ -63,16 +82,113 @@ impl Reconciler for Controller {
 impl Controller {
     /// A controller that sends its requests with `context`.
     pub fn new(context: Context) -> Self {
-        Self { context }
+        Self {
+            // One field for each kind that it owns.
+            stateful_sets: context.children(),
+            persistent_volume_claims: context.children(),
+            // End of the kinds.
+            context,
+        }
     }
+
+    /// Makes what `object` owns as the functions below say.
+    async fn apply(
+        &self,
+        object: &Averylongkindofthirtythreeletters,
+    ) -> Result<(), children::Error> {
+        // One call for each kind: what is not in its brackets, but was, is deleted.
+        self.stateful_sets
+            .apply(object, [stateful_set(object)])
+            .await?;
+        self.persistent_volume_claims
+            .apply(object, [persistent_volume_claim(object)])
+            .await?;
+        // End of the kinds.
+        Ok(())
+    }
+}
+
+/// The StatefulSet that `object` asks for. `apply` makes `object` its owner.
+fn stateful_set(object: &Averylongkindofthirtythreeletters) -> StatefulSet {
+    use k8s_openapi::api::apps::v1::StatefulSetSpec;
+    use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+    StatefulSet {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            ..ObjectMeta::default()
+        },
+        spec: StatefulSetSpec {
+            selector: LabelSelector {
+                match_labels: Some(labels(object)),
+                ..LabelSelector::default()
+            },
+            template: PodTemplateSpec {
+                metadata: Some(ObjectMeta {
+                    labels: Some(labels(object)),
+                    ..ObjectMeta::default()
+                }),
+                spec: Some(PodSpec {
+                    containers: vec![Container {
+                        name: "main".to_owned(),
+                        // What does the work goes here.
+                        image: Some("registry.k8s.io/pause:3.10".to_owned()),
+                        ..Container::default()
+                    }],
+                    ..PodSpec::default()
+                }),
+            },
+            ..StatefulSetSpec::default()
+        },
+        ..StatefulSet::default()
+    }
+}
+
+/// The PersistentVolumeClaim that `object` asks for. `apply` makes `object` its owner.
+fn persistent_volume_claim(object: &Averylongkindofthirtythreeletters) -> PersistentVolumeClaim {
+    use k8s_openapi::api::core::v1::{PersistentVolumeClaimSpec, VolumeResourceRequirements};
+    use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+
+    let storage = Quantity("1Gi".to_owned());
+    PersistentVolumeClaim {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(PersistentVolumeClaimSpec {
+            access_modes: Some(vec!["ReadWriteOnce".to_owned()]),
+            resources: Some(VolumeResourceRequirements {
+                requests: Some([("storage".to_owned(), storage)].into()),
+                ..VolumeResourceRequirements::default()
+            }),
+            ..PersistentVolumeClaimSpec::default()
+        }),
+        ..PersistentVolumeClaim::default()
+    }
+}
+
+/// The labels of the Pods of `object`, by which they are selected.
+fn labels(object: &Averylongkindofthirtythreeletters) -> BTreeMap<String, String> {
+    let name = "averylongkindofthirtythreeletters".to_owned();
+    BTreeMap::from([
+        ("app.kubernetes.io/name".to_owned(), name),
+        ("app.kubernetes.io/instance".to_owned(), object.name_any()),
+    ])
 }
 
 /// The status that follows from what was seen: no request, so that it can be tested without a
 /// cluster.
-fn observe(object: &Averylongkindofthirtythreeletters) -> AverylongkindofthirtythreelettersStatus {
+fn observe(
+    object: &Averylongkindofthirtythreeletters,
+    applied: &Result<(), children::Error>,
+) -> AverylongkindofthirtythreelettersStatus {
     let mut status = object.status.clone().unwrap_or_default();
     status.observed_generation = object.metadata.generation;
-    let ready = condition::is_true(object, "Ready", "Reconciled", "all is as asked for");
+    let ready = match applied {
+        Ok(()) => condition::is_true(object, "Ready", "Reconciled", "all is as asked for"),
+        Err(error) => condition::is_false(object, "Ready", error.reason(), error.to_string()),
+    };
     condition::set(&mut status.conditions, ready);
     status
 }
@@ -90,10 +206,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_owned_has_the_name_of_its_owner() {
+        let object = sample();
+        let name = &object.metadata.name;
+        let owned = stateful_set(&object);
+        assert_eq!(owned.metadata.name, *name);
+        let owned = persistent_volume_claim(&object);
+        assert_eq!(owned.metadata.name, *name);
+    }
+
+    #[test]
     fn an_object_becomes_ready_in_its_generation() {
         let mut object = sample();
         object.metadata.generation = Some(3);
-        let status = observe(&object);
+        let status = observe(&object, &Ok(()));
         assert_eq!(status.observed_generation, Some(3));
         assert_eq!(status.conditions[0].type_, "Ready");
         assert_eq!(status.conditions[0].status, "True");
@@ -103,7 +229,15 @@ mod tests {
     #[test]
     fn with_nothing_new_the_status_stays_as_it_is() {
         let mut object = sample();
-        object.status = Some(observe(&object));
-        assert_eq!(object.status, Some(observe(&object)));
+        object.status = Some(observe(&object, &Ok(())));
+        assert_eq!(object.status, Some(observe(&object, &Ok(()))));
+    }
+
+    #[test]
+    fn an_object_is_not_ready_without_what_it_owns() {
+        let error = children::Error::NotOwned("StatefulSet".to_owned());
+        let status = observe(&sample(), &Err(error));
+        assert_eq!(status.conditions[0].status, "False");
+        assert_eq!(status.conditions[0].reason, "NotOwned");
     }
 }

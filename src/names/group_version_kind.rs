@@ -1,0 +1,127 @@
+//! A kind with where it is from, as one name.
+
+use std::str::FromStr;
+
+use super::{Error, Group, Instead, Kind, Version, traits};
+
+/// A kind with its group and version: `apps/v1/Deployment`, or `v1/ConfigMap` of the core group.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupVersionKind {
+    text: String,
+    group: Group,
+    version: Version,
+    kind: Kind,
+}
+
+impl GroupVersionKind {
+    /// What the core group is called where a group must have a name.
+    const CORE: &str = "core";
+
+    /// The name of `kind` in this version of `group`.
+    pub fn new(group: Group, version: Version, kind: Kind) -> Self {
+        let text = if group.as_str() == Self::CORE {
+            format!("{version}/{kind}")
+        } else {
+            format!("{group}/{version}/{kind}")
+        };
+        Self {
+            text,
+            group,
+            version,
+            kind,
+        }
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The group; `core` for the core group.
+    pub fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// The version.
+    pub fn version(&self) -> &Version {
+        &self.version
+    }
+
+    /// The kind.
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+}
+
+impl FromStr for GroupVersionKind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let parts: Vec<_> = text.split('/').collect();
+        let (group, version, kind) = match parts[..] {
+            [version, kind] => (Self::CORE, version, kind),
+            [group, version, kind] => (group, version, kind),
+            _ => {
+                let reason = "it must be `<group>/<version>/<Kind>`, of the core group \
+                              `<version>/<Kind>`";
+                let example = Instead::Like("apps/v1/Deployment");
+                return Err(Error::new(text, "a kind with its group", reason, &example));
+            }
+        };
+        Ok(Self::new(group.parse()?, version.parse()?, kind.parse()?))
+    }
+}
+
+traits!(GroupVersionKind);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtin;
+
+    fn error(text: &str) -> String {
+        text.parse::<GroupVersionKind>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_core_group_goes_without_saying() {
+        let cases = [
+            ("apps/v1/Deployment", "apps/v1/Deployment", "apps"),
+            ("v1/ConfigMap", "v1/ConfigMap", "core"),
+            ("core/v1/ConfigMap", "v1/ConfigMap", "core"),
+        ];
+        for (text, canonical, group) in cases {
+            let id: GroupVersionKind = text.parse().unwrap();
+            assert_eq!(id.as_str(), canonical);
+            assert_eq!(id.group().as_str(), group);
+            assert_eq!(canonical.parse(), Ok(id));
+        }
+    }
+
+    #[test]
+    fn every_builtin_kind_has_such_a_name() {
+        for builtin in builtin::all() {
+            let text = format!("{}/{}/{}", builtin.group, builtin.version, builtin.kind);
+            let text = text.trim_start_matches('/');
+            assert_eq!(text.parse::<GroupVersionKind>().unwrap().as_str(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_part_is_told_of_that_part() {
+        for text in ["", "Deployment", "a/b/c/d"] {
+            let expected = format!(
+                "`{text}` is not a kind with its group: it must be `<group>/<version>/<Kind>`, of \
+                 the core group `<version>/<Kind>`, as in `apps/v1/Deployment`"
+            );
+            assert_eq!(error(text), expected);
+        }
+        assert_eq!(
+            error("apps/v1/deployment"),
+            "`deployment` is not a kind: it must begin with an upper-case letter; did you mean \
+             `Deployment`?"
+        );
+        assert!(error("apps/1/Deployment").starts_with("`1` is not an API version"));
+        assert!(error("Apps/v1/Deployment").starts_with("`Apps` is not a group"));
+    }
+}

@@ -1,0 +1,167 @@
+//! What an object owns, on a real API server: made, left alone while nothing differs, corrected,
+//! removed, and never taken from somebody else.
+
+use cluster::Request;
+
+use crate::{
+    operator::{Operator, Project, cluster, get_until, kubectl},
+    scaffold::run,
+};
+
+/// A kind that owns a Deployment, and a ConfigMap unless its title is `bare`.
+fn project() -> Project {
+    let project = Project::scaffold(
+        "owning",
+        &[
+            "init --domain example.com",
+            "create api --group owning --version v1 --kind Site --owns v1/ConfigMap --owns apps/v1/Deployment",
+        ],
+    );
+    let controller = "src/controller/owning/site.rs";
+    project.edit(
+        controller,
+        "[config_map(object)]",
+        "Some(config_map(object)).filter(|_| object.spec.title != \"bare\")",
+    );
+    let text = project.read(controller);
+    let start = text.find("    ConfigMap {\n").expect("the ConfigMap");
+    let end = start + text[start..].find("        ..ConfigMap::default()").expect("its end");
+    let (before, after) = (&text[..start], &text[end..]);
+    let data = "    let mut data = std::collections::BTreeMap::new();\n    \
+                data.insert(\"title\".to_owned(), object.spec.title.clone());\n    \
+                if object.spec.title == \"more\" {\n        \
+                data.insert(\"more\".to_owned(), \"yes\".to_owned());\n    }\n";
+    let body = format!("{}        data: Some(data),\n", &text[start..end]);
+    std::fs::write(
+        project.path().join(controller),
+        format!("{before}{data}{body}{after}"),
+    )
+    .expect("a writable file");
+    project.compile();
+    project.make("install");
+    project
+}
+
+/// Makes the Site of this name, or changes its title.
+fn apply(project: &Project, name: &str, title: &str) {
+    let manifest = project.manifest(&format!(
+        "apiVersion: owning.example.com/v1\nkind: Site\nmetadata: {{name: {name}}}\nspec: {{title: {title}}}\n"
+    ));
+    run(kubectl("apply -f").arg(manifest));
+}
+
+/// What the operator has written so far, but for its lease and the events.
+fn writes(operator: &Operator) -> Vec<Request> {
+    let mut requests = cluster().requests().expect("an audit log");
+    requests.retain(|request| {
+        request.user == operator.user()
+            && !["get", "list", "watch"].contains(&request.verb.as_str())
+            && !["leases", "events"].contains(&request.resource.as_str())
+    });
+    requests
+}
+
+fn patch(object: &str, patch: &str) {
+    run(kubectl(&format!("patch {object} --type=merge -p")).arg(patch));
+}
+
+#[test]
+fn children_are_as_their_owner_asks_for() {
+    let project = project();
+    let operator = project.start();
+    let title = "configmap one -o jsonpath={.data.title}";
+
+    // Made, with their owner.
+    apply(&project, "one", "first");
+    run(&mut kubectl("wait --for=condition=Ready site/one --timeout=30s"));
+    assert_eq!(get_until(title, |title| !title.is_empty()), "first");
+    for kind in ["configmap", "deployment"] {
+        let owner = run(&mut kubectl(&format!(
+            "get {kind} one -o jsonpath={{.metadata.ownerReferences[*].kind}}/{{.metadata.ownerReferences[*].name}}"
+        )));
+        assert_eq!(owner, "Site/one");
+    }
+
+    // Where nothing differs nothing is sent. That a change was looked at, the log tells.
+    in_step("one");
+    let before = writes(&operator);
+    let looked_at = operator.lines(&["reconciled", "\"one\""]).len();
+    run(&mut kubectl("annotate site one looked=at"));
+    operator.repeats(&["reconciled", "\"one\""], looked_at + 1);
+    assert_eq!(writes(&operator), before);
+
+    // What others add stays, what they change is corrected, what they delete is made anew.
+    patch("configmap one", r#"{"data":{"others":"stay"}}"#);
+    patch("configmap one", r#"{"data":{"title":"changed"}}"#);
+    get_until(title, |title| title == "first");
+    let others = run(&mut kubectl("get configmap one -o jsonpath={.data.others}"));
+    assert_eq!(others, "stay");
+    let replicas = "deployment one -o jsonpath={.spec.replicas}";
+    let asked = get_until(replicas, |replicas| !replicas.is_empty());
+    run(&mut kubectl("label configmap one app.kubernetes.io/managed-by-"));
+    get_until("configmap one --show-labels", |text| {
+        text.contains("app.kubernetes.io/managed-by=owning")
+    });
+    run(&mut kubectl("delete configmap one"));
+    get_until(title, |title| title == "first");
+    assert_eq!(run(&mut kubectl(&format!("get {replicas}"))), asked);
+
+    // A field that is no longer asked for goes, although nobody changed it.
+    let more = "configmap one -o jsonpath={.data.more}";
+    apply(&project, "one", "more");
+    get_until(more, |more| more == "yes");
+    apply(&project, "one", "less");
+    get_until(title, |title| title == "less");
+    get_until(more, str::is_empty);
+
+    // A child that is no longer asked for goes.
+    apply(&project, "one", "bare");
+    get_until("configmap one --ignore-not-found -o name", str::is_empty);
+
+    // A start with all as it should be sends nothing but what reads.
+    apply(&project, "one", "last");
+    get_until(title, |title| title == "last");
+    in_step("one");
+    operator.stop();
+    let operator = project.start();
+    let before = writes(&operator);
+    operator.says(&["reconciled", "\"one\""]);
+    assert_eq!(writes(&operator), before);
+
+    // With its owner goes what it owns.
+    run(&mut kubectl("delete site one"));
+    for kind in ["configmap", "deployment"] {
+        get_until(&format!("{kind} one --ignore-not-found -o name"), str::is_empty);
+    }
+    what_is_there_already(&project);
+    operator.stop();
+    project.make("uninstall");
+}
+
+/// An object of the name that a child would have, and that somebody else made.
+fn what_is_there_already(project: &Project) {
+    run(&mut kubectl("create configmap taken --from-literal=title=mine"));
+    apply(project, "taken", "theirs");
+    let condition = "site taken -o jsonpath={.status.conditions[*].reason}";
+    assert_eq!(get_until(condition, |reason| !reason.is_empty()), "NotOwned");
+    get_until("events --field-selector=reason=NotOwned", |events| {
+        events.contains("ConfigMap taken is there already")
+    });
+    let title = "configmap taken -o jsonpath={.data.title}";
+    assert_eq!(get_until(title, |title| !title.is_empty()), "mine");
+
+    // Once it is gone, the name is free.
+    run(&mut kubectl("delete configmap taken"));
+    run(&mut kubectl("wait --for=condition=Ready site/taken --timeout=60s"));
+    assert_eq!(get_until(title, |title| !title.is_empty()), "theirs");
+    run(&mut kubectl("delete site taken"));
+}
+
+/// Waits until the status is about what is asked for now: it is written last.
+fn in_step(name: &str) {
+    let generations = "-o jsonpath={.metadata.generation}={.status.observedGeneration}";
+    get_until(&format!("site {name} {generations}"), |text| {
+        let generations = text.split_once('=');
+        generations.is_some_and(|(asked, observed)| asked == observed)
+    });
+}

@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The owner authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controller of Deployment, which is yours to edit. After a change of `RULES`, run
+//! `make manifests`.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Service;
+use kube::{
+    ResourceExt,
+    api::ObjectMeta,
+    runtime::{controller::Action, reflector::ObjectRef},
+};
+
+use crate::api::press::v1::Page;
+use crate::manager::{
+    Children, Context, Reconciler, children,
+    rbac::{Rule, Verb},
+};
+
+/// Makes what belongs to each Deployment.
+pub struct Controller {
+    // One field for each kind that it owns.
+    pages: Children<Page>,
+    services: Children<Service>,
+    // End of the kinds.
+}
+
+impl Reconciler for Controller {
+    type Object = Deployment;
+    type Error = children::Error;
+
+    const NAME: &'static str = "deployment.apps.owner.example.com";
+
+    const RULES: &'static [Rule] = &[
+        // What a watch needs.
+        Rule::of::<Deployment>(&[Verb::List, Verb::Watch]),
+        // Adds and removes the finalizer.
+        Rule::of::<Deployment>(&[Verb::Patch]),
+        // What it owns: read, made, corrected and removed.
+        Rule::of::<Page>(children::VERBS),
+        Rule::of::<Service>(children::VERBS),
+        // End of what it owns.
+    ];
+
+    const FINALIZER: bool = true;
+
+    // Others write the status of these objects, and what they write is news.
+    const EVERY_CHANGE: bool = true;
+
+    async fn reconcile(&self, object: &Deployment) -> Result<Action, children::Error> {
+        // Your work goes here. It must be safe to do again: this runs after each start and change.
+        self.apply(object).await?;
+        Ok(Action::await_change())
+    }
+
+    async fn cleanup(&self, object: &Deployment) -> Result<(), children::Error> {
+        // Remove here what `object` would leave behind. Like the work above, it may be done again.
+        tracing::info!(
+            name = object.name_any(),
+            namespace = object.namespace(),
+            "is being deleted"
+        );
+        Ok(())
+    }
+
+    async fn gone(&self, object: &ObjectRef<Deployment>) {
+        tracing::info!(name = object.name, namespace = object.namespace, "is gone");
+    }
+}
+
+impl Controller {
+    /// A controller that sends its requests with `context`.
+    pub fn new(context: Context) -> Self {
+        Self {
+            // One field for each kind that it owns.
+            pages: context.children(),
+            services: context.children(),
+            // End of the kinds.
+        }
+    }
+
+    /// Makes what `object` owns as the functions below say.
+    async fn apply(&self, object: &Deployment) -> Result<(), children::Error> {
+        // One call for each kind: what is not in its brackets, but was, is deleted.
+        self.pages.apply(object, [page(object)]).await?;
+        self.services.apply(object, [service(object)]).await?;
+        // End of the kinds.
+        Ok(())
+    }
+}
+
+/// The Page that `object` asks for. `apply` makes `object` its owner.
+fn page(object: &Deployment) -> Page {
+    Page {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            ..ObjectMeta::default()
+        },
+        // What its `spec` asks for goes here: the API server may refuse an empty one.
+        ..Page::default()
+    }
+}
+
+/// The Service that `object` asks for. `apply` makes `object` its owner.
+fn service(object: &Deployment) -> Service {
+    use k8s_openapi::api::core::v1::{ServicePort, ServiceSpec};
+
+    Service {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(ServiceSpec {
+            selector: Some(labels(object)),
+            ports: Some(vec![ServicePort {
+                port: 80,
+                ..ServicePort::default()
+            }]),
+            ..ServiceSpec::default()
+        }),
+        ..Service::default()
+    }
+}
+
+/// The labels of the Pods of `object`, by which they are selected.
+fn labels(object: &Deployment) -> BTreeMap<String, String> {
+    let name = "deployment".to_owned();
+    BTreeMap::from([
+        ("app.kubernetes.io/name".to_owned(), name),
+        ("app.kubernetes.io/instance".to_owned(), object.name_any()),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Deployment {
+        Deployment {
+            metadata: ObjectMeta {
+                name: Some("sample".to_owned()),
+                ..ObjectMeta::default()
+            },
+            ..Deployment::default()
+        }
+    }
+
+    #[test]
+    fn what_is_owned_has_the_name_of_its_owner() {
+        let object = sample();
+        let name = &object.metadata.name;
+        let owned = page(&object);
+        assert_eq!(owned.metadata.name, *name);
+        let owned = service(&object);
+        assert_eq!(owned.metadata.name, *name);
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The owner authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controller of Namespace, which is yours to edit. After a change of `RULES`, run
+//! `make manifests`.
+
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::{
+    ResourceExt,
+    api::ObjectMeta,
+    runtime::{controller::Action, reflector::ObjectRef},
+};
+
+use crate::manager::{
+    Children, Context, Reconciler, children,
+    rbac::{Rule, Verb},
+};
+
+/// Makes what belongs to each Namespace.
+pub struct Controller {
+    // One field for each kind that it owns.
+    service_accounts: Children<ServiceAccount>,
+    // End of the kinds.
+}
+
+impl Reconciler for Controller {
+    type Object = Namespace;
+    type Error = children::Error;
+
+    const NAME: &'static str = "namespace.core.owner.example.com";
+
+    const RULES: &'static [Rule] = &[
+        // What a watch needs.
+        Rule::of::<Namespace>(&[Verb::List, Verb::Watch]),
+        // What it owns: read, made, corrected and removed.
+        Rule::of::<ServiceAccount>(children::VERBS),
+        // End of what it owns.
+    ];
+
+    // Others write the status of these objects, and what they write is news.
+    const EVERY_CHANGE: bool = true;
+
+    async fn reconcile(&self, object: &Namespace) -> Result<Action, children::Error> {
+        // Your work goes here. It must be safe to do again: this runs after each start and change.
+        self.apply(object).await?;
+        Ok(Action::await_change())
+    }
+
+    async fn gone(&self, object: &ObjectRef<Namespace>) {
+        tracing::info!(name = object.name, namespace = object.namespace, "is gone");
+    }
+}
+
+impl Controller {
+    /// A controller that sends its requests with `context`.
+    pub fn new(context: Context) -> Self {
+        Self {
+            // One field for each kind that it owns.
+            service_accounts: context.children(),
+            // End of the kinds.
+        }
+    }
+
+    /// Makes what `object` owns as the functions below say.
+    async fn apply(&self, object: &Namespace) -> Result<(), children::Error> {
+        // One call for each kind: what is not in its brackets, but was, is deleted.
+        self.service_accounts
+            .apply(object, [service_account(object)])
+            .await?;
+        // End of the kinds.
+        Ok(())
+    }
+}
+
+/// The ServiceAccount that `object` asks for. `apply` makes `object` its owner.
+fn service_account(object: &Namespace) -> ServiceAccount {
+    ServiceAccount {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            // An owner in no namespace gives it none.
+            namespace: Some("default".to_owned()),
+            ..ObjectMeta::default()
+        },
+        // What else it shall be goes here.
+        ..ServiceAccount::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Namespace {
+        Namespace {
+            metadata: ObjectMeta {
+                name: Some("sample".to_owned()),
+                ..ObjectMeta::default()
+            },
+            ..Namespace::default()
+        }
+    }
+
+    #[test]
+    fn what_is_owned_has_the_name_of_its_owner() {
+        let object = sample();
+        let name = &object.metadata.name;
+        let owned = service_account(&object);
+        assert_eq!(owned.metadata.name, *name);
+    }
+}

@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: The owner authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! What the operator does about its objects: a module for each group, in it one for each kind.
+
+use crate::manager::Manager;
+
+// One module for each group.
+pub mod apps;
+pub mod core;
+pub mod shop;
+// End of the groups.
+
+/// Hands each controller to the manager.
+pub fn register(manager: &mut Manager) {
+    // One line for each controller.
+    manager.add(apps::deployment::Controller::new);
+    manager.add(core::namespace::Controller::new);
+    manager.add(shop::book::Controller::new);
+    manager.add(shop::event::Controller::new);
+    manager.add(shop::shelf::Controller::new);
+    // End of the controllers.
+}

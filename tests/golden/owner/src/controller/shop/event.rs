@@ -1,0 +1,430 @@
+// SPDX-FileCopyrightText: The owner authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controller of Event, which is yours to edit. After a change of `RULES`, run
+//! `make manifests`.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Event as CoreEvent;
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::events;
+use k8s_openapi::api::events::v1::Event as EventsEvent;
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use kube::{
+    ResourceExt,
+    api::ObjectMeta,
+    runtime::{controller::Action, events::EventType, reflector::ObjectRef},
+};
+
+use crate::{
+    api::shop::v1::*,
+    manager::{
+        Children, Context, Reconciler, children, condition,
+        rbac::{Rule, Verb},
+    },
+};
+
+/// Brings the cluster to what each Event asks for.
+pub struct Controller {
+    // One field for each kind that it owns.
+    daemon_sets: Children<DaemonSet>,
+    stateful_sets: Children<StatefulSet>,
+    jobs: Children<Job>,
+    events_events: Children<EventsEvent>,
+    network_policies: Children<NetworkPolicy>,
+    core_events: Children<CoreEvent>,
+    persistent_volume_claims: Children<PersistentVolumeClaim>,
+    pods: Children<Pod>,
+    service_accounts: Children<ServiceAccount>,
+    // End of the kinds.
+    context: Context,
+}
+
+/// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Children(#[from] children::Error),
+    #[error("cannot write the status: {0}")]
+    WriteStatus(#[source] kube::Error),
+}
+
+impl Reconciler for Controller {
+    type Object = Event;
+    type Error = Error;
+
+    const NAME: &'static str = "event.shop.example.com";
+
+    const RULES: &'static [Rule] = &[
+        Rule::of::<Event>(&[Verb::List, Verb::Watch]),
+        Rule::sub::<Event>("status", &[Verb::Update]),
+        // What it owns: read, made, corrected and removed.
+        Rule::of::<DaemonSet>(children::VERBS),
+        Rule::of::<StatefulSet>(children::VERBS),
+        Rule::of::<Job>(children::VERBS),
+        Rule::of::<EventsEvent>(children::VERBS),
+        Rule::of::<NetworkPolicy>(children::VERBS),
+        Rule::of::<CoreEvent>(children::VERBS),
+        Rule::of::<PersistentVolumeClaim>(children::VERBS),
+        Rule::of::<Pod>(children::VERBS),
+        Rule::of::<ServiceAccount>(children::VERBS),
+        // An event that repeats is patched, not created again.
+        Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
+    ];
+
+    async fn reconcile(&self, object: &Event) -> Result<Action, Error> {
+        // Your work goes here: compare the cluster with `object.spec` and change what differs. It
+        // must be safe to do again, because this runs after each start and each change.
+
+        let applied = self.apply(object).await;
+        let status = observe(object, &applied);
+        let written = self.context.write_status(object, &status).await;
+        if written.map_err(Error::WriteStatus)? && applied.is_ok() {
+            let note = "all is as asked for";
+            self.context
+                .event(object, EventType::Normal, "Reconciled", note)
+                .await;
+        }
+        applied?;
+        Ok(Action::await_change())
+    }
+
+    async fn gone(&self, object: &ObjectRef<Event>) {
+        tracing::info!(name = object.name, namespace = object.namespace, "is gone");
+    }
+}
+
+impl Controller {
+    /// A controller that sends its requests with `context`.
+    pub fn new(context: Context) -> Self {
+        Self {
+            // One field for each kind that it owns.
+            daemon_sets: context.children(),
+            stateful_sets: context.children(),
+            jobs: context.children(),
+            events_events: context.children(),
+            network_policies: context.children(),
+            core_events: context.children(),
+            persistent_volume_claims: context.children(),
+            pods: context.children(),
+            service_accounts: context.children(),
+            // End of the kinds.
+            context,
+        }
+    }
+
+    /// Makes what `object` owns as the functions below say.
+    async fn apply(&self, object: &Event) -> Result<(), children::Error> {
+        // One call for each kind: what is not in its brackets, but was, is deleted.
+        self.daemon_sets.apply(object, [daemon_set(object)]).await?;
+        self.stateful_sets
+            .apply(object, [stateful_set(object)])
+            .await?;
+        self.jobs.apply(object, [job(object)]).await?;
+        self.events_events
+            .apply(object, [events_event(object)])
+            .await?;
+        self.network_policies
+            .apply(object, [network_policy(object)])
+            .await?;
+        self.core_events.apply(object, [core_event(object)]).await?;
+        self.persistent_volume_claims
+            .apply(object, [persistent_volume_claim(object)])
+            .await?;
+        self.pods.apply(object, [pod(object)]).await?;
+        self.service_accounts
+            .apply(object, [service_account(object)])
+            .await?;
+        // End of the kinds.
+        Ok(())
+    }
+}
+
+/// The DaemonSet that `object` asks for. `apply` makes `object` its owner.
+fn daemon_set(object: &Event) -> DaemonSet {
+    use k8s_openapi::api::apps::v1::DaemonSetSpec;
+    use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+    DaemonSet {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            ..ObjectMeta::default()
+        },
+        spec: DaemonSetSpec {
+            selector: LabelSelector {
+                match_labels: Some(labels(object)),
+                ..LabelSelector::default()
+            },
+            template: PodTemplateSpec {
+                metadata: Some(ObjectMeta {
+                    labels: Some(labels(object)),
+                    ..ObjectMeta::default()
+                }),
+                spec: Some(PodSpec {
+                    containers: vec![Container {
+                        name: "main".to_owned(),
+                        // What does the work goes here.
+                        image: Some("registry.k8s.io/pause:3.10".to_owned()),
+                        ..Container::default()
+                    }],
+                    ..PodSpec::default()
+                }),
+            },
+            ..DaemonSetSpec::default()
+        },
+        ..DaemonSet::default()
+    }
+}
+
+/// The StatefulSet that `object` asks for. `apply` makes `object` its owner.
+fn stateful_set(object: &Event) -> StatefulSet {
+    use k8s_openapi::api::apps::v1::StatefulSetSpec;
+    use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+    StatefulSet {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            ..ObjectMeta::default()
+        },
+        spec: StatefulSetSpec {
+            selector: LabelSelector {
+                match_labels: Some(labels(object)),
+                ..LabelSelector::default()
+            },
+            template: PodTemplateSpec {
+                metadata: Some(ObjectMeta {
+                    labels: Some(labels(object)),
+                    ..ObjectMeta::default()
+                }),
+                spec: Some(PodSpec {
+                    containers: vec![Container {
+                        name: "main".to_owned(),
+                        // What does the work goes here.
+                        image: Some("registry.k8s.io/pause:3.10".to_owned()),
+                        ..Container::default()
+                    }],
+                    ..PodSpec::default()
+                }),
+            },
+            ..StatefulSetSpec::default()
+        },
+        ..StatefulSet::default()
+    }
+}
+
+/// The Job that `object` asks for. `apply` makes `object` its owner.
+fn job(object: &Event) -> Job {
+    use k8s_openapi::api::batch::v1::JobSpec;
+    use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
+
+    Job {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(JobSpec {
+            template: PodTemplateSpec {
+                spec: Some(PodSpec {
+                    containers: vec![Container {
+                        name: "main".to_owned(),
+                        // What does the work goes here.
+                        image: Some("registry.k8s.io/pause:3.10".to_owned()),
+                        ..Container::default()
+                    }],
+                    restart_policy: Some("Never".to_owned()),
+                    ..PodSpec::default()
+                }),
+                ..PodTemplateSpec::default()
+            },
+            ..JobSpec::default()
+        }),
+        ..Job::default()
+    }
+}
+
+/// The Event that `object` asks for. `apply` makes `object` its owner.
+fn events_event(object: &Event) -> EventsEvent {
+    EventsEvent {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            ..ObjectMeta::default()
+        },
+        // What else it shall be goes here.
+        ..EventsEvent::default()
+    }
+}
+
+/// The NetworkPolicy that `object` asks for. `apply` makes `object` its owner.
+fn network_policy(object: &Event) -> NetworkPolicy {
+    NetworkPolicy {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            ..ObjectMeta::default()
+        },
+        // What else it shall be goes here.
+        ..NetworkPolicy::default()
+    }
+}
+
+/// The Event that `object` asks for. `apply` makes `object` its owner.
+fn core_event(object: &Event) -> CoreEvent {
+    CoreEvent {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            ..ObjectMeta::default()
+        },
+        // What else it shall be goes here.
+        ..CoreEvent::default()
+    }
+}
+
+/// The PersistentVolumeClaim that `object` asks for. `apply` makes `object` its owner.
+fn persistent_volume_claim(object: &Event) -> PersistentVolumeClaim {
+    use k8s_openapi::api::core::v1::{PersistentVolumeClaimSpec, VolumeResourceRequirements};
+    use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+
+    let storage = Quantity("1Gi".to_owned());
+    PersistentVolumeClaim {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(PersistentVolumeClaimSpec {
+            access_modes: Some(vec!["ReadWriteOnce".to_owned()]),
+            resources: Some(VolumeResourceRequirements {
+                requests: Some([("storage".to_owned(), storage)].into()),
+                ..VolumeResourceRequirements::default()
+            }),
+            ..PersistentVolumeClaimSpec::default()
+        }),
+        ..PersistentVolumeClaim::default()
+    }
+}
+
+/// The Pod that `object` asks for. `apply` makes `object` its owner.
+fn pod(object: &Event) -> Pod {
+    use k8s_openapi::api::core::v1::{Container, PodSpec};
+
+    Pod {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            labels: Some(labels(object)),
+            ..ObjectMeta::default()
+        },
+        spec: Some(PodSpec {
+            containers: vec![Container {
+                name: "main".to_owned(),
+                // What does the work goes here.
+                image: Some("registry.k8s.io/pause:3.10".to_owned()),
+                ..Container::default()
+            }],
+            ..PodSpec::default()
+        }),
+        ..Pod::default()
+    }
+}
+
+/// The ServiceAccount that `object` asks for. `apply` makes `object` its owner.
+fn service_account(object: &Event) -> ServiceAccount {
+    ServiceAccount {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            ..ObjectMeta::default()
+        },
+        // What else it shall be goes here.
+        ..ServiceAccount::default()
+    }
+}
+
+/// The labels of the Pods of `object`, by which they are selected.
+fn labels(object: &Event) -> BTreeMap<String, String> {
+    let name = "event".to_owned();
+    BTreeMap::from([
+        ("app.kubernetes.io/name".to_owned(), name),
+        ("app.kubernetes.io/instance".to_owned(), object.name_any()),
+    ])
+}
+
+/// The status that follows from what was seen: no request, so that it can be tested without a
+/// cluster.
+fn observe(object: &Event, applied: &Result<(), children::Error>) -> EventStatus {
+    let mut status = object.status.clone().unwrap_or_default();
+    status.observed_generation = object.metadata.generation;
+    let ready = match applied {
+        Ok(()) => condition::is_true(object, "Ready", "Reconciled", "all is as asked for"),
+        Err(error) => condition::is_false(object, "Ready", error.reason(), error.to_string()),
+    };
+    condition::set(&mut status.conditions, ready);
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Event {
+        let text = include_str!(
+            // What `kubectl apply -k config/samples` creates.
+            "../../../config/samples/shop_v1_event.yaml"
+        );
+        serde_saphyr::from_str(text).expect("the sample fits the type")
+    }
+
+    #[test]
+    fn what_is_owned_has_the_name_of_its_owner() {
+        let object = sample();
+        let name = &object.metadata.name;
+        let owned = daemon_set(&object);
+        assert_eq!(owned.metadata.name, *name);
+        let owned = stateful_set(&object);
+        assert_eq!(owned.metadata.name, *name);
+        let owned = job(&object);
+        assert_eq!(owned.metadata.name, *name);
+        let owned = events_event(&object);
+        assert_eq!(owned.metadata.name, *name);
+        let owned = network_policy(&object);
+        assert_eq!(owned.metadata.name, *name);
+        let owned = core_event(&object);
+        assert_eq!(owned.metadata.name, *name);
+        let owned = persistent_volume_claim(&object);
+        assert_eq!(owned.metadata.name, *name);
+        let owned = pod(&object);
+        assert_eq!(owned.metadata.name, *name);
+        let owned = service_account(&object);
+        assert_eq!(owned.metadata.name, *name);
+    }
+
+    #[test]
+    fn an_object_becomes_ready_in_its_generation() {
+        let mut object = sample();
+        object.metadata.generation = Some(3);
+        let status = observe(&object, &Ok(()));
+        assert_eq!(status.observed_generation, Some(3));
+        assert_eq!(status.conditions[0].type_, "Ready");
+        assert_eq!(status.conditions[0].status, "True");
+        assert_eq!(status.conditions[0].observed_generation, Some(3));
+    }
+
+    #[test]
+    fn with_nothing_new_the_status_stays_as_it_is() {
+        let mut object = sample();
+        object.status = Some(observe(&object, &Ok(())));
+        assert_eq!(object.status, Some(observe(&object, &Ok(()))));
+    }
+
+    #[test]
+    fn an_object_is_not_ready_without_what_it_owns() {
+        let error = children::Error::NotOwned("DaemonSet".to_owned());
+        let status = observe(&sample(), &Err(error));
+        assert_eq!(status.conditions[0].status, "False");
+        assert_eq!(status.conditions[0].reason, "NotOwned");
+    }
+}

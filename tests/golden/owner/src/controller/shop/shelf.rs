@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: The owner authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controller of Shelf, which is yours to edit. After a change of `RULES`, run
+//! `make manifests`.
+
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::events;
+use kube::{
+    ResourceExt,
+    api::ObjectMeta,
+    runtime::{controller::Action, events::EventType},
+};
+
+use crate::api::press::v1::Page as PressPage;
+use crate::api::shop::v1::Page as ShopPage;
+use crate::{
+    api::shop::v1::*,
+    manager::{
+        Children, Context, Reconciler, children, condition,
+        rbac::{Rule, Verb},
+    },
+};
+
+/// Brings the cluster to what each Shelf asks for.
+pub struct Controller {
+    // One field for each kind that it owns.
+    press_pages: Children<PressPage>,
+    shop_pages: Children<ShopPage>,
+    namespaces: Children<Namespace>,
+    secrets: Children<Secret>,
+    // End of the kinds.
+    context: Context,
+}
+
+/// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Children(#[from] children::Error),
+    #[error("cannot write the status: {0}")]
+    WriteStatus(#[source] kube::Error),
+}
+
+impl Reconciler for Controller {
+    type Object = Shelf;
+    type Error = Error;
+
+    const NAME: &'static str = "shelf.shop.example.com";
+
+    const RULES: &'static [Rule] = &[
+        Rule::of::<Shelf>(&[Verb::List, Verb::Watch]),
+        Rule::sub::<Shelf>("status", &[Verb::Update]),
+        // Adds and removes the finalizer.
+        Rule::of::<Shelf>(&[Verb::Patch]),
+        // What it owns: read, made, corrected and removed.
+        Rule::of::<PressPage>(children::VERBS),
+        Rule::of::<ShopPage>(children::VERBS),
+        Rule::of::<Namespace>(children::VERBS),
+        Rule::of::<Secret>(children::VERBS),
+        // An event that repeats is patched, not created again.
+        Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
+    ];
+
+    const FINALIZER: bool = true;
+
+    async fn reconcile(&self, object: &Shelf) -> Result<Action, Error> {
+        // Your work goes here: compare the cluster with `object.spec` and change what differs. It
+        // must be safe to do again, because this runs after each start and each change.
+
+        let applied = self.apply(object).await;
+        let status = observe(object, &applied);
+        let written = self.context.write_status(object, &status).await;
+        if written.map_err(Error::WriteStatus)? && applied.is_ok() {
+            let note = "all is as asked for";
+            self.context
+                .event(object, EventType::Normal, "Reconciled", note)
+                .await;
+        }
+        applied?;
+        Ok(Action::await_change())
+    }
+
+    async fn cleanup(&self, object: &Shelf) -> Result<(), Error> {
+        // Remove here what `object` would leave behind outside of the cluster. Like the work above,
+        // it may be done again.
+        let note = "nothing is left behind";
+        self.context
+            .event(object, EventType::Normal, "CleanedUp", note)
+            .await;
+        Ok(())
+    }
+}
+
+impl Controller {
+    /// A controller that sends its requests with `context`.
+    pub fn new(context: Context) -> Self {
+        Self {
+            // One field for each kind that it owns.
+            press_pages: context.children(),
+            shop_pages: context.children(),
+            namespaces: context.children(),
+            secrets: context.children(),
+            // End of the kinds.
+            context,
+        }
+    }
+
+    /// Makes what `object` owns as the functions below say.
+    async fn apply(&self, object: &Shelf) -> Result<(), children::Error> {
+        // One call for each kind: what is not in its brackets, but was, is deleted.
+        self.press_pages.apply(object, [press_page(object)]).await?;
+        self.shop_pages.apply(object, [shop_page(object)]).await?;
+        self.namespaces.apply(object, [namespace(object)]).await?;
+        self.secrets.apply(object, [secret(object)]).await?;
+        // End of the kinds.
+        Ok(())
+    }
+}
+
+/// The Page that `object` asks for. `apply` makes `object` its owner.
+fn press_page(object: &Shelf) -> PressPage {
+    PressPage {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            // An owner in no namespace gives it none.
+            namespace: Some("default".to_owned()),
+            ..ObjectMeta::default()
+        },
+        // What its `spec` asks for goes here: the API server may refuse an empty one.
+        ..PressPage::default()
+    }
+}
+
+/// The Page that `object` asks for. `apply` makes `object` its owner.
+fn shop_page(object: &Shelf) -> ShopPage {
+    ShopPage {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            // An owner in no namespace gives it none.
+            namespace: Some("default".to_owned()),
+            ..ObjectMeta::default()
+        },
+        // What its `spec` asks for goes here: the API server may refuse an empty one.
+        ..ShopPage::default()
+    }
+}
+
+/// The Namespace that `object` asks for. `apply` makes `object` its owner.
+fn namespace(object: &Shelf) -> Namespace {
+    Namespace {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            ..ObjectMeta::default()
+        },
+        // What else it shall be goes here.
+        ..Namespace::default()
+    }
+}
+
+/// The Secret that `object` asks for. `apply` makes `object` its owner.
+fn secret(object: &Shelf) -> Secret {
+    Secret {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            // An owner in no namespace gives it none.
+            namespace: Some("default".to_owned()),
+            ..ObjectMeta::default()
+        },
+        // What else it shall be goes here.
+        ..Secret::default()
+    }
+}
+
+/// The status that follows from what was seen: no request, so that it can be tested without a
+/// cluster.
+fn observe(object: &Shelf, applied: &Result<(), children::Error>) -> ShelfStatus {
+    let mut status = object.status.clone().unwrap_or_default();
+    status.observed_generation = object.metadata.generation;
+    let ready = match applied {
+        Ok(()) => condition::is_true(object, "Ready", "Reconciled", "all is as asked for"),
+        Err(error) => condition::is_false(object, "Ready", error.reason(), error.to_string()),
+    };
+    condition::set(&mut status.conditions, ready);
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Shelf {
+        let text = include_str!(
+            // What `kubectl apply -k config/samples` creates.
+            "../../../config/samples/shop_v1_shelf.yaml"
+        );
+        serde_saphyr::from_str(text).expect("the sample fits the type")
+    }
+
+    #[test]
+    fn what_is_owned_has_the_name_of_its_owner() {
+        let object = sample();
+        let name = &object.metadata.name;
+        let owned = press_page(&object);
+        assert_eq!(owned.metadata.name, *name);
+        let owned = shop_page(&object);
+        assert_eq!(owned.metadata.name, *name);
+        let owned = namespace(&object);
+        assert_eq!(owned.metadata.name, *name);
+        let owned = secret(&object);
+        assert_eq!(owned.metadata.name, *name);
+    }
+
+    #[test]
+    fn an_object_becomes_ready_in_its_generation() {
+        let mut object = sample();
+        object.metadata.generation = Some(3);
+        let status = observe(&object, &Ok(()));
+        assert_eq!(status.observed_generation, Some(3));
+        assert_eq!(status.conditions[0].type_, "Ready");
+        assert_eq!(status.conditions[0].status, "True");
+        assert_eq!(status.conditions[0].observed_generation, Some(3));
+    }
+
+    #[test]
+    fn with_nothing_new_the_status_stays_as_it_is() {
+        let mut object = sample();
+        object.status = Some(observe(&object, &Ok(())));
+        assert_eq!(object.status, Some(observe(&object, &Ok(()))));
+    }
+
+    #[test]
+    fn an_object_is_not_ready_without_what_it_owns() {
+        let error = children::Error::NotOwned("Page".to_owned());
+        let status = observe(&sample(), &Err(error));
+        assert_eq!(status.conditions[0].status, "False");
+        assert_eq!(status.conditions[0].reason, "NotOwned");
+    }
+}

@@ -1,0 +1,305 @@
+// SPDX-FileCopyrightText: The owner authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! What an object owns: kept as asked for, with as few requests as possible. All children are known
+//! from a watch, so one that is as it should be costs none.
+
+use std::{fmt::Debug, hash::Hasher, sync::Arc};
+
+use fnv::FnvHasher;
+use kube::{
+    Api, Resource, ResourceExt,
+    api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions},
+    runtime::events::EventType,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use super::{
+    context::Context,
+    options::PROJECT,
+    owned::{self, Owned},
+    rbac::Verb,
+    scope::Scope,
+};
+
+/// What a controller needs to be allowed to do with what it owns.
+pub const VERBS: &[Verb] = &[
+    Verb::Create,
+    Verb::Delete,
+    Verb::Get,
+    Verb::List,
+    Verb::Patch,
+    Verb::Watch,
+];
+
+/// The label of all children, whose value is the project: only objects that have it are watched.
+const LABEL: &str = "app.kubernetes.io/managed-by";
+
+/// Selects the children from all objects of their kind.
+pub(super) fn selector() -> String {
+    format!("{LABEL}={PROJECT}")
+}
+
+/// Why a child is not as it should be.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An object of this name is there, and something else owns it, or nothing.
+    #[error("{0} is there already, and not owned by this object")]
+    NotOwned(String),
+    /// A request failed.
+    #[error("cannot {verb} {child}: {source}")]
+    Request {
+        /// What was tried.
+        verb: &'static str,
+        /// Kind and name of the child.
+        child: String,
+        /// Why it failed.
+        source: kube::Error,
+    },
+}
+
+impl Error {
+    /// The reason of a condition.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::NotOwned(_) => "NotOwned",
+            Self::Request { .. } => "ChildFailed",
+        }
+    }
+}
+
+/// The children of kind `C` of all objects of a controller.
+pub struct Children<C: Resource<DynamicType = ()>> {
+    context: Context,
+    owned: Arc<Owned<C>>,
+}
+
+impl<C> Children<C>
+where
+    C: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned + Serialize,
+    C: Send + Sync + 'static,
+{
+    pub(super) fn new(context: Context, owned: Arc<Owned<C>>) -> Self {
+        Self { context, owned }
+    }
+
+    /// The children of `owner`, in the order of their names.
+    pub fn of<K: Resource<DynamicType = ()>>(&self, owner: &K) -> Vec<Arc<C>> {
+        let uid = owner.meta().uid.as_deref();
+        uid.map(|uid| self.owned.by(uid)).unwrap_or_default()
+    }
+
+    /// Makes the children of `owner` be those that are `desired`, and no others: creates what is
+    /// missing, corrects what differs, deletes what is not desired. Owner reference, namespace and
+    /// a label are added. Returns the children as they are then.
+    ///
+    /// Fields that are not set are left to others, such as the replicas to an autoscaler. Write
+    /// values as the API server does, such as `1` for `1000m`, or they are sent each time.
+    ///
+    /// # Errors
+    ///
+    /// When another object has the name of a child, which is left alone, or when a request fails.
+    pub async fn apply<K>(
+        &self,
+        owner: &K,
+        desired: impl IntoIterator<Item = C>,
+    ) -> Result<Vec<Arc<C>>, Error>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let mut applied = Vec::new();
+        for child in desired {
+            let child = self.adorn(owner, child);
+            applied.push(self.converge(owner, child).await?);
+        }
+        for child in self.of(owner) {
+            if !applied
+                .iter()
+                .any(|kept| kept.meta().uid == child.meta().uid)
+            {
+                self.delete(&child).await?;
+            }
+        }
+        Ok(applied)
+    }
+
+    /// Adds to `child` what makes it a child of `owner`.
+    fn adorn<K: Resource<DynamicType = ()>>(&self, owner: &K, mut child: C) -> C {
+        let meta = child.meta_mut();
+        if C::Scope::NAMESPACED && meta.namespace.is_none() {
+            meta.namespace.clone_from(&owner.meta().namespace);
+        }
+        meta.owner_references = owner.controller_owner_ref(&()).map(|owner| vec![owner]);
+        let labels = meta.labels.get_or_insert_default();
+        labels.insert(LABEL.to_owned(), PROJECT.to_owned());
+        // What is no longer desired can be told from what others added by this alone.
+        let mut hasher = FnvHasher::default();
+        hasher.write(json!(child).to_string().as_bytes());
+        let (key, value) = (format!("{}/applied", self.context.name()), hasher.finish());
+        child.annotations_mut().insert(key, format!("{value:016x}"));
+        child
+    }
+
+    async fn converge<K>(&self, owner: &K, child: C) -> Result<Arc<C>, Error>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let same = |known: &Arc<C>| {
+            let (a, b) = (known.meta(), child.meta());
+            (&a.name, &a.namespace) == (&b.name, &b.namespace)
+        };
+        match self.of(owner).into_iter().find(same) {
+            Some(known) if difference(&json!(*known), &json!(child)).is_none() => Ok(known),
+            Some(_) => self.correct(owner, &child).await,
+            None => {
+                let params = PostParams {
+                    field_manager: Some(self.context.field_manager()),
+                    ..PostParams::default()
+                };
+                match self.api(&child).create(&params, &child).await {
+                    Ok(created) => Ok(Arc::new(created)),
+                    // The watch may be behind, or the object may be somebody else's.
+                    Err(kube::Error::Api(status)) if status.is_already_exists() => {
+                        self.correct(owner, &child).await
+                    }
+                    Err(source) => Err(failed("create", &child, source)),
+                }
+            }
+        }
+    }
+
+    /// Makes an object that is there be as `child`, if `owner` owns it.
+    async fn correct<K>(&self, owner: &K, child: &C) -> Result<Arc<C>, Error>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let (api, name) = (self.api(child), child.name_any());
+        let live = api.get(&name).await;
+        let mut live = live.map_err(|source| failed("get", child, source))?;
+        if owned::controlled_by(&live).map(|by| &by.uid) != owner.meta().uid.as_ref() {
+            let error = Error::NotOwned(describe(child));
+            self.context
+                .event(owner, EventType::Warning, "NotOwned", error.to_string())
+                .await;
+            return Err(error);
+        }
+        let Some(field) = difference(&json!(live), &json!(child)) else {
+            return Ok(Arc::new(live));
+        };
+
+        let manager = self.context.field_manager();
+        let params = PatchParams::apply(&manager).force();
+        // What was set at the creation counts as set by an update, which an apply does not take
+        // back: so it is made to count as set by an apply.
+        let mut updated = live.managed_fields_mut().iter_mut().filter(|fields| {
+            fields.manager.as_ref() == Some(&manager)
+                && fields.operation.as_deref() == Some("Update")
+                && fields.subresource.is_none()
+        });
+        if let Some(fields) = updated.next() {
+            fields.operation = Some("Apply".to_owned());
+            let patch = json!({"metadata": {
+                "resourceVersion": live.resource_version(),
+                "managedFields": live.managed_fields(),
+            }});
+            let patched = api
+                .patch(&name, &PatchParams::default(), &Patch::Merge(patch))
+                .await;
+            patched.map_err(|source| failed("patch", child, source))?;
+        }
+        let patched = api.patch(&name, &params, &Patch::Apply(child)).await;
+        let patched = patched.map_err(|source| failed("patch", child, source))?;
+        tracing::info!(child = describe(child), field, "corrected");
+        Ok(Arc::new(patched))
+    }
+
+    async fn delete(&self, child: &C) -> Result<(), Error> {
+        let params = DeleteParams::default().preconditions(Preconditions {
+            uid: child.uid(),
+            ..Preconditions::default()
+        });
+        match self.api(child).delete(&child.name_any(), &params).await {
+            Ok(_) => Ok(()),
+            // It is gone already, or another one has its name.
+            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {
+                Ok(())
+            }
+            Err(source) => Err(failed("delete", child, source)),
+        }
+    }
+
+    fn api(&self, child: &C) -> Api<C> {
+        C::Scope::api(
+            self.context.client.clone(),
+            child.meta().namespace.as_deref(),
+        )
+    }
+}
+
+fn failed<C>(verb: &'static str, child: &C, source: kube::Error) -> Error
+where
+    C: Resource<DynamicType = ()>,
+{
+    let child = describe(child);
+    Error::Request {
+        verb,
+        child,
+        source,
+    }
+}
+
+fn describe<C: Resource<DynamicType = ()>>(child: &C) -> String {
+    format!("{} {}", C::kind(&()), child.name_any())
+}
+
+/// Where `live` is not as `desired`. What `desired` does not speak of may be anything.
+fn difference(live: &Value, desired: &Value) -> Option<String> {
+    match (live, desired) {
+        (_, Value::Null) => None,
+        (Value::Object(live), Value::Object(desired)) => {
+            desired.iter().find_map(|(key, desired)| {
+                let inside = difference(live.get(key).unwrap_or(&Value::Null), desired)?;
+                Some(format!(".{key}{inside}"))
+            })
+        }
+        (Value::Array(live), Value::Array(desired)) if live.len() == desired.len() => {
+            let mut pairs = live.iter().zip(desired).enumerate();
+            pairs.find_map(|(index, (live, desired))| {
+                let inside = difference(live, desired)?;
+                Some(format!("[{index}]{inside}"))
+            })
+        }
+        _ => (live != desired).then(String::new),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_is_one_of_what_is_desired() {
+        let live = json!({"spec": {"replicas": 1, "paused": false, "ports": [{"port": 80}]}});
+        let same = [
+            json!({}),
+            json!({"spec": {"replicas": 1, "selector": null}}),
+            json!({"spec": {"ports": [{"port": 80}]}}),
+        ];
+        for desired in same {
+            assert_eq!(difference(&live, &desired), None, "{desired}");
+        }
+        let other = [
+            (json!({"spec": {"replicas": 2}}), ".spec.replicas"),
+            (
+                json!({"spec": {"ports": [{"port": 8080}]}}),
+                ".spec.ports[0].port",
+            ),
+            (json!({"spec": {"ports": []}}), ".spec.ports"),
+            (json!({"metadata": {"labels": {}}}), ".metadata"),
+        ];
+        for (desired, field) in other {
+            assert_eq!(difference(&live, &desired).as_deref(), Some(field));
+        }
+    }
+}
