@@ -30,7 +30,7 @@ const RENEW_DEADLINE: SignedDuration = SignedDuration::from_secs(10);
 const SHORT: &str = "--leader-elect-lease-duration=7s --leader-elect-renew-deadline=4s \
                      --leader-elect-retry-period=1s";
 
-/// One project for all tests here, with its CRD installed. All ServiceAccounts of its namespace have
+/// One project for all tests here, with its CRD installed. All `ServiceAccount`s of its namespace have
 /// the rights of the operator's own, so that each replica can have one, by which the audit log tells
 /// them apart.
 fn project() -> &'static Project {

@@ -30,7 +30,7 @@ const CONTROLLER: &str = "item.serving.example.com";
 /// For metrics that a test reads without a token.
 const OPEN: &str = "--metrics-secure=false --metrics-bind-address=127.0.0.1:0";
 
-/// One project for nearly all tests here, with its CRD installed. All ServiceAccounts of its
+/// One project for nearly all tests here, with its CRD installed. All `ServiceAccount`s of its
 /// namespace have the rights of the operator's own, but for the lease, so that each test can have
 /// one, by which the audit log tells them apart.
 fn project() -> &'static Project {
@@ -293,14 +293,14 @@ fn a_certificate_is_served_as_soon_as_it_is_replaced() {
     assert!(serves(&first), "{}", operator.log());
 
     let soon = Duration::from_secs(15);
-    let served = |certificate: &str| {
+    let is_served = |certificate: &str| {
         wait_until("the new certificate", soon, || {
             Ok(serves(certificate).then_some(()))
         })
         .unwrap_or_else(|error| panic!("{error:#}\n{}", operator.log()));
     };
     let second = secret.renew();
-    served(&second);
+    is_served(&second);
     assert!(!serves(&first));
 
     let keeps = ["\"WARN\"", "keeps the old certificate"];
@@ -315,7 +315,7 @@ fn a_certificate_is_served_as_soon_as_it_is_replaced() {
     operator.repeats(&keeps, 3);
     assert!(serves(&second));
 
-    served(&secret.renew());
+    is_served(&secret.renew());
     operator.stop();
 }
 
