@@ -8,7 +8,7 @@ use crate::{
     scaffold::run,
 };
 
-/// A kind that owns a Deployment, and a ConfigMap unless its title is `bare`.
+/// A kind that owns a Deployment, and a `ConfigMap` unless its title is `bare`.
 fn project() -> Project {
     let project = Project::scaffold(
         "owning",

@@ -548,6 +548,14 @@ fn a_reconcile_that_does_not_end_is_not_waited_for_longer_than_the_pod_has() {
 }
 
 #[test]
+fn an_operator_that_could_not_list_yet_has_nothing_to_wait_for() {
+    let mut fixture = Fixture::without_rights("early-end");
+    fixture.operator.says(&["cannot watch"]);
+    fixture.operator.signal("TERM");
+    assert!(fixture.operator.ends_within(GRACE / 5).success());
+}
+
+#[test]
 fn a_second_signal_ends_the_operator_at_once() {
     let mut fixture = Fixture::new("impatient");
     let hold = fixture.proxy.hold(fixture.writes_status("endless"));

@@ -85,6 +85,10 @@ impl Component {
         Ok(Component { name, process, log })
     }
 
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Polls `ready` until it is true; fails at once when the component has ended.
     ///
     /// Either error shows the end of the component's log.

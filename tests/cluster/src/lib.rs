@@ -138,6 +138,11 @@ impl Cluster {
         audit::parse(&log)
     }
 
+    /// The process ID of the API server, unless it was stopped.
+    pub fn api_server_id(&self) -> Option<u32> {
+        self.api_server.as_ref().map(Component::id)
+    }
+
     /// Kills the API server, as a crash would: clients see reset, then refused connections.
     ///
     /// Nobody else gets its port while it is down.

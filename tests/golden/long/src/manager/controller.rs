@@ -147,7 +147,6 @@ pub(super) fn start<R: Reconciler>(
         });
         let results = controller
             .with_config(Config::default().concurrency(runtime.concurrency))
-            .graceful_shutdown_on(runtime.stop.clone().cancelled_owned())
             .run(reconcile, retry, part.clone());
         tasks.spawn(
             results.for_each_concurrent(usize::from(runtime.concurrency), move |result| {

@@ -1,0 +1,290 @@
+//! The operator that rscaffold makes, beside one in Go that does the same. They run in turns, on
+//! API servers that are equal, and what counts is the ratio of their medians: so the machine, and
+//! what else it does, counts little.
+
+use std::{env, fmt, path::Path, thread, time::Duration};
+
+use anyhow::{Context, Result, ensure};
+use jiff::Timestamp;
+
+#[path = "operators/contender.rs"]
+mod contender;
+#[path = "operators/process.rs"]
+mod process;
+#[path = "operators/requests.rs"]
+mod requests;
+#[path = "operators/stage.rs"]
+mod stage;
+#[path = "operators/table.rs"]
+mod table;
+
+use contender::{Contender, Project};
+use requests::Window;
+use stage::Stage;
+use table::{Row, Target};
+
+/// How much is measured. `make bench ROUNDS=1 OBJECTS=500 IDLE=5` is a quick trial.
+struct Extent {
+    /// How often each operator is measured, in turns with the other; the median counts.
+    rounds: usize,
+    objects: usize,
+    /// How long operators with nothing to do are watched.
+    idle: Duration,
+}
+
+/// What one round says about one operator. Times are in seconds.
+struct Figures {
+    first: f64,
+    all: f64,
+    /// All but watches, for each object.
+    requests: f64,
+    cpu: f64,
+    api_server_cpu: f64,
+    restart: f64,
+    restart_cpu: f64,
+    restart_writes: usize,
+    /// In MiB, without objects.
+    memory: f64,
+    /// The same with all objects.
+    memory_of_all: f64,
+    /// Neither watches nor for the lease.
+    idle_requests: usize,
+    /// Those until all were ready, for people.
+    sorts: String,
+}
+
+/// Compares, and says whether all of it is as it should be.
+pub fn bench(rscaffold: &Path) -> Result<bool> {
+    ensure!(
+        cfg!(target_os = "linux"),
+        "operators can be compared on Linux alone, whose /proc tells what they take"
+    );
+    let extent = Extent::from_environment()?;
+    say("building the operator in Rust, which takes minutes the first time");
+    let project = Project::scaffold(rscaffold)?;
+    let rust = project.build()?;
+    say("building the operator in Go, which takes minutes the first time");
+    let go = contender::go()?;
+    say("timing builds after a change, of which the first takes minutes");
+    let rebuild = median(&project.rebuilds(extent.rounds)?, |seconds| *seconds);
+
+    let (mut of_rust, mut of_go) = (Vec::new(), Vec::new());
+    for round in 0..extent.rounds {
+        let mut turns = [(&rust, &mut of_rust), (&go, &mut of_go)];
+        // Neither of them is always the first.
+        if round % 2 == 1 {
+            turns.reverse();
+        }
+        for (contender, results) in turns {
+            say(&format!(
+                "round {} of {}: {}",
+                round + 1,
+                extent.rounds,
+                contender.name
+            ));
+            let figures = play(contender, &project, &extent)
+                .with_context(|| format!("failed to measure the operator in {}", contender.name))?;
+            say(&format!("  {figures}"));
+            results.push(figures);
+        }
+    }
+
+    println!(
+        "\n{} objects, in the median of rounds: {}",
+        extent.objects, extent.rounds
+    );
+    let sizes = [rust.megabytes()?, go.megabytes()?];
+    let mut rows = rows(&extent, sizes, &[of_rust, of_go]);
+    rows.push(Row {
+        what: "cargo build after a change".to_owned(),
+        unit: "s",
+        rust: rebuild,
+        go: None,
+        target: Target::Below(3.0),
+    });
+    Ok(table::print(&rows))
+}
+
+/// What is compared, and what it shall be.
+fn rows(extent: &Extent, sizes: [f64; 2], results: &[Vec<Figures>; 2]) -> Vec<Row> {
+    let row = |what: &str, unit, [rust, go]: [f64; 2], target| Row {
+        what: what.to_owned(),
+        unit,
+        rust,
+        go: Some(go),
+        target,
+    };
+    let both = |what: &str, unit, figure: fn(&Figures) -> f64, target| {
+        let medians = results.each_ref().map(|rounds| median(rounds, figure));
+        row(what, unit, medians, target)
+    };
+    // Of what must never be, no round may have any.
+    let none = |what: &str, figure: fn(&Figures) -> usize| {
+        let most = |rounds: &Vec<Figures>| float(rounds.iter().map(figure).max().unwrap_or(0));
+        row(what, "", results.each_ref().map(most), Target::Zero)
+    };
+    let rates = results.each_ref().map(|rounds| {
+        let seconds = median(rounds, |figures| figures.all);
+        float(extent.objects) / seconds
+    });
+    let third = Target::AtMostOfGo(1.0 / 3.0);
+    vec![
+        row("objects made ready", "/s", rates, Target::AtLeastOfGo(0.95)),
+        both(
+            "- requests for each",
+            "",
+            |of| of.requests,
+            Target::AtMostOfGo(1.0),
+        ),
+        both("- CPU", "s", |of| of.cpu, Target::AtMostOfGo(0.7)),
+        both(
+            "- CPU of the API server",
+            "s",
+            |of| of.api_server_cpu,
+            Target::None,
+        ),
+        both(
+            "restart, nothing to do",
+            "s",
+            |of| of.restart,
+            Target::AtMostOfGo(1.0),
+        ),
+        both("- CPU", "s", |of| of.restart_cpu, Target::AtMostOfGo(1.0)),
+        none("- writes", |of| of.restart_writes),
+        none(&format!("requests in {} s", extent.idle.as_secs()), |of| {
+            of.idle_requests
+        }),
+        both("memory without objects", "MiB", |of| of.memory, third),
+        both(
+            "memory with all objects",
+            "MiB",
+            |of| of.memory_of_all,
+            Target::AtMostOfGo(0.5),
+        ),
+        both(
+            "start to the first ready",
+            "s",
+            |of| of.first,
+            Target::AtMostOfGo(0.5),
+        ),
+        row("size of the program", "MB", sizes, third),
+    ]
+}
+
+/// One round of one operator, on a control plane of its own.
+fn play(contender: &Contender, project: &Project, extent: &Extent) -> Result<Figures> {
+    let stage = Stage::new(contender, project)?;
+
+    let operator = stage.start()?;
+    stage.wait_until_watching(&operator)?;
+    operator.settle()?;
+    let memory = operator.memory()?;
+    operator.stop()?;
+
+    // One object is there when the operator starts.
+    stage.create(0..1)?;
+    let mut operator = stage.start()?;
+    operator.wait_until_reconciled(1)?;
+    let first = Window::since(operator.started);
+    operator.stop()?;
+
+    // All objects are there when the operator starts, so that no one else works meanwhile, and
+    // nobody waits for whoever creates them.
+    let count = 1 + extent.objects;
+    stage.create(1..count)?;
+    stage.settle()?;
+    let requests_before = stage.answered()?;
+    let api_server_before = stage.api_server_cpu()?;
+    let mut operator = stage.start()?;
+    operator.wait_until_reconciled(count)?;
+    operator.settle()?;
+    let cpu = operator.cpu()?;
+    let api_server_cpu = stage.api_server_cpu()? - api_server_before;
+    let all = Window::since(operator.started);
+    let requests = stage.answered()? - requests_before;
+
+    stage.check(count)?;
+    operator.settle()?;
+    let since = Timestamp::now();
+    thread::sleep(extent.idle);
+    let idle = Window::since(since);
+    let memory_of_all = operator.memory()?;
+    operator.stop()?;
+
+    let mut operator = stage.start()?;
+    let restart = operator.wait_until_reconciled(count)?;
+    operator.settle()?;
+    let restart_cpu = operator.cpu()?;
+    let restarted = Window::since(operator.started);
+    operator.stop()?;
+
+    let sent = stage.sent()?;
+    let counted = sent.within(all).counted();
+    // The control plane itself may have sent one or two, which only the metrics count.
+    ensure!(
+        100 * counted.abs_diff(requests) <= counted,
+        "the API server's metrics have {requests} requests, its audit log {counted}"
+    );
+    Ok(Figures {
+        first: sent.within(first).until_ready(1)?,
+        all: sent.within(all).until_ready(extent.objects)?,
+        requests: float(requests) / float(extent.objects),
+        cpu,
+        api_server_cpu,
+        restart,
+        restart_cpu,
+        restart_writes: sent.within(restarted).writes(),
+        memory,
+        memory_of_all,
+        idle_requests: sent.within(idle).needless(),
+        sorts: sent.within(all).sorts(),
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "all counts are far below 2^52")]
+fn float(count: usize) -> f64 {
+    count as f64
+}
+
+/// The middle one.
+fn median<T>(rounds: &[T], figure: impl Fn(&T) -> f64) -> f64 {
+    let mut figures: Vec<f64> = rounds.iter().map(figure).collect();
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}
+
+impl Extent {
+    fn from_environment() -> Result<Self> {
+        Ok(Self {
+            rounds: number("ROUNDS", 5)?,
+            objects: number("OBJECTS", 5000)?,
+            idle: Duration::from_secs(number("IDLE", 30)? as u64),
+        })
+    }
+}
+
+/// A number of at least 1 from the environment.
+fn number(variable: &str, default: usize) -> Result<usize> {
+    let Some(text) = env::var_os(variable) else {
+        return Ok(default);
+    };
+    text.to_str()
+        .and_then(|text| text.parse().ok())
+        .filter(|number| *number > 0)
+        .with_context(|| format!("`{variable}` is {}, and must be a number", text.display()))
+}
+
+fn say(line: &str) {
+    eprintln!("{line}");
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "first after {:.3} s, all after {:.2} s (CPU {:.2} s), restarted in {:.2} s, {:.0} MiB\n  \
+             {}",
+            self.first, self.all, self.cpu, self.restart, self.memory_of_all, self.sorts
+        )
+    }
+}

@@ -1,0 +1,152 @@
+//! The two operators: what they are made of. Both write a `ConfigMap` for each Bench, and its status;
+//! both reconcile ten objects at once, and log a line for each.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Instant,
+};
+
+use anyhow::{Context, Result, ensure};
+use cluster::run;
+use tempfile::TempDir;
+
+use crate::scaffold::{cargo, root, target};
+
+/// Where both have their `ServiceAccount`.
+pub const NAMESPACE: &str = "bench-system";
+
+/// An operator that can be started.
+pub struct Contender {
+    pub name: &'static str,
+    pub program: PathBuf,
+    pub arguments: &'static [&'static str],
+    /// Its ServiceAccount.
+    pub account: &'static str,
+    /// What is to be applied besides the manifests of the project in Rust.
+    pub manifest: Option<PathBuf>,
+}
+
+impl Contender {
+    /// How big the program is.
+    pub fn megabytes(&self) -> Result<f64> {
+        let bytes = self.program.metadata()?.len();
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        Ok(bytes as f64 / 1e6)
+    }
+}
+
+/// The project that rscaffold makes, and the few lines that its user adds.
+pub struct Project {
+    folder: TempDir,
+}
+
+const CONTROLLER: &str = "src/controller/bench/bench.rs";
+
+/// What its user writes: old and new.
+const EDITS: [(&str, &str); 2] = [
+    (
+        "// What else it shall be goes here.",
+        r#"data: Some([("title".to_owned(), object.spec.title.clone())].into()),"#,
+    ),
+    // No events: the operator in Go would send fewer of them than there are, because its client
+    // drops those that come too fast.
+    (
+        r#"        if written.map_err(Error::WriteStatus)? && applied.is_ok() {
+            let note = "all is as asked for";
+            self.context
+                .event(object, EventType::Normal, "Reconciled", note)
+                .await;
+        }
+"#,
+        "        written.map_err(Error::WriteStatus)?;\n",
+    ),
+];
+
+impl Project {
+    /// Scaffolds it, and makes the edits.
+    pub fn scaffold(rscaffold: &Path) -> Result<Self> {
+        let folder = TempDir::new().context("failed to create a temporary folder")?;
+        let project = Self { folder };
+        fs::create_dir(project.path()).context("failed to create a folder")?;
+        for arguments in [
+            "init --domain example.com",
+            "create api --group bench --version v1 --kind Bench --owns v1/ConfigMap",
+        ] {
+            run(Command::new(rscaffold)
+                .args(arguments.split(' '))
+                .current_dir(project.path()))?;
+        }
+        // The versions of dependencies that the golden projects were tested with.
+        let lock = root().join("tests/golden/Cargo.lock");
+        fs::copy(lock, project.path().join("Cargo.lock")).context("failed to copy Cargo.lock")?;
+        for (old, new) in EDITS {
+            project.edit(old, new)?;
+        }
+        Ok(project)
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("bench")
+    }
+
+    /// Puts `new` in the place of `old` in the controller.
+    fn edit(&self, old: &str, new: &str) -> Result<()> {
+        let path = self.path().join(CONTROLLER);
+        let text = fs::read_to_string(&path).context("failed to read the controller")?;
+        ensure!(text.contains(old), "`{CONTROLLER}` has no `{old}`");
+        fs::write(path, text.replace(old, new)).context("failed to write the controller")
+    }
+
+    /// Builds it with its own release profile.
+    pub fn build(&self) -> Result<Contender> {
+        run(cargo(&self.path()).args(["build", "--release"]))?;
+        Ok(Contender {
+            name: "Rust",
+            program: target().join("release/bench"),
+            arguments: &["--leader-elect", "--health-probe-bind-address=127.0.0.1:0"],
+            account: "bench-controller-manager",
+            manifest: None,
+        })
+    }
+
+    /// How many seconds each of `rounds` builds takes after a change of the reconciler.
+    pub fn rebuilds(&self, rounds: usize) -> Result<Vec<f64>> {
+        let build = || run(cargo(&self.path()).arg("build"));
+        build()?;
+        let mut times = Vec::new();
+        let mut message = "\"all is as asked for\"".to_owned();
+        for round in 1..=rounds {
+            let next = format!("\"all is well, for the {round}th time\"");
+            self.edit(&message, &next)?;
+            message = next;
+            let start = Instant::now();
+            build()?;
+            times.push(start.elapsed().as_secs_f64());
+        }
+        Ok(times)
+    }
+}
+
+/// The operator of benches/go, built as releases are.
+pub fn go() -> Result<Contender> {
+    let program = root().join("target/bench/go");
+    let module = root().join("benches/go");
+    run(Command::new("go")
+        .args(["build", "-mod=readonly", "-trimpath", "-ldflags=-s -w"])
+        .args(["-buildvcs=false", "-o"])
+        .args([program.as_path(), Path::new(".")])
+        .current_dir(&module)
+        .env("CGO_ENABLED", "0")
+        .env("GOWORK", "off")
+        .env_remove("GOOS")
+        .env_remove("GOARCH"))?;
+    Ok(Contender {
+        name: "Go",
+        program,
+        arguments: &["--leader-elect", "--health-probe-bind-address=127.0.0.1:0"],
+        account: "go",
+        manifest: Some(module.join("rbac.yaml")),
+    })
+}

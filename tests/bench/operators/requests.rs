@@ -1,0 +1,133 @@
+//! The requests of one operator, from the API server's audit log.
+
+use std::collections::{BTreeMap, HashSet};
+
+use anyhow::{Result, ensure};
+use cluster::Request;
+use jiff::Timestamp;
+
+/// What the operators work with. Nobody else does while they are measured.
+pub const RESOURCES: [&str; 3] = ["benches", "configmaps", "events"];
+
+/// From one time to another: usually from the start of an operator.
+#[derive(Clone, Copy)]
+pub struct Window {
+    from: Timestamp,
+    to: Timestamp,
+}
+
+impl Window {
+    /// From `from` until now.
+    pub fn since(from: Timestamp) -> Self {
+        Self {
+            from,
+            to: Timestamp::now(),
+        }
+    }
+}
+
+/// What an operator has sent.
+pub struct Sent {
+    requests: Vec<(Timestamp, Request)>,
+}
+
+impl Sent {
+    /// Takes those that `user` has sent. None of them may have been forbidden.
+    pub fn by(user: &str, requests: Vec<Request>) -> Result<Self> {
+        let mut own = Vec::new();
+        for request in requests {
+            if request.user != user {
+                continue;
+            }
+            ensure!(request.code != 403, "its role is too small: {request:?}");
+            own.push((request.time.parse()?, request));
+        }
+        Ok(Self { requests: own })
+    }
+
+    /// Those that came in `window`.
+    pub fn within(&self, window: Window) -> Within<'_> {
+        let Window { from, to } = window;
+        let requests = self.requests.iter();
+        let requests = requests.filter(|(time, _)| (from..=to).contains(time));
+        Within {
+            from,
+            requests: requests.collect(),
+        }
+    }
+}
+
+/// What an operator has sent in a window.
+pub struct Within<'a> {
+    from: Timestamp,
+    requests: Vec<&'a (Timestamp, Request)>,
+}
+
+impl Within<'_> {
+    /// How many would be in the API server's metrics.
+    pub fn counted(&self) -> usize {
+        self.count(|request| {
+            request.verb != "watch" && RESOURCES.contains(&request.resource.as_str())
+        })
+    }
+
+    /// How many were to change something, other than the lease.
+    pub fn writes(&self) -> usize {
+        self.count(|request| {
+            !["get", "list", "watch"].contains(&request.verb.as_str())
+                && request.resource != "leases"
+        })
+    }
+
+    /// How many an operator has no need of that has nothing to do.
+    pub fn needless(&self) -> usize {
+        self.count(|request| request.verb != "watch" && request.resource != "leases")
+    }
+
+    /// How many of each sort there are, for people.
+    pub fn sorts(&self) -> String {
+        let mut sorts = BTreeMap::<_, usize>::new();
+        for (_, request) in &self.requests {
+            let path = match (&*request.resource, &*request.subresource) {
+                ("", _) => request.uri.clone(),
+                (resource, "") => resource.to_owned(),
+                (resource, subresource) => format!("{resource}/{subresource}"),
+            };
+            let sort = format!("{} {path} {}", request.verb, request.code);
+            *sorts.entry(sort).or_default() += 1;
+        }
+        let sorts = sorts.iter().map(|(sort, count)| format!("{count} {sort}"));
+        sorts.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether a watch of `resource` has begun.
+    pub fn watches(&self, resource: &str) -> bool {
+        self.count(|request| request.verb == "watch" && request.resource == resource) > 0
+    }
+
+    /// The seconds from the begin of the window until the last status of `count` objects was sent.
+    pub fn until_ready(&self, count: usize) -> Result<f64> {
+        let mut names = HashSet::new();
+        let mut last = self.from;
+        for (time, request) in &self.requests {
+            if request.resource == "benches"
+                && request.subresource == "status"
+                && request.code == 200
+            {
+                names.insert(&request.name);
+                last = last.max(*time);
+            }
+        }
+        ensure!(
+            names.len() == count,
+            "it wrote the status of {} objects, not of {count}",
+            names.len()
+        );
+        Ok(last.duration_since(self.from).as_secs_f64())
+    }
+
+    fn count(&self, counts: impl Fn(&Request) -> bool) -> usize {
+        let requests = self.requests.iter();
+        requests.filter(|(_, request)| counts(request)).count()
+    }
+}

@@ -1,0 +1,205 @@
+//! Where an operator is measured: a control plane of its own, and what that knows of it.
+
+use std::{
+    collections::HashMap,
+    fs, iter,
+    ops::Range,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use anyhow::{Context, Result, ensure};
+use cluster::{Cluster, Request, run, wait_until};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{
+    contender::{Contender, NAMESPACE, Project},
+    process::{self, Operator, PREFIX},
+    requests::{RESOURCES, Sent, Window},
+};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A control plane for one operator, which it may use as its role says and no more.
+pub struct Stage<'a> {
+    cluster: Cluster,
+    contender: &'a Contender,
+    folder: TempDir,
+}
+
+impl<'a> Stage<'a> {
+    /// Starts it, and installs the CRD and the role.
+    pub fn new(contender: &'a Contender, project: &Project) -> Result<Self> {
+        let stage = Self {
+            cluster: Cluster::start(&|_| {})?,
+            contender,
+            folder: TempDir::new().context("failed to create a temporary folder")?,
+        };
+        let mut kustomize = stage.kubectl("kustomize");
+        let manifests = run(kustomize.arg(project.path().join("config/default")))?;
+        let documents: Vec<&str> = manifests
+            .split("\n---\n")
+            .filter(|document| !document.contains("kind: Deployment\n"))
+            .collect();
+        let manifest = stage.folder.path().join("manifests.yaml");
+        fs::write(&manifest, documents.join("\n---\n"))?;
+        for manifest in iter::once(&manifest).chain(&contender.manifest) {
+            run(stage.kubectl("apply --server-side -f").arg(manifest))?;
+        }
+        run(&mut stage.kubectl(
+            "wait --for=condition=Established crd/benches.bench.example.com --timeout=30s",
+        ))?;
+        Ok(stage)
+    }
+
+    /// Runs the operator as its ServiceAccount.
+    pub fn start(&self) -> Result<Operator> {
+        let kubeconfig = self
+            .cluster
+            .service_account_kubeconfig(NAMESPACE, self.contender.account)?;
+        Operator::start(
+            Command::new(&self.contender.program)
+                .args(self.contender.arguments)
+                .env("KUBECONFIG", kubeconfig),
+            &self.folder.path().join("log"),
+        )
+    }
+
+    /// Waits until the operator watches, and so has seen what there is.
+    pub fn wait_until_watching(&self, operator: &Operator) -> Result<()> {
+        wait_until("the operator to watch", PATIENCE, || {
+            let sent = self.sent()?;
+            let sent = sent.within(Window::since(operator.started));
+            let watches = sent.watches("benches") && sent.watches("configmaps");
+            Ok(watches.then_some(()))
+        })
+    }
+
+    /// Creates objects with these numbers.
+    pub fn create(&self, numbers: Range<usize>) -> Result<()> {
+        const AT_ONCE: usize = 4;
+        let numbers: Vec<_> = numbers.collect();
+        let chunks = numbers.chunks(numbers.len().div_ceil(AT_ONCE));
+        let mut kubectls = Vec::new();
+        for (index, chunk) in chunks.enumerate() {
+            let objects: Vec<_> = chunk.iter().map(|number| object(*number)).collect();
+            let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+            let path = self.folder.path().join(format!("objects-{index}.json"));
+            fs::write(&path, list.to_string())?;
+            let mut kubectl = self.kubectl("create --validate=false -f");
+            kubectl.arg(path).stdout(Stdio::null());
+            kubectls.push(kubectl.spawn().context("failed to run kubectl")?);
+        }
+        for mut kubectl in kubectls {
+            let status = kubectl.wait()?;
+            ensure!(status.success(), "`kubectl create` ended with {status}");
+        }
+        Ok(())
+    }
+
+    /// Waits until the control plane has dealt with what was created: until the garbage collector
+    /// knows the kind, too, because else it would ask for the owner of each `ConfigMap`.
+    pub fn settle(&self) -> Result<()> {
+        const CONTROLLERS: &str = "system:kube-controller-manager";
+        wait_until("the garbage collector to watch", PATIENCE, || {
+            let watches = |request: &Request| {
+                request.user == CONTROLLERS
+                    && request.verb == "watch"
+                    && request.resource == "benches"
+            };
+            Ok(self.cluster.requests()?.iter().any(watches).then_some(()))
+        })?;
+        process::settle(self.api_server()?, 0.15)
+    }
+
+    /// The seconds of CPU time that the API server took so far.
+    pub fn api_server_cpu(&self) -> Result<f64> {
+        process::cpu(self.api_server()?)
+    }
+
+    fn api_server(&self) -> Result<u32> {
+        self.cluster.api_server_id().context("no API server")
+    }
+
+    /// How many requests the API server has answered so far, of those that count: by its metrics.
+    pub fn answered(&self) -> Result<usize> {
+        let metrics = run(&mut self.kubectl("get --raw=/metrics"))?;
+        let mut total = 0;
+        for line in metrics.lines() {
+            let Some(sample) = line.strip_prefix("apiserver_request_total{") else {
+                continue;
+            };
+            let (labels, value) = sample.split_once("} ").context("no value")?;
+            let label = |name: &str| {
+                let (_, rest) = labels.split_once(&format!(",{name}=\""))?;
+                Some(rest.split_once('"')?.0)
+            };
+            let counts = label("resource").is_some_and(|resource| RESOURCES.contains(&resource));
+            if counts && label("verb") != Some("WATCH") {
+                let value: usize = value.parse().context("no whole number of requests")?;
+                total += value;
+            }
+        }
+        Ok(total)
+    }
+
+    /// What the operator has sent so far: by the audit log.
+    pub fn sent(&self) -> Result<Sent> {
+        let user = format!(
+            "system:serviceaccount:{NAMESPACE}:{}",
+            self.contender.account
+        );
+        Sent::by(&user, self.cluster.requests()?)
+    }
+
+    /// Whether what the operator has made of `count` objects is right.
+    pub fn check(&self, count: usize) -> Result<()> {
+        let items = |resource: &str| -> Result<Vec<Value>> {
+            let list = run(&mut self.kubectl(&format!("get {resource} -o json")))?;
+            let mut list: Value = serde_json::from_str(&list)?;
+            Ok(serde_json::from_value(list["items"].take())?)
+        };
+        let config_maps: HashMap<_, _> = items("configmaps")?
+            .into_iter()
+            .map(|config_map| (config_map["metadata"]["name"].to_string(), config_map))
+            .collect();
+        let objects = items("benches")?;
+        ensure!(
+            objects.len() == count,
+            "there are {} objects",
+            objects.len()
+        );
+        for object in objects {
+            let name = object["metadata"]["name"].to_string();
+            let config_map = config_maps.get(&name);
+            let config_map = config_map.with_context(|| format!("{name} has no ConfigMap"))?;
+            let owner = &config_map["metadata"]["ownerReferences"][0];
+            let status = &object["status"];
+            let is_right = status["conditions"][0]["type"] == "Ready"
+                && status["conditions"][0]["status"] == "True"
+                && status["observedGeneration"] == object["metadata"]["generation"]
+                && config_map["data"]["title"] == object["spec"]["title"]
+                && owner["uid"] == object["metadata"]["uid"];
+            ensure!(is_right, "{object} has {config_map}");
+        }
+        Ok(())
+    }
+
+    /// kubectl with arguments separated by spaces.
+    fn kubectl(&self, arguments: &str) -> Command {
+        let mut kubectl = self.cluster.kubectl();
+        kubectl.args(arguments.split(' '));
+        kubectl
+    }
+}
+
+fn object(number: usize) -> Value {
+    json!({
+        "apiVersion": "bench.example.com/v1",
+        "kind": "Bench",
+        "metadata": {"name": format!("{PREFIX}{number:05}")},
+        "spec": {"title": format!("Number {number}")},
+    })
+}
