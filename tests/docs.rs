@@ -27,12 +27,12 @@ const DOCUMENTS: [&str; 6] = [
     "tests/cluster/README.md",
 ];
 
-fn read(path: &str) -> String {
+pub fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 /// The text below `heading`, up to the next one of its level or above.
-fn section<'a>(text: &'a str, heading: &str) -> &'a str {
+pub fn section<'a>(text: &'a str, heading: &str) -> &'a str {
     let (_, rest) = text
         .split_once(&format!("\n{heading}\n"))
         .unwrap_or_else(|| panic!("there is no `{heading}`"));
@@ -42,7 +42,7 @@ fn section<'a>(text: &'a str, heading: &str) -> &'a str {
 }
 
 /// The rows of each table that begin with code: their cells.
-fn tables(text: &str) -> Vec<Vec<Vec<&str>>> {
+pub fn tables(text: &str) -> Vec<Vec<Vec<&str>>> {
     let tables = text.split("\n\n").map(|block| {
         let rows = block.lines().filter_map(|line| {
             let row = line.strip_prefix("| ")?.strip_suffix(" |")?;
@@ -59,7 +59,7 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-fn first_code(text: &str) -> &str {
+pub fn first_code(text: &str) -> &str {
     code(text).next().unwrap_or_default()
 }
 

@@ -98,6 +98,10 @@ impl Project {
         project
     }
 
+    pub fn name(&self) -> &str {
+        self.name
+    }
+
     pub fn path(&self) -> PathBuf {
         self.folder.path().join(self.name)
     }
@@ -294,6 +298,13 @@ impl Operator {
             Ok(Some(self.lines(parts)).filter(|lines| lines.len() >= times))
         });
         said.unwrap_or_else(|error| panic!("{error:#}\n{}", self.log()))
+    }
+
+    /// Waits until it serves `what`, and says where: at a host and a port.
+    pub fn address(&self, what: &str) -> String {
+        let line = &self.repeats(&[&format!(r#""serves {what}""#)], 1)[0];
+        let line: serde_json::Value = serde_json::from_str(line).expect("a line of JSON");
+        line["address"].as_str().expect("an address").to_owned()
     }
 
     /// Sends a signal such as `TERM`, `KILL`, `STOP` or `CONT`.

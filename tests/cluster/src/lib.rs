@@ -14,7 +14,6 @@ use std::{
     io::{self, Read, Write},
     iter,
     net::{Ipv4Addr, SocketAddr},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
@@ -23,7 +22,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use socket2::{Domain, Socket, Type};
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 
 use crate::{
     binaries::Binaries,
@@ -286,14 +285,14 @@ impl Cluster {
 
     fn write(&self, file: &str, text: &str) -> Result<PathBuf> {
         let path = self.folder.path().join(file);
-        File::options()
-            .create(true)
-            .write(true)
-            .truncate(true)
-            .mode(0o600) // helm warns of a kubeconfig that others can read
-            .open(&path)
-            .and_then(|mut file| file.write_all(text.as_bytes()))
-            .with_context(|| format!("failed to write `{}`", path.display()))?;
+        // Renamed into place: somebody may be reading an older one. A temporary file is its owner's
+        // alone, and helm warns of a kubeconfig that others can read.
+        let write = || {
+            let mut file = NamedTempFile::new_in(&self.folder)?;
+            file.write_all(text.as_bytes())?;
+            io::Result::Ok(file.persist(&path)?)
+        };
+        write().with_context(|| format!("failed to write `{}`", path.display()))?;
         Ok(path)
     }
 }

@@ -39,6 +39,7 @@ use super::{
     changes::changes,
     context::Context,
     failure,
+    leader::Leadership,
     metrics::Metrics,
     reconciler::Reconciler,
     scope::Scope,
@@ -68,6 +69,7 @@ struct Worker<R: Reconciler> {
     /// The objects that wait for a reconcile.
     queue: Mutex<HashSet<Key<R>>>,
     written: Written,
+    leadership: Leadership,
     stop: CancellationToken,
 }
 
@@ -101,6 +103,7 @@ pub(super) fn start<R: Reconciler>(
         slots: Semaphore::new(usize::from(runtime.concurrency)),
         queue: Mutex::default(),
         written,
+        leadership: runtime.leadership.clone(),
         stop: runtime.stop.clone(),
     });
     let limit = worker.metrics.limit.with_label_values(&[R::NAME]);
@@ -187,6 +190,10 @@ async fn reconcile<R: Reconciler>(
         () = worker.stop.cancelled() => return Ok(Action::await_change()),
         slot = async { part.synced.clone().await; worker.slots.acquire().await } => slot,
     };
+    // A process that was stopped for a while must not go on with what it has in memory.
+    if !worker.leadership.holds() {
+        return Ok(Action::await_change());
+    }
     worker.dequeued(&key);
     let result = worker.reconcile(&object, &key).await;
     // The watch may have been faster than the answer to what was written.

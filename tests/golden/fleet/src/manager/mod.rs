@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use kube::{Client, client::ClientBuilder};
+use kube::Client;
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinSet,
@@ -52,22 +52,17 @@ const DRAIN: Duration = Duration::from_secs(8);
 /// How long the API server may take to take the lease back.
 const RELEASE: Duration = Duration::from_secs(1);
 
-/// How long the API server may take for an answer: a little longer than it gives itself.
-const READ_TIMEOUT: Duration = Duration::from_secs(65);
-
-/// How long a watch may be silent: the API server ends each one before that.
-const WATCH_READ_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long a connection may be silent: as long as a watch, which the API server ends before that.
+const READ_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// What a running controller gets from its manager.
 #[derive(Clone)]
 struct Runtime {
-    /// For requests.
     client: Client,
-    /// For watches, which are silent for minutes.
-    watch_client: Client,
     /// The namespaces to watch; none means all.
     namespaces: Vec<String>,
     concurrency: u16,
+    leadership: Leadership,
     health: Health,
     metrics: Metrics,
     stop: CancellationToken,
@@ -115,35 +110,37 @@ impl Manager {
 
         // Before all else: a Pod that does not answer is killed.
         let (health, metrics) = (Health::default(), Metrics::new()?);
+        health.waits("manager", "starts");
         let mut servers = JoinSet::new();
-        let probes = options.health_probe_bind_address.listen()?;
-        if let Some(listener) = probes {
+        if let Some(listener) = options.health_probe_bind_address.listen("probes")? {
             servers.spawn(serve::plain(listener, health.routes()));
         }
 
         let leadership = Leadership::new(&options.election);
-        let client = async |read_timeout, leadership| {
-            let mut config = options.cluster().await?;
-            config.reset_reader_on_write = true;
-            config.read_timeout = Some(read_timeout);
+        let mut config = options.cluster().await?;
+        let server = config.cluster_url.clone();
+        config.reset_reader_on_write = true;
+        config.read_timeout = Some(READ_TIMEOUT);
+        let connections = Client::try_from(config)?;
+        let client = |leadership| {
             let requests = Requests {
+                connections: connections.clone(),
                 metrics: metrics.clone(),
                 leadership,
             };
-            let builder = ClientBuilder::try_from(config)?.with_layer(&requests);
-            anyhow::Ok(builder.build())
+            requests.client()
         };
-        let manager_client = client(READ_TIMEOUT, None).await?;
+        let manager_client = client(None);
         let runtime = Runtime {
-            client: client(READ_TIMEOUT, Some(leadership.clone())).await?,
-            watch_client: client(WATCH_READ_TIMEOUT, Some(leadership.clone())).await?,
+            client: client(Some(leadership.clone())),
             namespaces: options.namespaces(),
             concurrency: options.concurrency,
+            leadership: leadership.clone(),
             health: health.clone(),
             metrics: metrics.clone(),
             stop: CancellationToken::new(),
         };
-        if let Some(listener) = options.metrics_bind_address.listen()? {
+        if let Some(listener) = options.metrics_bind_address.listen("metrics")? {
             let routes = serve::metrics(metrics.clone());
             if options.metrics_secure {
                 let routes = serve::authorized(routes, manager_client.clone());
@@ -159,7 +156,7 @@ impl Manager {
         };
         tracing::info!(
             version = env!("CARGO_PKG_VERSION"),
-            server = %options.cluster().await?.cluster_url,
+            %server,
             namespaces = %watched,
             "starting"
         );
@@ -170,6 +167,7 @@ impl Manager {
             options.election,
             leadership.clone(),
         );
+        health.ready("manager", "started");
         let mut tasks = JoinSet::new();
         let work = async {
             leadership.acquired().await;

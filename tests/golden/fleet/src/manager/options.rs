@@ -30,6 +30,7 @@ pub struct Options {
     /// URL of the API server, in place of the one in the kubeconfig
     #[arg(long, env = "KUBERNETES_MASTER")]
     pub master: Option<Uri>,
+
     /// Namespace to watch, may be repeated; by default all of them
     #[arg(long = "namespace", env = "WATCH_NAMESPACE", value_delimiter = ',')]
     pub namespaces: Vec<String>,
@@ -110,6 +111,7 @@ impl Options {
         }
         Ok(config)
     }
+
     /// The namespaces to watch, without repetition; none means all. An empty one, as in
     /// `WATCH_NAMESPACE=`, is none.
     pub(super) fn namespaces(&self) -> Vec<String> {
@@ -131,6 +133,10 @@ impl Election {
         ensure!(
             self.leader_elect_renew_deadline > self.leader_elect_retry_period,
             "--leader-elect-renew-deadline must be longer than --leader-elect-retry-period"
+        );
+        ensure!(
+            !self.leader_elect_retry_period.is_zero(),
+            "--leader-elect-retry-period must not be zero"
         );
         Ok(())
     }
@@ -161,8 +167,8 @@ impl FromStr for Address {
 }
 
 impl Address {
-    /// Listens there. Not every system has IPv6.
-    pub(super) fn listen(&self) -> anyhow::Result<Option<TcpListener>> {
+    /// Listens there to serve `what`, and logs where that is. Not every system has IPv6.
+    pub(super) fn listen(&self, what: &str) -> anyhow::Result<Option<TcpListener>> {
         let listen = || -> io::Result<TcpListener> {
             let listener = match self.0.strip_prefix(':') {
                 Some(port) => TcpListener::bind(format!("[::]:{port}"))
@@ -176,6 +182,7 @@ impl Address {
             return Ok(None);
         }
         let listener = listen().with_context(|| format!("cannot listen on `{}`", self.0))?;
+        tracing::info!(address = %listener.local_addr()?, "serves {what}");
         Ok(Some(listener))
     }
 }
@@ -217,16 +224,17 @@ mod tests {
         assert!(election("").is_ok());
         assert!(election("--leader-elect-renew-deadline 15s").is_err());
         assert!(election("--leader-elect-retry-period 10s").is_err());
+        assert!(election("--leader-elect-retry-period 0s").is_err());
     }
 
     #[test]
     fn addresses() {
         for address in [":0", "127.0.0.1:0"] {
             let address = address.parse::<Address>().expect("an address");
-            assert!(address.listen().expect("a free port").is_some());
+            assert!(address.listen("tests").expect("a free port").is_some());
         }
         let none = "0".parse::<Address>().expect("none");
-        assert!(none.listen().expect("nothing to do").is_none());
+        assert!(none.listen("tests").expect("nothing to do").is_none());
         for wrong in ["", "8081", ":99999", "localhost"] {
             assert!(wrong.parse::<Address>().is_err(), "{wrong}");
         }

@@ -19,7 +19,7 @@ use axum::{
     extract::{Request, State},
     http::{
         StatusCode,
-        header::{AUTHORIZATION, CONTENT_TYPE},
+        header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE},
     },
     middleware::{self, Next},
     response::{IntoResponse, Response},
@@ -131,22 +131,39 @@ pub fn authorized(routes: Router, client: Client) -> Router {
 /// Asks the API server who may pass.
 struct Gate {
     client: Client,
-    /// Tokens that may `get` a path, and until when that counts.
-    allowed: Mutex<HashMap<(String, String), Instant>>,
+    /// What may be done, and until when that counts.
+    allowed: Mutex<HashMap<Question, Instant>>,
     /// How many questions are asked at once, so that nobody can use this to flood the API server.
     reviews: Semaphore,
+}
+
+/// Whether the owner of a token may do something.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Question {
+    token: String,
+    verb: String,
+    path: String,
 }
 
 async fn authorize(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let header = request.headers().get(AUTHORIZATION);
     let token = header.and_then(|header| header.to_str().ok()?.strip_prefix("Bearer "));
-    let Some(token) = token else {
-        return StatusCode::UNAUTHORIZED.into_response();
+    let answer = match token {
+        Some(token) => {
+            let question = Question {
+                token: token.to_owned(),
+                verb: request.method().as_str().to_lowercase(),
+                path: request.uri().path().to_owned(),
+            };
+            gate.review(question).await
+        }
+        None => Ok(StatusCode::UNAUTHORIZED),
     };
-    let asked = (token.to_owned(), request.uri().path().to_owned());
-    let verb = request.method().as_str().to_lowercase();
-    match gate.review(asked, verb).await {
+    match answer {
         Ok(StatusCode::OK) => next.run(request).await,
+        Ok(StatusCode::UNAUTHORIZED) => {
+            (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")]).into_response()
+        }
         Ok(refusal) => refusal.into_response(),
         Err(error) => {
             tracing::warn!(
@@ -159,21 +176,21 @@ async fn authorize(State(gate): State<Arc<Gate>>, request: Request, next: Next) 
 }
 
 impl Gate {
-    /// Whether a token may `verb` a path.
-    async fn review(&self, asked: (String, String), verb: String) -> Result<StatusCode> {
-        let known = |asked| {
+    /// 200 if it may, or else what to answer.
+    async fn review(&self, asked: Question) -> Result<StatusCode> {
+        let known = || {
             let mut allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
             allowed.retain(|_, until| Instant::now() < *until);
-            allowed.contains_key(asked)
+            allowed.contains_key(&asked)
         };
-        if known(&asked) {
+        if known() {
             return Ok(StatusCode::OK);
         }
         let _permit = self.reviews.acquire().await?;
         let params = PostParams::default();
         let review = TokenReview {
             spec: TokenReviewSpec {
-                token: asked.0.clone(),
+                token: asked.token.clone(),
                 ..TokenReviewSpec::default()
             },
             ..TokenReview::default()
@@ -192,8 +209,8 @@ impl Gate {
                 groups: user.groups,
                 extra: user.extra,
                 non_resource_attributes: Some(NonResourceAttributes {
-                    path: Some(asked.1.clone()),
-                    verb: Some(verb),
+                    path: Some(asked.path.clone()),
+                    verb: Some(asked.verb.clone()),
                 }),
                 ..SubjectAccessReviewSpec::default()
             },

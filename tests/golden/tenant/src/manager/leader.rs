@@ -24,7 +24,7 @@ use kube::{
 };
 use tokio::{
     sync::watch,
-    time::{sleep, timeout},
+    time::{sleep_until, timeout},
 };
 
 use super::{Runtime, health::Health, metrics::Metrics, options::Election};
@@ -115,6 +115,7 @@ impl Candidate {
         if *self.leadership.0.borrow() == Term::Always {
             return pending().await;
         }
+        self.report();
         let ended = self.keep().await;
         self.leadership.0.send_replace(Term::Standby);
         self.report();
@@ -129,11 +130,19 @@ impl Candidate {
         loop {
             let start = Instant::now();
             let term = *self.leadership.0.borrow();
-            let left = match term {
-                Term::Until(end) => end.saturating_duration_since(start),
-                _ => deadline,
-            };
-            match timeout(left, self.hold()).await {
+            // A try that is never answered leaves time for another one.
+            let mut patience = deadline / 2;
+            if let Term::Until(end) = term {
+                patience = patience.min(end.saturating_duration_since(start));
+            }
+            let tried = timeout(patience, self.hold()).await;
+            // Even if it has just been renewed: what was to be done since the end was not.
+            if let Term::Until(end) = term
+                && Instant::now() >= end
+            {
+                bail!("lost the lease: it could not be renewed for {deadline:?}");
+            }
+            match tried {
                 Ok(Ok(true)) => {
                     if term == Term::Standby {
                         tracing::info!(identity = self.identity, "leads");
@@ -148,18 +157,13 @@ impl Candidate {
                 Ok(Err(error)) => tracing::warn!(%error, "cannot take or renew the lease"),
                 Err(_) => tracing::warn!("the lease could not be taken or renewed in time"),
             }
-            if let Term::Until(end) = *self.leadership.0.borrow()
-                && Instant::now() >= end
-            {
-                bail!("lost the lease: it could not be renewed for {deadline:?}");
-            }
             self.report();
-            sleep(match *self.leadership.0.borrow() {
-                Term::Until(end) => retry.min(end.saturating_duration_since(Instant::now())),
+            let next = match *self.leadership.0.borrow() {
+                Term::Until(end) => end.min(start + retry),
                 // Who waits looks more often, so that a lease that is given back is soon taken.
-                _ => retry / 2,
-            })
-            .await;
+                _ => start + retry / 2,
+            };
+            sleep_until(next.into()).await;
         }
     }
 
@@ -169,6 +173,16 @@ impl Candidate {
         if !matches!(*self.leadership.0.borrow(), Term::Until(_)) {
             return Ok(());
         }
+        loop {
+            match self.give_back().await {
+                // A renewal was still on its way.
+                Err(kube::Error::Api(status)) if status.is_conflict() => {}
+                ended => return ended,
+            }
+        }
+    }
+
+    async fn give_back(&self) -> kube::Result<()> {
         let name = &self.election.leader_elect_resource_name;
         let mut lease = self.leases.get(name).await?;
         let spec = lease.spec.get_or_insert_default();
@@ -189,7 +203,7 @@ impl Candidate {
         if !self.may_take(spec.as_ref()) {
             return Ok(false);
         }
-        let claim = Some(self.claim(spec.unwrap_or_default()));
+        let claim = Some(self.claim(spec));
         let params = PostParams::default();
         match lease {
             Some(mut lease) => {
@@ -221,15 +235,13 @@ impl Candidate {
         let holder = self
             .seen
             .as_ref()
-            .and_then(|(lease, _)| lease.holder_identity.as_deref());
-        self.health.ready(
-            "lease",
-            match (leads, holder) {
-                (true, _) => "held by this process".to_owned(),
-                (false, Some(holder)) if !holder.is_empty() => format!("held by {holder}"),
-                (false, _) => "held by nobody".to_owned(),
-            },
-        );
+            .map(|(lease, _)| lease.holder_identity.as_deref().unwrap_or_default());
+        match holder {
+            _ if leads => self.health.ready("lease", "held by this process"),
+            Some("") => self.health.ready("lease", "held by nobody"),
+            Some(holder) => self.health.ready("lease", format!("held by {holder}")),
+            None => self.health.waits("lease", "not read yet"),
+        }
     }
 
     /// Whether nobody else has the Lease as it is now. One that was deleted still binds those who
@@ -249,22 +261,115 @@ impl Candidate {
     }
 
     /// The Lease in the hands of this process.
-    fn claim(&self, old: LeaseSpec) -> LeaseSpec {
+    fn claim(&self, old: Option<LeaseSpec>) -> LeaseSpec {
         let now = Some(MicroTime(Timestamp::now()));
+        let changes_hands = old.is_some();
+        let old = old.unwrap_or_default();
         let renews = old.holder_identity.as_deref() == Some(&self.identity);
-        let duration = self.election.leader_elect_lease_duration.as_secs();
+        // In whole seconds, and not before this process gives up.
+        let duration = self.election.leader_elect_lease_duration.as_millis();
+        let seconds = i32::try_from(duration.div_ceil(1000)).unwrap_or(i32::MAX);
         LeaseSpec {
             holder_identity: Some(self.identity.clone()),
-            // Lease durations are whole seconds, and at least one.
-            lease_duration_seconds: Some(i32::try_from(duration.max(1)).unwrap_or(i32::MAX)),
+            lease_duration_seconds: Some(seconds),
             acquire_time: if renews {
                 old.acquire_time
             } else {
                 now.clone()
             },
             renew_time: now,
-            lease_transitions: Some(old.lease_transitions.unwrap_or_default() + i32::from(!renews)),
+            lease_transitions: Some(
+                old.lease_transitions.unwrap_or_default() + i32::from(changes_hands && !renews),
+            ),
             ..old
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use kube::Config;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        election: Election,
+    }
+
+    fn candidate(arguments: &str) -> Candidate {
+        let arguments = ["operator"].into_iter().chain(arguments.split_whitespace());
+        let election = Cli::parse_from(arguments).election;
+        let client = Client::try_from(Config::new("http://localhost".parse().expect("a URL")));
+        Candidate {
+            leases: Api::default_namespaced(client.expect("a client")),
+            identity: "me".to_owned(),
+            leadership: Leadership::new(&election),
+            election,
+            health: Health::default(),
+            metrics: Metrics::new().expect("metrics"),
+            seen: None,
+        }
+    }
+
+    fn lease(holder: &str, seconds: i32) -> LeaseSpec {
+        LeaseSpec {
+            holder_identity: Some(holder.to_owned()),
+            lease_duration_seconds: Some(seconds),
+            ..LeaseSpec::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn what_nobody_else_has_may_be_taken() {
+        assert!(candidate("").may_take(None));
+        for holder in ["", "me"] {
+            assert!(candidate("").may_take(Some(&lease(holder, 15))));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_another_one_has_is_left_until_it_is_silent_for_too_long() {
+        let mut candidate = candidate("");
+        let mut other = lease("other", 15);
+        // The time of another clock, long ago.
+        other.renew_time = Some(MicroTime(Timestamp::UNIX_EPOCH));
+        assert!(!candidate.may_take(Some(&other)));
+        assert!(!candidate.may_take(None), "it was only deleted");
+
+        let ago = |seconds| Instant::now().checked_sub(Duration::from_secs(seconds));
+        candidate.seen = ago(14).map(|then| (other.clone(), then));
+        assert!(!candidate.may_take(Some(&other)));
+        candidate.seen = ago(16).map(|then| (other.clone(), then));
+        assert!(candidate.may_take(Some(&other)));
+        assert!(candidate.may_take(None));
+        other.renew_time = Some(MicroTime(Timestamp::now()));
+        assert!(!candidate.may_take(Some(&other)), "it was renewed");
+    }
+
+    #[tokio::test]
+    async fn a_claim_tells_since_when_and_how_often() {
+        let candidate = candidate("");
+        let first = candidate.claim(None);
+        assert_eq!(first.holder_identity.as_deref(), Some("me"));
+        assert_eq!(first.lease_transitions, Some(0));
+        let renewed = candidate.claim(Some(first.clone()));
+        assert_eq!(renewed.acquire_time, first.acquire_time);
+        assert_eq!(renewed.lease_transitions, Some(0));
+        let taken = candidate.claim(Some(lease("other", 15)));
+        assert_eq!(taken.acquire_time, taken.renew_time);
+        assert_eq!(taken.lease_transitions, Some(1));
+    }
+
+    #[tokio::test]
+    async fn others_wait_no_shorter_than_the_flag_says() {
+        let seconds = |duration: &str| {
+            let candidate = candidate(&format!("--leader-elect-lease-duration {duration}"));
+            candidate.claim(None).lease_duration_seconds
+        };
+        assert_eq!(seconds("15s"), Some(15));
+        assert_eq!(seconds("1500ms"), Some(2));
     }
 }

@@ -1,0 +1,487 @@
+//! Several replicas of an operator: one of them works at any time, whatever becomes of it.
+
+use std::{
+    sync::{
+        LazyLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+use cluster::wait_until;
+use hyper::Method;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use crate::{
+    http,
+    operator::{Launch, Operator, PATIENCE, Project, cluster, get_until, kubectl},
+    proxy::Proxy,
+    scaffold::run,
+};
+
+const LEASE: &str = "leader.example.com";
+
+/// The defaults of the flags.
+const LEASE_DURATION: SignedDuration = SignedDuration::from_secs(15);
+const RENEW_DEADLINE: SignedDuration = SignedDuration::from_secs(10);
+
+/// For tests that do not claim anything about the defaults.
+const SHORT: &str = "--leader-elect-lease-duration=7s --leader-elect-renew-deadline=4s \
+                     --leader-elect-retry-period=1s";
+
+/// One project for all tests here, with its CRD installed. All `ServiceAccount`s of its namespace have
+/// the rights of the operator's own, so that each replica can have one, by which the audit log tells
+/// them apart.
+fn project() -> &'static Project {
+    static PROJECT: LazyLock<Project> = LazyLock::new(|| {
+        let project = Project::scaffold_shared(
+            "leader",
+            &[
+                "init --domain example.com",
+                "create api --group leader --version v1 --kind Task",
+            ],
+        );
+        project.compile();
+        project.make("install");
+        project.grant();
+        run(&mut kubectl(
+            "create clusterrolebinding leader-replicas --clusterrole=leader-manager-role \
+             --group=system:serviceaccounts:leader-system",
+        ));
+        project
+    });
+    &PROJECT
+}
+
+/// The replicas of a test, and the namespace that they work on and have their lease in.
+struct Replicas {
+    namespace: &'static str,
+}
+
+impl Replicas {
+    fn new(namespace: &'static str) -> Self {
+        let project = project();
+        run(&mut kubectl(&format!("create namespace {namespace}")));
+        let role = project.read("config/rbac/leader_election_role.yaml");
+        let role = project
+            .manifest(&role.replace("namespace: system", &format!("namespace: {namespace}")));
+        run(kubectl("apply -f").arg(role));
+        run(&mut kubectl(&format!(
+            "create rolebinding replicas --namespace {namespace} --role=leader-election-role \
+             --group=system:serviceaccounts:leader-system"
+        )));
+        Self { namespace }
+    }
+
+    /// A replica with a ServiceAccount of its own.
+    fn start(&self, name: &str) -> Operator {
+        self.start_with(name, |launch| launch)
+    }
+
+    fn start_with(&self, name: &str, how: impl FnOnce(Launch) -> Launch) -> Operator {
+        let (project, namespace) = (project(), self.namespace);
+        let account = format!("{namespace}-{name}");
+        let system = project.namespace();
+        run(&mut kubectl(&format!(
+            "create serviceaccount {account} --namespace {system}"
+        )));
+        let launch = project.operator().account(&account);
+        how(launch)
+            .args(&format!(
+                "--leader-elect --leader-elect-resource-namespace={namespace} \
+                 --namespace={namespace} --metrics-secure=false --metrics-bind-address=127.0.0.1:0"
+            ))
+            .start()
+    }
+
+    /// One that leads, and one that waits for its end.
+    fn leader_and_standby(&self, how: impl Fn(Launch) -> Launch) -> (Operator, Operator) {
+        let leader = self.start_with("one", &how);
+        leader.says(&["leads"]);
+        let standby = self.start_with("two", &how);
+        waits(&standby, &identity(&leader));
+        (leader, standby)
+    }
+
+    fn lease(&self) -> Value {
+        let get = format!("get {} -o json", self.kubectl_lease());
+        serde_json::from_str(&run(&mut kubectl(&get))).expect("JSON")
+    }
+
+    /// The lease as an argument of kubectl.
+    fn kubectl_lease(&self) -> String {
+        format!("lease/{LEASE} --namespace {}", self.namespace)
+    }
+
+    fn path(&self) -> String {
+        format!(
+            "/apis/coordination.k8s.io/v1/namespaces/{}/leases/{LEASE}",
+            self.namespace
+        )
+    }
+
+    /// Says of a request whether it renews the lease, or gives it back.
+    fn writes_lease(&self) -> impl Fn(&Method, &str) -> bool + use<> {
+        let path = self.path();
+        move |method, uri| method == Method::PUT && uri.starts_with(&path)
+    }
+
+    /// Creates or changes an object.
+    fn apply(&self, name: &str, title: &str) {
+        let manifest = project().manifest(&format!(
+            "apiVersion: leader.example.com/v1\nkind: Task\n\
+             metadata: {{namespace: {}, name: {name}}}\nspec: {{title: {title}}}\n",
+            self.namespace
+        ));
+        run(kubectl("apply -f").arg(manifest));
+    }
+}
+
+/// As whom a leader has the lease.
+fn identity(leader: &Operator) -> String {
+    let line = &leader.repeats(&["leads"], 1)[0];
+    let line: Value = serde_json::from_str(line).expect("a line of JSON");
+    line["identity"].as_str().expect("an identity").to_owned()
+}
+
+/// Waits until a replica has seen that `holder` has the lease, for which it is as ready as can be.
+fn waits(standby: &Operator, holder: &str) {
+    let url = format!("http://{}/readyz", standby.address("probes"));
+    wait_until("a replica to see who leads", PATIENCE, || {
+        let answer = http::get(&url)?;
+        let held = answer
+            .text
+            .contains(&format!("[+] lease: held by {holder}\n"));
+        Ok((held && answer.code == 200).then_some(()))
+    })
+    .unwrap_or_else(|error| panic!("{error:#}\n{}", standby.log()));
+}
+
+/// When lines of a replica's log with all of `parts` were written.
+fn times(replica: &Operator, parts: &[&str]) -> Vec<Timestamp> {
+    let time = |line: &String| {
+        let line: Value = serde_json::from_str(line).expect("a line of JSON");
+        let time = line["timestamp"].as_str().expect("a timestamp");
+        time.parse().expect("a timestamp")
+    };
+    replica.lines(parts).iter().map(time).collect()
+}
+
+/// When a replica begins to lead, which is waited for.
+fn leads(replica: &Operator) -> Timestamp {
+    replica.says(&["leads"]);
+    times(replica, &["leads"])[0]
+}
+
+/// When the API server got each request of a replica that was not for the lease.
+fn work(replica: &Operator) -> Vec<Timestamp> {
+    let requests = cluster().requests().expect("an audit log");
+    let own = requests
+        .iter()
+        .filter(|request| request.user == replica.user() && request.resource != "leases");
+    own.map(|request| request.time.parse().expect("a timestamp"))
+        .collect()
+}
+
+/// `second` did nothing before it led, and `first` nothing since: neither in the eyes of the API
+/// server, nor in its own.
+fn never_two(first: &Operator, second: &Operator) {
+    let (start, next) = (leads(first), leads(second));
+    for (replica, allowed) in [(first, start..next), (second, next..Timestamp::MAX)] {
+        let requests = work(replica);
+        assert!(!requests.is_empty(), "{}", replica.log());
+        let reconciles = times(replica, &["reconciled"]);
+        let outside: Vec<_> = requests
+            .iter()
+            .chain(&reconciles)
+            .filter(|time| !allowed.contains(time))
+            .collect();
+        let log = replica.log();
+        assert!(outside.is_empty(), "{outside:?} not in {allowed:?}\n{log}");
+    }
+}
+
+/// Waits until the replica has reconciled an object so many times.
+fn reconciles(replica: &Operator, name: &str, times: usize) {
+    replica.repeats(&["\"reconciled\"", &format!("\"name\":\"{name}\"")], times);
+}
+
+#[test]
+fn one_replica_works_and_the_other_waits() {
+    let replicas = Replicas::new("one-works");
+    let (one, two) = replicas.leader_and_standby(|launch| launch);
+    replicas.apply("task", "fine");
+    reconciles(&one, "task", 1);
+    for (replica, leads) in [(&one, 1), (&two, 0)] {
+        let probes = replica.address("probes");
+        let alive = http::get(&format!("http://{probes}/healthz")).expect("an answer");
+        assert_eq!(alive.code, 200);
+        let metrics = format!("http://{}/metrics", replica.address("metrics"));
+        let metrics = http::get(&metrics).expect("metrics").text;
+        let gauge = format!("leader_election_master_status{{name=\"{LEASE}\"}} {leads}\n");
+        assert!(metrics.contains(&gauge), "{metrics}");
+    }
+    let ready = http::get(&format!("http://{}/readyz", one.address("probes"))).expect("an answer");
+    assert!(
+        ready.text.contains("[+] lease: held by this process\n"),
+        "{}",
+        ready.text
+    );
+    assert_eq!(replicas.lease()["spec"]["holderIdentity"], identity(&one));
+
+    assert!(two.lines(&["leads"]).is_empty(), "{}", two.log());
+    assert_eq!(work(&two), []);
+    two.stop();
+    one.stop();
+}
+
+#[test]
+fn a_killed_leader_is_followed_when_its_lease_is_over() {
+    let replicas = Replicas::new("killed-leader");
+    let (mut one, two) = replicas.leader_and_standby(|launch| launch);
+    replicas.apply("task", "fine");
+    reconciles(&one, "task", 1);
+    one.signal("KILL");
+    let killed = Timestamp::now();
+    one.ends_within(PATIENCE);
+    let renewed = replicas.lease()["spec"]["renewTime"].clone();
+    let renewed: Timestamp = renewed.as_str().expect("a time").parse().expect("a time");
+
+    let next = leads(&two);
+    let after = next.duration_since(renewed);
+    assert!(after >= LEASE_DURATION, "{after:?} after the last renewal");
+    let after = next.duration_since(killed);
+    assert!(
+        after <= LEASE_DURATION + SignedDuration::from_secs(2),
+        "{after:?}"
+    );
+    reconciles(&two, "task", 1);
+    assert_eq!(replicas.lease()["spec"]["leaseTransitions"], 1);
+    never_two(&one, &two);
+    two.stop();
+}
+
+#[test]
+fn a_leader_that_is_stopped_hands_over_at_once() {
+    let replicas = Replicas::new("stopped-leader");
+    let (mut one, two) = replicas.leader_and_standby(|launch| launch);
+    replicas.apply("task", "fine");
+    reconciles(&one, "task", 1);
+    let stopped = Timestamp::now();
+    one.signal("TERM");
+    let status = one.ends_within(PATIENCE);
+    assert!(status.success(), "{status}\n{}", one.log());
+    let after = leads(&two).duration_since(stopped);
+    assert!(after <= SignedDuration::from_secs(2), "{after:?}");
+    reconciles(&two, "task", 1);
+    never_two(&one, &two);
+    two.stop();
+}
+
+/// Cuts the leader off: it ends by itself before the other one leads.
+fn a_leader_that_is_cut_off_ends_first(namespace: &'static str, fault: fn(&mut Proxy)) {
+    let replicas = Replicas::new(namespace);
+    let mut proxy = Proxy::start(cluster());
+    let mut one = replicas.start_with("one", |launch| launch.through(&proxy));
+    one.says(&["leads"]);
+    let two = replicas.start("two");
+    waits(&two, &identity(&one));
+    replicas.apply("task", "fine");
+    reconciles(&one, "task", 1);
+
+    fault(&mut proxy);
+    let cut = Timestamp::now();
+    let status = one.ends_within(PATIENCE);
+    let ended = Timestamp::now();
+    let log = one.log();
+    assert_eq!(status.code(), Some(1), "{log}");
+    assert!(log.contains("Error: lost the lease"), "{log}");
+    let after = ended.duration_since(cut);
+    assert!(
+        after <= RENEW_DEADLINE + SignedDuration::from_secs(1),
+        "{after:?}"
+    );
+    assert!(two.lines(&["leads"]).is_empty(), "{}", two.log());
+
+    assert!(leads(&two) > ended);
+    reconciles(&two, "task", 1);
+    never_two(&one, &two);
+    two.stop();
+}
+
+#[test]
+fn a_leader_whose_connections_are_refused_ends_before_another_leads() {
+    a_leader_that_is_cut_off_ends_first("refused-leader", Proxy::refuse);
+}
+
+#[test]
+fn a_leader_whose_packets_vanish_ends_before_another_leads() {
+    a_leader_that_is_cut_off_ends_first("vanished-leader", Proxy::vanish);
+}
+
+#[test]
+fn one_request_without_an_answer_costs_no_lease() {
+    let replicas = Replicas::new("unanswered-lease");
+    let proxy = Proxy::start(cluster());
+    let mut one = replicas.start_with("one", |launch| launch.through(&proxy).args(SHORT));
+    one.says(&["leads"]);
+    let (renews, first) = (replicas.writes_lease(), AtomicBool::new(true));
+    let hold = proxy
+        .hold(move |method, path| renews(method, path) && first.swap(false, Ordering::Relaxed));
+    hold.wait(1);
+    let renewed = replicas.lease()["spec"]["renewTime"].clone();
+    wait_until("another renewal", PATIENCE, || {
+        let now = replicas.lease()["spec"]["renewTime"].clone();
+        Ok((now != renewed || !one.runs()).then_some(()))
+    })
+    .expect("it is renewed, or given up");
+    assert!(one.runs(), "{}", one.log());
+    assert_eq!(one.lines(&["leads"]).len(), 1);
+    one.stop();
+}
+
+#[test]
+fn a_lease_that_is_deleted_stays_with_its_holder() {
+    let replicas = Replicas::new("deleted-lease");
+    let (one, two) = replicas.leader_and_standby(|launch| launch);
+    let identity = identity(&one);
+    let (delete, namespace) = (
+        format!("delete {}", replicas.kubectl_lease()),
+        replicas.namespace,
+    );
+    let missed = || {
+        let requests = cluster().requests().expect("an audit log");
+        let missed = |request: &&cluster::Request| {
+            request.user == two.user() && request.resource == "leases" && request.code == 404
+        };
+        requests.iter().filter(missed).count()
+    };
+    // Until the other one has seen that there was none.
+    wait_until("a replica to miss the lease", PATIENCE, || {
+        run(&mut kubectl(&delete));
+        get_until(
+            &format!("lease --namespace {namespace} -o jsonpath={{.items[*].spec.holderIdentity}}"),
+            |holder| !holder.is_empty(),
+        );
+        assert_eq!(replicas.lease()["spec"]["holderIdentity"], identity);
+        Ok((missed() > 1).then_some(()))
+    })
+    .expect("it looks often");
+    assert!(two.lines(&["leads"]).is_empty(), "{}", two.log());
+    two.stop();
+    one.stop();
+}
+
+#[test]
+fn a_leader_whose_lease_was_taken_ends() {
+    let replicas = Replicas::new("taken-lease");
+    let mut one = replicas.start("one");
+    one.says(&["leads"]);
+    // By somebody who does not wait.
+    let patch = format!("patch {} --type=merge -p", replicas.kubectl_lease());
+    run(kubectl(&patch).arg(r#"{"spec":{"holderIdentity":"somebody"}}"#));
+    let status = one.ends_within(PATIENCE);
+    let log = one.log();
+    assert_eq!(status.code(), Some(1), "{log}");
+    assert!(
+        log.contains("Error: another process has the lease"),
+        "{log}"
+    );
+    assert_eq!(replicas.lease()["spec"]["holderIdentity"], "somebody");
+}
+
+#[test]
+fn a_lease_is_given_back_though_a_renewal_was_faster() {
+    let replicas = Replicas::new("late-renewal");
+    let proxy = Proxy::start(cluster());
+    let one = replicas.start_with("one", |launch| {
+        let seldom = "--leader-elect-retry-period=9s";
+        launch.through(&proxy).args(seldom)
+    });
+    one.says(&["leads"]);
+    let conflict = proxy.answer(replicas.writes_lease(), 409, 2);
+    one.stop();
+    assert_eq!(conflict.met(), 2);
+    assert_eq!(replicas.lease()["spec"]["holderIdentity"], "");
+}
+
+#[test]
+fn a_paused_leader_does_nothing_when_it_wakes_up() {
+    let replicas = Replicas::new("paused-leader");
+    let proxy = Proxy::start(cluster());
+    let mut one = replicas.start_with("one", |launch| launch.through(&proxy).args(SHORT));
+    one.says(&["leads"]);
+    let two = replicas.start_with("two", |launch| launch.args(SHORT));
+    waits(&two, &identity(&one));
+
+    // What it still has to do when it is paused: an object whose write it tries again after each
+    // second, and changes that it has not heard of.
+    let limited = proxy.answer(
+        |method, path| *method != Method::GET && path.contains("/tasks/limited/status"),
+        429,
+        usize::MAX,
+    );
+    replicas.apply("limited", "fine");
+    limited.wait(2);
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for count in 0.. {
+                if over.load(Ordering::Relaxed) {
+                    break;
+                }
+                replicas.apply("task", &format!("change-{count}"));
+            }
+        });
+        reconciles(&one, "task", 3);
+        one.signal("STOP");
+        let paused = proxy.exchanges().len();
+        leads(&two);
+        reconciles(&two, "task", 3);
+        drop(limited);
+        one.signal("CONT");
+        let status = one.ends_within(PATIENCE);
+        reconciles(&two, "task", 6);
+        over.store(true, Ordering::Relaxed);
+
+        let log = one.log();
+        assert_eq!(status.code(), Some(1), "{log}");
+        assert!(log.contains("Error: lost the lease"), "{log}");
+        let later = &proxy.exchanges()[paused..];
+        let others = later
+            .iter()
+            .filter(|exchange| !exchange.path.starts_with(&replicas.path()));
+        assert_eq!(others.count(), 0, "{later:?}\n{log}");
+    });
+    never_two(&one, &two);
+    two.stop();
+}
+
+#[test]
+fn times_that_make_no_sense_are_refused() {
+    let refused = |arguments: &str, says: &str| {
+        let launch = project().operator().args("--leader-elect").args(arguments);
+        let mut operator = launch.start();
+        let status = operator.ends_within(PATIENCE);
+        let log = operator.log();
+        assert!(!status.success(), "{log}");
+        assert!(log.contains(says), "{log}");
+    };
+    refused(
+        "--leader-elect-renew-deadline=15s",
+        "Error: --leader-elect-lease-duration must be longer than --leader-elect-renew-deadline",
+    );
+    refused(
+        "--leader-elect-retry-period=10s",
+        "Error: --leader-elect-renew-deadline must be longer than --leader-elect-retry-period",
+    );
+    refused(
+        "--leader-elect-retry-period=0s",
+        "Error: --leader-elect-retry-period must not be zero",
+    );
+    refused(
+        "--leader-elect-lease-duration=15",
+        "error: invalid value '15' for '--leader-elect-lease-duration <TIME>'",
+    );
+}
