@@ -85,7 +85,7 @@ impl Rule {
 
 /// The fewest rules that allow what all of `rules` allow: one for each set of verbs in an API
 /// group.
-pub fn merge<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Vec<PolicyRule> {
+pub(super) fn merge<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Vec<PolicyRule> {
     let mut verbs_of = BTreeMap::<(String, String), BTreeSet<Verb>>::new();
     for rule in rules {
         let plural = (rule.plural)(&());

@@ -113,6 +113,9 @@ impl Options {
     /// `WATCH_NAMESPACE=`, is none.
     pub(super) fn namespaces(&self) -> Vec<String> {
         let mut namespaces = self.namespaces.clone();
+        for namespace in &mut namespaces {
+            *namespace = namespace.trim().to_owned();
+        }
         namespaces.retain(|namespace| !namespace.is_empty());
         namespaces.sort_unstable();
         namespaces.dedup();

@@ -8,7 +8,7 @@ use std::{fmt::Debug, future::ready, ops::Range, time::Duration};
 
 use futures::{Stream, StreamExt};
 use kube::{
-    Resource, ResourceExt,
+    Resource,
     core::DeserializeGuard,
     runtime::{
         WatchStreamExt,
@@ -61,7 +61,7 @@ impl Watcher {
             // What cannot be watched, for want of a CRD or of a permission, may be watchable soon.
             .backoff(Pauses::default())
             // Nobody here reads managedFields, and they are half of what an object takes in memory.
-            .modify(|object| object.managed_fields_mut().clear())
+            .modify(|object| object.meta_mut().managed_fields = None)
             .inspect(move |event| match event {
                 Ok(Event::InitDone) => health.ready(&check, "in sync"),
                 Ok(_) => {}

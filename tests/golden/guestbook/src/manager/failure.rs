@@ -22,6 +22,7 @@ fn request<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a kube::Error> {
 pub fn reason(error: &(dyn Error + 'static)) -> &'static str {
     match request(error) {
         None => RECONCILER,
+        Some(kube::Error::Api(status)) if status.is_already_exists() => "already_exists",
         Some(kube::Error::Api(status)) => match status.code {
             403 => "forbidden",
             404 => "not_found",
@@ -33,12 +34,6 @@ pub fn reason(error: &(dyn Error + 'static)) -> &'static str {
         },
         Some(_) => "connection",
     }
-}
-
-/// Whether the object was changed by somebody else since it was read, which is nothing to worry
-/// about: the next try reads it again.
-pub fn is_conflict(error: &(dyn Error + 'static)) -> bool {
-    reason(error) == "conflict"
 }
 
 /// What helps against `error`, where that is known. `rules` are those of the controller.
@@ -68,7 +63,8 @@ fn forbidden(status: &Status, rules: &[Rule]) -> Option<String> {
     };
     let kind = rules.iter().find_map(|rule| rule.kind_of(group, plural));
     let kind = kind.as_deref().unwrap_or("_");
-    let verb = format!("&[Verb::{}{}]", verb[..1].to_uppercase(), &verb[1..]);
+    let (initial, rest) = verb.split_at_checked(1)?;
+    let verb = format!("&[Verb::{}{rest}]", initial.to_uppercase());
     let rule = match subresource {
         Some(subresource) => format!("Rule::sub::<{kind}>(\"{subresource}\", {verb})"),
         None => format!("Rule::of::<{kind}>({verb})"),
@@ -103,7 +99,7 @@ mod tests {
         assert_eq!(reason(&outer(403, "")), "forbidden");
         assert_eq!(reason(&outer(503, "")), "api_server");
         assert_eq!(reason(&Outer::Input), RECONCILER);
-        assert!(is_conflict(&outer(409, "")));
+        assert_eq!(reason(&outer(409, "")), "conflict");
     }
 
     #[test]
@@ -126,5 +122,13 @@ mod tests {
         );
         let hint = super::hint(&error, &rules).expect("a hint");
         assert!(hint.contains("`Rule::of::<_>(&[Verb::Get])`"), "{hint}");
+
+        // What a policy says is not to be relied on.
+        for says in [
+            "\"bob\" cannot \"delete\" what \"x\" owns",
+            "\" cannot é \"a\" b \"c",
+        ] {
+            assert_eq!(super::hint(&outer(403, says), &rules), None);
+        }
     }
 }

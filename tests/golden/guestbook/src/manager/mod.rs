@@ -121,6 +121,8 @@ impl Manager {
         let server = config.cluster_url.clone();
         config.reset_reader_on_write = true;
         config.read_timeout = Some(READ_TIMEOUT);
+        // Whoever sends a request tries again in its own way, and so that it can be seen.
+        config.default_retry = false;
         let connections = Client::try_from(config)?;
         let client = |leadership| {
             let requests = Requests {

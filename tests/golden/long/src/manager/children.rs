@@ -94,12 +94,14 @@ where
     /// missing, corrects what differs, deletes what is not desired. Owner reference, namespace and
     /// a label are added. Returns the children as they are then.
     ///
-    /// Fields that are not set are left to others, such as the replicas to an autoscaler. Write
-    /// values as the API server does, such as `1` for `1000m`, or they are sent each time.
+    /// All children of the kind belong into one call. Fields that are not set are left to others,
+    /// such as the replicas to an autoscaler. Write values as the API server does, such as `1` for
+    /// `1000m`: others are sent each time, which is logged.
     ///
     /// # Errors
     ///
     /// When another object has the name of a child, which is left alone, or when a request fails.
+    /// The children after it have to wait for the next try.
     pub async fn apply<K>(
         &self,
         owner: &K,
@@ -114,10 +116,10 @@ where
             applied.push(self.converge(owner, child).await?);
         }
         for child in self.of(owner) {
-            if !applied
-                .iter()
-                .any(|kept| kept.meta().uid == child.meta().uid)
-            {
+            let wanted = applied.iter().any(|kept| kept.uid() == child.uid());
+            let going = child.meta().deletion_timestamp.is_some();
+            // Another controller may make children for the same owner.
+            if child.annotations().contains_key(&self.mark()) && !wanted && !going {
                 self.delete(&child).await?;
             }
         }
@@ -136,9 +138,14 @@ where
         // What is no longer desired can be told from what others added by this alone.
         let mut hasher = FnvHasher::default();
         hasher.write(json!(child).to_string().as_bytes());
-        let (key, value) = (format!("{}/applied", self.context.name()), hasher.finish());
-        child.annotations_mut().insert(key, format!("{value:016x}"));
+        let value = format!("{:016x}", hasher.finish());
+        child.annotations_mut().insert(self.mark(), value);
         child
+    }
+
+    /// The annotation of what this controller has made.
+    fn mark(&self) -> String {
+        format!("{}/applied", self.context.name())
     }
 
     async fn converge<K>(&self, owner: &K, child: C) -> Result<Arc<C>, Error>
@@ -151,7 +158,7 @@ where
         };
         match self.of(owner).into_iter().find(same) {
             Some(known) if difference(&json!(*known), &json!(child)).is_none() => Ok(known),
-            Some(_) => self.correct(owner, &child).await,
+            Some(_) => self.correct(owner, child).await,
             None => {
                 let params = PostParams {
                     field_manager: Some(self.context.field_manager()),
@@ -161,7 +168,7 @@ where
                     Ok(created) => Ok(Arc::new(created)),
                     // The watch may be behind, or the object may be somebody else's.
                     Err(kube::Error::Api(status)) if status.is_already_exists() => {
-                        self.correct(owner, &child).await
+                        self.correct(owner, child).await
                     }
                     Err(source) => Err(failed("create", &child, source)),
                 }
@@ -169,16 +176,35 @@ where
         }
     }
 
-    /// Makes an object that is there be as `child`, if `owner` owns it.
-    async fn correct<K>(&self, owner: &K, child: &C) -> Result<Arc<C>, Error>
+    /// Makes an object that is there be as `child`. Others may write it at the same time, such as
+    /// its status.
+    async fn correct<K>(&self, owner: &K, child: C) -> Result<Arc<C>, Error>
     where
         K: Resource<DynamicType = ()>,
     {
-        let (api, name) = (self.api(child), child.name_any());
+        let mut tries = 3;
+        loop {
+            tries -= 1;
+            match self.try_correct(owner, child.clone()).await {
+                Err(Error::Request {
+                    source: kube::Error::Api(status),
+                    ..
+                }) if status.is_conflict() && tries > 0 => {}
+                corrected => return corrected,
+            }
+        }
+    }
+
+    /// One try, if `owner` owns the object.
+    async fn try_correct<K>(&self, owner: &K, mut child: C) -> Result<Arc<C>, Error>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let (api, name) = (self.api(&child), child.name_any());
         let live = api.get(&name).await;
-        let mut live = live.map_err(|source| failed("get", child, source))?;
+        let mut live = live.map_err(|source| failed("get", &child, source))?;
         if owned::controlled_by(&live).map(|by| &by.uid) != owner.meta().uid.as_ref() {
-            let error = Error::NotOwned(describe(child));
+            let error = Error::NotOwned(describe(&child));
             self.context
                 .event(owner, EventType::Warning, "NotOwned", error.to_string())
                 .await;
@@ -188,10 +214,10 @@ where
             return Ok(Arc::new(live));
         };
 
-        let manager = self.context.field_manager();
-        let params = PatchParams::apply(&manager).force();
         // What was set at the creation counts as set by an update, which an apply does not take
         // back: so it is made to count as set by an apply.
+        let manager = self.context.field_manager();
+        let version = live.resource_version();
         let mut updated = live.managed_fields_mut().iter_mut().filter(|fields| {
             fields.manager.as_ref() == Some(&manager)
                 && fields.operation.as_deref() == Some("Update")
@@ -199,18 +225,24 @@ where
         });
         if let Some(fields) = updated.next() {
             fields.operation = Some("Apply".to_owned());
-            let patch = json!({"metadata": {
-                "resourceVersion": live.resource_version(),
-                "managedFields": live.managed_fields(),
-            }});
-            let patched = api
-                .patch(&name, &PatchParams::default(), &Patch::Merge(patch))
-                .await;
-            patched.map_err(|source| failed("patch", child, source))?;
+            let metadata =
+                json!({"resourceVersion": version, "managedFields": live.managed_fields()});
+            let patch = Patch::Merge(json!({"metadata": metadata}));
+            let patched = api.patch(&name, &PatchParams::default(), &patch).await;
+            live = patched.map_err(|source| failed("patch", &child, source))?;
         }
-        let patched = api.patch(&name, &params, &Patch::Apply(child)).await;
-        let patched = patched.map_err(|source| failed("patch", child, source))?;
-        tracing::info!(child = describe(child), field, "corrected");
+        // Another one may have the name by now, which must be refused.
+        child.meta_mut().uid = live.uid();
+        let params = PatchParams::apply(&manager).force();
+        let patched = api.patch(&name, &params, &Patch::Apply(&child)).await;
+        let patched = patched.map_err(|source| failed("patch", &child, source))?;
+        let child = describe(&child);
+        if patched.resource_version() == live.resource_version() {
+            let says = "the API server writes this field in its own way: write it as it does";
+            tracing::warn!(child, field, "{says}");
+        } else {
+            tracing::info!(child, field, "corrected");
+        }
         Ok(Arc::new(patched))
     }
 
@@ -253,14 +285,25 @@ fn describe<C: Resource<DynamicType = ()>>(child: &C) -> String {
     format!("{} {}", C::kind(&()), child.name_any())
 }
 
-/// Where `live` is not as `desired`. What `desired` does not speak of may be anything.
+/// Where `live` is not as `desired`. What `desired` does not speak of may be anything: fields, and
+/// elements of lists whose elements have names.
 fn difference(live: &Value, desired: &Value) -> Option<String> {
+    let named = |list: &[Value]| list.iter().all(|element| element["name"].is_string());
     match (live, desired) {
         (_, Value::Null) => None,
+        (Value::Null, Value::Array(desired)) if desired.is_empty() => None,
         (Value::Object(live), Value::Object(desired)) => {
             desired.iter().find_map(|(key, desired)| {
                 let inside = difference(live.get(key).unwrap_or(&Value::Null), desired)?;
                 Some(format!(".{key}{inside}"))
+            })
+        }
+        (Value::Array(live), Value::Array(desired)) if !desired.is_empty() && named(desired) => {
+            desired.iter().find_map(|desired| {
+                let name = &desired["name"];
+                let live = live.iter().find(|live| live["name"] == *name);
+                let inside = difference(live.unwrap_or(&Value::Null), desired)?;
+                Some(format!("[name={name}]{inside}"))
             })
         }
         (Value::Array(live), Value::Array(desired)) if live.len() == desired.len() => {
@@ -280,11 +323,13 @@ mod tests {
 
     #[test]
     fn a_difference_is_one_of_what_is_desired() {
-        let live = json!({"spec": {"replicas": 1, "paused": false, "ports": [{"port": 80}]}});
+        let live = json!({"spec": {"replicas": 1, "paused": false, "ports": [{"port": 80}],
+            "containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "2"}]}});
         let same = [
             json!({}),
             json!({"spec": {"replicas": 1, "selector": null}}),
-            json!({"spec": {"ports": [{"port": 80}]}}),
+            json!({"spec": {"ports": [{"port": 80}], "volumes": []}}),
+            json!({"spec": {"containers": [{"name": "b", "image": "2"}]}}),
         ];
         for desired in same {
             assert_eq!(difference(&live, &desired), None, "{desired}");
@@ -296,6 +341,14 @@ mod tests {
                 ".spec.ports[0].port",
             ),
             (json!({"spec": {"ports": []}}), ".spec.ports"),
+            (
+                json!({"spec": {"containers": [{"name": "b", "image": "1"}]}}),
+                ".spec.containers[name=\"b\"].image",
+            ),
+            (
+                json!({"spec": {"containers": [{"name": "c"}]}}),
+                ".spec.containers[name=\"c\"]",
+            ),
             (json!({"metadata": {"labels": {}}}), ".metadata"),
         ];
         for (desired, field) in other {

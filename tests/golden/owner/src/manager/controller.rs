@@ -58,6 +58,25 @@ enum Error<E: std::error::Error + 'static> {
     Panic(String),
 }
 
+impl<E: std::error::Error + 'static> Error<E> {
+    /// Whether the object was changed by somebody else since it was read, which is nothing to worry
+    /// about: the next try reads it again.
+    fn is_conflict(&self) -> bool {
+        match failure::reason(self) {
+            "conflict" => true,
+            // The finalizer is not where it was seen, or the object is gone.
+            "invalid" | "not_found" => matches!(
+                self,
+                Self::Finalizer(error) if matches!(
+                    **error,
+                    finalizer::Error::AddFinalizer(_) | finalizer::Error::RemoveFinalizer(_)
+                )
+            ),
+            _ => false,
+        }
+    }
+}
+
 /// Everything that a reconcile needs.
 struct Worker<R: Reconciler> {
     reconciler: R,
@@ -127,11 +146,9 @@ pub(super) fn start<R: Reconciler>(
             .watch::<R::Object>(runtime, namespace, "")
             .reflect(writer)
             .inspect_ok(move |event| match event {
-                Event::InitApply(object) | Event::Apply(object) => {
-                    shown.shown(&ObjectRef::from_obj(object), Some(object));
-                }
+                Event::Apply(object) => shown.shown(&ObjectRef::from_obj(object), Some(object)),
                 Event::Delete(object) => shown.shown(&ObjectRef::from_obj(object), None),
-                Event::Init | Event::InitDone => {}
+                Event::Init | Event::InitApply(_) | Event::InitDone => {}
             });
         // Of an object that does not fit its type, any change may be the one that mends it.
         let every_change = |object: &Guarded<R::Object>| R::EVERY_CHANGE || object.0.is_err();
@@ -195,6 +212,10 @@ async fn reconcile<R: Reconciler>(
         return Ok(Action::await_change());
     }
     worker.dequeued(&key);
+    // It may have changed while it waited.
+    let Some(object) = part.store.get(&key) else {
+        return Ok(Action::await_change());
+    };
     let result = worker.reconcile(&object, &key).await;
     // The watch may have been faster than the answer to what was written.
     worker.shown(&key, part.store.get(&key).as_deref());
@@ -282,7 +303,7 @@ impl<R: Reconciler> Worker<R> {
                 self.backoff.forget(key);
                 tracing::info!(controller, %kind, namespace, name, ?duration, "reconciled");
             }
-            Err(error) if failure::is_conflict(error) => {
+            Err(error) if error.is_conflict() => {
                 errors("conflict");
                 let says = "was changed meanwhile, trying again";
                 tracing::info!(controller, %kind, namespace, name, ?duration, "{says}");
@@ -307,6 +328,7 @@ impl<R: Reconciler> Worker<R> {
     async fn gone(&self, key: Key<R>) {
         self.dequeued(&key);
         self.backoff.forget(&key);
+        self.shown(&key, None);
         let object = key.into_kind_unchecked(());
         let gone = AssertUnwindSafe(self.reconciler.gone(&object)).catch_unwind();
         if let Err(panic) = gone.await {

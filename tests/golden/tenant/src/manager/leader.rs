@@ -170,7 +170,9 @@ impl Candidate {
     /// Gives the Lease back, if this process has it, so that nobody has to wait for its end. To be
     /// called when all work has ended.
     pub async fn release(self) -> kube::Result<()> {
-        if !matches!(*self.leadership.0.borrow(), Term::Until(_)) {
+        // From here on nothing may be sent, whoever has not ended yet.
+        let term = self.leadership.0.send_replace(Term::Standby);
+        if !matches!(term, Term::Until(_)) {
             return Ok(());
         }
         loop {

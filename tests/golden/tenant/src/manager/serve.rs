@@ -186,7 +186,9 @@ impl Gate {
         if known() {
             return Ok(StatusCode::OK);
         }
-        let _permit = self.reviews.acquire().await?;
+        let Ok(_permit) = self.reviews.try_acquire() else {
+            return Ok(StatusCode::SERVICE_UNAVAILABLE);
+        };
         let params = PostParams::default();
         let review = TokenReview {
             spec: TokenReviewSpec {
