@@ -55,7 +55,7 @@ fn project() -> &'static Project {
             &seconds(300.0),
             &seconds(LONGEST_PAUSE),
         );
-        project.edit("src/manager/mod.rs", &seconds(65.0), &seconds(12.0));
+        project.edit("src/manager/requests.rs", &seconds(65.0), &seconds(12.0));
         project.compile();
         project.make("install");
 

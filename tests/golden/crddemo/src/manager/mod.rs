@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use kube::{Client, client::ClientBuilder};
+use kube::Client;
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinSet,
@@ -34,6 +34,7 @@ mod requests;
 mod scope;
 mod serve;
 mod watch;
+mod written;
 
 pub use children::Children;
 pub use context::Context;
@@ -51,19 +52,13 @@ const DRAIN: Duration = Duration::from_secs(8);
 /// How long the API server may take to take the lease back.
 const RELEASE: Duration = Duration::from_secs(1);
 
-/// How long the API server may take for an answer: a little longer than it gives itself.
-const READ_TIMEOUT: Duration = Duration::from_secs(65);
-
-/// How long a watch may be silent: the API server ends each one before that.
-const WATCH_READ_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long a connection may be silent: as long as a watch, which the API server ends before that.
+const READ_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// What a running controller gets from its manager.
 #[derive(Clone)]
 struct Runtime {
-    /// For requests.
     client: Client,
-    /// For watches, which are silent for minutes.
-    watch_client: Client,
     /// The namespaces to watch; none means all.
     namespaces: Vec<String>,
     concurrency: u16,
@@ -122,23 +117,22 @@ impl Manager {
         }
 
         let leadership = Leadership::new(&options.election);
-        let config = options.cluster().await?;
+        let mut config = options.cluster().await?;
         let server = config.cluster_url.clone();
-        let client = |read_timeout, leadership| {
-            let mut config = config.clone();
-            config.reset_reader_on_write = true;
-            config.read_timeout = Some(read_timeout);
+        config.reset_reader_on_write = true;
+        config.read_timeout = Some(READ_TIMEOUT);
+        let connections = Client::try_from(config)?;
+        let client = |leadership| {
             let requests = Requests {
+                connections: connections.clone(),
                 metrics: metrics.clone(),
                 leadership,
             };
-            let builder = ClientBuilder::try_from(config)?.with_layer(&requests);
-            anyhow::Ok(builder.build())
+            requests.client()
         };
-        let manager_client = client(READ_TIMEOUT, None)?;
+        let manager_client = client(None);
         let runtime = Runtime {
-            client: client(READ_TIMEOUT, Some(leadership.clone()))?,
-            watch_client: client(WATCH_READ_TIMEOUT, Some(leadership.clone()))?,
+            client: client(Some(leadership.clone())),
             namespaces: options.namespaces(),
             concurrency: options.concurrency,
             leadership: leadership.clone(),

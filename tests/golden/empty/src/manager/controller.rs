@@ -19,7 +19,8 @@ use kube::{
         Controller, WatchStreamExt,
         controller::{self, Action, Config},
         finalizer::{self, finalizer},
-        reflector::{self, ObjectRef},
+        reflector::{self, ObjectRef, Store},
+        watcher::Event,
     },
 };
 use tokio::{
@@ -40,6 +41,7 @@ use super::{
     reconciler::Reconciler,
     scope::Scope,
     watch::{Guarded, Watcher},
+    written::Written,
 };
 
 /// Why there was no successful reconcile.
@@ -63,6 +65,7 @@ struct Worker<R: Reconciler> {
     slots: Semaphore,
     /// The objects that wait for a reconcile.
     queue: Mutex<HashSet<Key<R>>>,
+    written: Written,
     leadership: Leadership,
     stop: CancellationToken,
 }
@@ -72,6 +75,7 @@ type Key<R> = ObjectRef<Guarded<<R as Reconciler>::Object>>;
 /// The objects of one watched namespace, or of all.
 struct Part<R: Reconciler> {
     worker: Arc<Worker<R>>,
+    store: Store<Guarded<R::Object>>,
     /// Done when all children are known: before that, they would be missed.
     synced: Shared<BoxFuture<'static, ()>>,
 }
@@ -86,7 +90,8 @@ pub(super) fn start<R: Reconciler>(
         controller: R::NAME,
         rules: R::RULES,
     };
-    let context = Context::new::<R::Object>(runtime.client.clone(), watcher);
+    let written = Written::new::<R::Object>();
+    let context = Context::new::<R::Object>(runtime.client.clone(), watcher, written.clone());
     let worker = Arc::new(Worker {
         reconciler: new(context.clone()),
         client: runtime.client.clone(),
@@ -94,6 +99,7 @@ pub(super) fn start<R: Reconciler>(
         backoff: Backoff::default(),
         slots: Semaphore::new(usize::from(runtime.concurrency)),
         queue: Mutex::default(),
+        written,
         leadership: runtime.leadership.clone(),
         stop: runtime.stop.clone(),
     });
@@ -113,15 +119,23 @@ pub(super) fn start<R: Reconciler>(
     for namespace in namespaces {
         let namespace = namespace.map(String::as_str);
         let (store, writer) = reflector::store();
+        let shown = worker.clone();
         let events = watcher
             .watch::<R::Object>(runtime, namespace, "")
-            .reflect(writer);
+            .reflect(writer)
+            .inspect_ok(move |event| match event {
+                Event::InitApply(object) | Event::Apply(object) => {
+                    shown.shown(&ObjectRef::from_obj(object), Some(object));
+                }
+                Event::Delete(object) => shown.shown(&ObjectRef::from_obj(object), None),
+                Event::Init | Event::InitDone => {}
+            });
         // Of an object that does not fit its type, any change may be the one that mends it.
         let every_change = |object: &Guarded<R::Object>| R::EVERY_CHANGE || object.0.is_err();
         let queued = worker.clone();
         let changes = changes(events, store.clone(), every_change)
             .inspect_ok(move |object| queued.queued(ObjectRef::from_obj(object)));
-        let mut controller = Controller::for_stream(changes, store);
+        let mut controller = Controller::for_stream(changes, store.clone());
 
         let mut synced = Vec::new();
         for follow in &follows {
@@ -140,6 +154,7 @@ pub(super) fn start<R: Reconciler>(
         }
         let part = Arc::new(Part {
             worker: worker.clone(),
+            store,
             synced: join_all(synced).map(drop).boxed().shared(),
         });
         let results = controller
@@ -177,7 +192,10 @@ async fn reconcile<R: Reconciler>(
         return Ok(Action::await_change());
     }
     worker.dequeued(&key);
-    worker.reconcile(&object, key).await
+    let result = worker.reconcile(&object, &key).await;
+    // The watch may have been faster than the answer to what was written.
+    worker.shown(&key, part.store.get(&key).as_deref());
+    result
 }
 
 /// When to try an object again that failed.
@@ -190,6 +208,13 @@ fn retry<R: Reconciler>(
 }
 
 impl<R: Reconciler> Worker<R> {
+    fn shown(&self, key: &Key<R>, shown: Option<&Guarded<R::Object>>) {
+        let ObjectRef {
+            namespace, name, ..
+        } = key.clone();
+        self.written.shown(namespace, name, shown);
+    }
+
     fn queued(&self, key: Key<R>) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.insert(key);
@@ -210,7 +235,7 @@ impl<R: Reconciler> Worker<R> {
     async fn reconcile(
         &self,
         object: &Guarded<R::Object>,
-        key: Key<R>,
+        key: &Key<R>,
     ) -> Result<Action, Error<R::Error>> {
         let (controller, kind) = (R::NAME, R::Object::kind(&()));
         let (namespace, name) = (&key.namespace, &key.name);
@@ -224,13 +249,15 @@ impl<R: Reconciler> Worker<R> {
             Ok(object) => object,
             Err(error) => {
                 // Trying again would not help: a change of the object will bring it back here.
-                self.backoff.forget(&key);
+                self.backoff.forget(key);
                 errors("unreadable");
                 let says = "does not fit its type, left alone until it changes";
                 tracing::warn!(controller, %kind, namespace, name, %error, "{says}");
                 return Ok(Action::await_change());
             }
         };
+        let newer = self.written.newer(object);
+        let object = newer.as_deref().unwrap_or(object);
         // Stands in front of each line that the reconciler logs.
         let span = tracing::info_span!("reconcile", %kind, namespace, object = name);
         let active = self.metrics.active.with_label_values(&[controller]);
@@ -249,7 +276,7 @@ impl<R: Reconciler> Worker<R> {
         reconciles.with_label_values(&[controller, outcome]).inc();
         match &result {
             Ok(_) => {
-                self.backoff.forget(&key);
+                self.backoff.forget(key);
                 tracing::info!(controller, %kind, namespace, name, ?duration, "reconciled");
             }
             Err(error) if failure::is_conflict(error) => {

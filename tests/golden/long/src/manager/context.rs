@@ -27,6 +27,7 @@ use super::{
     owned::{Owned, Owner, refers_to},
     scope::Scope,
     watch::Watcher,
+    written::Written,
 };
 
 /// The client of one controller, and its name.
@@ -35,6 +36,7 @@ pub struct Context {
     /// For requests of your own.
     pub client: Client,
     watcher: Watcher,
+    written: Written,
     refers: fn(&OwnerReference) -> bool,
     recorder: Recorder,
     follows: Arc<Mutex<Vec<Follow>>>,
@@ -46,7 +48,7 @@ pub(super) type Follow =
     Box<dyn Fn(&Runtime, Option<&str>, Arc<SetOnce<()>>) -> BoxStream<'static, Owner> + Send>;
 
 impl Context {
-    pub(super) fn new<K>(client: Client, watcher: Watcher) -> Self
+    pub(super) fn new<K>(client: Client, watcher: Watcher, written: Written) -> Self
     where
         K: Resource<DynamicType = ()>,
     {
@@ -64,6 +66,7 @@ impl Context {
             recorder: Recorder::new(client.clone(), reporter),
             client,
             watcher,
+            written,
             refers: refers_to::<K>,
             follows: Arc::default(),
         }
@@ -113,7 +116,7 @@ impl Context {
     pub async fn write_status<K>(&self, object: &K, status: &K::Status) -> kube::Result<bool>
     where
         K: Resource<DynamicType = (), Scope: Scope> + HasStatus<Status: PartialEq + Clone>,
-        K: Clone + Debug + DeserializeOwned + Serialize,
+        K: Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static,
     {
         if object.status() == Some(status) {
             return Ok(false);
@@ -126,9 +129,10 @@ impl Context {
             field_manager: Some(self.field_manager()),
             ..PostParams::default()
         };
-        K::Scope::api::<K>(self.client.clone(), object.meta().namespace.as_deref())
-            .replace_status(&object.name_any(), &params, &object)
-            .await?;
+        let api = K::Scope::api::<K>(self.client.clone(), object.meta().namespace.as_deref());
+        let name = object.name_any();
+        let written = api.replace_status(&name, &params, &object).await?;
+        self.written.add(written);
         Ok(true)
     }
 

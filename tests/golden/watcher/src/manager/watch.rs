@@ -56,7 +56,7 @@ impl Watcher {
         let (health, metrics) = (runtime.health.clone(), runtime.metrics.clone());
         health.waits(&check, "waits for the list");
 
-        let api = K::Scope::api::<Guarded<K>>(runtime.watch_client.clone(), namespace);
+        let api = K::Scope::api::<Guarded<K>>(runtime.client.clone(), namespace);
         watcher(api, watcher::Config::default().labels(labels))
             // What cannot be watched, for want of a CRD or of a permission, may be watchable soon.
             .backoff(Pauses::default())
