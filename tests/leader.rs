@@ -191,10 +191,12 @@ fn never_two(first: &Operator, second: &Operator) {
     for (replica, allowed) in [(first, start..next), (second, next..Timestamp::MAX)] {
         let requests = work(replica);
         assert!(!requests.is_empty(), "{}", replica.log());
-        let reconciles = times(replica, &["reconciled"]);
+        let reconciles = times(replica, &["\"reconciled\""]);
+        let gone = times(replica, &["is gone"]);
         let outside: Vec<_> = requests
             .iter()
             .chain(&reconciles)
+            .chain(&gone)
             .filter(|time| !allowed.contains(time))
             .collect();
         let log = replica.log();
@@ -422,6 +424,8 @@ fn a_paused_leader_does_nothing_when_it_wakes_up() {
         429,
         usize::MAX,
     );
+    replicas.apply("gone", "fine");
+    reconciles(&one, "gone", 1);
     replicas.apply("limited", "fine");
     limited.wait(2);
     let over = AtomicBool::new(false);
@@ -439,6 +443,8 @@ fn a_paused_leader_does_nothing_when_it_wakes_up() {
         let paused = proxy.exchanges().len();
         leads(&two);
         reconciles(&two, "task", 3);
+        run(&mut kubectl("delete task gone --namespace paused-leader"));
+        two.says(&["is gone"]);
         drop(limited);
         one.signal("CONT");
         let status = one.ends_within(PATIENCE);

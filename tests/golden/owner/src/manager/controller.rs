@@ -326,6 +326,9 @@ impl<R: Reconciler> Worker<R> {
 
     /// Tells the reconciler of an object that is gone.
     async fn gone(&self, key: Key<R>) {
+        if !self.leadership.holds() {
+            return;
+        }
         self.dequeued(&key);
         self.backoff.forget(&key);
         self.shown(&key, None);

@@ -129,6 +129,7 @@ impl Candidate {
         );
         loop {
             let start = Instant::now();
+            let renewed = start + deadline;
             let term = *self.leadership.0.borrow();
             // A try that is never answered leaves time for another one.
             let mut patience = deadline / 2;
@@ -143,13 +144,14 @@ impl Candidate {
                 bail!("lost the lease: it could not be renewed for {deadline:?}");
             }
             match tried {
-                Ok(Ok(true)) => {
+                Ok(Ok(true)) if Instant::now() < renewed => {
                     if term == Term::Standby {
                         tracing::info!(identity = self.identity, "leads");
                     }
-                    let renewed = Term::Until(start + deadline);
-                    self.leadership.0.send_replace(renewed);
+                    self.leadership.0.send_replace(Term::Until(renewed));
                 }
+                // This process was stopped meanwhile: it looks again before it leads.
+                Ok(Ok(true)) => {}
                 Ok(Ok(false)) if term != Term::Standby => bail!("another process has the lease"),
                 Ok(Ok(false)) => {}
                 // Another one was faster, and will be seen next time.
