@@ -29,6 +29,8 @@ pub const DEPENDENCIES: &[&str] = &[
     "fnv",
     "futures",
     "http",
+    "hyper_timeout",
+    "hyper_util",
     "k8s_openapi",
     "kube",
     "prometheus",

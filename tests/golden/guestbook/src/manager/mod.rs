@@ -119,11 +119,8 @@ impl Manager {
         let leadership = Leadership::new(&options.election);
         let mut config = options.cluster().await?;
         let server = config.cluster_url.clone();
-        config.reset_reader_on_write = true;
         config.read_timeout = Some(READ_TIMEOUT);
-        // Whoever sends a request tries again in its own way, and so that it can be seen.
-        config.default_retry = false;
-        let connections = Client::try_from(config)?;
+        let connections = requests::connect(&config)?;
         let client = |leadership| {
             let requests = Requests {
                 connections: connections.clone(),

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The owner authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! What goes around each request to the API server: it is counted, timed, and not waited for without
-//! end, and only the leader sends any.
+//! How requests reach the API server: each is counted, timed, and not waited for without end, and only
+//! the leader sends any. Whoever sends one tries again in its own way.
 
 use std::{
     future::poll_fn,
@@ -11,15 +11,50 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anyhow::ensure;
 use http::{Request, Response};
-use kube::{Client, Error, Result, client::Body};
+use hyper_timeout::TimeoutConnector;
+use hyper_util::{client::legacy::connect::HttpConnector, rt::TokioExecutor};
+use kube::{
+    Client, Config, Error, Result,
+    client::{Body, ConfigExt},
+};
 use tokio::time::timeout;
-use tower::service_fn;
+use tower::{BoxError, ServiceBuilder, service_fn};
 
 use super::{leader::Leadership, metrics::Metrics};
 
 /// How long the API server may take to answer: a little longer than it gives itself.
 const PATIENCE: Duration = Duration::from_secs(65);
+
+/// A client as kube makes it, but for two things. It sends what there is to send at once: kube leaves
+/// it to Nagle's algorithm, which costs each new connection 40 ms. And it does not try again by
+/// itself, out of sight and for minutes.
+///
+/// # Errors
+///
+/// When `config` has certificates or credentials that are not valid, or a proxy.
+pub fn connect(config: &Config) -> anyhow::Result<Client> {
+    ensure!(config.proxy_url.is_none(), "proxies are not supported");
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    let tls = config.rustls_https_connector_with_connector(tcp)?;
+    let mut connector = TimeoutConnector::new(tls);
+    connector.set_connect_timeout(config.connect_timeout);
+    connector.set_read_timeout(config.read_timeout);
+    connector.set_write_timeout(config.write_timeout);
+    connector.set_reset_reader_on_write(true);
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer()?)
+        .layer(config.extra_headers_layer()?)
+        .map_err(BoxError::from)
+        .service(
+            hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(connector),
+        );
+    Ok(Client::new(service, &config.default_namespace))
+}
 
 /// Sends requests.
 #[derive(Clone)]
