@@ -10,6 +10,7 @@ use cluster::wait_until;
 use hyper::Method;
 
 use crate::{
+    http,
     operator::{
         Launch, Operator, PATIENCE, Project, cluster, get_until, kubectl, kubectl_on, new_cluster,
     },
@@ -415,11 +416,17 @@ fn an_object_that_always_fails_is_tried_less_and_less_and_delays_no_other() {
 
 #[test]
 fn a_reconcile_that_panics_harms_no_other() {
-    let fixture = Fixture::new("panicking");
+    let fixture = Fixture::start("panicking", |launch| {
+        launch.args("--metrics-bind-address 127.0.0.1:0 --metrics-secure=false")
+    });
     fixture.apply("bomb", "panic");
     fixture
         .operator
         .says(&["cannot reconcile", "panicked: as asked for", "bomb"]);
+    let address = fixture.operator.address("metrics");
+    let metrics = http::get(&format!("http://{address}/metrics")).expect("metrics");
+    let counted = r#"controller_runtime_reconcile_errors_total{controller="probe.faults.example.com",reason="panic"}"#;
+    assert!(metrics.text.contains(counted), "{}", metrics.text);
     fixture.apply("other", "fine");
     fixture.ready("other");
     fixture.apply("bomb", "fine");

@@ -129,9 +129,9 @@ impl Manager {
             };
             requests.client()
         };
-        let manager_client = client(None);
+        let manager_client = client(None)?;
         let runtime = Runtime {
-            client: client(Some(leadership.clone())),
+            client: client(Some(leadership.clone()))?,
             namespaces: options.namespaces(),
             concurrency: options.concurrency,
             leadership: leadership.clone(),

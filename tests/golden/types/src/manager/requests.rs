@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! How requests reach the API server: each is counted, timed, and not waited for without end, and only
-//! the leader sends any. Whoever sends one tries again in its own way.
+//! the leader sends any.
 
 use std::{
     future::poll_fn,
@@ -17,10 +17,10 @@ use hyper_timeout::TimeoutConnector;
 use hyper_util::{client::legacy::connect::HttpConnector, rt::TokioExecutor};
 use kube::{
     Client, Config, Error, Result,
-    client::{Body, ConfigExt},
+    client::{Body, ConfigExt, retry::RetryPolicy},
 };
 use tokio::time::timeout;
-use tower::{BoxError, ServiceBuilder, service_fn};
+use tower::{BoxError, ServiceBuilder, retry::RetryLayer};
 
 use super::{leader::Leadership, metrics::Metrics};
 
@@ -28,8 +28,7 @@ use super::{leader::Leadership, metrics::Metrics};
 const PATIENCE: Duration = Duration::from_secs(65);
 
 /// A client as kube makes it, but for two things. It sends what there is to send at once: kube leaves
-/// it to Nagle's algorithm, which costs each new connection 40 ms. And it does not try again by
-/// itself, out of sight and for minutes.
+/// it to Nagle's algorithm, which costs each new connection 40 ms. And it does not try again.
 ///
 /// # Errors
 ///
@@ -67,10 +66,21 @@ pub struct Requests {
 }
 
 impl Requests {
-    pub fn client(self) -> Client {
+    /// A client that sends in this way. What the API server has no time for it tries again: a few
+    /// times, for seconds, and later if the API server says so.
+    ///
+    /// # Errors
+    ///
+    /// When the pauses between the tries make no sense.
+    pub fn client(self) -> anyhow::Result<Client> {
+        let (first, longest) = (Duration::from_millis(100), Duration::from_secs(5));
+        let retries = RetryPolicy::new(first, longest, 3, true)?;
         let namespace = self.connections.default_namespace().to_owned();
-        let send = move |request| self.clone().send(request);
-        Client::new(service_fn(send), namespace)
+        let service = ServiceBuilder::new()
+            .layer(RetryLayer::new(retries))
+            .map_err(BoxError::from)
+            .service_fn(move |request| self.clone().send(request));
+        Ok(Client::new(service, namespace))
     }
 
     async fn send(self, request: Request<Body>) -> Result<Response<Body>> {
