@@ -25,7 +25,10 @@ fn project() -> Project {
     );
     let text = project.read(controller);
     let start = text.find("    ConfigMap {\n").expect("the ConfigMap");
-    let end = start + text[start..].find("        ..ConfigMap::default()").expect("its end");
+    let end = start
+        + text[start..]
+            .find("        ..ConfigMap::default()")
+            .expect("its end");
     let (before, after) = (&text[..start], &text[end..]);
     let data = "    let mut data = std::collections::BTreeMap::new();\n    \
                 data.insert(\"title\".to_owned(), object.spec.title.clone());\n    \
@@ -73,7 +76,9 @@ fn children_are_as_their_owner_asks_for() {
 
     // Made, with their owner.
     apply(&project, "one", "first");
-    run(&mut kubectl("wait --for=condition=Ready site/one --timeout=30s"));
+    run(&mut kubectl(
+        "wait --for=condition=Ready site/one --timeout=30s",
+    ));
     assert_eq!(get_until(title, |title| !title.is_empty()), "first");
     for kind in ["configmap", "deployment"] {
         let owner = run(&mut kubectl(&format!(
@@ -98,7 +103,9 @@ fn children_are_as_their_owner_asks_for() {
     assert_eq!(others, "stay");
     let replicas = "deployment one -o jsonpath={.spec.replicas}";
     let asked = get_until(replicas, |replicas| !replicas.is_empty());
-    run(&mut kubectl("label configmap one app.kubernetes.io/managed-by-"));
+    run(&mut kubectl(
+        "label configmap one app.kubernetes.io/managed-by-",
+    ));
     get_until("configmap one --show-labels", |text| {
         text.contains("app.kubernetes.io/managed-by=owning")
     });
@@ -131,7 +138,10 @@ fn children_are_as_their_owner_asks_for() {
     // With its owner goes what it owns.
     run(&mut kubectl("delete site one"));
     for kind in ["configmap", "deployment"] {
-        get_until(&format!("{kind} one --ignore-not-found -o name"), str::is_empty);
+        get_until(
+            &format!("{kind} one --ignore-not-found -o name"),
+            str::is_empty,
+        );
     }
     what_is_there_already(&project);
     operator.stop();
@@ -140,10 +150,15 @@ fn children_are_as_their_owner_asks_for() {
 
 /// An object of the name that a child would have, and that somebody else made.
 fn what_is_there_already(project: &Project) {
-    run(&mut kubectl("create configmap taken --from-literal=title=mine"));
+    run(&mut kubectl(
+        "create configmap taken --from-literal=title=mine",
+    ));
     apply(project, "taken", "theirs");
     let condition = "site taken -o jsonpath={.status.conditions[*].reason}";
-    assert_eq!(get_until(condition, |reason| !reason.is_empty()), "NotOwned");
+    assert_eq!(
+        get_until(condition, |reason| !reason.is_empty()),
+        "NotOwned"
+    );
     get_until("events --field-selector=reason=NotOwned", |events| {
         events.contains("ConfigMap taken is there already")
     });
@@ -152,7 +167,9 @@ fn what_is_there_already(project: &Project) {
 
     // Once it is gone, the name is free.
     run(&mut kubectl("delete configmap taken"));
-    run(&mut kubectl("wait --for=condition=Ready site/taken --timeout=60s"));
+    run(&mut kubectl(
+        "wait --for=condition=Ready site/taken --timeout=60s",
+    ));
     assert_eq!(get_until(title, |title| !title.is_empty()), "theirs");
     run(&mut kubectl("delete site taken"));
 }
