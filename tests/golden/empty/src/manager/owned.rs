@@ -2,7 +2,7 @@
 //! wakes up.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -28,8 +28,9 @@ pub struct Owned<C> {
 
 struct Index<C> {
     /// By the uid of their owner.
-    children: HashMap<String, BTreeMap<Key, Arc<C>>>,
-    owners: HashMap<Key, OwnerReference>,
+    children: HashMap<Arc<str>, Vec<Arc<C>>>,
+    /// The uid and the name of the owner of each child.
+    owners: HashMap<Key, (Arc<str>, String)>,
 }
 
 /// An object to wake up: the namespace of its child, and its own name.
@@ -59,8 +60,9 @@ impl<C: Resource<DynamicType = ()> + Clone + 'static> Owned<C> {
     /// The children of the object with this uid.
     pub fn by(&self, uid: &str) -> Vec<Arc<C>> {
         let index = self.lock();
-        let children = index.children.get(uid).into_iter();
-        children.flat_map(BTreeMap::values).cloned().collect()
+        let mut children = index.children.get(uid).cloned().unwrap_or_default();
+        children.sort_by_key(|child| key(&**child));
+        children
     }
 
     /// Takes the events of a watch in, and tells whom to wake up. The first list wakes nobody: each
@@ -122,9 +124,9 @@ impl<C: Resource<DynamicType = ()> + Clone> Index<C> {
     /// Whether this very version of a child is known.
     fn has(&self, child: &Guarded<C>) -> bool {
         let key = key(child);
-        let known = self.owners.get(&key).and_then(|owner| {
-            let children = self.children.get(&owner.uid)?;
-            children.get(&key)
+        let known = self.owners.get(&key).and_then(|(uid, _)| {
+            let children = self.children.get(uid)?;
+            children.iter().find(|child| self::key(&***child) == key)
         });
         known.is_some_and(|known| known.meta().resource_version == child.meta().resource_version)
     }
@@ -139,9 +141,12 @@ impl<C: Resource<DynamicType = ()> + Clone> Index<C> {
             woken.dedup();
             // One that does not fit its type is known to its owner once it is mended.
             if let Ok(child) = child.0 {
-                let children = self.children.entry(owner.uid.clone()).or_default();
-                children.insert(key.clone(), Arc::new(child));
-                self.owners.insert(key, owner);
+                let uid = Arc::<str>::from(owner.uid);
+                let children = self.children.entry(uid.clone());
+                // Most owners have one child of a kind.
+                let children = children.or_insert_with(|| Vec::with_capacity(1));
+                children.push(Arc::new(child));
+                self.owners.insert(key, (uid, owner.name));
             }
         }
         woken
@@ -149,14 +154,14 @@ impl<C: Resource<DynamicType = ()> + Clone> Index<C> {
 
     /// Forgets a child, and returns its owner.
     fn take(&mut self, key: &Key) -> Option<Owner> {
-        let owner = self.owners.remove(key)?;
-        if let Some(children) = self.children.get_mut(&owner.uid) {
-            children.remove(key);
+        let (uid, name) = self.owners.remove(key)?;
+        if let Some(children) = self.children.get_mut(&uid) {
+            children.retain(|child| self::key(&**child) != *key);
             if children.is_empty() {
-                self.children.remove(&owner.uid);
+                self.children.remove(&uid);
             }
         }
-        Some((key.0.clone(), owner.name))
+        Some((key.0.clone(), name))
     }
 }
 

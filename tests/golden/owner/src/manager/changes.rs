@@ -12,7 +12,7 @@ use std::{
 
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use kube::{
-    Resource,
+    Resource, ResourceExt,
     runtime::{
         reflector::{ObjectRef, Store},
         watcher::{self, Event},
@@ -50,7 +50,7 @@ where
                 let mut objects = store.state();
                 objects.retain(|object| seen.is_new(object));
                 before.retain(|object| store.get(&ObjectRef::from_obj(&**object)).is_none());
-                before.iter().for_each(|object| seen.forget(object));
+                before.iter().for_each(|object| seen.forget(&**object));
                 objects.append(&mut before);
                 objects
             }
@@ -66,15 +66,19 @@ where
 }
 
 /// What was last seen of each object that exists.
-struct Seen<K: Resource<DynamicType = ()>, F> {
-    fingerprints: HashMap<ObjectRef<K>, u64>,
+struct Seen<F> {
+    /// By namespace and name.
+    fingerprints: HashMap<(Option<String>, String), u64>,
     every_change: F,
 }
 
-impl<K: Resource<DynamicType = ()>, F: Fn(&K) -> bool> Seen<K, F> {
+impl<F> Seen<F> {
     /// Whether anything was asked of `object` since it was last seen. Kinds without a generation,
     /// such as ConfigMaps, do not tell what is asked from what is: any change of them is new.
-    fn is_new(&mut self, object: &K) -> bool {
+    fn is_new<K: Resource>(&mut self, object: &K) -> bool
+    where
+        F: Fn(&K) -> bool,
+    {
         let meta = object.meta();
         let generation = meta.generation.filter(|_| !(self.every_change)(object));
         let Some(generation) = generation else {
@@ -85,21 +89,21 @@ impl<K: Resource<DynamicType = ()>, F: Fn(&K) -> bool> Seen<K, F> {
         (&meta.uid, generation, &meta.labels, &meta.annotations).hash(&mut hasher);
         (&meta.finalizers, meta.deletion_timestamp.is_some()).hash(&mut hasher);
         let fingerprint = hasher.finish();
-        let last = self
-            .fingerprints
-            .insert(ObjectRef::from_obj(object), fingerprint);
+        let key = (object.namespace(), object.name_any());
+        let last = self.fingerprints.insert(key, fingerprint);
         last != Some(fingerprint)
     }
 
-    fn forget(&mut self, object: &K) {
-        self.fingerprints.remove(&ObjectRef::from_obj(object));
+    fn forget<K: Resource>(&mut self, object: &K) {
+        let key = (object.namespace(), object.name_any());
+        self.fingerprints.remove(&key);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::apps::v1::Deployment;
-    use kube::{ResourceExt, api::ObjectMeta, runtime::WatchStreamExt, runtime::reflector};
+    use kube::{api::ObjectMeta, runtime::WatchStreamExt, runtime::reflector};
 
     use super::*;
 
