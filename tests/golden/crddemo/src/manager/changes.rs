@@ -12,12 +12,14 @@ use std::{
 
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use kube::{
-    Resource, ResourceExt,
+    Resource,
     runtime::{
         reflector::{ObjectRef, Store},
         watcher::{self, Event},
     },
 };
+
+use super::watch::{Key, key};
 
 /// The objects that call for a reconcile, in the order in which they did. One that is gone is among
 /// them.
@@ -67,8 +69,7 @@ where
 
 /// What was last seen of each object that exists.
 struct Seen<F> {
-    /// By namespace and name.
-    fingerprints: HashMap<(Option<String>, String), u64>,
+    fingerprints: HashMap<Key, u64>,
     every_change: F,
 }
 
@@ -89,21 +90,19 @@ impl<F> Seen<F> {
         (&meta.uid, generation, &meta.labels, &meta.annotations).hash(&mut hasher);
         (&meta.finalizers, meta.deletion_timestamp.is_some()).hash(&mut hasher);
         let fingerprint = hasher.finish();
-        let key = (object.namespace(), object.name_any());
-        let last = self.fingerprints.insert(key, fingerprint);
+        let last = self.fingerprints.insert(key(object), fingerprint);
         last != Some(fingerprint)
     }
 
     fn forget<K: Resource>(&mut self, object: &K) {
-        let key = (object.namespace(), object.name_any());
-        self.fingerprints.remove(&key);
+        self.fingerprints.remove(&key(object));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::apps::v1::Deployment;
-    use kube::{api::ObjectMeta, runtime::WatchStreamExt, runtime::reflector};
+    use kube::{ResourceExt, api::ObjectMeta, runtime::WatchStreamExt, runtime::reflector};
 
     use super::*;
 

@@ -107,6 +107,14 @@ impl Context {
         self.name().chars().take(128).collect()
     }
 
+    /// How an object is created or replaced.
+    pub(super) fn post_params(&self) -> PostParams {
+        PostParams {
+            field_manager: Some(self.field_manager()),
+            ..PostParams::default()
+        }
+    }
+
     /// Writes the status of `object`, unless it has that status already. Says whether it wrote.
     ///
     /// # Errors
@@ -125,10 +133,7 @@ impl Context {
         // undoing what others wrote.
         let mut object = object.clone();
         *object.status_mut() = Some(status.clone());
-        let params = PostParams {
-            field_manager: Some(self.field_manager()),
-            ..PostParams::default()
-        };
+        let params = self.post_params();
         let api = K::Scope::api::<K>(self.client.clone(), object.meta().namespace.as_deref());
         let name = object.name_any();
         let written = api.replace_status(&name, &params, &object).await?;

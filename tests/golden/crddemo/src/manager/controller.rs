@@ -233,10 +233,8 @@ fn retry<R: Reconciler>(
 
 impl<R: Reconciler> Worker<R> {
     fn shown(&self, key: &Key<R>, shown: Option<&Guarded<R::Object>>) {
-        let ObjectRef {
-            namespace, name, ..
-        } = key.clone();
-        self.written.shown(namespace, name, shown);
+        let key = (key.namespace.clone(), key.name.clone());
+        self.written.shown(&key, shown);
     }
 
     fn queued(&self, key: Key<R>) {

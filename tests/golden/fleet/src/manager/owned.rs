@@ -17,10 +17,7 @@ use kube::{
 };
 use tokio::sync::SetOnce;
 
-use super::watch::Guarded;
-
-/// Namespace and name of a child.
-type Key = (Option<String>, String);
+use super::watch::{Guarded, Key, key};
 
 /// All owned objects of one kind.
 pub struct Owned<C> {
@@ -129,7 +126,9 @@ impl<C: Resource<DynamicType = ()> + Clone> Index<C> {
         let key = key(child);
         let known = self.owners.get(&key).and_then(|(uid, _)| {
             let children = self.children.get(uid)?;
-            children.iter().find(|child| self::key(&***child) == key)
+            children
+                .iter()
+                .find(|child| super::watch::key(&***child) == key)
         });
         known.is_some_and(|known| known.meta().resource_version == child.meta().resource_version)
     }
@@ -159,17 +158,13 @@ impl<C: Resource<DynamicType = ()> + Clone> Index<C> {
     fn take(&mut self, key: &Key) -> Option<Owner> {
         let (uid, name) = self.owners.remove(key)?;
         if let Some(children) = self.children.get_mut(&uid) {
-            children.retain(|child| self::key(&**child) != *key);
+            children.retain(|child| super::watch::key(&**child) != *key);
             if children.is_empty() {
                 self.children.remove(&uid);
             }
         }
         Some((key.0.clone(), name))
     }
-}
-
-fn key<C: ResourceExt>(child: &C) -> Key {
-    (child.namespace(), child.name_any())
 }
 
 #[cfg(test)]

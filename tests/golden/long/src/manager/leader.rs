@@ -84,12 +84,7 @@ pub struct Candidate {
 
 impl Candidate {
     /// The client must be one that needs no leadership.
-    pub fn new(
-        runtime: &Runtime,
-        client: Client,
-        election: Election,
-        leadership: Leadership,
-    ) -> Self {
+    pub fn new(runtime: &Runtime, client: Client, election: Election) -> Self {
         let namespace = election.leader_elect_resource_namespace.clone();
         let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
         // The host's name is the Pod's; two processes on one machine differ in the rest.
@@ -99,7 +94,7 @@ impl Candidate {
             leases: Api::namespaced(client, &namespace),
             identity: format!("{host}_{}_{started}", std::process::id()),
             election,
-            leadership,
+            leadership: runtime.leadership.clone(),
             health: runtime.health.clone(),
             metrics: runtime.metrics.clone(),
             seen: None,

@@ -8,7 +8,7 @@ use std::{fmt::Debug, future::ready, ops::Range, time::Duration};
 
 use futures::{Stream, StreamExt};
 use kube::{
-    Resource,
+    Resource, ResourceExt,
     core::DeserializeGuard,
     runtime::{
         WatchStreamExt,
@@ -25,6 +25,14 @@ const PAUSE: Range<Duration> = Duration::from_millis(500)..Duration::from_secs(1
 
 /// An object as it was read. If it does not fit its type, it is known by its metadata alone.
 pub type Guarded<K> = DeserializeGuard<K>;
+
+/// Namespace and name of an object.
+pub type Key = (Option<String>, String);
+
+/// What tells `object` from the others of its kind.
+pub fn key<K: ResourceExt>(object: &K) -> Key {
+    (object.namespace(), object.name_any())
+}
 
 /// Who watches, for logs and metrics.
 #[derive(Clone, Copy)]

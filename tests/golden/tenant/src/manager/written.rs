@@ -10,10 +10,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use kube::{Resource, ResourceExt};
+use kube::Resource;
 
-/// Namespace and name of an object.
-type Key = (Option<String>, String);
+use super::watch::{Key, key};
 
 /// Each with its version.
 type Objects = HashMap<Key, (u64, Arc<dyn Any + Send + Sync>)>;
@@ -37,26 +36,24 @@ impl Written {
     /// Takes an object as the API server has returned it. One of another kind is not needed.
     pub fn add<K: Resource + Send + Sync + 'static>(&self, object: K) {
         if let Some(version) = version(&object).filter(|_| TypeId::of::<K>() == self.kind) {
-            let key = (object.namespace(), object.name_any());
-            self.lock().insert(key, (version, Arc::new(object)));
+            self.lock()
+                .insert(key(&object), (version, Arc::new(object)));
         }
     }
 
     /// The newer version of what the watch has shown, if there is one.
     pub fn newer<K: Resource + Send + Sync + 'static>(&self, shown: &K) -> Option<Arc<K>> {
-        let key = (shown.namespace(), shown.name_any());
-        let (newer, object) = self.lock().get(&key)?.clone();
+        let (newer, object) = self.lock().get(&key(shown))?.clone();
         let object = object.downcast().ok()?;
         (newer > version(shown)?).then_some(object)
     }
 
     /// Forgets an object when the watch has shown it, or one after it, or that it is gone.
-    pub fn shown<K: Resource>(&self, namespace: Option<String>, name: String, shown: Option<&K>) {
+    pub fn shown<K: Resource>(&self, key: &Key, shown: Option<&K>) {
         let shown = shown.and_then(version).unwrap_or(u64::MAX);
         let mut objects = self.lock();
-        let key = (namespace, name);
-        if objects.get(&key).is_some_and(|(newer, _)| shown >= *newer) {
-            objects.remove(&key);
+        if objects.get(key).is_some_and(|(newer, _)| shown >= *newer) {
+            objects.remove(key);
         }
     }
 
@@ -90,9 +87,9 @@ mod tests {
         let newer = |version| written.newer(&pod(version)).is_some();
         assert!(newer("9") && !newer("10") && !newer("11"));
 
-        written.shown(None, "a".to_owned(), Some(&pod("9")));
+        written.shown(&(None, "a".to_owned()), Some(&pod("9")));
         assert!(newer("9"));
-        written.shown(None, "a".to_owned(), Some(&pod("10")));
+        written.shown(&(None, "a".to_owned()), Some(&pod("10")));
         assert!(!newer("9"));
     }
 
@@ -100,7 +97,7 @@ mod tests {
     fn what_is_gone_is_forgotten() {
         let written = Written::new::<Pod>();
         written.add(pod("10"));
-        written.shown::<Pod>(None, "a".to_owned(), None);
+        written.shown::<Pod>(&(None, "a".to_owned()), None);
         assert!(written.newer(&pod("9")).is_none());
     }
 

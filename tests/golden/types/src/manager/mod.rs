@@ -160,12 +160,7 @@ impl Manager {
             "starting"
         );
 
-        let mut candidate = Candidate::new(
-            &runtime,
-            manager_client,
-            options.election,
-            leadership.clone(),
-        );
+        let mut candidate = Candidate::new(&runtime, manager_client, options.election);
         health.ready("manager", "started");
         let mut tasks = JoinSet::new();
         let work = async {

@@ -9,7 +9,7 @@ use std::{fmt::Debug, hash::Hasher, sync::Arc};
 use fnv::FnvHasher;
 use kube::{
     Api, Resource, ResourceExt,
-    api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions},
+    api::{DeleteParams, Patch, PatchParams, Preconditions},
     runtime::events::EventType,
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -160,10 +160,7 @@ where
             Some(known) if difference(&json!(*known), &json!(child)).is_none() => Ok(known),
             Some(_) => self.correct(owner, child).await,
             None => {
-                let params = PostParams {
-                    field_manager: Some(self.context.field_manager()),
-                    ..PostParams::default()
-                };
+                let params = self.context.post_params();
                 match self.api(&child).create(&params, &child).await {
                     Ok(created) => Ok(Arc::new(created)),
                     // The watch may be behind, or the object may be somebody else's.
