@@ -1,5 +1,7 @@
 //! The kinds that Kubernetes has built in, as k8s-openapi 0.29 (feature `latest`) defines them.
 
+use crate::names::GroupVersionKind;
+
 /// The kinds that can be listed, as a controller needs, in order. The columns are group, version,
 /// kind, plural, scope and Rust path.
 const TABLE: &str = include_str!("builtin/kinds.tsv");
@@ -43,6 +45,12 @@ pub fn find(group: &str, version: &str, kind: &str) -> Option<Builtin> {
     all().find(|builtin| {
         builtin.kind == kind && builtin.version == version && is_group(builtin, group)
     })
+}
+
+/// Looks the built-in kind `id` up, in the same way.
+pub fn named(id: &GroupVersionKind) -> Option<Builtin> {
+    let (group, version, kind) = (id.group(), id.version(), id.kind());
+    find(group.as_str(), version.as_str(), kind.as_str())
 }
 
 /// Every built-in kind, sorted by group, version and kind.

@@ -250,10 +250,12 @@ impl Project {
     }
 }
 
-/// As errors speak of it: `webapp/v1 Guestbook`.
+/// As errors speak of it: `webapp/v1/Guestbook`.
 impl std::fmt::Display for Resource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "`{}/{} {}`", self.group, self.version, self.kind)
+        let (group, version, kind) = (&self.group, &self.version, &self.kind);
+        let id = GroupVersionKind::new(group.clone(), version.clone(), kind.clone());
+        write!(f, "`{id}`")
     }
 }
 
@@ -461,7 +463,7 @@ mod tests {
         project.add(without.clone(), false).unwrap();
         assert_eq!(project.add(with.clone(), false).unwrap(), Added::Changed);
         let error = project.add(without.clone(), false).unwrap_err();
-        let expected = "`webapp/v1 Guestbook` exists with a controller instead of none: `--force` \
+        let expected = "`webapp/v1/Guestbook` exists with a controller instead of none: `--force` \
                         changes it";
         assert_eq!(error.to_string(), expected);
         assert_eq!(project.resources, [with]);
@@ -479,7 +481,7 @@ mod tests {
         let mut changed = with_short_name(with_plural(changed, "books"), "gb");
         changed.finalizer = true;
         let error = project.add(changed.clone(), false).unwrap_err();
-        let expected = "`webapp/v1 Guestbook` exists with the plural `guestbooks` instead of \
+        let expected = "`webapp/v1/Guestbook` exists with the plural `guestbooks` instead of \
                         `books` and the scope `Namespaced` instead of `Cluster` and the short \
                         names none instead of `gb` and no finalizer instead of one: `--force` \
                         changes it";

@@ -1,12 +1,12 @@
 //! `rscaffold create api`
 
-use std::{collections::BTreeMap, fmt, process::ExitCode};
+use std::{collections::BTreeMap, process::ExitCode};
 
 use anyhow::{Result, anyhow, ensure};
 
 use super::{Mode, ask, bring_in_line, load, root};
 use crate::{
-    builtin::{self, Builtin},
+    builtin,
     names::{Domain, Group, GroupVersionKind, Kind, Plural, ShortName, Version},
     project::{Api, Project, Resource},
     report::{OrHint, Step, Story},
@@ -63,72 +63,45 @@ pub fn run(options: Options, mode: Mode) -> Result<ExitCode> {
     bring_in_line(&tree, Some(&before), after, mode, &story)
 }
 
-/// Which API.
-#[derive(Debug)]
-struct Id {
-    group: Group,
-    version: Version,
-    kind: Kind,
+/// The versions of the kind `id` that `project` defines.
+fn versions<'a>(project: &'a Project, id: &GroupVersionKind) -> impl Iterator<Item = &'a Resource> {
+    let group = format!("{}.{}", id.group(), project.domain);
+    project.resources.iter().filter(move |there| {
+        there.api.is_some() && there.kind == *id.kind() && project.full_group(there) == group
+    })
 }
 
-impl fmt::Display for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{} {}", self.group, self.version, self.kind)
-    }
-}
-
-impl Id {
-    /// The built-in kind of this name.
-    fn builtin(&self) -> Option<Builtin> {
-        builtin::find(
-            self.group.as_str(),
-            self.version.as_str(),
-            self.kind.as_str(),
-        )
-    }
-
-    /// The versions of the kind that `project` defines.
-    fn versions<'a>(&self, project: &'a Project) -> impl Iterator<Item = &'a Resource> {
-        let group = format!("{}.{}", self.group, project.domain);
-        project.resources.iter().filter(move |there| {
-            there.api.is_some() && there.kind == self.kind && project.full_group(there) == group
-        })
-    }
-
-    /// The built-in kind in `project`, under whichever name of its group.
-    fn controlled<'a>(&self, project: &'a Project) -> Option<&'a Resource> {
-        let builtin = self.builtin()?;
-        project.resources.iter().find(|there| {
-            there.core
-                && there.kind == self.kind
-                && there.version == self.version
-                && project.full_group(there) == builtin.group
-        })
-    }
+/// The built-in kind `id` in `project`, under whichever name of its group.
+fn controlled<'a>(project: &'a Project, id: &GroupVersionKind) -> Option<&'a Resource> {
+    let builtin = builtin::named(id)?;
+    project.resources.iter().find(|there| {
+        there.core
+            && (&there.version, &there.kind) == (id.version(), id.kind())
+            && project.full_group(there) == builtin.group
+    })
 }
 
 impl Options {
     /// Asks for what is missing of the API's identity.
-    fn complete(self, project: &Project) -> Result<(Id, Settings)> {
+    fn complete(self, project: &Project) -> Result<(GroupVersionKind, Settings)> {
         ask::possible(&[
             ("--group", self.group.is_some()),
             ("--version", self.version.is_some()),
             ("--kind", self.kind.is_some()),
         ])?;
-        let id = Id {
-            group: match self.group {
-                Some(group) => group,
-                None => ask::ask("Group", last_group(project))?,
-            },
-            version: match self.version {
-                Some(version) => version,
-                None => ask::ask("Version", Some(&"v1".parse()?))?,
-            },
-            kind: match self.kind {
-                Some(kind) => kind,
-                None => ask::ask("Kind", None)?,
-            },
+        let group = match self.group {
+            Some(group) => group,
+            None => ask::ask("Group", last_group(project))?,
         };
+        let version = match self.version {
+            Some(version) => version,
+            None => ask::ask("Version", Some(&"v1".parse()?))?,
+        };
+        let kind = match self.kind {
+            Some(kind) => kind,
+            None => ask::ask("Kind", None)?,
+        };
+        let id = GroupVersionKind::new(group, version, kind);
         Ok((id, self.settings))
     }
 }
@@ -141,11 +114,9 @@ fn last_group(project: &Project) -> Option<&Group> {
 
 impl Settings {
     /// The entry in `PROJECT` that they describe.
-    fn resource(&self, id: &Id, project: &Project) -> Result<Resource> {
-        let defined = id
-            .versions(project)
-            .find(|there| there.version == id.version);
-        let mut resource = match (self.resource, defined, id.controlled(project)) {
+    fn resource(&self, id: &GroupVersionKind, project: &Project) -> Result<Resource> {
+        let defined = versions(project, id).find(|there| there.version == *id.version());
+        let mut resource = match (self.resource, defined, controlled(project, id)) {
             (_, Some(there), _) | (None | Some(false), None, Some(there)) => there.clone(),
             (Some(false), None, None) => builtin(id)?,
             (None | Some(true), None, _) => new(id, project),
@@ -176,7 +147,7 @@ impl Settings {
     }
 
     /// A kind that is not created is what it is.
-    fn not_described(&self, id: &Id) -> Result<()> {
+    fn not_described(&self, id: &GroupVersionKind) -> Result<()> {
         let about_the_kind = [
             ("--plural", self.plural.is_some()),
             ("--short-name", self.short_names.is_some()),
@@ -190,9 +161,8 @@ impl Settings {
 }
 
 /// A kind that Kubernetes itself has, with the short name of its group.
-fn builtin(id: &Id) -> Result<Resource> {
-    let builtin = id
-        .builtin()
+fn builtin(id: &GroupVersionKind) -> Result<Resource> {
+    let builtin = builtin::named(id)
         .ok_or_else(|| anyhow!("`{id}` is a kind of neither this project nor Kubernetes"))
         .or_hint("without `--resource=false` the kind itself is created too")?;
     Ok(Resource {
@@ -202,17 +172,17 @@ fn builtin(id: &Id) -> Result<Resource> {
         domain: None,
         finalizer: false,
         group: builtin.short_group().parse()?,
-        kind: id.kind.clone(),
+        kind: id.kind().clone(),
         owns: Vec::new(),
         plural: builtin.plural.parse()?,
         short_names: Vec::new(),
-        version: id.version.clone(),
+        version: id.version().clone(),
     })
 }
 
 /// A kind of the project's own; another version of it gives the defaults.
-fn new(id: &Id, project: &Project) -> Resource {
-    let sibling = id.versions(project).next();
+fn new(id: &GroupVersionKind, project: &Project) -> Resource {
+    let sibling = versions(project, id).next();
     Resource {
         api: Some(Api {
             crd_version: "v1".to_owned(),
@@ -223,14 +193,14 @@ fn new(id: &Id, project: &Project) -> Resource {
         core: false,
         domain: None,
         finalizer: false,
-        group: id.group.clone(),
-        kind: id.kind.clone(),
+        group: id.group().clone(),
+        kind: id.kind().clone(),
         owns: Vec::new(),
-        plural: sibling.map_or_else(|| id.kind.plural(), |other| other.plural.clone()),
+        plural: sibling.map_or_else(|| id.kind().plural(), |other| other.plural.clone()),
         short_names: sibling
             .map(|other| other.short_names.clone())
             .unwrap_or_default(),
-        version: id.version.clone(),
+        version: id.version().clone(),
     }
 }
 
@@ -241,7 +211,7 @@ fn ends_in(group: &Group, domain: &Domain) -> bool {
 }
 
 /// What the user gets to read.
-fn story(id: &Id, resource: &Resource, project: &Project) -> Story {
+fn story(id: &GroupVersionKind, resource: &Resource, project: &Project) -> Story {
     let (group, kind) = (resource.group.module(), resource.kind.module());
     let types = format!("src/api/{group}/{}/{kind}.rs", resource.version.module());
     let reconciler = format!("src/controller/{group}/{kind}.rs");
@@ -261,15 +231,15 @@ fn story(id: &Id, resource: &Resource, project: &Project) -> Story {
     }
     if resource.api.as_ref().is_some_and(|api| !api.served) {
         notes.push(format!(
-            "`{id}` is not served yet: the API server cannot convert between it and the version \
+            "{resource} is not served yet: the API server cannot convert between it and the version \
              that is"
         ));
     }
-    if resource.api.is_some() && id.builtin().is_some() {
+    if resource.api.is_some() && builtin::named(id).is_some() {
         notes.push(format!(
-            "this is the new kind `{full_group}/{} {}`; for a controller of Kubernetes' own `{id}` \
+            "this is the new kind `{full_group}/{}/{}`; for a controller of Kubernetes' own `{id}` \
              give `--resource=false`",
-            id.version, id.kind
+            resource.version, resource.kind
         ));
     }
 
@@ -300,7 +270,7 @@ fn story(id: &Id, resource: &Resource, project: &Project) -> Story {
 
     Story {
         done: None,
-        unchanged: format!("{id} is there and up to date"),
+        unchanged: format!("{resource} is there and up to date"),
         folded: false,
         remarks: BTreeMap::from([
             (types, "the types: edit these"),
@@ -316,12 +286,8 @@ mod tests {
     use super::*;
     use crate::project::License;
 
-    fn id(group: &str, version: &str, kind: &str) -> Id {
-        Id {
-            group: group.parse().unwrap(),
-            version: version.parse().unwrap(),
-            kind: kind.parse().unwrap(),
-        }
+    fn id(text: &str) -> GroupVersionKind {
+        text.parse().unwrap()
     }
 
     fn project(resources: Vec<Resource>) -> Project {
@@ -355,13 +321,13 @@ mod tests {
             finalizer: None,
             owns: None,
         };
-        let id = id("webapp", "v1", "Guestbook");
+        let id = id("webapp/v1/Guestbook");
         settings.resource(&id, &project(Vec::new())).unwrap()
     }
 
     #[test]
     fn a_new_kind_is_namespaced_and_has_a_controller() {
-        let id = id("webapp", "v1", "Guestbook");
+        let id = id("webapp/v1/Guestbook");
         let resource = Settings::default()
             .resource(&id, &project(Vec::new()))
             .unwrap();
@@ -376,7 +342,7 @@ mod tests {
     #[test]
     fn what_is_not_said_of_a_known_api_stays() {
         let project = project(vec![unusual()]);
-        let id = id("webapp", "v1", "Guestbook");
+        let id = id("webapp/v1/Guestbook");
         let same = Settings::default().resource(&id, &project).unwrap();
         let settings = Settings {
             namespaced: Some(true),
@@ -398,10 +364,10 @@ mod tests {
     #[test]
     fn another_version_gives_names_and_scope_but_no_second_controller() {
         let project = project(vec![unusual()]);
-        let id = id("webapp", "v2", "Guestbook");
+        let id = id("webapp/v2/Guestbook");
         let resource = Settings::default().resource(&id, &project).unwrap();
 
-        assert_eq!(resource.version, id.version);
+        assert_eq!(resource.version, *id.version());
         assert_eq!(resource.plural.as_str(), "guestbookz");
         assert_eq!(resource.short_names, names(&["gb"]));
         let api = resource.api.unwrap();
@@ -420,7 +386,7 @@ mod tests {
         };
 
         let own = settings
-            .resource(&id("webapp", "v1", "Guestbook"), &project)
+            .resource(&id("webapp/v1/Guestbook"), &project)
             .unwrap();
         assert_eq!(
             own,
@@ -431,15 +397,15 @@ mod tests {
         );
 
         let builtin = settings
-            .resource(&id("apps", "v1", "Deployment"), &project)
+            .resource(&id("apps/v1/Deployment"), &project)
             .unwrap();
         assert!(builtin.core && builtin.controller && builtin.api.is_none());
         assert_eq!(builtin.plural.as_str(), "deployments");
 
-        let unknown = settings.resource(&id("webapp", "v1", "Guest"), &project);
+        let unknown = settings.resource(&id("webapp/v1/Guest"), &project);
         assert_eq!(
             unknown.unwrap_err().to_string(),
-            "`webapp/v1 Guest` is a kind of neither this project nor Kubernetes"
+            "`webapp/v1/Guest` is a kind of neither this project nor Kubernetes"
         );
     }
 
@@ -450,7 +416,7 @@ mod tests {
             plural: Some("deploys".parse().unwrap()),
             ..Settings::default()
         };
-        let refused = settings.resource(&id("apps", "v1", "Deployment"), &project(Vec::new()));
+        let refused = settings.resource(&id("apps/v1/Deployment"), &project(Vec::new()));
 
         assert!(refused.unwrap_err().to_string().starts_with("`--plural`"));
     }

@@ -464,7 +464,7 @@ version: '3'
     fn a_project_that_contradicts_itself() {
         assert_error(
             &with("plural: deployments", "plural: deploys"),
-            "`PROJECT` contradicts itself: the plural of `apps/v1 Deployment` is `deployments`, \
+            "`PROJECT` contradicts itself: the plural of `apps/v1/Deployment` is `deployments`, \
              not `deploys`",
         );
     }

@@ -109,7 +109,7 @@ impl Project {
     /// has them, and those of Kubernetes in full.
     pub(super) fn canonical(&self, resource: &Resource) -> Vec<GroupVersionKind> {
         let canonical = |id: &GroupVersionKind| {
-            let group = match (self.defined(id), builtin(id)) {
+            let group = match (self.defined(id), builtin::named(id)) {
                 (Some(own), _) => Some(own.group.clone()),
                 (None, Some(builtin)) => builtin.named_group().parse().ok(),
                 (None, None) => None,
@@ -133,7 +133,7 @@ impl Project {
 
     /// The kind that `id` names, or why there is none.
     fn owned_kind(&self, id: &GroupVersionKind) -> Result<Owned, String> {
-        match (self.defined(id), builtin(id)) {
+        match (self.defined(id), builtin::named(id)) {
             (Some(own), Some(builtin)) if own.group.as_str() == builtin.named_group() => {
                 Err("both this project and Kubernetes have a kind of this name".to_owned())
             }
@@ -176,14 +176,6 @@ impl Project {
             None => "kinds are named as in `apps/v1/Deployment` or `v1/ConfigMap`".to_owned(),
         }
     }
-}
-
-fn builtin(id: &GroupVersionKind) -> Option<Builtin> {
-    builtin::find(
-        id.group().as_str(),
-        id.version().as_str(),
-        id.kind().as_str(),
-    )
 }
 
 /// Gives those of `kinds` that would be called like something else in the file of the controller
@@ -327,7 +319,7 @@ mod tests {
     #[test]
     fn a_kind_that_is_not_there() {
         let cannot =
-            |id: &str, reason: &str| format!("`webapp/v1 Guestbook` cannot own `{id}`: {reason}");
+            |id: &str, reason: &str| format!("`webapp/v1/Guestbook` cannot own `{id}`: {reason}");
         let nowhere = "neither this project nor Kubernetes has this kind";
         let cases = [
             ("apps/v2/Deployment", "did you mean `apps/v1/Deployment`?"),
@@ -366,7 +358,7 @@ mod tests {
     fn a_kind_that_cannot_be_owned() {
         assert_eq!(
             error(guestbook(), &["webapp/v1/Guestbook"], []),
-            "`webapp/v1 Guestbook` cannot own `webapp/v1/Guestbook`, which it is itself"
+            "`webapp/v1/Guestbook` cannot own `webapp/v1/Guestbook`, which it is itself"
         );
         assert_eq!(
             error(
@@ -374,29 +366,29 @@ mod tests {
                 &["apps/v1/Deployment"],
                 []
             ),
-            "`apps/v1 Deployment` cannot own `apps/v1/Deployment`, which it is itself"
+            "`apps/v1/Deployment` cannot own `apps/v1/Deployment`, which it is itself"
         );
         assert_eq!(
             error(guestbook(), &["v1/Node"], []),
-            "`webapp/v1 Guestbook` cannot own `v1/Node`: an owner in a namespace owns nothing \
+            "`webapp/v1/Guestbook` cannot own `v1/Node`: an owner in a namespace owns nothing \
              outside of it, and this kind is cluster-scoped"
         );
         names(cluster(guestbook()), &["v1/Node", "v1/Pod"], []);
         assert_eq!(
             error(guestbook(), &["v1/Pod", "v1/Pod"], []),
-            "`webapp/v1 Guestbook` owns `v1/Pod` twice"
+            "`webapp/v1/Guestbook` owns `v1/Pod` twice"
         );
         let autoscalers = ["v1", "v2"].map(|v| format!("autoscaling/{v}/HorizontalPodAutoscaler"));
         assert_eq!(
             error(guestbook(), &[&autoscalers[0], &autoscalers[1]], []),
             format!(
-                "`webapp/v1 Guestbook` cannot own both `{}` and `{}`: they are the same objects",
+                "`webapp/v1/Guestbook` cannot own both `{}` and `{}`: they are the same objects",
                 autoscalers[0], autoscalers[1]
             )
         );
         assert_eq!(
             error(without_controller(guestbook()), &["v1/Pod"], []),
-            "`webapp/v1 Guestbook` owns `v1/Pod` but has no controller, which alone could make it"
+            "`webapp/v1/Guestbook` owns `v1/Pod` but has no controller, which alone could make it"
         );
     }
 
@@ -438,7 +430,7 @@ mod tests {
                 &["v1/Event", "events.k8s.io/v1/Event", "press/v1/CoreEvent"],
                 [own("press", "CoreEvent")]
             ),
-            "`webapp/v1 Guestbook` cannot own both `Event` of `core` and `CoreEvent` of `press`: \
+            "`webapp/v1/Guestbook` cannot own both `Event` of `core` and `CoreEvent` of `press`: \
              they would have the same name in Rust, `core_events`"
         );
     }

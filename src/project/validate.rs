@@ -276,19 +276,19 @@ mod tests {
         none.api = None;
         assert_eq!(
             error([none]),
-            "`webapp/v1 Guestbook` has no `api`, and it is no kind that Kubernetes has built in"
+            "`webapp/v1/Guestbook` has no `api`, and it is no kind that Kubernetes has built in"
         );
         let mut old = api("webapp", "v1", "Guestbook");
         old.api.as_mut().unwrap().crd_version = "v1beta1".to_owned();
         assert_eq!(
             error([old]),
-            "`crdVersion` of `webapp/v1 Guestbook` must be `v1`, not `v1beta1`"
+            "`crdVersion` of `webapp/v1/Guestbook` must be `v1`, not `v1beta1`"
         );
         let mut finalizer = without_controller(api("webapp", "v1", "Guestbook"));
         finalizer.finalizer = true;
         assert_eq!(
             error([finalizer]),
-            "`webapp/v1 Guestbook` has a finalizer but no controller, which alone could remove it"
+            "`webapp/v1/Guestbook` has a finalizer but no controller, which alone could remove it"
         );
     }
 
@@ -296,19 +296,19 @@ mod tests {
     fn built_in_kinds_are_as_kubernetes_has_them() {
         assert_eq!(
             error([core("apps", "v1", "Guestbook")]),
-            "`apps/v1 Guestbook` is not a kind that Kubernetes has built in: leave `core` out"
+            "`apps/v1/Guestbook` is not a kind that Kubernetes has built in: leave `core` out"
         );
         assert_eq!(
             error([with_plural(core("apps", "v1", "Deployment"), "deploys")]),
-            "the plural of `apps/v1 Deployment` is `deployments`, not `deploys`"
+            "the plural of `apps/v1/Deployment` is `deployments`, not `deploys`"
         );
         assert_eq!(
             error([without_controller(core("apps", "v1", "Deployment"))]),
-            "`apps/v1 Deployment` has neither an API nor a controller in this project"
+            "`apps/v1/Deployment` has neither an API nor a controller in this project"
         );
         assert_eq!(
             error([with_short_name(core("apps", "v1", "Deployment"), "dep")]),
-            "`apps/v1 Deployment` is built into Kubernetes: it takes no `api`, `domain` or \
+            "`apps/v1/Deployment` is built into Kubernetes: it takes no `api`, `domain` or \
              `shortNames`"
         );
         let project = Project {
@@ -317,7 +317,7 @@ mod tests {
         };
         assert_eq!(
             error_in(project, [api("networking", "v1", "Ingress")]),
-            "`networking/v1 Ingress` would be in the group `networking.k8s.io`, which Kubernetes \
+            "`networking/v1/Ingress` would be in the group `networking.k8s.io`, which Kubernetes \
              has built in"
         );
     }
@@ -330,10 +330,10 @@ mod tests {
         };
         assert_eq!(
             error_in(project.clone(), [cluster(api("webapp", "v1", "Shelf"))]),
-            "`webapp/v1 Shelf` is cluster-scoped, so it cannot have a controller: the project is \
+            "`webapp/v1/Shelf` is cluster-scoped, so it cannot have a controller: the project is \
              `namespaced`"
         );
-        let node = "`core/v1 Node` is cluster-scoped, so it cannot have a controller: the project \
+        let node = "`v1/Node` is cluster-scoped, so it cannot have a controller: the project \
                     is `namespaced`";
         assert_eq!(
             error_in(project.clone(), [core("core", "v1", "Node")]),
@@ -377,23 +377,23 @@ mod tests {
     fn versions_of_one_kind_agree() {
         let v1 = || api("webapp", "v1", "Guestbook");
         let v2 = || unserved(api("webapp", "v2", "Guestbook"));
-        assert_eq!(error([v1(), v1()]), "`webapp/v1 Guestbook` is there twice");
+        assert_eq!(error([v1(), v1()]), "`webapp/v1/Guestbook` is there twice");
         assert_eq!(
             error([v1(), api("webapp", "v2", "Guestbook")]),
-            "`webapp/v2 Guestbook` cannot have a controller: v1 has the one of the kind, so use \
+            "`webapp/v2/Guestbook` cannot have a controller: v1 has the one of the kind, so use \
              `--controller=false`"
         );
         assert_eq!(
             error([v1(), with_plural(v2(), "books")]),
-            "`webapp/v2 Guestbook` has the plural `books` instead of `guestbooks`, which v1 has"
+            "`webapp/v2/Guestbook` has the plural `books` instead of `guestbooks`, which v1 has"
         );
         assert_eq!(
             error([v1(), cluster(v2())]),
-            "`webapp/v2 Guestbook` has the scope `Cluster` instead of `Namespaced`, which v1 has"
+            "`webapp/v2/Guestbook` has the scope `Cluster` instead of `Namespaced`, which v1 has"
         );
         assert_eq!(
             error([v1(), with_short_name(v2(), "gb")]),
-            "`webapp/v2 Guestbook` has the short names `gb` instead of none, which v1 has"
+            "`webapp/v2/Guestbook` has the short names `gb` instead of none, which v1 has"
         );
     }
 
@@ -415,7 +415,7 @@ mod tests {
         };
         assert_eq!(
             error([without_controller(v1()), controlled]),
-            "`webapp/v2 Guestbook` cannot have a controller: the API server does not serve it, so \
+            "`webapp/v2/Guestbook` cannot have a controller: the API server does not serve it, so \
              use `--controller=false`"
         );
     }

@@ -89,7 +89,7 @@ where
 
     /// Makes the children of `owner` be those that are `desired`, and no others: creates what is
     /// missing, corrects what differs, deletes what is not desired. Owner reference, namespace and
-    /// a label are added. Returns the children as they are then.
+    /// labels are added. Returns the children as they are then.
     ///
     /// All children of the kind belong into one call. Fields that are not set are left to others,
     /// such as the replicas to an autoscaler. Write values as the API server does, such as `1` for
@@ -116,7 +116,7 @@ where
             let wanted = applied.iter().any(|kept| kept.uid() == child.uid());
             let going = child.meta().deletion_timestamp.is_some();
             // Another controller may make children for the same owner.
-            if child.annotations().contains_key(&self.mark()) && !wanted && !going {
+            if child.labels().contains_key(&self.mark()) && !wanted && !going {
                 self.delete(&child).await?;
             }
         }
@@ -130,17 +130,17 @@ where
             meta.namespace.clone_from(&owner.meta().namespace);
         }
         meta.owner_references = owner.controller_owner_ref(&()).map(|owner| vec![owner]);
-        let labels = meta.labels.get_or_insert_default();
+        let labels = child.labels_mut();
         labels.insert(LABEL.to_owned(), PROJECT.to_owned());
         // What is no longer desired can be told from what others added by this alone.
         let mut hasher = FnvHasher::default();
         hasher.write(json!(child).to_string().as_bytes());
         let value = format!("{:016x}", hasher.finish());
-        child.annotations_mut().insert(self.mark(), value);
+        child.labels_mut().insert(self.mark(), value);
         child
     }
 
-    /// The annotation of what this controller has made.
+    /// The label of what this controller has made.
     fn mark(&self) -> String {
         format!("{}/applied", self.context.name())
     }

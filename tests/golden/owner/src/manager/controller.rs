@@ -43,7 +43,7 @@ use super::{
     metrics::Metrics,
     reconciler::Reconciler,
     scope::Scope,
-    watch::{Guarded, Watcher},
+    watch::{Guarded, Key, Watcher, key},
     written::Written,
 };
 
@@ -82,17 +82,15 @@ struct Worker<R: Reconciler> {
     reconciler: R,
     client: Client,
     metrics: Metrics,
-    backoff: Backoff<Key<R>>,
+    backoff: Backoff<Key>,
     /// Shared by all watched namespaces.
     slots: Semaphore,
     /// The objects that wait for a reconcile.
-    queue: Mutex<HashSet<Key<R>>>,
+    queue: Mutex<HashSet<Key>>,
     written: Written,
     leadership: Leadership,
     stop: CancellationToken,
 }
-
-type Key<R> = ObjectRef<Guarded<<R as Reconciler>::Object>>;
 
 /// The objects of one watched namespace, or of all.
 struct Part<R: Reconciler> {
@@ -146,15 +144,15 @@ pub(super) fn start<R: Reconciler>(
             .watch::<R::Object>(runtime, namespace, "")
             .reflect(writer)
             .inspect_ok(move |event| match event {
-                Event::Apply(object) => shown.shown(&ObjectRef::from_obj(object), Some(object)),
-                Event::Delete(object) => shown.shown(&ObjectRef::from_obj(object), None),
+                Event::Apply(object) => shown.written.shown(&key(object), Some(object)),
+                Event::Delete(object) => shown.written.shown::<R::Object>(&key(object), None),
                 Event::Init | Event::InitApply(_) | Event::InitDone => {}
             });
         // Of an object that does not fit its type, any change may be the one that mends it.
         let every_change = |object: &Guarded<R::Object>| R::EVERY_CHANGE || object.0.is_err();
         let queued = worker.clone();
         let changes = changes(events, store.clone(), every_change)
-            .inspect_ok(move |object| queued.queued(ObjectRef::from_obj(object)));
+            .inspect_ok(move |object| queued.queued(key(object)));
         let mut controller = Controller::for_stream(changes, store.clone());
 
         let mut synced = Vec::new();
@@ -163,10 +161,8 @@ pub(super) fn start<R: Reconciler>(
             let queued = worker.clone();
             let owners = follow(runtime, namespace, known.clone()).map(move |(namespace, name)| {
                 let mut owner = ObjectRef::new(&name);
-                if <R::Object as Resource>::Scope::NAMESPACED {
-                    owner.namespace = namespace;
-                }
-                queued.queued(owner.clone());
+                owner.namespace = namespace.filter(|_| <R::Object as Resource>::Scope::NAMESPACED);
+                queued.queued((owner.namespace.clone(), name));
                 owner
             });
             controller = controller.reconcile_on(owners);
@@ -185,7 +181,7 @@ pub(super) fn start<R: Reconciler>(
                 let worker = part.worker.clone();
                 async move {
                     if let Err(controller::Error::ObjectNotFound(object)) = result {
-                        worker.gone(object.into_kind_unchecked(())).await;
+                        worker.gone(&object.into_kind_unchecked(())).await;
                     }
                     // All else was logged where it happened.
                 }
@@ -201,7 +197,7 @@ async fn reconcile<R: Reconciler>(
     part: Arc<Part<R>>,
 ) -> Result<Action, Error<R::Error>> {
     let worker = &part.worker;
-    let key = ObjectRef::from_obj(&*object);
+    let key = key(&*object);
     let _slot = tokio::select! {
         biased;
         () = worker.stop.cancelled() => return Ok(Action::await_change()),
@@ -213,12 +209,14 @@ async fn reconcile<R: Reconciler>(
     }
     worker.dequeued(&key);
     // It may have changed while it waited.
-    let Some(object) = part.store.get(&key) else {
+    let newest = ObjectRef::from_obj(&*object);
+    let Some(object) = part.store.get(&newest) else {
         return Ok(Action::await_change());
     };
     let result = worker.reconcile(&object, &key).await;
     // The watch may have been faster than the answer to what was written.
-    worker.shown(&key, part.store.get(&key).as_deref());
+    let shown = part.store.get(&newest);
+    worker.written.shown(&key, shown.as_deref());
     result
 }
 
@@ -228,24 +226,23 @@ fn retry<R: Reconciler>(
     _: &Error<R::Error>,
     part: Arc<Part<R>>,
 ) -> Action {
-    Action::requeue(part.worker.backoff.failed(ObjectRef::from_obj(&*object)))
+    Action::requeue(part.worker.backoff.failed(key(&*object)))
 }
 
 impl<R: Reconciler> Worker<R> {
-    fn shown(&self, key: &Key<R>, shown: Option<&Guarded<R::Object>>) {
-        let key = (key.namespace.clone(), key.name.clone());
-        self.written.shown(&key, shown);
-    }
-
-    fn queued(&self, key: Key<R>) {
+    fn queued(&self, key: Key) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.insert(key);
         self.report(queue.len());
     }
 
-    fn dequeued(&self, key: &Key<R>) {
+    fn dequeued(&self, key: &Key) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.remove(key);
+        if queue.is_empty() {
+            // After a start it has held all objects.
+            queue.shrink_to_fit();
+        }
         self.report(queue.len());
     }
 
@@ -257,10 +254,10 @@ impl<R: Reconciler> Worker<R> {
     async fn reconcile(
         &self,
         object: &Guarded<R::Object>,
-        key: &Key<R>,
+        key: &Key,
     ) -> Result<Action, Error<R::Error>> {
         let (controller, kind) = (R::NAME, R::Object::kind(&()));
-        let (namespace, name) = (&key.namespace, &key.name);
+        let (namespace, name) = key;
         let errors = |reason| {
             self.metrics
                 .errors
@@ -323,15 +320,15 @@ impl<R: Reconciler> Worker<R> {
     }
 
     /// Tells the reconciler of an object that is gone.
-    async fn gone(&self, key: Key<R>) {
+    async fn gone(&self, object: &ObjectRef<R::Object>) {
         if !self.leadership.holds() {
             return;
         }
+        let key = (object.namespace.clone(), object.name.clone());
         self.dequeued(&key);
         self.backoff.forget(&key);
-        self.shown(&key, None);
-        let object = key.into_kind_unchecked(());
-        let gone = AssertUnwindSafe(self.reconciler.gone(&object)).catch_unwind();
+        self.written.shown::<R::Object>(&key, None);
+        let gone = AssertUnwindSafe(self.reconciler.gone(object)).catch_unwind();
         if let Err(panic) = gone.await {
             let panic = message(panic.as_ref());
             tracing::error!(controller = R::NAME, %object, panic, "cannot tell it is gone");

@@ -19,7 +19,7 @@ use kube::{
     },
 };
 
-use super::watch::{Key, key};
+use super::watch::key;
 
 /// The objects that call for a reconcile, in the order in which they did. One that is gone is among
 /// them.
@@ -69,7 +69,8 @@ where
 
 /// What was last seen of each object that exists.
 struct Seen<F> {
-    fingerprints: HashMap<Key, u64>,
+    /// By the hash of its key, which takes a fraction of the key's memory.
+    fingerprints: HashMap<u64, u64>,
     every_change: F,
 }
 
@@ -86,17 +87,26 @@ impl<F> Seen<F> {
             self.forget(object);
             return true;
         };
-        let mut hasher = DefaultHasher::new();
-        (&meta.uid, generation, &meta.labels, &meta.annotations).hash(&mut hasher);
-        (&meta.finalizers, meta.deletion_timestamp.is_some()).hash(&mut hasher);
-        let fingerprint = hasher.finish();
-        let last = self.fingerprints.insert(key(object), fingerprint);
+        let asked = (generation, &meta.labels, &meta.annotations);
+        let life = (
+            &meta.uid,
+            &meta.finalizers,
+            meta.deletion_timestamp.is_some(),
+        );
+        let fingerprint = hash((asked, life));
+        let last = self.fingerprints.insert(hash(key(object)), fingerprint);
         last != Some(fingerprint)
     }
 
     fn forget<K: Resource>(&mut self, object: &K) {
-        self.fingerprints.remove(&key(object));
+        self.fingerprints.remove(&hash(key(object)));
     }
+}
+
+fn hash(value: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]

@@ -29,8 +29,8 @@ pub struct Owned<C> {
 struct Index<C> {
     /// By the uid of their owner.
     children: HashMap<Arc<str>, Vec<Arc<C>>>,
-    /// The uid and the name of the owner of each child.
-    owners: HashMap<Key, (Arc<str>, String)>,
+    /// The uid of the owner of each child.
+    owners: HashMap<Key, Arc<str>>,
 }
 
 /// An object to wake up: the namespace of its child, and its own name.
@@ -124,7 +124,7 @@ impl<C: Resource<DynamicType = ()> + Clone> Index<C> {
     /// Whether this very version of a child is known.
     fn has(&self, child: &Guarded<C>) -> bool {
         let key = key(child);
-        let known = self.owners.get(&key).and_then(|(uid, _)| {
+        let known = self.owners.get(&key).and_then(|uid| {
             let children = self.children.get(uid)?;
             children
                 .iter()
@@ -139,7 +139,7 @@ impl<C: Resource<DynamicType = ()> + Clone> Index<C> {
         let mut woken = Vec::from_iter(self.take(&key));
         let owner = controlled_by(&child).filter(|owner| refers(owner)).cloned();
         if let Some(owner) = owner {
-            woken.push((key.0.clone(), owner.name.clone()));
+            woken.push((key.0.clone(), owner.name));
             woken.dedup();
             // One that does not fit its type is known to its owner once it is mended.
             if let Ok(child) = child.0 {
@@ -148,7 +148,7 @@ impl<C: Resource<DynamicType = ()> + Clone> Index<C> {
                 // Most owners have one child of a kind.
                 let children = children.or_insert_with(|| Vec::with_capacity(1));
                 children.push(Arc::new(child));
-                self.owners.insert(key, (uid, owner.name));
+                self.owners.insert(key, uid);
             }
         }
         woken
@@ -156,14 +156,17 @@ impl<C: Resource<DynamicType = ()> + Clone> Index<C> {
 
     /// Forgets a child, and returns its owner.
     fn take(&mut self, key: &Key) -> Option<Owner> {
-        let (uid, name) = self.owners.remove(key)?;
-        if let Some(children) = self.children.get_mut(&uid) {
-            children.retain(|child| super::watch::key(&**child) != *key);
-            if children.is_empty() {
-                self.children.remove(&uid);
-            }
+        let uid = self.owners.remove(key)?;
+        let children = self.children.get_mut(&uid)?;
+        let index = children
+            .iter()
+            .position(|child| super::watch::key(&**child) == *key)?;
+        let child = children.swap_remove(index);
+        if children.is_empty() {
+            self.children.remove(&uid);
         }
-        Some((key.0.clone(), name))
+        let owner = controlled_by(&*child)?;
+        Some((key.0.clone(), owner.name.clone()))
     }
 }
 

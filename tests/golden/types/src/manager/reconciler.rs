@@ -61,9 +61,9 @@ pub trait Reconciler: Send + Sync + 'static {
         async { Ok(()) }
     }
 
-    /// Hears that an object is gone, perhaps more than once; another one of the same name may be there already. Deletions
-    /// while the operator is not running are never heard: what must be cleaned up needs `FINALIZER`,
-    /// or an owner reference.
+    /// Hears that an object is gone, perhaps more than once; another one of the same name may be
+    /// there already. Deletions while the operator is not running are never heard: what must be
+    /// cleaned up needs `FINALIZER`, or an owner reference.
     fn gone(&self, object: &ObjectRef<Self::Object>) -> impl Future<Output = ()> + Send {
         let _ = object;
         async {}
