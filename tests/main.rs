@@ -20,3 +20,4 @@ mod operator;
 mod proxy;
 mod scaffold;
 mod serving;
+mod tutorials;

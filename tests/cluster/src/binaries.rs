@@ -10,10 +10,25 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// The Go module that pins and builds the programs. Its version of `k8s.io/kubernetes` is the
-/// version of the cluster.
-const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/binaries");
-const GO_MOD: &str = include_str!("../binaries/go.mod");
+/// A Go module that pins and builds programs.
+struct Module {
+    folder: &'static str,
+    go_mod: &'static str,
+    /// The required module whose version the programs have.
+    versioned: &'static str,
+}
+
+/// Its version of Kubernetes is the version of the cluster.
+static KUBERNETES: Module = Module {
+    folder: concat!(env!("CARGO_MANIFEST_DIR"), "/binaries"),
+    go_mod: include_str!("../binaries/go.mod"),
+    versioned: "k8s.io/kubernetes",
+};
+static NODE: Module = Module {
+    folder: concat!(env!("CARGO_MANIFEST_DIR"), "/kwok"),
+    go_mod: include_str!("../kwok/go.mod"),
+    versioned: "sigs.k8s.io/kwok",
+};
 
 const ASSETS: &str = "KUBEBUILDER_ASSETS";
 
@@ -28,39 +43,54 @@ pub(crate) struct Binaries {
     pub kubectl: PathBuf,
 }
 
+/// The programs that a simulated node needs.
+pub(crate) struct NodeBinaries {
+    pub scheduler: PathBuf,
+    pub kwok: PathBuf,
+}
+
 struct Program {
     name: &'static str,
     package: &'static str,
+    module: &'static Module,
 }
 
 const ETCD: Program = Program {
     name: "etcd",
     package: "go.etcd.io/etcd/server/v3",
+    module: &KUBERNETES,
 };
 const API_SERVER: Program = Program {
     name: "kube-apiserver",
     package: "k8s.io/kubernetes/cmd/kube-apiserver",
+    module: &KUBERNETES,
 };
 const CONTROLLER_MANAGER: Program = Program {
     name: "kube-controller-manager",
     package: "k8s.io/kubernetes/cmd/kube-controller-manager",
+    module: &KUBERNETES,
 };
 const KUBECTL: Program = Program {
     name: "kubectl",
     package: "k8s.io/kubernetes/cmd/kubectl",
+    module: &KUBERNETES,
+};
+
+const SCHEDULER: Program = Program {
+    name: "kube-scheduler",
+    package: "k8s.io/kubernetes/cmd/kube-scheduler",
+    module: &KUBERNETES,
+};
+const KWOK: Program = Program {
+    name: "kwok",
+    package: "sigs.k8s.io/kwok/cmd/kwok",
+    module: &NODE,
 };
 
 impl Binaries {
     /// Takes what `KUBEBUILDER_ASSETS` holds and builds the rest, except a kubectl on `PATH`.
     pub fn find(progress: &dyn Fn(&str)) -> Result<Binaries> {
-        let assets = env::var_os(ASSETS)
-            .filter(|folder| !folder.is_empty())
-            .map(PathBuf::from);
-        let asset = |program: &Program| {
-            let path = assets.as_ref()?.join(program.name);
-            path.is_file().then_some(path)
-        };
-        let required = |program: &Program| match (asset(program), &assets) {
+        let required = |program: &Program| match (asset(program), assets()) {
             (Some(path), _) => Ok(path),
             (None, Some(folder)) => {
                 bail!(
@@ -71,16 +101,38 @@ impl Binaries {
             }
             (None, None) => build(program, progress),
         };
-        let or_build = |found: Option<PathBuf>, program: &Program| {
-            found.map_or_else(|| build(program, progress), Ok)
-        };
+        let kubectl = asset(&KUBECTL).or_else(|| on_path(KUBECTL.name));
         Ok(Binaries {
             etcd: required(&ETCD)?,
             api_server: required(&API_SERVER)?,
-            controller_manager: or_build(asset(&CONTROLLER_MANAGER), &CONTROLLER_MANAGER)?,
-            kubectl: or_build(asset(&KUBECTL).or_else(|| on_path(KUBECTL.name)), &KUBECTL)?,
+            controller_manager: find(&CONTROLLER_MANAGER, progress)?,
+            kubectl: kubectl.map_or_else(|| build(&KUBECTL, progress), Ok)?,
         })
     }
+}
+
+impl NodeBinaries {
+    /// Takes what `KUBEBUILDER_ASSETS` holds and builds the rest.
+    pub fn find(progress: &dyn Fn(&str)) -> Result<NodeBinaries> {
+        Ok(NodeBinaries {
+            scheduler: find(&SCHEDULER, progress)?,
+            kwok: find(&KWOK, progress)?,
+        })
+    }
+}
+
+fn assets() -> Option<PathBuf> {
+    let folder = env::var_os(ASSETS).filter(|folder| !folder.is_empty())?;
+    Some(folder.into())
+}
+
+fn asset(program: &Program) -> Option<PathBuf> {
+    let path = assets()?.join(program.name);
+    path.is_file().then_some(path)
+}
+
+fn find(program: &Program, progress: &dyn Fn(&str)) -> Result<PathBuf> {
+    asset(program).map_or_else(|| build(program, progress), Ok)
 }
 
 /// Where `PATH` finds a program.
@@ -90,18 +142,21 @@ pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-fn version() -> Result<&'static str> {
-    GO_MOD
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes "))
-        .and_then(|rest| rest.split_whitespace().next())
-        .with_context(|| format!("`{MODULE}/go.mod` requires no k8s.io/kubernetes"))
+impl Module {
+    fn version(&self) -> Result<&'static str> {
+        let lines = self.go_mod.lines().map(str::trim);
+        lines
+            .filter_map(|line| line.strip_prefix("require ").unwrap_or(line).split_once(' '))
+            .find(|(module, _)| *module == self.versioned)
+            .and_then(|(_, rest)| rest.split_whitespace().next())
+            .with_context(|| format!("`{}/go.mod` requires no {}", self.folder, self.versioned))
+    }
 }
 
 /// Builds a program, unless that was done before.
 fn build(program: &Program, progress: &dyn Fn(&str)) -> Result<PathBuf> {
-    let version = version()?;
-    let root = Path::new(MODULE).ancestors().nth(3).context("no root")?;
+    let version = program.module.version()?;
+    let root = Path::new(program.module.folder).ancestors().nth(3).context("no root")?;
     let folder = root.join("target/cluster/bin").join(version);
     let path = folder.join(program.name);
     if path.is_file() {
@@ -119,7 +174,7 @@ fn build(program: &Program, progress: &dyn Fn(&str)) -> Result<PathBuf> {
         .with_context(|| format!("failed to create a folder in `{}`", folder.display()))?;
     let output = unfinished.path().join(program.name);
     go_build(program, version, &output, progress)
-        .with_context(|| format!("failed to build {} for Kubernetes {version}", program.name))?;
+        .with_context(|| format!("failed to build {} {version}", program.name))?;
     fs::rename(&output, &path).with_context(|| format!("failed to create `{}`", path.display()))?;
     Ok(path)
 }
@@ -150,7 +205,7 @@ fn go_build(
          hint: install Go from https://go.dev/dl, or set {ASSETS} to a folder that holds etcd and \
          kube-apiserver",
     );
-    let what = format!("building {} for Kubernetes {version}", program.name);
+    let what = format!("building {} {version}", program.name);
     progress(&format!("{what}: takes minutes, once"));
 
     let mut go = Command::new("go")
@@ -164,7 +219,7 @@ fn go_build(
         .arg(format!("-ldflags={}", ldflags(version)))
         .arg("-o")
         .args([output.as_os_str(), program.package.as_ref()])
-        .current_dir(MODULE)
+        .current_dir(program.module.folder)
         .env("CGO_ENABLED", "0")
         .env("GOWORK", "off")
         .env_remove("GOOS")

@@ -2,7 +2,8 @@
 //! kube-controller-manager in a temporary folder, gone when the [`Cluster`] is dropped.
 //!
 //! It authorizes by RBAC and runs all controllers, so that roles, custom resources, owner references
-//! and namespaces work as in any cluster. There is no node: Pods stay `Pending`.
+//! and namespaces work as in any cluster. There is no node, so Pods stay `Pending`, unless a simulated
+//! one is added: then they are said to run.
 
 mod audit;
 mod binaries;
@@ -25,7 +26,7 @@ use socket2::{Domain, Socket, Type};
 use tempfile::{NamedTempFile, TempDir};
 
 use crate::{
-    binaries::Binaries,
+    binaries::{Binaries, NodeBinaries},
     component::{Component, Group},
 };
 
@@ -39,7 +40,10 @@ const ETCD_SOCKET: &str = "etcd.sock";
 const PEER_SOCKET: &str = "peer.sock";
 const TOKENS: &str = "tokens.csv";
 const KUBECONFIG: &str = "kubeconfig";
+const CONTROLLER_MANAGER: &str = "system:kube-controller-manager";
 const CONTROLLER_MANAGER_KUBECONFIG: &str = "controller-manager.kubeconfig";
+const SCHEDULER: &str = "system:kube-scheduler";
+const SCHEDULER_KUBECONFIG: &str = "scheduler.kubeconfig";
 const AUDIT_POLICY: &str = "audit-policy.json";
 const AUDIT_LOG: &str = "audit.log";
 // kube-apiserver makes both. The certificate's file holds its authority's as well, and the key,
@@ -186,6 +190,51 @@ impl Cluster {
         Ok(())
     }
 
+    /// Adds a scheduler and a node on which nothing runs, but everything is said to: its Pods become
+    /// `Running` and ready at once, and end when they are deleted.
+    ///
+    /// `progress` is told what happens, as for [`Cluster::start`].
+    pub fn add_simulated_node(&mut self, progress: &dyn Fn(&str)) -> Result<()> {
+        let binaries = NodeBinaries::find(progress)?;
+        progress("starting the node");
+        let scheduler = self.component(
+            "kube-scheduler",
+            &binaries.scheduler,
+            &[
+                &format!("--kubeconfig={SCHEDULER_KUBECONFIG}"),
+                "--leader-elect=false",
+                // Serves nothing.
+                "--secure-port=0",
+            ],
+        )?;
+        self.others.push(scheduler);
+        let mut kwok = self.component(
+            "kwok",
+            &binaries.kwok,
+            &[
+                &format!("--kubeconfig={KUBECONFIG}"),
+                "--manage-all-nodes",
+                "--node-lease-duration-seconds=40",
+            ],
+        )?;
+        let node = self.write("node.json", &json!({
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": "node"},
+            "status": {
+                "allocatable": {"cpu": "16", "memory": "64Gi", "pods": "100"},
+                "capacity": {"cpu": "16", "memory": "64Gi", "pods": "100"},
+            },
+        }).to_string())?;
+        run(self.kubectl().args(["create", "-f"]).arg(node))?;
+        kwok.wait_until("the node to be ready", PATIENCE, || {
+            let nodes = run(self.kubectl().args(["get", "nodes", "--no-headers"]))?;
+            Ok(nodes.contains(" Ready "))
+        })?;
+        self.others.push(kwok);
+        Ok(())
+    }
+
     fn start_etcd(&mut self) -> Result<()> {
         let mut etcd = self.component(
             "etcd",
@@ -247,19 +296,22 @@ impl Cluster {
     fn write_configuration(&self) -> Result<()> {
         let administrator = random_token()?;
         let controller_manager = random_token()?;
-        let name = "system:kube-controller-manager";
+        let scheduler = random_token()?;
         self.write(
             TOKENS,
             &format!(
                 "{administrator},admin,admin,\"system:masters\"\n\
-                 {controller_manager},{name},{name}\n",
+                 {controller_manager},{CONTROLLER_MANAGER},{CONTROLLER_MANAGER}\n\
+                 {scheduler},{SCHEDULER},{SCHEDULER}\n",
             ),
         )?;
-        self.write(KUBECONFIG, &self.kubeconfig_of(&administrator, "default"))?;
-        self.write(
-            CONTROLLER_MANAGER_KUBECONFIG,
-            &self.kubeconfig_of(&controller_manager, "default"),
-        )?;
+        for (file, token) in [
+            (KUBECONFIG, administrator),
+            (CONTROLLER_MANAGER_KUBECONFIG, controller_manager),
+            (SCHEDULER_KUBECONFIG, scheduler),
+        ] {
+            self.write(file, &self.kubeconfig_of(&token, "default"))?;
+        }
         self.write(AUDIT_POLICY, audit::POLICY)?;
         Ok(())
     }

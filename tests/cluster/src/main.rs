@@ -19,12 +19,13 @@ use signal_hook::{consts::SIGINT, flag};
 const USAGE: &str = "\
 Starts a throwaway Kubernetes control plane
 
-Usage: cluster [--kubeconfig FILE] [--] [COMMAND [ARGUMENT]...]
+Usage: cluster [--node] [--kubeconfig FILE] [--] [COMMAND [ARGUMENT]...]
 
 With a COMMAND, runs it with KUBECONFIG set and kubectl on PATH, then stops the control plane and
 exits with the command's code. Without one, runs until Ctrl-C.
 
 Options:
+  --node             Adds a simulated node: Pods are said to run, but do not
   --kubeconfig FILE  Makes FILE a link to the kubeconfig, which is gone when the control plane is
   -h, --help         Prints this
 ";
@@ -32,6 +33,7 @@ Options:
 #[derive(Default)]
 struct Arguments {
     help: bool,
+    node: bool,
     kubeconfig: Option<PathBuf>,
     command: Vec<OsString>,
 }
@@ -51,6 +53,7 @@ fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Arguments> {
     while let Some(argument) = arguments.next() {
         match argument.to_str() {
             Some("-h" | "--help") => parsed.help = true,
+            Some("--node") => parsed.node = true,
             Some("--kubeconfig") => {
                 let file = arguments.next().context("--kubeconfig takes a file")?;
                 parsed.kubeconfig = Some(file.into());
@@ -75,7 +78,11 @@ fn run(arguments: &Arguments) -> Result<u8> {
         return Ok(0);
     }
     let started = Instant::now();
-    let cluster = Cluster::start(&|line| eprintln!("{line}"))?;
+    let progress = |line: &str| eprintln!("{line}");
+    let mut cluster = Cluster::start(&progress)?;
+    if arguments.node {
+        cluster.add_simulated_node(&progress)?;
+    }
     let file = match &arguments.kubeconfig {
         Some(file) => link(cluster.kubeconfig(), file)?,
         None => cluster.kubeconfig(),

@@ -1,0 +1,170 @@
+//! The tutorials of `docs/tutorials`, done as a reader would do them: every command is run, every
+//! file is written, every patch applied, in order, on a control plane of its own with a simulated
+//! node. What the text says will be printed must be.
+
+#[path = "tutorials/markdown.rs"]
+mod markdown;
+#[path = "tutorials/terminal.rs"]
+mod terminal;
+
+use std::{collections::BTreeMap, env, fs, path::Path};
+
+use anyhow::{Context, Result, bail, ensure};
+use cluster::{Cluster, run};
+use std::process::Command;
+use tempfile::TempDir;
+use walkdir::WalkDir;
+
+use crate::scaffold::{root, target};
+use markdown::{Action, steps};
+use terminal::Terminal;
+
+macro_rules! tutorials {
+    ($($name:ident: $document:literal,)*) => {
+        const TUTORIALS: &[&str] = &[$($document),*];
+
+        $(#[test]
+        fn $name() {
+            follow($document).unwrap();
+        })*
+    };
+}
+
+tutorials! {
+    guestbook: "guestbook.md",
+}
+
+const FOLDER: &str = "docs/tutorials";
+
+#[test]
+fn every_tutorial_is_followed() {
+    let mut documents: Vec<_> = fs::read_dir(root().join(FOLDER))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    documents.sort_unstable();
+    let mut followed = TUTORIALS.to_vec();
+    followed.sort_unstable();
+    assert_eq!(documents, followed);
+}
+
+/// Does what a tutorial says, in an empty folder.
+fn follow(document: &str) -> Result<()> {
+    let text = fs::read_to_string(root().join(FOLDER).join(document))
+        .with_context(|| format!("failed to read `{document}`"))?;
+    let mut reader = Reader::new()?;
+    for step in steps(&text)? {
+        let line = step.line;
+        reader
+            .act(step.action)
+            .with_context(|| format!("{FOLDER}/{document}:{line}"))?;
+    }
+    reader.leave().with_context(|| document.to_owned())
+}
+
+/// Somebody with a cluster, an empty folder, and some terminals.
+struct Reader {
+    /// By name; the first has none.
+    terminals: BTreeMap<String, Terminal>,
+    environment: Vec<(&'static str, String)>,
+    folder: TempDir,
+    // Dropped last, so that no program is left without its API server.
+    _cluster: Cluster,
+}
+
+impl Reader {
+    fn new() -> Result<Self> {
+        let silent = |_: &str| {};
+        let mut cluster = Cluster::start(&silent)?;
+        cluster.add_simulated_node(&silent)?;
+        let folder = TempDir::new().context("failed to create a temporary folder")?;
+        let programs = [
+            Path::new(env!("CARGO_BIN_EXE_rscaffold")),
+            cluster.kubectl_path(),
+            Path::new(env!("CARGO")),
+        ];
+        let programs = programs.map(|program| program.parent().unwrap_or(Path::new("/")).to_owned());
+        let path = env::var_os("PATH").unwrap_or_default();
+        let path = env::join_paths(programs.into_iter().chain(env::split_paths(&path)))?;
+        let text = |path: &Path| path.display().to_string();
+        let environment = vec![
+            ("PATH", path.into_string().ok().context("PATH is not UTF-8")?),
+            ("KUBECONFIG", text(cluster.kubeconfig())),
+            ("KUBECACHEDIR", text(&folder.path().join(".kube"))),
+            ("KUBERC", "off".to_owned()),
+            // Dependencies are built once for all projects, and programs of one name kept apart.
+            ("CARGO_BUILD_BUILD_DIR", text(&target())),
+            ("CARGO_TARGET_DIR", text(&folder.path().join(".target"))),
+            // Others on this machine have the usual port.
+            ("HEALTH_PROBE_BIND_ADDRESS", "127.0.0.1:0".to_owned()),
+            ("LC_ALL", "C".to_owned()),
+        ];
+        fs::create_dir(folder.path().join("work"))?;
+        Ok(Self {
+            terminals: BTreeMap::new(),
+            environment,
+            folder,
+            _cluster: cluster,
+        })
+    }
+
+    fn act(&mut self, action: Action) -> Result<()> {
+        self.pin()?;
+        match action {
+            Action::Type { terminal, lines } if terminal.is_empty() => {
+                self.terminal("")?.play(&lines)
+            }
+            Action::Type { terminal, lines } => self.terminal(&terminal)?.follow(&lines),
+            Action::Write { path, text } => {
+                let path = self.terminal("")?.folder()?.join(path);
+                let parent = path.parent().context("a path with no folder")?;
+                fs::create_dir_all(parent)?;
+                fs::write(&path, text).with_context(|| format!("failed to write {}", path.display()))
+            }
+            Action::Patch { text } => {
+                let patch = self.folder.path().join("patch.diff");
+                fs::write(&patch, text)?;
+                let folder = self.terminal("")?.folder()?;
+                run(Command::new("git").arg("apply").arg(patch).current_dir(folder))?;
+                Ok(())
+            }
+        }
+    }
+
+    /// A new terminal is where the first one is.
+    fn terminal(&mut self, name: &str) -> Result<&mut Terminal> {
+        if !self.terminals.contains_key(name) {
+            let folder = match self.terminals.get_mut("") {
+                Some(first) => first.folder()?,
+                None => self.folder.path().join("work"),
+            };
+            let terminal = Terminal::open(&folder, &self.environment)?;
+            self.terminals.insert(name.to_owned(), terminal);
+        }
+        self.terminals.get_mut(name).context("no terminal")
+    }
+
+    /// Gives each new package the versions of dependencies that the golden projects were tested
+    /// with.
+    fn pin(&self) -> Result<()> {
+        for entry in WalkDir::new(self.folder.path().join("work")).max_depth(3) {
+            let path = entry?.into_path();
+            let lock = path.with_file_name("Cargo.lock");
+            if path.ends_with("Cargo.toml") && !lock.exists() {
+                fs::copy(root().join("tests/golden/Cargo.lock"), lock)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing may still run, and nothing be left in the cluster that a reader would have to find.
+    fn leave(self) -> Result<()> {
+        for (name, terminal) in &self.terminals {
+            ensure!(terminal.is_idle(), "something still runs in the terminal `{name}`");
+        }
+        if self.terminals.is_empty() {
+            bail!("the tutorial does nothing");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,213 @@
+//! A shell that is typed into, and what it shows.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::mpsc::{Receiver, RecvTimeoutError, channel},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use cluster::run;
+use snapbox::filter::NormalizeToExpected;
+
+use crate::cli::without_times;
+
+/// How long a command may take: a build of a project, on a machine that builds others too.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Printed after each command, with its exit code.
+const END: &str = "--- end of the command:";
+
+/// A shell; all that it started ends with it.
+pub struct Terminal {
+    shell: Child,
+    input: ChildStdin,
+    output: Receiver<String>,
+    /// Whether a command runs.
+    busy: bool,
+}
+
+impl Terminal {
+    /// A shell in `folder`.
+    pub fn open(folder: &Path, environment: &[(&str, String)]) -> Result<Self> {
+        let mut command = Command::new("bash");
+        for variable in ["MAKEFLAGS", "MAKELEVEL", "MFLAGS", "CARGO", "RUST_BACKTRACE"] {
+            command.env_remove(variable);
+        }
+        let mut shell = command
+            .args(["--noprofile", "--norc"])
+            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .current_dir(folder)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("failed to run `bash`")?;
+        let mut input = shell.stdin.take().context("no input")?;
+        // Ctrl-C ends the command that runs, and not the shell.
+        input.write_all(b"exec 2>&1; trap : INT\n")?;
+        let lines = BufReader::new(shell.stdout.take().context("no output")?).lines();
+        let (send, output) = channel();
+        thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                if send.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Self {
+            shell,
+            input,
+            output,
+            busy: false,
+        })
+    }
+
+    /// Where the shell is.
+    pub fn folder(&mut self) -> Result<PathBuf> {
+        self.start("pwd")?;
+        let (lines, _) = self.finish()?;
+        Ok(lines.concat().into())
+    }
+
+    /// Whether no command runs.
+    pub fn is_idle(&self) -> bool {
+        !self.busy
+    }
+
+    /// Runs each command to its end, which must print what is shown: `[..]` stands for any text in
+    /// a line, `...` for any lines.
+    pub fn play(&mut self, lines: &[String]) -> Result<()> {
+        let mut lines = lines.iter().peekable();
+        while let Some(line) = lines.next() {
+            let command = line.strip_prefix("$ ");
+            let command = command.with_context(|| format!("`{line}` is no command"))?;
+            let mut shown = String::new();
+            while let Some(line) = lines.next_if(|line| !line.starts_with("$ ")) {
+                shown.extend([line, "\n"]);
+            }
+            self.start(command)?;
+            let (printed, code) = self.finish()?;
+            let printed: String = printed.iter().flat_map(|line| [line, "\n"]).collect();
+            let (printed, shown) = (without_times(&printed), without_times(&shown));
+            let seen = normalized(&printed, &shown);
+            ensure!(
+                seen == shown,
+                "`{command}` ended with {code} and printed:\n{}",
+                diffy::create_patch(&shown, &seen)
+            );
+            // What fails on purpose shows how it does.
+            let shows_end = !shown.is_empty() && !shown.ends_with("...\n");
+            ensure!(code == 0 || shows_end, "`{command}` ended with {code}:\n{printed}");
+        }
+        Ok(())
+    }
+
+    /// Starts each command when the one before has ended, and waits until the lines that are shown
+    /// were printed in this order, perhaps with others between. The last one may go on.
+    pub fn follow(&mut self, lines: &[String]) -> Result<()> {
+        let mut interrupted = false;
+        for line in lines {
+            if line == "^C" {
+                self.interrupt()?;
+                interrupted = true;
+            } else if let Some(command) = line.strip_prefix("$ ") {
+                if self.busy {
+                    self.finish()?;
+                }
+                self.start(command)?;
+            } else {
+                self.wait_for(line)?;
+            }
+        }
+        if interrupted {
+            self.finish()?;
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, command: &str) -> Result<()> {
+        ensure!(!self.busy, "`{command}` would have to wait for what runs in this terminal");
+        // Nothing that is run may read what is typed next.
+        writeln!(self.input, "{{ {command}\n}} </dev/null; echo; echo '{END}' $?")?;
+        self.busy = true;
+        Ok(())
+    }
+
+    /// What the command printed before it ended, and its exit code.
+    fn finish(&mut self) -> Result<(Vec<String>, i32)> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut lines = Vec::new();
+        loop {
+            let Some(line) = self.line(deadline)? else {
+                bail!("it still runs after {PATIENCE:?}:\n{}", lines.join("\n"));
+            };
+            if let Some(code) = line.strip_prefix(END) {
+                self.busy = false;
+                // The line break before the end is not the command's, unless it left its line open.
+                lines.pop_if(|line| line.is_empty());
+                return Ok((lines, code.trim().parse()?));
+            }
+            lines.push(line);
+        }
+    }
+
+    /// Waits until the command prints `shown`.
+    fn wait_for(&mut self, shown: &str) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut seen = String::new();
+        loop {
+            let line = self.line(deadline)?;
+            let line = line.with_context(|| format!("no line `{shown}`, but:\n{seen}"))?;
+            if normalized(&line, shown) == shown {
+                return Ok(());
+            }
+            if line.starts_with(END) {
+                self.busy = false;
+                bail!("it ended without a line `{shown}`:\n{seen}");
+            }
+            seen += &line;
+            seen += "\n";
+        }
+    }
+
+    /// The next line that is printed, if there is one in time.
+    fn line(&mut self, deadline: Instant) -> Result<Option<String>> {
+        let patience = deadline.saturating_duration_since(Instant::now());
+        match self.output.recv_timeout(patience) {
+            Ok(line) => Ok(Some(line)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => bail!("the shell has ended"),
+        }
+    }
+
+    /// Ends the command that runs, as Ctrl-C does.
+    fn interrupt(&mut self) -> Result<()> {
+        ensure!(self.busy, "nothing runs that could be interrupted");
+        self.signal("INT")
+    }
+
+    fn signal(&self, signal: &str) -> Result<()> {
+        let group = format!("-{}", self.shell.id());
+        run(Command::new("kill").args(["-s", signal, "--", &group]))?;
+        Ok(())
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.signal("KILL");
+        let _ = self.shell.wait();
+    }
+}
+
+/// `printed` with the wildcards of `shown` where they stand for it.
+fn normalized(printed: &str, shown: &str) -> String {
+    let wildcards = NormalizeToExpected::new().redact();
+    wildcards.normalize(printed.into(), shown.into()).to_string()
+}
