@@ -118,7 +118,7 @@ fn names_are_found_where_the_page_says() {
                         let links = links.entry("src/lib.rs").or_default();
                         links.insert(code.to_owned());
                     }
-                    Some(file) if file.ends_with(".rs") => {
+                    Some(file) if file.starts_with("src/") => {
                         let links = links.entry(file).or_default();
                         links.insert(format!("super::{code}"));
                     }
