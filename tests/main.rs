@@ -16,6 +16,7 @@ mod faults;
 mod golden;
 mod http;
 mod leader;
+mod library;
 mod operator;
 mod proxy;
 mod scaffold;
