@@ -127,6 +127,7 @@ impl Terminal {
                 if self.busy {
                     self.finish()?;
                 }
+                interrupted = false;
                 self.start(command)?;
             } else {
                 self.wait_for(line)?;
