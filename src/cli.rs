@@ -8,7 +8,10 @@ use clap_complete::Shell;
 
 use crate::{
     command::{Mode, create_api, init},
-    names::{Domain, Group, GroupVersionKind, Kind, Plural, ProjectName, Repo, ShortName, Version},
+    names::{
+        ControllerName, Domain, Group, GroupVersionKind, Kind, Plural, ProjectName, Repo,
+        ShortName, Version,
+    },
     project::License,
     reconcile::OnConflict,
 };
@@ -165,6 +168,11 @@ pub struct CreateApi {
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     controller: Option<bool>,
 
+    /// Name of the controller, for a second one of the kind: `--controller`, `--finalizer` and
+    /// `--owns` are then about this one [default: the kind, in lower case]
+    #[arg(long, value_name = "NAME")]
+    controller_name: Option<ControllerName>,
+
     /// Whether objects of the kind live in a namespace, not in the cluster as a whole [default:
     /// true]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
@@ -206,6 +214,9 @@ Examples:
   # A second version of a kind: takes plural, scope and short names from the first
   rscaffold create api --group webapp --version v2 --kind Guestbook
 
+  # A second controller for a kind
+  rscaffold create api --group webapp --version v1 --kind Guestbook --controller-name backup
+
   # A controller for a kind of Kubernetes
   rscaffold create api --group apps --version v1 --kind Deployment --resource=false";
 
@@ -221,6 +232,7 @@ impl CreateApi {
                 short_names: self.short_name,
                 resource: self.resource,
                 controller: self.controller,
+                controller_name: self.controller_name,
                 namespaced: self.namespaced,
                 finalizer: self.finalizer,
                 owns: self.owns,

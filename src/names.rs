@@ -12,7 +12,7 @@ use serde::{Deserializer, de};
 
 pub use group_version_kind::GroupVersionKind;
 pub use kind::{Identifiers, Kind};
-pub use kubernetes::{Domain, Group, Plural, ProjectName, ShortName, Version};
+pub use kubernetes::{ControllerName, Domain, Group, Plural, ProjectName, ShortName, Version};
 pub use rust::{CrateName, DEPENDENCIES, Repo};
 
 /// Why a text is not the name that it was meant to be: one sentence for the user.

@@ -42,7 +42,8 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group on --version v1 --kind Yes --short-name no",
         ],
     ),
-    // Controllers without a type of their own: the kinds are Kubernetes' own.
+    // Controllers without a type of their own: the kinds are Kubernetes' own. Two of one kind, with a
+    // name that is a keyword of Rust.
     (
         "watcher",
         &[
@@ -50,6 +51,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group core --version v1 --kind Pod --resource=false",
             "create api --group apps --version v1 --kind Deployment --resource=false",
             "create api --group core --version v1 --kind Node --resource=false --finalizer",
+            "create api --group core --version v1 --kind Node --resource=false --controller-name match",
         ],
     ),
     // Types without a controller.
@@ -60,17 +62,20 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group webapp --version v1 --kind Guestbook --controller=false",
         ],
     ),
-    // An operator that needs no rights beyond its namespace.
+    // An operator that needs no rights beyond its namespace, with two controllers of one kind.
     (
         "tenant",
         &[
             "init --domain example.com --namespaced --multigroup",
             "create api --group webapp --version v1 --kind Guestbook --finalizer",
             "create api --group webapp --version v1 --kind Shelf --namespaced=false --controller=false",
+            "create api --group webapp --version v1 --kind Guestbook --resource=false \
+             --controller-name backup --finalizer",
         ],
     ),
     // Controllers that make objects of other kinds: of Kubernetes, of the project in the same group
-    // and in another, for an owner in no namespace, with names that clash.
+    // and in another, for an owner in no namespace, with names that clash, by two controllers of one
+    // kind.
     (
         "owner",
         &[
@@ -79,6 +84,8 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group shop --version v1 --kind Page --controller=false",
             "create api --group shop --version v1 --kind Book --owns shop/v1/Page,v1/ConfigMap",
             "create api --group shop --version v1 --kind Book --owns apps/v1/Deployment,v1/Service",
+            "create api --group shop --version v1 --kind Book --controller-name nightly-index \
+             --owns v1/ConfigMap,v1/Service,batch/v1/Job",
             "create api --group shop --version v1 --kind Shelf --namespaced=false --finalizer \
              --owns press/v1/Page --owns shop/v1/Page,v1/Namespace,v1/Secret",
             "create api --group shop --version v1 --kind Event \

@@ -7,8 +7,8 @@ use anyhow::{Result, anyhow, ensure};
 use super::{Mode, ask, bring_in_line, load, root};
 use crate::{
     builtin,
-    names::{Domain, Group, GroupVersionKind, Kind, Plural, ShortName, Version},
-    project::{Api, Project, Resource},
+    names::{ControllerName, Domain, Group, GroupVersionKind, Kind, Plural, ShortName, Version},
+    project::{Api, Controller, Project, Resource},
     report::{OrHint, Step, Story},
     worktree::WorkTree,
 };
@@ -40,6 +40,8 @@ pub struct Settings {
     pub resource: Option<bool>,
     /// Default: whether this is the only version of the kind.
     pub controller: Option<bool>,
+    /// Which of the kind's controllers this is about. Default: its own.
+    pub controller_name: Option<ControllerName>,
     /// Default: true.
     pub namespaced: Option<bool>,
     /// Default: false.
@@ -59,7 +61,7 @@ pub fn run(options: Options, mode: Mode) -> Result<ExitCode> {
     let mut after = before.clone();
     after.add(wanted.clone(), force)?;
 
-    let story = story(&id, &wanted, &after);
+    let story = story(&id, &wanted, &settings.controller_of(&id), &after);
     bring_in_line(&tree, Some(&before), after, mode, &story)
 }
 
@@ -116,24 +118,24 @@ impl Settings {
     /// The entry in `PROJECT` that they describe.
     fn resource(&self, id: &GroupVersionKind, project: &Project) -> Result<Resource> {
         let defined = versions(project, id).find(|there| there.version == *id.version());
+        let is_new = defined.is_none();
         let mut resource = match (self.resource, defined, controlled(project, id)) {
             (_, Some(there), _) | (None | Some(false), None, Some(there)) => there.clone(),
             (Some(false), None, None) => builtin(id)?,
             (None | Some(true), None, _) => new(id, project),
         };
-        if self.resource == Some(false) || resource.core {
+        let foreign = resource.api.is_none();
+        if self.resource == Some(false) || foreign {
             self.not_described(id)?;
-            resource.controller = true;
         }
-        resource.controller = self.controller.unwrap_or(resource.controller);
-        resource.finalizer = self
-            .finalizer
-            .unwrap_or(resource.finalizer && resource.controller);
-        match &self.owns {
-            Some(owns) => resource.owns.clone_from(owns),
-            None if resource.controller => {}
-            None => resource.owns.clear(),
-        }
+        let controller = resource.controller(&self.controller_of(id)).cloned();
+        let only_version = is_new && versions(project, id).next().is_none();
+        let usual = self.resource == Some(false)
+            || self.controller_name.is_some()
+            || controller.is_some()
+            || foreign
+            || only_version;
+        self.control(id, &mut resource, controller, usual)?;
         if let Some(plural) = &self.plural {
             resource.plural = plural.clone();
         }
@@ -144,6 +146,37 @@ impl Settings {
             api.namespaced = namespaced;
         }
         Ok(resource)
+    }
+
+    /// The controller that they are about.
+    fn controller_of(&self, id: &GroupVersionKind) -> ControllerName {
+        let name = self.controller_name.clone();
+        name.unwrap_or_else(|| id.kind().controller())
+    }
+
+    /// Gives `resource` the controller that they describe, which `before` is now, or takes it away.
+    /// Where they do not say, it is `usual` to have it.
+    fn control(
+        &self,
+        id: &GroupVersionKind,
+        resource: &mut Resource,
+        before: Option<Controller>,
+        usual: bool,
+    ) -> Result<()> {
+        let name = self.controller_of(id);
+        if !self.controller.unwrap_or(usual) {
+            let (finalizer, owns) = (self.finalizer, self.owns.as_deref());
+            resource.without_controller(finalizer.unwrap_or(false), owns.unwrap_or_default())?;
+            resource.remove_controller(&name);
+            return Ok(());
+        }
+        let mut controller = before.unwrap_or_else(|| Controller::new(name));
+        controller.finalizer = self.finalizer.unwrap_or(controller.finalizer);
+        if let Some(owns) = &self.owns {
+            controller.owns.clone_from(owns);
+        }
+        resource.set_controller(controller);
+        Ok(())
     }
 
     /// A kind that is not created is what it is.
@@ -167,13 +200,11 @@ fn builtin(id: &GroupVersionKind) -> Result<Resource> {
         .or_hint("without `--resource=false` the kind itself is created too")?;
     Ok(Resource {
         api: None,
-        controller: true,
+        controllers: Vec::new(),
         core: true,
         domain: None,
-        finalizer: false,
         group: builtin.short_group().parse()?,
         kind: id.kind().clone(),
-        owns: Vec::new(),
         plural: builtin.plural.parse()?,
         short_names: Vec::new(),
         version: id.version().clone(),
@@ -189,13 +220,11 @@ fn new(id: &GroupVersionKind, project: &Project) -> Resource {
             namespaced: sibling.is_none_or(Resource::namespaced),
             served: sibling.is_none(),
         }),
-        controller: sibling.is_none(),
+        controllers: Vec::new(),
         core: false,
         domain: None,
-        finalizer: false,
         group: id.group().clone(),
         kind: id.kind().clone(),
-        owns: Vec::new(),
         plural: sibling.map_or_else(|| id.kind().plural(), |other| other.plural.clone()),
         short_names: sibling
             .map(|other| other.short_names.clone())
@@ -211,10 +240,17 @@ fn ends_in(group: &Group, domain: &Domain) -> bool {
 }
 
 /// What the user gets to read.
-fn story(id: &GroupVersionKind, resource: &Resource, project: &Project) -> Story {
+fn story(
+    id: &GroupVersionKind,
+    resource: &Resource,
+    controller: &ControllerName,
+    project: &Project,
+) -> Story {
     let (group, kind) = (resource.group.module(), resource.kind.module());
     let types = format!("src/api/{group}/{}/{kind}.rs", resource.version.module());
-    let reconciler = format!("src/controller/{group}/{kind}.rs");
+    let controller = resource.controller(controller);
+    let controller = controller.map_or(kind, |there| resource.controller_module(there));
+    let reconciler = format!("src/controller/{group}/{controller}.rs");
     let full_group = project.full_group(resource);
 
     let mut notes = Vec::new();
@@ -249,7 +285,10 @@ fn story(id: &GroupVersionKind, resource: &Resource, project: &Project) -> Story
         &reconciler
     };
     let has_crds = project.resources.iter().any(|other| other.api.is_some());
-    let has_operator = project.resources.iter().any(|other| other.controller);
+    let has_operator = project
+        .resources
+        .iter()
+        .any(|other| !other.controllers.is_empty());
     let mut next = vec![
         Step::new("make manifests", format!("after an edit of {edited}")),
         match (has_crds, has_operator) {
@@ -317,6 +356,7 @@ mod tests {
             short_names: Some(names(&["gb"])),
             resource: None,
             controller: Some(false),
+            controller_name: None,
             namespaced: Some(false),
             finalizer: None,
             owns: None,
@@ -333,8 +373,10 @@ mod tests {
             .unwrap();
 
         assert!(resource.api.is_some_and(|api| api.namespaced));
-        assert!(resource.controller);
-        assert!(!resource.finalizer);
+        assert_eq!(
+            resource.controllers,
+            [Controller::new("guestbook".parse().unwrap())]
+        );
         assert_eq!(resource.plural.as_str(), "guestbooks");
         assert_eq!(resource.domain, None);
     }
@@ -373,8 +415,7 @@ mod tests {
         let api = resource.api.unwrap();
         assert_eq!(api.namespaced, unusual().namespaced());
         assert!(!api.served, "there is no conversion");
-        assert!(!resource.controller);
-        assert!(!resource.finalizer);
+        assert!(resource.controllers.is_empty());
     }
 
     #[test]
@@ -391,7 +432,7 @@ mod tests {
         assert_eq!(
             own,
             Resource {
-                controller: true,
+                controllers: vec![Controller::new("guestbook".parse().unwrap())],
                 ..unusual()
             }
         );
@@ -399,13 +440,40 @@ mod tests {
         let builtin = settings
             .resource(&id("apps/v1/Deployment"), &project)
             .unwrap();
-        assert!(builtin.core && builtin.controller && builtin.api.is_none());
+        assert!(builtin.core && builtin.controllers.len() == 1 && builtin.api.is_none());
         assert_eq!(builtin.plural.as_str(), "deployments");
 
         let unknown = settings.resource(&id("webapp/v1/Guest"), &project);
         assert_eq!(
             unknown.unwrap_err().to_string(),
             "`webapp/v1/Guest` is a kind of neither this project nor Kubernetes"
+        );
+    }
+
+    #[test]
+    fn a_controller_with_a_name_stands_beside_the_others() {
+        let project = project(vec![unusual()]);
+        let id = id("webapp/v1/Guestbook");
+        let named = |name: &str| Settings {
+            controller_name: Some(name.parse().unwrap()),
+            finalizer: Some(true),
+            ..Settings::default()
+        };
+        let backup = Controller {
+            finalizer: true,
+            ..Controller::new("backup".parse().unwrap())
+        };
+        let resource = named("backup").resource(&id, &project).unwrap();
+        assert_eq!(resource.controllers, [backup]);
+        // What a kind's own is called.
+        let own = named("guestbook").resource(&id, &project).unwrap();
+        assert!(own.is_own(&own.controllers[0]));
+
+        let mut without = named("backup");
+        without.controller = Some(false);
+        assert_eq!(
+            without.resource(&id, &project).unwrap_err().to_string(),
+            "`webapp/v1/Guestbook` has a finalizer but no controller, which alone could remove it"
         );
     }
 

@@ -1,12 +1,15 @@
 //! The text of the `PROJECT` file.
 
-use std::{collections::BTreeMap, mem};
+use std::{collections::BTreeMap, fmt};
 
 use anyhow::{Result, anyhow, bail, ensure};
-use serde::{Deserialize, Serialize, de::IgnoredAny};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{Error as _, MapAccess, Visitor, value::MapAccessDeserializer},
+};
 use serde_yaml::Value;
 
-use super::{Api, Project, Resource};
+use super::{Api, Controller, Project, Resource, is_false};
 use crate::names::{Domain, Group, GroupVersionKind, Kind, Plural, ShortName, Version};
 
 const HEADER: &str = "\
@@ -45,12 +48,11 @@ impl Project {
 
     /// The text of the `PROJECT` file: fields in alphabetical order, and resources in their own.
     pub fn to_text(&self) -> Result<String> {
-        let mut rest = self.clone();
-        rest.sort();
-        let resources = mem::take(&mut rest.resources);
-        let mut project = fields(&rest)?;
-        if !resources.is_empty() {
-            let entries = resources.iter().map(|resource| self.entry(resource));
+        let mut sorted = self.clone();
+        sorted.sort();
+        let mut project = fields(&sorted)?;
+        if !sorted.resources.is_empty() {
+            let entries = sorted.resources.iter().map(|resource| self.entry(resource));
             let entries = entries.collect::<Result<Vec<_>>>()?;
             project.insert("resources".to_owned(), serde_yaml::to_value(entries)?);
         }
@@ -63,7 +65,7 @@ impl Project {
 
     /// A resource with its `path`, which follows from the rest and so is read by others only.
     fn entry(&self, resource: &Resource) -> Result<BTreeMap<String, Value>> {
-        let mut entry = fields(resource)?;
+        let mut entry = fields(Entry::from(resource.clone()))?;
         entry.insert("path".to_owned(), self.path(resource).into());
         Ok(entry)
     }
@@ -75,49 +77,116 @@ fn fields(value: impl Serialize) -> Result<BTreeMap<String, Value>> {
 }
 
 /// A resource as the file has it.
-#[derive(Deserialize)]
-#[serde(
-    rename_all = "camelCase",
-    deny_unknown_fields,
-    expecting = "the fields of a resource"
-)]
-pub(super) struct Entry {
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Entry {
+    #[serde(skip_serializing_if = "Option::is_none")]
     api: Option<Api>,
-    #[serde(default)]
+    /// Whether there is a controller, and it is the kind's own. `finalizer` and `owns` are its.
+    #[serde(default, skip_serializing_if = "is_false")]
     controller: bool,
-    #[serde(default)]
+    /// The controllers, if there is any other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    controllers: Vec<Controller>,
+    #[serde(default, skip_serializing_if = "is_false")]
     core: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
     domain: Option<Domain>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_false")]
     finalizer: bool,
     group: Group,
     kind: Kind,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     owns: Vec<GroupVersionKind>,
     /// Follows from the rest.
-    #[serde(rename = "path")]
-    _path: Option<IgnoredAny>,
+    #[serde(rename = "path", skip_serializing)]
+    _path: Option<Value>,
     /// The usual one may be left out, as kubebuilder does.
     plural: Option<Plural>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     short_names: Vec<ShortName>,
     version: Version,
 }
 
-impl From<Entry> for Resource {
-    fn from(entry: Entry) -> Self {
-        Self {
+impl<'de> Deserialize<'de> for Resource {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Resource;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the fields of a resource")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Resource, A::Error> {
+                let entry = Entry::deserialize(MapAccessDeserializer::new(map))?;
+                // In here, so that the parser knows the line of one that contradicts itself.
+                entry.try_into().map_err(A::Error::custom)
+            }
+        }
+
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+impl TryFrom<Entry> for Resource {
+    type Error = anyhow::Error;
+
+    fn try_from(entry: Entry) -> Result<Self> {
+        let mut resource = Self {
             plural: entry.plural.unwrap_or_else(|| entry.kind.plural()),
             api: entry.api,
-            controller: entry.controller,
+            controllers: entry.controllers,
             core: entry.core,
             domain: entry.domain,
-            finalizer: entry.finalizer,
             group: entry.group,
             kind: entry.kind,
-            owns: entry.owns,
             short_names: entry.short_names,
             version: entry.version,
+        };
+        let (finalizer, owns) = (entry.finalizer, entry.owns);
+        if resource.controllers.is_empty() && entry.controller {
+            resource.controllers.push(Controller {
+                finalizer,
+                name: resource.kind.controller(),
+                owns,
+            });
+        } else if resource.controllers.is_empty() {
+            resource.without_controller(finalizer, &owns)?;
+        } else {
+            ensure!(
+                !entry.controller && !finalizer && owns.is_empty(),
+                "{resource} has `controllers`, so `controller`, `finalizer` and `owns` must go: each \
+                 of the list has its own `name`, `finalizer` and `owns`"
+            );
+        }
+        Ok(resource)
+    }
+}
+
+impl From<Resource> for Entry {
+    fn from(mut resource: Resource) -> Self {
+        let own = match resource.controllers.as_slice() {
+            [only] if resource.is_own(only) => resource.controllers.pop(),
+            _ => None,
+        };
+        let controller = own.is_some();
+        let (finalizer, owns) = own.map_or_else(Default::default, |own| (own.finalizer, own.owns));
+        Self {
+            api: resource.api,
+            controller,
+            controllers: resource.controllers,
+            core: resource.core,
+            domain: resource.domain,
+            finalizer,
+            group: resource.group,
+            kind: resource.kind,
+            owns,
+            _path: None,
+            plural: Some(resource.plural),
+            short_names: resource.short_names,
+            version: resource.version,
         }
     }
 }
@@ -230,7 +299,7 @@ fn located(error: &serde_yaml::Error) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{api, core, empty},
+        super::tests::{api, core, empty, with_controller},
         *,
     };
 
@@ -287,14 +356,14 @@ version: '3'
         project.owner = Some("Me: & you".to_owned());
         project.repo = "github.com/me/guestbook".parse().unwrap();
         let mut guestbook = api("webapp", "v1", "Guestbook");
-        guestbook.finalizer = true;
-        guestbook.owns = ["apps/v1/StatefulSet", "v1/ConfigMap"]
+        guestbook.controllers[0].finalizer = true;
+        guestbook.controllers[0].owns = ["apps/v1/StatefulSet", "v1/ConfigMap"]
             .map(|kind| kind.parse().unwrap())
             .to_vec();
         guestbook.short_names = vec!["gb".parse().unwrap()];
         let mut shelf = api("web-app", "v1beta1", "Shelf");
         shelf.api.as_mut().unwrap().namespaced = false;
-        shelf.controller = false;
+        shelf.controllers.clear();
         shelf.domain = Some("example.org".parse().unwrap());
         project.resources = vec![core("apps", "v1", "Deployment"), shelf, guestbook];
         project
@@ -317,6 +386,63 @@ version: '3'
         let project = project();
         assert_eq!(project.to_text().unwrap(), TEXT);
         assert_eq!(Project::parse(TEXT).unwrap(), project);
+    }
+
+    /// The text of a resource with these lines about its controllers.
+    fn controlled(lines: &str) -> String {
+        let (before, _) = TEXT
+            .split_once("  controller: true\n  finalizer: true\n")
+            .unwrap();
+        format!("{before}{lines}  group: webapp\n  kind: Guestbook\n  version: v1\nversion: '3'\n")
+    }
+
+    #[test]
+    fn one_controller_of_the_kinds_own_name_or_a_list() {
+        let list = "\
+\x20 controllers:
+  - name: guestbook
+    owns:
+    - v1/ConfigMap
+  - finalizer: true
+    name: backup
+";
+        let project = Project::parse(&controlled(list)).unwrap();
+        let mut guestbook = with_controller(api("webapp", "v1", "Guestbook"), "backup");
+        guestbook.controllers[0].owns = vec!["v1/ConfigMap".parse().unwrap()];
+        guestbook.controllers[1].finalizer = true;
+        assert_eq!(project.resources[2], guestbook);
+        let text = project.to_text().unwrap();
+        assert!(text.contains(list), "{text}");
+
+        let own = controlled("  controllers:\n  - name: guestbook\n");
+        assert_eq!(
+            Project::parse(&own).unwrap(),
+            Project::parse(&controlled("  controller: true\n")).unwrap()
+        );
+    }
+
+    #[test]
+    fn what_a_controller_alone_can_do_is_said_of_one() {
+        let error = |lines: &str| {
+            let error = Project::parse(&controlled(lines)).unwrap_err().to_string();
+            let (_, error) = error.split_once("`resources[2]`: ").unwrap();
+            error.to_owned()
+        };
+        assert_eq!(
+            error("  finalizer: true\n"),
+            "`webapp/v1/Guestbook` has a finalizer but no controller, which alone could remove it"
+        );
+        assert_eq!(
+            error("  owns:\n  - v1/Pod\n"),
+            "`webapp/v1/Guestbook` owns `v1/Pod` but has no controller, which alone could make it"
+        );
+        for beside in ["controller: true", "finalizer: true", "owns: [v1/Pod]"] {
+            assert_eq!(
+                error(&format!("  controllers:\n  - name: backup\n  {beside}\n")),
+                "`webapp/v1/Guestbook` has `controllers`, so `controller`, `finalizer` and `owns` \
+                 must go: each of the list has its own `name`, `finalizer` and `owns`"
+            );
+        }
     }
 
     #[test]
@@ -403,8 +529,8 @@ version: '3'
         assert_error(
             &with("  finalizer: true", "  finaliser: true"),
             "`PROJECT` line 34, `resources[2]`: unknown field `finaliser`, expected one \
-             of `api`, `controller`, `core`, `domain`, `finalizer`, `group`, `kind`, `owns`, \
-             `path`, `plural`, `shortNames`, `version`",
+             of `api`, `controller`, `controllers`, `core`, `domain`, `finalizer`, `group`, `kind`, \
+             `owns`, `path`, `plural`, `shortNames`, `version`",
         );
         assert_error(
             &with("domain: com\n", ""),

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow, bail, ensure};
 
-use super::{Project, Resource};
+use super::{Controller, Project, Resource};
 use crate::{
     builtin::{self, Builtin},
     names::{self, Group, GroupVersionKind, Identifiers, Kind, Version},
@@ -73,14 +73,14 @@ impl Owned {
 }
 
 impl Project {
-    /// What the controller of `owner` owns.
+    /// What a controller of `owner` owns.
     ///
     /// # Errors
     ///
     /// When it cannot own one of these kinds.
-    pub fn owned(&self, owner: &Resource) -> Result<Vec<Owned>> {
+    pub fn owned(&self, owner: &Resource, controller: &Controller) -> Result<Vec<Owned>> {
         let mut kinds = Vec::<Owned>::new();
-        for id in &owner.owns {
+        for id in &controller.owns {
             let kind = self
                 .owned_kind(id)
                 .map_err(|reason| anyhow!("{owner} cannot own `{id}`: {reason}"))?;
@@ -90,7 +90,7 @@ impl Project {
             let same = kinds
                 .iter()
                 .position(|other| (&other.group, &other.kind) == (&kind.group, &kind.kind));
-            if let Some(other) = same.map(|index| &owner.owns[index]) {
+            if let Some(other) = same.map(|index| &controller.owns[index]) {
                 ensure!(other != id, "{owner} owns `{id}` twice");
                 bail!("{owner} cannot own both `{other}` and `{id}`: they are the same objects");
             }
@@ -105,9 +105,9 @@ impl Project {
         Ok(kinds)
     }
 
-    /// What `resource` owns, in order and in one spelling each: groups of the project as `PROJECT`
+    /// Kinds that are owned, in order and in one spelling each: groups of the project as `PROJECT`
     /// has them, and those of Kubernetes in full.
-    pub(super) fn canonical(&self, resource: &Resource) -> Vec<GroupVersionKind> {
+    pub(super) fn canonical(&self, owns: &[GroupVersionKind]) -> Vec<GroupVersionKind> {
         let canonical = |id: &GroupVersionKind| {
             let group = match (self.defined(id), builtin::named(id)) {
                 (Some(own), _) => Some(own.group.clone()),
@@ -117,7 +117,7 @@ impl Project {
             let group = group.unwrap_or_else(|| id.group().clone());
             GroupVersionKind::new(group, id.version().clone(), id.kind().clone())
         };
-        let mut owns: Vec<_> = resource.owns.iter().map(canonical).collect();
+        let mut owns: Vec<_> = owns.iter().map(canonical).collect();
         owns.sort_unstable();
         owns
     }
@@ -228,7 +228,7 @@ mod tests {
         owns: &[&str],
         others: impl IntoIterator<Item = Resource>,
     ) -> (Project, Resource) {
-        owner.owns = owns.iter().map(|id| id.parse().unwrap()).collect();
+        owner.controllers[0].owns = owns.iter().map(|id| id.parse().unwrap()).collect();
         let mut project = empty();
         project.resources.push(owner.clone());
         project.resources.extend(others);
@@ -250,7 +250,7 @@ mod tests {
     ) -> Vec<String> {
         let (project, owner) = project(owner, owns, others);
         project.validate().unwrap();
-        let kinds = project.owned(&owner).unwrap();
+        let kinds = project.owned(&owner, &owner.controllers[0]).unwrap();
         kinds
             .into_iter()
             .map(|kind| kind.identifiers)
@@ -272,7 +272,7 @@ mod tests {
             [page],
         );
         project.validate().unwrap();
-        let kinds = project.owned(&owner).unwrap();
+        let kinds = project.owned(&owner, &owner.controllers[0]).unwrap();
         let [ingress, page] = kinds.as_slice() else {
             panic!("{kinds:?}");
         };
@@ -305,7 +305,7 @@ mod tests {
                 without_controller(api("networking", "v1", "Page")),
             ],
         );
-        let canonical: Vec<_> = project.canonical(&owner);
+        let canonical: Vec<_> = project.canonical(&owner.controllers[0].owns);
         let texts: Vec<_> = canonical.iter().map(GroupVersionKind::as_str).collect();
         let expected = [
             "networking.k8s.io/v1/Ingress",
@@ -385,10 +385,6 @@ mod tests {
                 "`webapp/v1/Guestbook` cannot own both `{}` and `{}`: they are the same objects",
                 autoscalers[0], autoscalers[1]
             )
-        );
-        assert_eq!(
-            error(without_controller(guestbook()), &["v1/Pod"], []),
-            "`webapp/v1/Guestbook` owns `v1/Pod` but has no controller, which alone could make it"
         );
     }
 

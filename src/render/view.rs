@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
+use heck::ToUpperCamelCase;
 use serde::Serialize;
 
 use crate::{
@@ -48,7 +49,8 @@ pub struct Group {
     #[serde(flatten)]
     names: GroupNames,
     pub versions: Vec<Version>,
-    controllers: Vec<Kind>,
+    /// The modules of its controllers, in order.
+    controllers: Vec<String>,
 }
 
 #[derive(Clone, Serialize)]
@@ -128,12 +130,20 @@ pub struct Crd {
     reason = "templates ask one thing at a time"
 )]
 pub struct Controller {
-    #[serde(flatten)]
-    kind: Kind,
+    kind: String,
+    plural: String,
     group: GroupNames,
     version: VersionNames,
+    /// Unique in the group, such as `guestbook`.
+    short_name: String,
     /// Unique in the cluster, such as `guestbook.webapp.example.com`.
     name: String,
+    module: String,
+    /// Whether it is the kind's own. Else others may work on the same objects, and it has names of
+    /// its own for what it makes and says.
+    own: bool,
+    /// The condition that it sets in the status, such as `Ready`.
+    condition: String,
     finalizer: bool,
     /// The sample of its kind, as seen from the controller's source file.
     sample: String,
@@ -194,8 +204,10 @@ impl Project {
         let controllers = project
             .resources
             .iter()
-            .filter(|resource| resource.controller)
-            .map(|resource| Controller::new(project, resource))
+            .flat_map(|resource| {
+                let controllers = resource.controllers.iter();
+                controllers.map(|controller| Controller::new(project, resource, controller))
+            })
             .collect::<Result<Vec<_>>>()?;
         for api in &mut apis {
             let mut owned = controllers.iter().flat_map(|controller| &controller.owns);
@@ -300,11 +312,14 @@ impl Api {
 }
 
 impl Controller {
-    fn new(project: &project::Project, resource: &Resource) -> Result<Self> {
+    fn new(
+        project: &project::Project,
+        resource: &Resource,
+        controller: &project::Controller,
+    ) -> Result<Self> {
         let group = GroupNames::new(project, resource);
-        let kind = Kind::new(resource);
         let version = VersionNames::new(resource);
-        let owns = project.owned(resource)?;
+        let owns = project.owned(resource, controller)?;
         let of_kubernetes = owns.iter().filter(|owned| owned.core).map(import);
         let of_project = owns.iter().filter(|owned| !owned.core).map(import);
         let mut imports: Vec<_> = of_kubernetes.collect();
@@ -325,16 +340,21 @@ impl Controller {
             })
             .collect();
         own_imports.sort_unstable();
+        let own = resource.is_own(controller);
         Ok(Self {
-            name: if resource.core {
-                // Other operators may have a controller of the kind too.
-                let (name, domain) = (&project.project_name, &project.domain);
-                format!("{}.{}.{name}.{domain}", kind.lower, group.name)
+            kind: resource.kind.to_string(),
+            plural: resource.plural.to_string(),
+            short_name: controller.name.to_string(),
+            name: project.controller_name(resource, controller),
+            module: resource.controller_module(controller),
+            own,
+            condition: if own {
+                "Ready".to_owned()
             } else {
-                format!("{}.{}", kind.lower, group.full)
+                format!("{}Ready", controller.name.as_str().to_upper_camel_case())
             },
             version,
-            finalizer: resource.finalizer,
+            finalizer: controller.finalizer,
             sample: format!("../../../config/samples/{}", sample(resource)),
             core: resource.core,
             namespaced: resource.namespaced(),
@@ -342,7 +362,6 @@ impl Controller {
             imports,
             own_imports,
             labels: false,
-            kind,
             group,
         })
     }
@@ -420,7 +439,7 @@ fn rules(controllers: &[Controller]) -> Vec<Rule> {
         verbs_of.entry((group, resource)).or_default().extend(verbs);
     };
     for controller in controllers {
-        let (group, plural) = (controller.group.full.as_str(), &controller.kind.plural);
+        let (group, plural) = (controller.group.full.as_str(), &controller.plural);
         allow(group, plural.clone(), &["list", "watch"]);
         if !controller.core {
             allow(group, format!("{plural}/status"), &["update"]);
@@ -477,19 +496,15 @@ fn groups(project: &project::Project, apis: &[Api], controllers: &[Controller]) 
         }
         group.versions = versions.into_values().collect();
         for version in &mut group.versions {
-            sort(&mut version.kinds);
+            version.kinds.sort_by(|a, b| a.module.cmp(&b.module));
         }
         let controllers = controllers
             .iter()
             .filter(|controller| controller.group.module == *module);
         group.controllers = controllers
-            .map(|controller| controller.kind.clone())
+            .map(|controller| controller.module.clone())
             .collect();
-        sort(&mut group.controllers);
+        group.controllers.sort_unstable();
     }
     groups.into_values().collect()
-}
-
-fn sort(kinds: &mut [Kind]) {
-    kinds.sort_by(|a, b| a.module.cmp(&b.module));
 }
