@@ -9,8 +9,8 @@ use clap_complete::Shell;
 use crate::{
     command::{Mode, create_api, init},
     names::{
-        ControllerName, Domain, Group, GroupVersionKind, Kind, Plural, ProjectName, Repo,
-        ShortName, Version,
+        ControllerName, Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ProjectName,
+        Repo, ShortName, TypePath, Version,
     },
     project::License,
     reconcile::OnConflict,
@@ -191,6 +191,22 @@ pub struct CreateApi {
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     owns: Option<Vec<GroupVersionKind>>,
 
+    /// Rust type of a kind that others define, such as `cert_manager::v1::Certificate`: the project
+    /// gets no types and no CRD for it, but may have a controller of it, and own its objects
+    #[arg(long, value_name = "PATH")]
+    external_api_path: Option<TypePath>,
+
+    /// Domain of that kind's group: `--group cert-manager` is then `cert-manager.<DOMAIN>` [default:
+    /// none, the group is the whole]
+    #[arg(long, value_name = "DOMAIN", requires = "external_api_path")]
+    external_api_domain: Option<Domain>,
+
+    /// Crate of that type, for Cargo.toml: `cert-manager@0.1`, `certs@../certs` or
+    /// `certs@https://github.com/me/certs?tag=v1` [default: none, it is there already]
+    #[arg(long, value_name = "CRATE", requires = "external_api_path")]
+    #[arg(alias = "external-api-module")]
+    external_api_crate: Option<Dependency>,
+
     /// Change the settings of an API that is there already to what these flags say
     #[arg(long)]
     force: bool,
@@ -218,7 +234,12 @@ Examples:
   rscaffold create api --group webapp --version v1 --kind Guestbook --controller-name backup
 
   # A controller for a kind of Kubernetes
-  rscaffold create api --group apps --version v1 --kind Deployment --resource=false";
+  rscaffold create api --group apps --version v1 --kind Deployment --resource=false
+
+  # A controller for a kind that others define
+  rscaffold create api --group cert-manager --version v1 --kind Certificate --resource=false \\
+      --external-api-path cert_manager::v1::Certificate --external-api-domain io \\
+      --external-api-crate cert-manager@0.1";
 
 impl CreateApi {
     /// The plain values.
@@ -236,6 +257,11 @@ impl CreateApi {
                 namespaced: self.namespaced,
                 finalizer: self.finalizer,
                 owns: self.owns,
+                external: self.external_api_path.map(|path| create_api::External {
+                    path,
+                    domain: self.external_api_domain,
+                    dependency: self.external_api_crate,
+                }),
             },
             force: self.force,
         };

@@ -2,6 +2,7 @@
 //! with a layout of our own.
 
 mod controllers;
+mod definition;
 mod file;
 mod owns;
 mod validate;
@@ -9,7 +10,11 @@ mod validate;
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-pub use self::{controllers::Controller, owns::Owned};
+pub use self::{
+    controllers::Controller,
+    definition::{Definition, External},
+    owns::Owned,
+};
 use crate::{
     builtin::{self, Builtin},
     names::{Domain, Group, GroupVersionKind, Kind, Plural, ProjectName, Repo, ShortName, Version},
@@ -73,8 +78,11 @@ pub struct Resource {
     pub controllers: Vec<Controller>,
     /// Whether it is a kind that Kubernetes has built in.
     pub core: bool,
-    /// What its group ends in, where that is not the project's domain.
+    /// What its group ends in, where that is not the project's domain. A kind that others define
+    /// has that alone: without it, its group is the whole.
     pub domain: Option<Domain>,
+    /// Where its type is, if others define it.
+    pub external: Option<External>,
     /// Its group without the domain; `core` for the core group.
     pub group: Group,
     /// Its kind.
@@ -143,12 +151,12 @@ impl Project {
     pub fn add(&mut self, mut resource: Resource, force: bool) -> Result<Added> {
         let mut project = self.clone();
         self.sort_controllers(&mut resource);
-        let there = self.resources.iter().position(|other| {
-            self.full_group(other) == self.full_group(&resource)
-                && (&other.version, &other.kind) == (&resource.version, &resource.kind)
-        });
-        let added = if let Some(index) = there {
+        let added = if let Some(index) = self.position(&resource) {
             let before = &self.resources[index];
+            ensure!(
+                before.external.is_some() == resource.external.is_some(),
+                "{before} is there already, and not as one that others define"
+            );
             let differences = before.differences(&resource);
             ensure!(
                 force || differences.is_empty(),
@@ -166,16 +174,29 @@ impl Project {
                     other.share_crd(&resource);
                 }
             }
-            project.resources[index] = resource;
+            project.resources[index] = resource.clone();
             Added::Changed
         } else {
-            project.resources.push(resource);
+            project.resources.push(resource.clone());
             Added::New
         };
+        if force {
+            for other in &mut project.resources {
+                other.share_dependency(&resource);
+            }
+        }
         project.sort();
         project.validate()?;
         *self = project;
         Ok(added)
+    }
+
+    /// Where the resource is that has the group, version and kind of this one.
+    pub fn position(&self, resource: &Resource) -> Option<usize> {
+        self.resources.iter().position(|other| {
+            self.full_group(other) == self.full_group(resource)
+                && (&other.version, &other.kind) == (&resource.version, &resource.kind)
+        })
     }
 
     /// Whether both are versions of one kind that the project defines.
@@ -214,15 +235,18 @@ impl Project {
                 None => resource.group.to_string(),
             };
         }
-        let domain = resource.domain.as_ref().unwrap_or(&self.domain);
-        format!("{}.{domain}", resource.group)
+        let own = (resource.external.is_none()).then_some(&self.domain);
+        match resource.domain.as_ref().or(own) {
+            Some(domain) => format!("{}.{domain}", resource.group),
+            None => resource.group.to_string(),
+        }
     }
 
     /// Whether the group belongs to the Kubernetes community: the API server then takes a CRD only
     /// with an annotation that says who approved it.
     pub fn is_protected(&self, resource: &Resource) -> bool {
         let group = format!(".{}", self.full_group(resource));
-        !resource.core && (group.ends_with(".k8s.io") || group.ends_with(".kubernetes.io"))
+        resource.api.is_some() && (group.ends_with(".k8s.io") || group.ends_with(".kubernetes.io"))
     }
 
     /// The Rust module that has the type of a resource.
@@ -259,15 +283,17 @@ impl Resource {
 
     /// Whether its objects live in namespaces.
     pub fn namespaced(&self) -> bool {
-        match &self.api {
-            Some(api) => api.namespaced,
-            None => self.builtin().is_some_and(|builtin| builtin.namespaced),
+        match (&self.api, &self.external) {
+            (Some(api), _) => api.namespaced,
+            (None, Some(external)) => external.namespaced,
+            (None, None) => self.builtin().is_some_and(|builtin| builtin.namespaced),
         }
     }
 
     /// What would get lost or another name with `after` in place of this resource.
     fn differences(&self, after: &Self) -> Vec<String> {
         let mut differences = self.differences_of_crd(after);
+        differences.extend(self.differences_of_types(after));
         differences.extend(self.differences_of_controllers(after));
         differences
     }
@@ -345,6 +371,7 @@ mod tests {
             controllers: vec![Controller::new(kind.controller())],
             core: false,
             domain: None,
+            external: None,
             group: group.parse().unwrap(),
             plural: kind.plural(),
             kind,
@@ -358,6 +385,19 @@ mod tests {
         Resource {
             api: None,
             core: true,
+            ..api(group, version, kind)
+        }
+    }
+
+    /// A controller of a kind that others define, in a group without a domain.
+    pub(super) fn external(group: &str, version: &str, kind: &str, path: &str) -> Resource {
+        Resource {
+            api: None,
+            external: Some(External {
+                dependency: None,
+                namespaced: true,
+                path: path.parse().unwrap(),
+            }),
             ..api(group, version, kind)
         }
     }

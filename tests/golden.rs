@@ -97,6 +97,22 @@ const PROJECTS: &[(&str, &[&str])] = &[
              --owns v1/Service,press/v1/Page",
         ],
     ),
+    // Controllers of kinds that others define, and one that makes such a kind. Of one of them the type
+    // is not called as the kind, and has no `Default`.
+    (
+        "neighbour",
+        &[
+            "init --domain example.com",
+            "create api --group toys --version v1 --kind Widget --resource=false --finalizer \
+             --external-api-path widgets::v1::Widget --external-api-domain example.org \
+             --external-api-crate widgets@../widgets",
+            "create api --group toys.example.org --version v1 --kind Widget --controller-name paint",
+            "create api --group toys --version v1alpha1 --kind HTTPBox --namespaced=false \
+             --plural crates --external-api-path widgets::v1alpha1::HttpBox \
+             --external-api-domain example.org --owns toys/v1/Widget,v1/ConfigMap",
+            "create api --group shop --version v1 --kind Order --owns toys/v1/Widget",
+        ],
+    ),
     // A group that belongs to the Kubernetes project.
     (
         "crddemo",
@@ -117,7 +133,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
 ];
 
 /// What a run of cargo leaves in the folder of the golden projects, and what stands beside them.
-const BESIDE: [&str; 2] = ["Cargo.toml", "Cargo.lock"];
+const BESIDE: [&str; 3] = ["Cargo.toml", "Cargo.lock", "widgets"];
 
 fn golden() -> PathBuf {
     root().join("tests/golden")
@@ -153,7 +169,7 @@ fn files(folder: &Path) -> BTreeSet<PathBuf> {
                 .expect("a path in the folder")
                 .to_owned()
         })
-        .filter(|path| !BESIDE.iter().any(|beside| path == Path::new(beside)))
+        .filter(|path| !BESIDE.iter().any(|beside| path.starts_with(beside)))
         .collect()
 }
 

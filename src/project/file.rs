@@ -9,8 +9,10 @@ use serde::{
 };
 use serde_yaml::Value;
 
-use super::{Api, Controller, Project, Resource, is_false};
-use crate::names::{Domain, Group, GroupVersionKind, Kind, Plural, ShortName, Version};
+use super::{Api, Controller, External, Project, Resource, is_false};
+use crate::names::{
+    Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ShortName, TypePath, Version,
+};
 
 const HEADER: &str = "\
 # What this project shall be: rscaffold writes it, and brings the files to it.
@@ -63,10 +65,12 @@ impl Project {
         Ok(format!("{HEADER}{above}{RESOURCES}{below}"))
     }
 
-    /// A resource with its `path`, which follows from the rest and so is read by others only.
+    /// A resource with its `path`, which follows from the rest unless it is that of others, and so
+    /// is read by others only.
     fn entry(&self, resource: &Resource) -> Result<BTreeMap<String, Value>> {
         let mut entry = fields(Entry::from(resource.clone()))?;
-        entry.insert("path".to_owned(), self.path(resource).into());
+        let path = entry.entry("path".to_owned());
+        path.or_insert_with(|| self.path(resource).into());
         Ok(entry)
     }
 }
@@ -79,6 +83,7 @@ fn fields(value: impl Serialize) -> Result<BTreeMap<String, Value>> {
 /// A resource as the file has it.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the file")]
 struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     api: Option<Api>,
@@ -92,15 +97,22 @@ struct Entry {
     core: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     domain: Option<Domain>,
+    /// Whether others define the kind. `module`, `namespaced` and `path` are about that.
+    #[serde(default, skip_serializing_if = "is_false")]
+    external: bool,
     #[serde(default, skip_serializing_if = "is_false")]
     finalizer: bool,
     group: Group,
     kind: Kind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<Dependency>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    namespaced: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     owns: Vec<GroupVersionKind>,
-    /// Follows from the rest.
-    #[serde(rename = "path", skip_serializing)]
-    _path: Option<Value>,
+    /// Follows from the rest, unless the kind is `external`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<Value>,
     /// The usual one may be left out, as kubebuilder does.
     plural: Option<Plural>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -140,11 +152,28 @@ impl TryFrom<Entry> for Resource {
             controllers: entry.controllers,
             core: entry.core,
             domain: entry.domain,
+            external: None,
             group: entry.group,
             kind: entry.kind,
             short_names: entry.short_names,
             version: entry.version,
         };
+        if entry.external {
+            let path = entry.path.as_ref().and_then(Value::as_str).map(str::parse);
+            let path: Option<TypePath> = path.transpose()?;
+            resource.external = Some(External {
+                dependency: entry.module,
+                namespaced: entry.namespaced,
+                path: path.ok_or_else(|| {
+                    anyhow!("{resource} is `external`, so it needs the `path` of its type")
+                })?,
+            });
+        } else {
+            ensure!(
+                entry.module.is_none() && !entry.namespaced,
+                "{resource} is not `external`, so `module` and `namespaced` must go"
+            );
+        }
         let (finalizer, owns) = (entry.finalizer, entry.owns);
         if resource.controllers.is_empty() && entry.controller {
             resource.controllers.push(Controller {
@@ -172,6 +201,14 @@ impl From<Resource> for Entry {
             _ => None,
         };
         let controller = own.is_some();
+        let (module, namespaced, path) = match resource.external {
+            Some(external) => (
+                external.dependency,
+                external.namespaced,
+                Some(external.path.as_str().into()),
+            ),
+            None => (None, false, None),
+        };
         let (finalizer, owns) = own.map_or_else(Default::default, |own| (own.finalizer, own.owns));
         Self {
             api: resource.api,
@@ -179,11 +216,14 @@ impl From<Resource> for Entry {
             controllers: resource.controllers,
             core: resource.core,
             domain: resource.domain,
+            external: path.is_some(),
             finalizer,
             group: resource.group,
             kind: resource.kind,
+            module,
+            namespaced,
             owns,
-            _path: None,
+            path,
             plural: Some(resource.plural),
             short_names: resource.short_names,
             version: resource.version,
@@ -299,7 +339,7 @@ fn located(error: &serde_yaml::Error) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{api, core, empty, with_controller},
+        super::tests::{api, core, empty, external, with_controller},
         *,
     };
 
@@ -422,6 +462,61 @@ version: '3'
     }
 
     #[test]
+    fn a_kind_of_others_says_where_its_type_is() {
+        let lines = "\
+\x20 controller: true
+  domain: io
+  external: true
+  group: cert-manager
+  kind: Certificate
+  module: cert-manager@0.1
+  namespaced: true
+  path: cert_manager::v1::Certificate
+  plural: certificates
+  version: v1
+";
+        let text = |lines: &str| {
+            let (before, _) = TEXT.split_once("- controller: true").unwrap();
+            format!("{before}-{}version: '3'\n", &lines[1..])
+        };
+        let path = "cert_manager::v1::Certificate";
+        let mut certificate = external("cert-manager", "v1", "Certificate", path);
+        certificate.domain = Some("io".parse().unwrap());
+        let dependency = &mut certificate.external.as_mut().unwrap().dependency;
+        *dependency = Some("cert-manager@0.1".parse().unwrap());
+        let project = Project::parse(&text(lines)).unwrap();
+        assert_eq!(project.resources, [certificate]);
+        assert_eq!(project.to_text().unwrap(), text(lines));
+
+        let resource = "`PROJECT` line 15, `resources[0]`";
+        let id = "`cert-manager/v1/Certificate`";
+        for (from, to, expected) in [
+            (
+                "  path: cert_manager::v1::Certificate\n",
+                "",
+                format!("{id} is `external`, so it needs the `path` of its type"),
+            ),
+            (
+                "  external: true\n",
+                "",
+                format!("{id} is not `external`, so `module` and `namespaced` must go"),
+            ),
+            (
+                "::v1::Certificate",
+                "::v1",
+                "`cert_manager::v1` is not the path of a Rust type: it must end in the name of the \
+                 type, as in `cert_manager::v1::Certificate`"
+                    .to_owned(),
+            ),
+        ] {
+            assert_error(
+                &text(&lines.replace(from, to)),
+                &format!("{resource}: {expected}"),
+            );
+        }
+    }
+
+    #[test]
     fn what_a_controller_alone_can_do_is_said_of_one() {
         let error = |lines: &str| {
             let error = Project::parse(&controlled(lines)).unwrap_err().to_string();
@@ -529,8 +624,9 @@ version: '3'
         assert_error(
             &with("  finalizer: true", "  finaliser: true"),
             "`PROJECT` line 34, `resources[2]`: unknown field `finaliser`, expected one \
-             of `api`, `controller`, `controllers`, `core`, `domain`, `finalizer`, `group`, `kind`, \
-             `owns`, `path`, `plural`, `shortNames`, `version`",
+             of `api`, `controller`, `controllers`, `core`, `domain`, `external`, \
+             `finalizer`, `group`, `kind`, `module`, `namespaced`, `owns`, `path`, `plural`, \
+             `shortNames`, `version`",
         );
         assert_error(
             &with("domain: com\n", ""),

@@ -25,6 +25,7 @@ impl Project {
         self.validate_versions()?;
         self.validate_kubernetes_names()?;
         self.validate_rust_names()?;
+        self.validate_dependencies()?;
         self.validate_controllers()?;
         for resource in &self.resources {
             for controller in &resource.controllers {
@@ -168,7 +169,9 @@ impl Project {
 
 impl Resource {
     fn validate(&self) -> Result<()> {
-        if self.core {
+        if let Some(external) = &self.external {
+            self.validate_external(external)?;
+        } else if self.core {
             self.validate_builtin()?;
         } else if let Some(api) = &self.api {
             ensure!(
