@@ -8,7 +8,10 @@ use clap_complete::Shell;
 
 use crate::{
     command::{Mode, create_api, init},
-    names::{Domain, Group, GroupVersionKind, Kind, Plural, ProjectName, Repo, ShortName, Version},
+    names::{
+        ControllerName, Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ProjectName,
+        Repo, ShortName, TypePath, Version,
+    },
     project::License,
     reconcile::OnConflict,
 };
@@ -165,6 +168,11 @@ pub struct CreateApi {
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     controller: Option<bool>,
 
+    /// Name of the controller, for a second one of the kind: `--controller`, `--finalizer` and
+    /// `--owns` are then about this one [default: the kind, in lower case]
+    #[arg(long, value_name = "NAME")]
+    controller_name: Option<ControllerName>,
+
     /// Whether objects of the kind live in a namespace, not in the cluster as a whole [default:
     /// true]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
@@ -182,6 +190,22 @@ pub struct CreateApi {
     /// between commas. Adds to what is owned already; with `--force`, replaces it
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     owns: Option<Vec<GroupVersionKind>>,
+
+    /// Rust type of a kind that others define, such as `cert_manager::v1::Certificate`: the project
+    /// gets no types and no CRD for it, but may have a controller of it, and own its objects
+    #[arg(long, value_name = "PATH")]
+    external_api_path: Option<TypePath>,
+
+    /// Domain of that kind's group: `--group cert-manager` is then `cert-manager.<DOMAIN>` [default:
+    /// none, the group is the whole]
+    #[arg(long, value_name = "DOMAIN", requires = "external_api_path")]
+    external_api_domain: Option<Domain>,
+
+    /// Crate of that type, for Cargo.toml: `cert-manager@0.1`, `certs@../certs` or
+    /// `certs@https://github.com/me/certs?tag=v1` [default: none, it is there already]
+    #[arg(long, value_name = "CRATE", requires = "external_api_path")]
+    #[arg(alias = "external-api-module")]
+    external_api_crate: Option<Dependency>,
 
     /// Change the settings of an API that is there already to what these flags say
     #[arg(long)]
@@ -206,8 +230,16 @@ Examples:
   # A second version of a kind: takes plural, scope and short names from the first
   rscaffold create api --group webapp --version v2 --kind Guestbook
 
+  # A second controller for a kind
+  rscaffold create api --group webapp --version v1 --kind Guestbook --controller-name backup
+
   # A controller for a kind of Kubernetes
-  rscaffold create api --group apps --version v1 --kind Deployment --resource=false";
+  rscaffold create api --group apps --version v1 --kind Deployment --resource=false
+
+  # A controller for a kind that others define
+  rscaffold create api --group cert-manager --version v1 --kind Certificate --resource=false \\
+      --external-api-path cert_manager::v1::Certificate --external-api-domain io \\
+      --external-api-crate cert-manager@0.1";
 
 impl CreateApi {
     /// The plain values.
@@ -221,9 +253,15 @@ impl CreateApi {
                 short_names: self.short_name,
                 resource: self.resource,
                 controller: self.controller,
+                controller_name: self.controller_name,
                 namespaced: self.namespaced,
                 finalizer: self.finalizer,
                 owns: self.owns,
+                external: self.external_api_path.map(|path| create_api::External {
+                    path,
+                    domain: self.external_api_domain,
+                    dependency: self.external_api_crate,
+                }),
             },
             force: self.force,
         };

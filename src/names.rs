@@ -1,6 +1,7 @@
 //! Names that cannot hold a bad value: each is checked once, when it is made.
 
 mod dns;
+mod external;
 mod group_version_kind;
 mod kind;
 mod kubernetes;
@@ -11,9 +12,10 @@ use std::{fmt, marker::PhantomData, str::FromStr};
 
 use serde::{Deserializer, de};
 
+pub use external::{Dependency, TypePath};
 pub use group_version_kind::GroupVersionKind;
 pub use kind::{Identifiers, Kind};
-pub use kubernetes::{Domain, Group, Plural, ProjectName, ShortName, Version};
+pub use kubernetes::{ControllerName, Domain, Group, Plural, ProjectName, ShortName, Version};
 pub use rust::{CrateName, DEPENDENCIES, Repo};
 
 /// Why a text is not the name that it was meant to be: one sentence for the user.

@@ -1,6 +1,8 @@
 //! The `PROJECT` file: what the project shall be. The fields and names are kubebuilder's version 3,
 //! with a layout of our own.
 
+mod controllers;
+mod definition;
 mod file;
 mod owns;
 mod validate;
@@ -8,7 +10,11 @@ mod validate;
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-pub use self::owns::Owned;
+pub use self::{
+    controllers::Controller,
+    definition::{Definition, External},
+    owns::Owned,
+};
 use crate::{
     builtin::{self, Builtin},
     names::{Domain, Group, GroupVersionKind, Kind, Plural, ProjectName, Repo, ShortName, Version},
@@ -45,7 +51,7 @@ pub struct Project {
     /// Where the code lives; its last part names the crate.
     pub repo: Repo,
     /// The kinds that the operator defines or has controllers for.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing)]
     pub resources: Vec<Resource>,
     /// Of the format of the file: always [`Project::VERSION`].
     pub version: String,
@@ -64,36 +70,26 @@ pub enum License {
 }
 
 /// One version of a kind, and what the project has of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", from = "file::Entry")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resource {
     /// Its API, if the project defines it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub api: Option<Api>,
-    /// Whether it has a controller.
-    #[serde(skip_serializing_if = "is_false")]
-    pub controller: bool,
+    /// Its controllers, its own one first.
+    pub controllers: Vec<Controller>,
     /// Whether it is a kind that Kubernetes has built in.
-    #[serde(skip_serializing_if = "is_false")]
     pub core: bool,
-    /// What its group ends in, where that is not the project's domain.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What its group ends in, where that is not the project's domain. A kind that others define
+    /// has that alone: without it, its group is the whole.
     pub domain: Option<Domain>,
-    /// Whether its controller cleans up behind an object before that is deleted.
-    #[serde(skip_serializing_if = "is_false")]
-    pub finalizer: bool,
+    /// Where its type is, if others define it.
+    pub external: Option<External>,
     /// Its group without the domain; `core` for the core group.
     pub group: Group,
     /// Its kind.
     pub kind: Kind,
-    /// The kinds of objects that its controller makes, each in the spelling that
-    /// [`Project::parse`] gives it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub owns: Vec<GroupVersionKind>,
     /// Its name in URLs.
     pub plural: Plural,
     /// Its abbreviations for kubectl.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub short_names: Vec<ShortName>,
     /// Its version.
     pub version: Version,
@@ -154,13 +150,13 @@ impl Project {
     /// one loses nothing and keeps its names.
     pub fn add(&mut self, mut resource: Resource, force: bool) -> Result<Added> {
         let mut project = self.clone();
-        resource.owns = self.canonical(&resource);
-        let there = self.resources.iter().position(|other| {
-            self.full_group(other) == self.full_group(&resource)
-                && (&other.version, &other.kind) == (&resource.version, &resource.kind)
-        });
-        let added = if let Some(index) = there {
+        self.sort_controllers(&mut resource);
+        let added = if let Some(index) = self.position(&resource) {
             let before = &self.resources[index];
+            ensure!(
+                before.external.is_some() == resource.external.is_some(),
+                "{before} is there already, and not as one that others define"
+            );
             let differences = before.differences(&resource);
             ensure!(
                 force || differences.is_empty(),
@@ -168,10 +164,7 @@ impl Project {
                 differences.join(" and ")
             );
             if !force {
-                let mut kept = before.owns.clone();
-                kept.retain(|kind| !resource.owns.contains(kind));
-                resource.owns.append(&mut kept);
-                resource.owns.sort_unstable();
+                resource.keep_owned(before);
             }
             if *before == resource {
                 return Ok(Added::Same);
@@ -181,16 +174,29 @@ impl Project {
                     other.share_crd(&resource);
                 }
             }
-            project.resources[index] = resource;
+            project.resources[index] = resource.clone();
             Added::Changed
         } else {
-            project.resources.push(resource);
+            project.resources.push(resource.clone());
             Added::New
         };
+        if force {
+            for other in &mut project.resources {
+                other.share_dependency(&resource);
+            }
+        }
         project.sort();
         project.validate()?;
         *self = project;
         Ok(added)
+    }
+
+    /// Where the resource is that has the group, version and kind of this one.
+    pub fn position(&self, resource: &Resource) -> Option<usize> {
+        self.resources.iter().position(|other| {
+            self.full_group(other) == self.full_group(resource)
+                && (&other.version, &other.kind) == (&resource.version, &resource.kind)
+        })
     }
 
     /// Whether both are versions of one kind that the project defines.
@@ -201,19 +207,23 @@ impl Project {
             && self.full_group(a) == self.full_group(b)
     }
 
-    /// Resources have one order, and so has what each of them owns: a file does not depend on what
-    /// was created first.
+    /// Resources have one order, and so have their controllers and what each of them owns: a file
+    /// does not depend on what was created first.
     fn sort(&mut self) {
-        let owns: Vec<_> = self
-            .resources
-            .iter()
-            .map(|this| self.canonical(this))
-            .collect();
-        for (resource, owns) in self.resources.iter_mut().zip(owns) {
-            resource.owns = owns;
+        let mut resources = self.resources.clone();
+        for resource in &mut resources {
+            self.sort_controllers(resource);
         }
+        self.resources = resources;
         self.resources
             .sort_by(|a, b| (&a.group, &a.kind, &a.version).cmp(&(&b.group, &b.kind, &b.version)));
+    }
+
+    fn sort_controllers(&self, resource: &mut Resource) {
+        for controller in &mut resource.controllers {
+            controller.owns = self.canonical(&controller.owns);
+        }
+        resource.sort_controllers();
     }
 
     /// The API group as Kubernetes knows it: `webapp.com`, or `apps` of a built-in kind. The core
@@ -225,15 +235,18 @@ impl Project {
                 None => resource.group.to_string(),
             };
         }
-        let domain = resource.domain.as_ref().unwrap_or(&self.domain);
-        format!("{}.{domain}", resource.group)
+        let own = (resource.external.is_none()).then_some(&self.domain);
+        match resource.domain.as_ref().or(own) {
+            Some(domain) => format!("{}.{domain}", resource.group),
+            None => resource.group.to_string(),
+        }
     }
 
     /// Whether the group belongs to the Kubernetes community: the API server then takes a CRD only
     /// with an annotation that says who approved it.
     pub fn is_protected(&self, resource: &Resource) -> bool {
         let group = format!(".{}", self.full_group(resource));
-        !resource.core && (group.ends_with(".k8s.io") || group.ends_with(".kubernetes.io"))
+        resource.api.is_some() && (group.ends_with(".k8s.io") || group.ends_with(".kubernetes.io"))
     }
 
     /// The Rust module that has the type of a resource.
@@ -270,25 +283,18 @@ impl Resource {
 
     /// Whether its objects live in namespaces.
     pub fn namespaced(&self) -> bool {
-        match &self.api {
-            Some(api) => api.namespaced,
-            None => self.builtin().is_some_and(|builtin| builtin.namespaced),
+        match (&self.api, &self.external) {
+            (Some(api), _) => api.namespaced,
+            (None, Some(external)) => external.namespaced,
+            (None, None) => self.builtin().is_some_and(|builtin| builtin.namespaced),
         }
     }
 
     /// What would get lost or another name with `after` in place of this resource.
     fn differences(&self, after: &Self) -> Vec<String> {
         let mut differences = self.differences_of_crd(after);
-        if self.controller && !after.controller {
-            differences.push("a controller instead of none".to_owned());
-        } else if self.controller && self.finalizer != after.finalizer {
-            let difference = if self.finalizer {
-                "a finalizer instead of none"
-            } else {
-                "no finalizer instead of one"
-            };
-            differences.push(difference.to_owned());
-        }
+        differences.extend(self.differences_of_types(after));
+        differences.extend(self.differences_of_controllers(after));
         differences
     }
 
@@ -362,14 +368,13 @@ mod tests {
                 namespaced: true,
                 served: true,
             }),
-            controller: true,
+            controllers: vec![Controller::new(kind.controller())],
             core: false,
             domain: None,
-            finalizer: false,
+            external: None,
             group: group.parse().unwrap(),
             plural: kind.plural(),
             kind,
-            owns: Vec::new(),
             short_names: Vec::new(),
             version: version.parse().unwrap(),
         }
@@ -384,11 +389,29 @@ mod tests {
         }
     }
 
+    /// A controller of a kind that others define, in a group without a domain.
+    pub(super) fn external(group: &str, version: &str, kind: &str, path: &str) -> Resource {
+        Resource {
+            api: None,
+            external: Some(External {
+                dependency: None,
+                namespaced: true,
+                path: path.parse().unwrap(),
+            }),
+            ..api(group, version, kind)
+        }
+    }
+
     pub(super) fn without_controller(resource: Resource) -> Resource {
         Resource {
-            controller: false,
+            controllers: Vec::new(),
             ..resource
         }
+    }
+
+    pub(super) fn with_controller(mut resource: Resource, name: &str) -> Resource {
+        resource.set_controller(Controller::new(name.parse().unwrap()));
+        resource
     }
 
     /// A further version of a kind, which is not served and so has no controller.
@@ -479,7 +502,7 @@ mod tests {
             .unwrap();
         let changed = cluster(api("webapp", "v1", "Guestbook"));
         let mut changed = with_short_name(with_plural(changed, "books"), "gb");
-        changed.finalizer = true;
+        changed.controllers[0].finalizer = true;
         let error = project.add(changed.clone(), false).unwrap_err();
         let expected = "`webapp/v1/Guestbook` exists with the plural `guestbooks` instead of \
                         `books` and the scope `Namespaced` instead of `Cluster` and the short \
@@ -493,9 +516,10 @@ mod tests {
     #[test]
     fn what_is_owned_is_added_to_without_force_and_replaced_with_it() {
         let mut project = empty();
-        let owning = |owned: &[&str]| Resource {
-            owns: owned.iter().map(|kind| kind.parse().unwrap()).collect(),
-            ..api("webapp", "v1", "Guestbook")
+        let owning = |owned: &[&str]| {
+            let mut owner = api("webapp", "v1", "Guestbook");
+            owner.controllers[0].owns = owned.iter().map(|kind| kind.parse().unwrap()).collect();
+            owner
         };
         project.add(owning(&["v1/Pod"]), false).unwrap();
         let deployment = owning(&["apps/v1/Deployment"]);

@@ -182,3 +182,56 @@ fn in_step(name: &str) {
         generations.is_some_and(|(asked, observed)| asked == observed)
     });
 }
+
+/// Both make objects of one kind for the same owner, write its status and hold it back.
+#[test]
+fn two_controllers_of_one_kind_do_not_get_into_each_others_way() {
+    let project = Project::new(
+        "pair",
+        &[
+            "init --domain example.com",
+            "create api --group pairs --version v1 --kind Twin --finalizer --owns v1/ConfigMap",
+            "create api --group pairs --version v1 --kind Twin --controller-name backup --finalizer \
+             --owns v1/ConfigMap",
+        ],
+    );
+    project.make("install");
+    let operator = project.start();
+    run(kubectl("apply -k").arg(project.path().join("config/samples")));
+    for condition in ["Ready", "BackupReady"] {
+        run(&mut kubectl(&format!(
+            "wait --for=condition={condition} twin/twin-sample --timeout=60s"
+        )));
+    }
+    let finalizers = "twin twin-sample -o jsonpath={.metadata.finalizers}";
+    get_until(finalizers, |finalizers| {
+        ["twin", "backup"]
+            .iter()
+            .all(|name| finalizers.contains(&format!("\"{name}.pairs.example.com/finalizer\"")))
+    });
+
+    // Each brings back its own, and takes that of the other for none that is too many.
+    let uid =
+        |name: &str| format!("configmap {name} --ignore-not-found -o jsonpath={{.metadata.uid}}");
+    let uids = ["twin-sample", "twin-sample-backup"].map(|name| {
+        let uid = uid(name);
+        get_until(&uid, |uid| !uid.is_empty())
+    });
+    run(&mut kubectl("delete configmap twin-sample-backup"));
+    get_until(&uid("twin-sample-backup"), |uid| {
+        !uid.is_empty() && *uid != uids[1]
+    });
+    assert_eq!(get_until(&uid("twin-sample"), |_| true), uids[0]);
+
+    run(&mut kubectl("delete twin twin-sample --timeout=60s"));
+    for controller in ["twin", "backup"] {
+        let reporter = format!("reportingController=pairs.example.com/{controller}");
+        get_until(
+            &format!("events.events.k8s.io --field-selector {reporter}"),
+            |events| events.contains("CleanedUp"),
+        );
+    }
+    assert!(operator.lines(&["ERROR"]).is_empty(), "{}", operator.log());
+    operator.stop();
+    project.make("uninstall");
+}

@@ -253,14 +253,15 @@ fn files_of_a_project() {
 fn fields_of_the_project_file() {
     let layout = read("docs/layout.md");
     let documented = tables(section(&layout, "## PROJECT"));
-    let project = read("tests/golden/guestbook/PROJECT");
     let beside = [
-        "projectName: guestbook\n",
-        "  controller: true\n",
-        "    crdVersion: v1\n",
+        ("guestbook", "projectName: guestbook\n"),
+        ("guestbook", "  controller: true\n"),
+        ("tenant", "    name: backup\n"),
+        ("guestbook", "    crdVersion: v1\n"),
     ];
     let mut fields = BTreeSet::new();
-    for (table, line) in documented.iter().zip(beside) {
+    for (table, (project, line)) in documented.iter().zip(beside) {
+        let project = read(&format!("tests/golden/{project}/PROJECT"));
         let indent = line.len() - line.trim_start().len();
         let unknown = format!("{line}{:indent$}unknown: 1\n", "");
         assert!(project.contains(line), "{line}");

@@ -74,6 +74,10 @@ fn an_edit_of_any_file_survives_the_next_api() {
         "create api --group webapp --version v2 --kind Guestbook",
         "create api --group crew --version v1beta1 --kind Captain --namespaced=false --finalizer",
         "create api --group apps --version v1 --kind Deployment --resource=false",
+        "create api --group webapp --version v1 --kind Guestbook --controller-name backup",
+        "create api --group cert-manager --version v1 --kind Certificate \
+         --external-api-path cert_manager::v1::Certificate --external-api-domain io \
+         --external-api-crate cert-manager@0.1",
     ] {
         rscaffold(program, project, command);
         for path in &edited {

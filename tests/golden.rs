@@ -42,7 +42,8 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group on --version v1 --kind Yes --short-name no",
         ],
     ),
-    // Controllers without a type of their own: the kinds are Kubernetes' own.
+    // Controllers without a type of their own: the kinds are Kubernetes' own. Two of one kind, with a
+    // name that is a keyword of Rust.
     (
         "watcher",
         &[
@@ -50,6 +51,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group core --version v1 --kind Pod --resource=false",
             "create api --group apps --version v1 --kind Deployment --resource=false",
             "create api --group core --version v1 --kind Node --resource=false --finalizer",
+            "create api --group core --version v1 --kind Node --resource=false --controller-name match",
         ],
     ),
     // Types without a controller.
@@ -60,17 +62,20 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group webapp --version v1 --kind Guestbook --controller=false",
         ],
     ),
-    // An operator that needs no rights beyond its namespace.
+    // An operator that needs no rights beyond its namespace, with two controllers of one kind.
     (
         "tenant",
         &[
             "init --domain example.com --namespaced --multigroup",
             "create api --group webapp --version v1 --kind Guestbook --finalizer",
             "create api --group webapp --version v1 --kind Shelf --namespaced=false --controller=false",
+            "create api --group webapp --version v1 --kind Guestbook --resource=false \
+             --controller-name backup --finalizer",
         ],
     ),
     // Controllers that make objects of other kinds: of Kubernetes, of the project in the same group
-    // and in another, for an owner in no namespace, with names that clash.
+    // and in another, for an owner in no namespace, with names that clash, by two controllers of one
+    // kind.
     (
         "owner",
         &[
@@ -79,6 +84,8 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group shop --version v1 --kind Page --controller=false",
             "create api --group shop --version v1 --kind Book --owns shop/v1/Page,v1/ConfigMap",
             "create api --group shop --version v1 --kind Book --owns apps/v1/Deployment,v1/Service",
+            "create api --group shop --version v1 --kind Book --controller-name nightly-index \
+             --owns v1/ConfigMap,v1/Service,batch/v1/Job",
             "create api --group shop --version v1 --kind Shelf --namespaced=false --finalizer \
              --owns press/v1/Page --owns shop/v1/Page,v1/Namespace,v1/Secret",
             "create api --group shop --version v1 --kind Event \
@@ -88,6 +95,22 @@ const PROJECTS: &[(&str, &[&str])] = &[
              --owns v1/ServiceAccount",
             "create api --group apps --version v1 --kind Deployment --resource=false --finalizer \
              --owns v1/Service,press/v1/Page",
+        ],
+    ),
+    // Controllers of kinds that others define, and one that makes such a kind. Of one of them the type
+    // is not called as the kind, and has no `Default`.
+    (
+        "neighbour",
+        &[
+            "init --domain example.com",
+            "create api --group toys --version v1 --kind Widget --resource=false --finalizer \
+             --external-api-path widgets::v1::Widget --external-api-domain example.org \
+             --external-api-crate widgets@../widgets",
+            "create api --group toys.example.org --version v1 --kind Widget --controller-name paint",
+            "create api --group toys --version v1alpha1 --kind HTTPBox --namespaced=false \
+             --plural crates --external-api-path widgets::v1alpha1::HttpBox \
+             --external-api-domain example.org --owns toys/v1/Widget,v1/ConfigMap",
+            "create api --group shop --version v1 --kind Order --owns toys/v1/Widget",
         ],
     ),
     // A group that belongs to the Kubernetes project.
@@ -110,7 +133,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
 ];
 
 /// What a run of cargo leaves in the folder of the golden projects, and what stands beside them.
-const BESIDE: [&str; 2] = ["Cargo.toml", "Cargo.lock"];
+const BESIDE: [&str; 3] = ["Cargo.toml", "Cargo.lock", "widgets"];
 
 fn golden() -> PathBuf {
     root().join("tests/golden")
@@ -146,7 +169,7 @@ fn files(folder: &Path) -> BTreeSet<PathBuf> {
                 .expect("a path in the folder")
                 .to_owned()
         })
-        .filter(|path| !BESIDE.iter().any(|beside| path == Path::new(beside)))
+        .filter(|path| !BESIDE.iter().any(|beside| path.starts_with(beside)))
         .collect()
 }
 

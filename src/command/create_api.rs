@@ -7,8 +7,11 @@ use anyhow::{Result, anyhow, ensure};
 use super::{Mode, ask, bring_in_line, load, root};
 use crate::{
     builtin,
-    names::{Domain, Group, GroupVersionKind, Kind, Plural, ShortName, Version},
-    project::{Api, Project, Resource},
+    names::{
+        ControllerName, Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ShortName,
+        TypePath, Version,
+    },
+    project::{self, Api, Controller, Project, Resource},
     report::{OrHint, Step, Story},
     worktree::WorkTree,
 };
@@ -40,12 +43,27 @@ pub struct Settings {
     pub resource: Option<bool>,
     /// Default: whether this is the only version of the kind.
     pub controller: Option<bool>,
+    /// Which of the kind's controllers this is about. Default: its own.
+    pub controller_name: Option<ControllerName>,
     /// Default: true.
     pub namespaced: Option<bool>,
     /// Default: false.
     pub finalizer: Option<bool>,
     /// Default: nothing. Without force, these are owned beside what is already.
     pub owns: Option<Vec<GroupVersionKind>>,
+    /// Where its type is, if others define the kind.
+    pub external: Option<External>,
+}
+
+/// Where the type of a kind is that others define.
+#[derive(Debug)]
+pub struct External {
+    /// The type.
+    pub path: TypePath,
+    /// What its group ends in.
+    pub domain: Option<Domain>,
+    /// Its crate. Default: that which the project has.
+    pub dependency: Option<Dependency>,
 }
 
 /// Adds an API, its controller, or both to the project.
@@ -59,7 +77,7 @@ pub fn run(options: Options, mode: Mode) -> Result<ExitCode> {
     let mut after = before.clone();
     after.add(wanted.clone(), force)?;
 
-    let story = story(&id, &wanted, &after);
+    let story = story(&id, &wanted, &settings.controller_of(&id), &after);
     bring_in_line(&tree, Some(&before), after, mode, &story)
 }
 
@@ -71,13 +89,19 @@ fn versions<'a>(project: &'a Project, id: &GroupVersionKind) -> impl Iterator<It
     })
 }
 
-/// The built-in kind `id` in `project`, under whichever name of its group.
-fn controlled<'a>(project: &'a Project, id: &GroupVersionKind) -> Option<&'a Resource> {
-    let builtin = builtin::named(id)?;
+/// The kind `id` in `project` that Kubernetes or others define, under whichever name of its group.
+fn foreign<'a>(project: &'a Project, id: &GroupVersionKind) -> Option<&'a Resource> {
+    let builtin = builtin::named(id);
     project.resources.iter().find(|there| {
-        there.core
+        let group = project.full_group(there);
+        let same_group = if there.core {
+            builtin.is_some_and(|builtin| builtin.group == group)
+        } else {
+            there.group == *id.group() || group == id.group().as_str()
+        };
+        there.api.is_none()
             && (&there.version, &there.kind) == (id.version(), id.kind())
-            && project.full_group(there) == builtin.group
+            && same_group
     })
 }
 
@@ -108,7 +132,10 @@ impl Options {
 
 /// The group that was probably meant.
 fn last_group(project: &Project) -> Option<&Group> {
-    let last = project.resources.iter().rfind(|resource| !resource.core)?;
+    let last = project
+        .resources
+        .iter()
+        .rfind(|resource| resource.api.is_some())?;
     Some(&last.group)
 }
 
@@ -116,24 +143,32 @@ impl Settings {
     /// The entry in `PROJECT` that they describe.
     fn resource(&self, id: &GroupVersionKind, project: &Project) -> Result<Resource> {
         let defined = versions(project, id).find(|there| there.version == *id.version());
-        let mut resource = match (self.resource, defined, controlled(project, id)) {
-            (_, Some(there), _) | (None | Some(false), None, Some(there)) => there.clone(),
-            (Some(false), None, None) => builtin(id)?,
-            (None | Some(true), None, _) => new(id, project),
+        let there = foreign(project, id);
+        let mut resource = match (&self.external, self.resource, defined, there) {
+            (Some(external), ..) => {
+                ensure!(
+                    self.resource != Some(true),
+                    "`--external-api-path` is for a kind that others define: leave `--resource` out"
+                );
+                external.resource(id, there, project)
+            }
+            (None, _, Some(there), _) | (None, None | Some(false), None, Some(there)) => {
+                there.clone()
+            }
+            (None, Some(false), None, None) => builtin(id)?,
+            (None, None | Some(true), None, _) => new(id, project),
         };
-        if self.resource == Some(false) || resource.core {
-            self.not_described(id)?;
-            resource.controller = true;
+        if self.resource == Some(false) || resource.api.is_none() {
+            self.not_described(id, &resource)?;
         }
-        resource.controller = self.controller.unwrap_or(resource.controller);
-        resource.finalizer = self
-            .finalizer
-            .unwrap_or(resource.finalizer && resource.controller);
-        match &self.owns {
-            Some(owns) => resource.owns.clone_from(owns),
-            None if resource.controller => {}
-            None => resource.owns.clear(),
-        }
+        let controller = resource.controller(&self.controller_of(id)).cloned();
+        let is_new = project.position(&resource).is_none();
+        let only_version = is_new && versions(project, id).next().is_none();
+        let usual = self.resource == Some(false)
+            || self.controller_name.is_some()
+            || controller.is_some()
+            || only_version;
+        self.control(id, &mut resource, controller, usual)?;
         if let Some(plural) = &self.plural {
             resource.plural = plural.clone();
         }
@@ -143,15 +178,50 @@ impl Settings {
         if let (Some(api), Some(namespaced)) = (&mut resource.api, self.namespaced) {
             api.namespaced = namespaced;
         }
+        if let (Some(external), Some(namespaced)) = (&mut resource.external, self.namespaced) {
+            external.namespaced = namespaced;
+        }
         Ok(resource)
     }
 
-    /// A kind that is not created is what it is.
-    fn not_described(&self, id: &GroupVersionKind) -> Result<()> {
+    /// The controller that they are about.
+    fn controller_of(&self, id: &GroupVersionKind) -> ControllerName {
+        let name = self.controller_name.clone();
+        name.unwrap_or_else(|| id.kind().controller())
+    }
+
+    /// Gives `resource` the controller that they describe, which `before` is now, or takes it away.
+    /// Where they do not say, it is `usual` to have it.
+    fn control(
+        &self,
+        id: &GroupVersionKind,
+        resource: &mut Resource,
+        before: Option<Controller>,
+        usual: bool,
+    ) -> Result<()> {
+        let name = self.controller_of(id);
+        if !self.controller.unwrap_or(usual) {
+            let (finalizer, owns) = (self.finalizer, self.owns.as_deref());
+            resource.without_controller(finalizer.unwrap_or(false), owns.unwrap_or_default())?;
+            resource.remove_controller(&name);
+            return Ok(());
+        }
+        let mut controller = before.unwrap_or_else(|| Controller::new(name));
+        controller.finalizer = self.finalizer.unwrap_or(controller.finalizer);
+        if let Some(owns) = &self.owns {
+            controller.owns.clone_from(owns);
+        }
+        resource.set_controller(controller);
+        Ok(())
+    }
+
+    /// A kind that is not created is what it is. Of one that others define, only its CRD knows what.
+    fn not_described(&self, id: &GroupVersionKind, resource: &Resource) -> Result<()> {
+        let unknown = resource.external.is_some();
         let about_the_kind = [
-            ("--plural", self.plural.is_some()),
+            ("--plural", self.plural.is_some() && !unknown),
             ("--short-name", self.short_names.is_some()),
-            ("--namespaced", self.namespaced.is_some()),
+            ("--namespaced", self.namespaced.is_some() && !unknown),
         ];
         for (flag, given) in about_the_kind {
             ensure!(!given, "`{flag}` describes a new kind, which `{id}` is not");
@@ -160,20 +230,64 @@ impl Settings {
     }
 }
 
+impl External {
+    /// The entry in `PROJECT` of the kind `id`; `there` gives the defaults.
+    fn resource(
+        &self,
+        id: &GroupVersionKind,
+        there: Option<&Resource>,
+        project: &Project,
+    ) -> Resource {
+        let mut resource = Resource {
+            api: None,
+            controllers: Vec::new(),
+            core: false,
+            domain: self.domain.clone(),
+            external: Some(project::External {
+                dependency: self.dependency.clone(),
+                namespaced: true,
+                path: self.path.clone(),
+            }),
+            group: id.group().clone(),
+            kind: id.kind().clone(),
+            plural: id.kind().plural(),
+            short_names: Vec::new(),
+            version: id.version().clone(),
+        };
+        let group = project.full_group(&resource);
+        let there = there.filter(|there| project.full_group(there) == group);
+        let before = there.and_then(|there| there.external.as_ref());
+        if let (Some(there), Some(before), Some(now)) = (there, before, &mut resource.external) {
+            now.namespaced = before.namespaced;
+            if now.dependency.is_none() && now.path.crate_ident() == before.path.crate_ident() {
+                now.dependency.clone_from(&before.dependency);
+            }
+            // Its group may have been spelt otherwise, with the domain in it.
+            resource.group.clone_from(&there.group);
+            resource.domain.clone_from(&there.domain);
+            resource.plural.clone_from(&there.plural);
+            resource.controllers.clone_from(&there.controllers);
+        }
+        resource
+    }
+}
+
 /// A kind that Kubernetes itself has, with the short name of its group.
 fn builtin(id: &GroupVersionKind) -> Result<Resource> {
     let builtin = builtin::named(id)
         .ok_or_else(|| anyhow!("`{id}` is a kind of neither this project nor Kubernetes"))
-        .or_hint("without `--resource=false` the kind itself is created too")?;
+        .or_hint(
+            "without `--resource=false` the kind itself is created too; for one that others define, \
+             `--external-api-path` says where its type is",
+        )?;
     Ok(Resource {
         api: None,
-        controller: true,
+        controllers: Vec::new(),
         core: true,
         domain: None,
-        finalizer: false,
+        external: None,
         group: builtin.short_group().parse()?,
         kind: id.kind().clone(),
-        owns: Vec::new(),
         plural: builtin.plural.parse()?,
         short_names: Vec::new(),
         version: id.version().clone(),
@@ -189,13 +303,12 @@ fn new(id: &GroupVersionKind, project: &Project) -> Resource {
             namespaced: sibling.is_none_or(Resource::namespaced),
             served: sibling.is_none(),
         }),
-        controller: sibling.is_none(),
+        controllers: Vec::new(),
         core: false,
         domain: None,
-        finalizer: false,
+        external: None,
         group: id.group().clone(),
         kind: id.kind().clone(),
-        owns: Vec::new(),
         plural: sibling.map_or_else(|| id.kind().plural(), |other| other.plural.clone()),
         short_names: sibling
             .map(|other| other.short_names.clone())
@@ -211,10 +324,17 @@ fn ends_in(group: &Group, domain: &Domain) -> bool {
 }
 
 /// What the user gets to read.
-fn story(id: &GroupVersionKind, resource: &Resource, project: &Project) -> Story {
+fn story(
+    id: &GroupVersionKind,
+    resource: &Resource,
+    controller: &ControllerName,
+    project: &Project,
+) -> Story {
     let (group, kind) = (resource.group.module(), resource.kind.module());
     let types = format!("src/api/{group}/{}/{kind}.rs", resource.version.module());
-    let reconciler = format!("src/controller/{group}/{kind}.rs");
+    let controller = resource.controller(controller);
+    let controller = controller.map_or(kind, |there| resource.controller_module(there));
+    let reconciler = format!("src/controller/{group}/{controller}.rs");
     let full_group = project.full_group(resource);
 
     let mut notes = Vec::new();
@@ -235,6 +355,12 @@ fn story(id: &GroupVersionKind, resource: &Resource, project: &Project) -> Story
              that is"
         ));
     }
+    if let Some(external) = &resource.external {
+        notes.push(format!(
+            "`{}` must be for the kube and the k8s-openapi of Cargo.toml: `cargo check` tells",
+            external.path
+        ));
+    }
     if resource.api.is_some() && builtin::named(id).is_some() {
         notes.push(format!(
             "this is the new kind `{full_group}/{}/{}`; for a controller of Kubernetes' own `{id}` \
@@ -243,24 +369,26 @@ fn story(id: &GroupVersionKind, resource: &Resource, project: &Project) -> Story
         ));
     }
 
-    let edited = if resource.api.is_some() {
-        &types
-    } else {
-        &reconciler
-    };
     let has_crds = project.resources.iter().any(|other| other.api.is_some());
-    let has_operator = project.resources.iter().any(|other| other.controller);
-    let mut next = vec![
-        Step::new("make manifests", format!("after an edit of {edited}")),
-        match (has_crds, has_operator) {
-            (true, true) => Step::new(
-                "make install run",
-                "CRDs and operator, on your current cluster",
-            ),
-            (true, false) => Step::new("make install", "CRDs, on your current cluster"),
-            (false, _) => Step::new("make run", "operator, on your current cluster"),
-        },
-    ];
+    let has_operator = project
+        .resources
+        .iter()
+        .any(|other| !other.controllers.is_empty());
+    let edited = match (&resource.api, resource.controllers.is_empty()) {
+        (Some(_), _) => Some(&types),
+        (None, false) => Some(&reconciler),
+        (None, true) => None,
+    };
+    let after_edit = |file| Step::new("make manifests", format!("after an edit of {file}"));
+    let mut next = Vec::from_iter(edited.map(after_edit));
+    next.push(match (has_crds, has_operator) {
+        (true, true) => Step::new(
+            "make install run",
+            "CRDs and operator, on your current cluster",
+        ),
+        (true, false) => Step::new("make install", "CRDs, on your current cluster"),
+        (false, _) => Step::new("make run", "operator, on your current cluster"),
+    });
     if resource.api.is_some() {
         next.push(Step::new(
             "kubectl apply -k config/samples",
@@ -317,9 +445,11 @@ mod tests {
             short_names: Some(names(&["gb"])),
             resource: None,
             controller: Some(false),
+            controller_name: None,
             namespaced: Some(false),
             finalizer: None,
             owns: None,
+            external: None,
         };
         let id = id("webapp/v1/Guestbook");
         settings.resource(&id, &project(Vec::new())).unwrap()
@@ -333,8 +463,10 @@ mod tests {
             .unwrap();
 
         assert!(resource.api.is_some_and(|api| api.namespaced));
-        assert!(resource.controller);
-        assert!(!resource.finalizer);
+        assert_eq!(
+            resource.controllers,
+            [Controller::new("guestbook".parse().unwrap())]
+        );
         assert_eq!(resource.plural.as_str(), "guestbooks");
         assert_eq!(resource.domain, None);
     }
@@ -373,8 +505,7 @@ mod tests {
         let api = resource.api.unwrap();
         assert_eq!(api.namespaced, unusual().namespaced());
         assert!(!api.served, "there is no conversion");
-        assert!(!resource.controller);
-        assert!(!resource.finalizer);
+        assert!(resource.controllers.is_empty());
     }
 
     #[test]
@@ -391,7 +522,7 @@ mod tests {
         assert_eq!(
             own,
             Resource {
-                controller: true,
+                controllers: vec![Controller::new("guestbook".parse().unwrap())],
                 ..unusual()
             }
         );
@@ -399,7 +530,7 @@ mod tests {
         let builtin = settings
             .resource(&id("apps/v1/Deployment"), &project)
             .unwrap();
-        assert!(builtin.core && builtin.controller && builtin.api.is_none());
+        assert!(builtin.core && builtin.controllers.len() == 1 && builtin.api.is_none());
         assert_eq!(builtin.plural.as_str(), "deployments");
 
         let unknown = settings.resource(&id("webapp/v1/Guest"), &project);
@@ -407,6 +538,69 @@ mod tests {
             unknown.unwrap_err().to_string(),
             "`webapp/v1/Guest` is a kind of neither this project nor Kubernetes"
         );
+    }
+
+    #[test]
+    fn a_controller_with_a_name_stands_beside_the_others() {
+        let project = project(vec![unusual()]);
+        let id = id("webapp/v1/Guestbook");
+        let named = |name: &str| Settings {
+            controller_name: Some(name.parse().unwrap()),
+            finalizer: Some(true),
+            ..Settings::default()
+        };
+        let backup = Controller {
+            finalizer: true,
+            ..Controller::new("backup".parse().unwrap())
+        };
+        let resource = named("backup").resource(&id, &project).unwrap();
+        assert_eq!(resource.controllers, [backup]);
+        // What a kind's own is called.
+        let own = named("guestbook").resource(&id, &project).unwrap();
+        assert!(own.is_own(&own.controllers[0]));
+
+        let mut without = named("backup");
+        without.controller = Some(false);
+        assert_eq!(
+            without.resource(&id, &project).unwrap_err().to_string(),
+            "`webapp/v1/Guestbook` has a finalizer but no controller, which alone could remove it"
+        );
+    }
+
+    #[test]
+    fn a_kind_of_others_keeps_what_is_not_said() {
+        let external = |domain: Option<&str>, dependency: Option<&str>| External {
+            path: "cert_manager::v1::Certificate".parse().unwrap(),
+            domain: domain.map(|domain| domain.parse().unwrap()),
+            dependency: dependency.map(|dependency| dependency.parse().unwrap()),
+        };
+        let settings = Settings {
+            plural: Some("certs".parse().unwrap()),
+            namespaced: Some(false),
+            controller_name: Some("renew".parse().unwrap()),
+            external: Some(external(Some("io"), Some("cert-manager@0.1"))),
+            ..Settings::default()
+        };
+        let id = id("cert-manager/v1/Certificate");
+        let there = settings.resource(&id, &project(Vec::new())).unwrap();
+        assert!(!there.namespaced());
+        assert_eq!(there.plural.as_str(), "certs");
+        assert_eq!(there.controllers[0].name.as_str(), "renew");
+
+        let project = project(vec![there.clone()]);
+        let in_full = "cert-manager.io/v1/Certificate".parse().unwrap();
+        for (id, external) in [
+            (&id, None),
+            (&in_full, None),
+            (&id, Some(external(Some("io"), None))),
+            (&in_full, Some(external(None, None))),
+        ] {
+            let settings = Settings {
+                external,
+                ..Settings::default()
+            };
+            assert_eq!(settings.resource(id, &project).unwrap(), there, "{id}");
+        }
     }
 
     #[test]

@@ -4,7 +4,10 @@ use std::str::FromStr;
 
 use heck::{ToSnakeCase, ToUpperCamelCase};
 
-use super::{Error, Group, Instead, Plural, dns::quoted, plural::plural, rust::module, traits};
+use super::{
+    ControllerName, Error, Group, Instead, Plural, dns::quoted, plural::plural, rust::module,
+    traits,
+};
 
 /// A kind of objects: `Guestbook`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,6 +67,11 @@ impl Kind {
     /// The Rust module of the kind: `http_route`.
     pub fn module(&self) -> String {
         module(&self.0.to_snake_case())
+    }
+
+    /// The name of the kind's own controller, if it has no other: `guestbook`.
+    pub fn controller(&self) -> ControllerName {
+        ControllerName::of(self.lower())
     }
 
     /// The usual plural: `guestbooks`.

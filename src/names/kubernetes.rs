@@ -69,6 +69,15 @@ dns! {
         digit_first: false,
     };
 
+    /// What tells one controller of a group from the others: `backup`.
+    ControllerName: Shape {
+        what: "the name of a controller",
+        example: "backup",
+        max: 63,
+        dots: false,
+        digit_first: false,
+    };
+
     /// The name of the project, which those of its objects begin with: `guestbook`.
     ProjectName: Shape {
         what: "a project name",
@@ -84,6 +93,18 @@ impl Group {
     /// The Rust module of the group: `batch_jobs_infra`.
     pub fn module(&self) -> String {
         module(&self.0)
+    }
+}
+
+impl ControllerName {
+    /// The Rust module of the controller: `nightly_backup`.
+    pub fn module(&self) -> String {
+        module(&self.0)
+    }
+
+    /// The name of the controller that is a kind's own: `guestbook`.
+    pub(super) fn of(singular: String) -> Self {
+        Self(singular)
     }
 }
 
@@ -214,6 +235,8 @@ mod tests {
         assert!("3d-models".parse::<ProjectName>().is_ok());
         assert!("3d-models".parse::<Plural>().is_err());
         assert!("3d".parse::<ShortName>().is_err());
+        assert!("nightly-backup".parse::<ControllerName>().is_ok());
+        assert!("nightly.backup".parse::<ControllerName>().is_err());
         let error = "example.com/".parse::<Domain>().unwrap_err();
         let expected = "`example.com/` is not a domain: `/` is not allowed, only lower-case \
                         letters, digits, `.` and `-`; did you mean `example.com`?";

@@ -47,6 +47,10 @@ pub const DEPENDENCIES: &[&str] = &[
     "tracing_subscriber",
 ];
 
+pub(super) fn is_keyword(name: &str) -> bool {
+    KEYWORDS.contains(&name) || name == "Self"
+}
+
 /// The module for a name: `batch_jobs_infra` for `batch-jobs.infra`.
 pub(super) fn module(name: &str) -> String {
     // Doubled underscores are no snake case to rustc.

@@ -1,13 +1,18 @@
 //! The text of the `PROJECT` file.
 
-use std::{collections::BTreeMap, mem};
+use std::{collections::BTreeMap, fmt};
 
 use anyhow::{Result, anyhow, bail, ensure};
-use serde::{Deserialize, Serialize, de::IgnoredAny};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{Error as _, MapAccess, Visitor, value::MapAccessDeserializer},
+};
 use serde_yaml::Value;
 
-use super::{Api, Project, Resource};
-use crate::names::{Domain, Group, GroupVersionKind, Kind, Plural, ShortName, Version};
+use super::{Api, Controller, External, Project, Resource, is_false};
+use crate::names::{
+    Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ShortName, TypePath, Version,
+};
 
 const HEADER: &str = "\
 # What this project shall be: rscaffold writes it, and brings the files to it.
@@ -45,12 +50,11 @@ impl Project {
 
     /// The text of the `PROJECT` file: fields in alphabetical order, and resources in their own.
     pub fn to_text(&self) -> Result<String> {
-        let mut rest = self.clone();
-        rest.sort();
-        let resources = mem::take(&mut rest.resources);
-        let mut project = fields(&rest)?;
-        if !resources.is_empty() {
-            let entries = resources.iter().map(|resource| self.entry(resource));
+        let mut sorted = self.clone();
+        sorted.sort();
+        let mut project = fields(&sorted)?;
+        if !sorted.resources.is_empty() {
+            let entries = sorted.resources.iter().map(|resource| self.entry(resource));
             let entries = entries.collect::<Result<Vec<_>>>()?;
             project.insert("resources".to_owned(), serde_yaml::to_value(entries)?);
         }
@@ -61,10 +65,12 @@ impl Project {
         Ok(format!("{HEADER}{above}{RESOURCES}{below}"))
     }
 
-    /// A resource with its `path`, which follows from the rest and so is read by others only.
+    /// A resource with its `path`, which follows from the rest unless it is that of others, and so
+    /// is read by others only.
     fn entry(&self, resource: &Resource) -> Result<BTreeMap<String, Value>> {
-        let mut entry = fields(resource)?;
-        entry.insert("path".to_owned(), self.path(resource).into());
+        let mut entry = fields(Entry::from(resource.clone()))?;
+        let path = entry.entry("path".to_owned());
+        path.or_insert_with(|| self.path(resource).into());
         Ok(entry)
     }
 }
@@ -75,49 +81,152 @@ fn fields(value: impl Serialize) -> Result<BTreeMap<String, Value>> {
 }
 
 /// A resource as the file has it.
-#[derive(Deserialize)]
-#[serde(
-    rename_all = "camelCase",
-    deny_unknown_fields,
-    expecting = "the fields of a resource"
-)]
-pub(super) struct Entry {
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the file")]
+struct Entry {
+    #[serde(skip_serializing_if = "Option::is_none")]
     api: Option<Api>,
-    #[serde(default)]
+    /// Whether there is a controller, and it is the kind's own. `finalizer` and `owns` are its.
+    #[serde(default, skip_serializing_if = "is_false")]
     controller: bool,
-    #[serde(default)]
+    /// The controllers, if there is any other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    controllers: Vec<Controller>,
+    #[serde(default, skip_serializing_if = "is_false")]
     core: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
     domain: Option<Domain>,
-    #[serde(default)]
+    /// Whether others define the kind. `module`, `namespaced` and `path` are about that.
+    #[serde(default, skip_serializing_if = "is_false")]
+    external: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
     finalizer: bool,
     group: Group,
     kind: Kind,
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<Dependency>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    namespaced: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     owns: Vec<GroupVersionKind>,
-    /// Follows from the rest.
-    #[serde(rename = "path")]
-    _path: Option<IgnoredAny>,
+    /// Follows from the rest, unless the kind is `external`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<Value>,
     /// The usual one may be left out, as kubebuilder does.
     plural: Option<Plural>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     short_names: Vec<ShortName>,
     version: Version,
 }
 
-impl From<Entry> for Resource {
-    fn from(entry: Entry) -> Self {
-        Self {
+impl<'de> Deserialize<'de> for Resource {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Resource;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the fields of a resource")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Resource, A::Error> {
+                let entry = Entry::deserialize(MapAccessDeserializer::new(map))?;
+                // In here, so that the parser knows the line of one that contradicts itself.
+                entry.try_into().map_err(A::Error::custom)
+            }
+        }
+
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+impl TryFrom<Entry> for Resource {
+    type Error = anyhow::Error;
+
+    fn try_from(entry: Entry) -> Result<Self> {
+        let mut resource = Self {
             plural: entry.plural.unwrap_or_else(|| entry.kind.plural()),
             api: entry.api,
-            controller: entry.controller,
+            controllers: entry.controllers,
             core: entry.core,
             domain: entry.domain,
-            finalizer: entry.finalizer,
+            external: None,
             group: entry.group,
             kind: entry.kind,
-            owns: entry.owns,
             short_names: entry.short_names,
             version: entry.version,
+        };
+        if entry.external {
+            let path = entry.path.as_ref().and_then(Value::as_str).map(str::parse);
+            let path: Option<TypePath> = path.transpose()?;
+            resource.external = Some(External {
+                dependency: entry.module,
+                namespaced: entry.namespaced,
+                path: path.ok_or_else(|| {
+                    anyhow!("{resource} is `external`, so it needs the `path` of its type")
+                })?,
+            });
+        } else {
+            ensure!(
+                entry.module.is_none() && !entry.namespaced,
+                "{resource} is not `external`, so `module` and `namespaced` must go"
+            );
+        }
+        let (finalizer, owns) = (entry.finalizer, entry.owns);
+        if resource.controllers.is_empty() && entry.controller {
+            resource.controllers.push(Controller {
+                finalizer,
+                name: resource.kind.controller(),
+                owns,
+            });
+        } else if resource.controllers.is_empty() {
+            resource.without_controller(finalizer, &owns)?;
+        } else {
+            ensure!(
+                !entry.controller && !finalizer && owns.is_empty(),
+                "{resource} has `controllers`, so `controller`, `finalizer` and `owns` must go: each \
+                 of the list has its own `name`, `finalizer` and `owns`"
+            );
+        }
+        Ok(resource)
+    }
+}
+
+impl From<Resource> for Entry {
+    fn from(mut resource: Resource) -> Self {
+        let own = match resource.controllers.as_slice() {
+            [only] if resource.is_own(only) => resource.controllers.pop(),
+            _ => None,
+        };
+        let controller = own.is_some();
+        let (module, namespaced, path) = match resource.external {
+            Some(external) => (
+                external.dependency,
+                external.namespaced,
+                Some(external.path.as_str().into()),
+            ),
+            None => (None, false, None),
+        };
+        let (finalizer, owns) = own.map_or_else(Default::default, |own| (own.finalizer, own.owns));
+        Self {
+            api: resource.api,
+            controller,
+            controllers: resource.controllers,
+            core: resource.core,
+            domain: resource.domain,
+            external: path.is_some(),
+            finalizer,
+            group: resource.group,
+            kind: resource.kind,
+            module,
+            namespaced,
+            owns,
+            path,
+            plural: Some(resource.plural),
+            short_names: resource.short_names,
+            version: resource.version,
         }
     }
 }
@@ -230,7 +339,7 @@ fn located(error: &serde_yaml::Error) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{api, core, empty},
+        super::tests::{api, core, empty, external, with_controller},
         *,
     };
 
@@ -287,14 +396,14 @@ version: '3'
         project.owner = Some("Me: & you".to_owned());
         project.repo = "github.com/me/guestbook".parse().unwrap();
         let mut guestbook = api("webapp", "v1", "Guestbook");
-        guestbook.finalizer = true;
-        guestbook.owns = ["apps/v1/StatefulSet", "v1/ConfigMap"]
+        guestbook.controllers[0].finalizer = true;
+        guestbook.controllers[0].owns = ["apps/v1/StatefulSet", "v1/ConfigMap"]
             .map(|kind| kind.parse().unwrap())
             .to_vec();
         guestbook.short_names = vec!["gb".parse().unwrap()];
         let mut shelf = api("web-app", "v1beta1", "Shelf");
         shelf.api.as_mut().unwrap().namespaced = false;
-        shelf.controller = false;
+        shelf.controllers.clear();
         shelf.domain = Some("example.org".parse().unwrap());
         project.resources = vec![core("apps", "v1", "Deployment"), shelf, guestbook];
         project
@@ -317,6 +426,118 @@ version: '3'
         let project = project();
         assert_eq!(project.to_text().unwrap(), TEXT);
         assert_eq!(Project::parse(TEXT).unwrap(), project);
+    }
+
+    /// The text of a resource with these lines about its controllers.
+    fn controlled(lines: &str) -> String {
+        let (before, _) = TEXT
+            .split_once("  controller: true\n  finalizer: true\n")
+            .unwrap();
+        format!("{before}{lines}  group: webapp\n  kind: Guestbook\n  version: v1\nversion: '3'\n")
+    }
+
+    #[test]
+    fn one_controller_of_the_kinds_own_name_or_a_list() {
+        let list = "\
+\x20 controllers:
+  - name: guestbook
+    owns:
+    - v1/ConfigMap
+  - finalizer: true
+    name: backup
+";
+        let project = Project::parse(&controlled(list)).unwrap();
+        let mut guestbook = with_controller(api("webapp", "v1", "Guestbook"), "backup");
+        guestbook.controllers[0].owns = vec!["v1/ConfigMap".parse().unwrap()];
+        guestbook.controllers[1].finalizer = true;
+        assert_eq!(project.resources[2], guestbook);
+        let text = project.to_text().unwrap();
+        assert!(text.contains(list), "{text}");
+
+        let own = controlled("  controllers:\n  - name: guestbook\n");
+        assert_eq!(
+            Project::parse(&own).unwrap(),
+            Project::parse(&controlled("  controller: true\n")).unwrap()
+        );
+    }
+
+    #[test]
+    fn a_kind_of_others_says_where_its_type_is() {
+        let lines = "\
+\x20 controller: true
+  domain: io
+  external: true
+  group: cert-manager
+  kind: Certificate
+  module: cert-manager@0.1
+  namespaced: true
+  path: cert_manager::v1::Certificate
+  plural: certificates
+  version: v1
+";
+        let text = |lines: &str| {
+            let (before, _) = TEXT.split_once("- controller: true").unwrap();
+            format!("{before}-{}version: '3'\n", &lines[1..])
+        };
+        let path = "cert_manager::v1::Certificate";
+        let mut certificate = external("cert-manager", "v1", "Certificate", path);
+        certificate.domain = Some("io".parse().unwrap());
+        let dependency = &mut certificate.external.as_mut().unwrap().dependency;
+        *dependency = Some("cert-manager@0.1".parse().unwrap());
+        let project = Project::parse(&text(lines)).unwrap();
+        assert_eq!(project.resources, [certificate]);
+        assert_eq!(project.to_text().unwrap(), text(lines));
+
+        let resource = "`PROJECT` line 15, `resources[0]`";
+        let id = "`cert-manager/v1/Certificate`";
+        for (from, to, expected) in [
+            (
+                "  path: cert_manager::v1::Certificate\n",
+                "",
+                format!("{id} is `external`, so it needs the `path` of its type"),
+            ),
+            (
+                "  external: true\n",
+                "",
+                format!("{id} is not `external`, so `module` and `namespaced` must go"),
+            ),
+            (
+                "::v1::Certificate",
+                "::v1",
+                "`cert_manager::v1` is not the path of a Rust type: it must end in the name of the \
+                 type, as in `cert_manager::v1::Certificate`"
+                    .to_owned(),
+            ),
+        ] {
+            assert_error(
+                &text(&lines.replace(from, to)),
+                &format!("{resource}: {expected}"),
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_controller_alone_can_do_is_said_of_one() {
+        let error = |lines: &str| {
+            let error = Project::parse(&controlled(lines)).unwrap_err().to_string();
+            let (_, error) = error.split_once("`resources[2]`: ").unwrap();
+            error.to_owned()
+        };
+        assert_eq!(
+            error("  finalizer: true\n"),
+            "`webapp/v1/Guestbook` has a finalizer but no controller, which alone could remove it"
+        );
+        assert_eq!(
+            error("  owns:\n  - v1/Pod\n"),
+            "`webapp/v1/Guestbook` owns `v1/Pod` but has no controller, which alone could make it"
+        );
+        for beside in ["controller: true", "finalizer: true", "owns: [v1/Pod]"] {
+            assert_eq!(
+                error(&format!("  controllers:\n  - name: backup\n  {beside}\n")),
+                "`webapp/v1/Guestbook` has `controllers`, so `controller`, `finalizer` and `owns` \
+                 must go: each of the list has its own `name`, `finalizer` and `owns`"
+            );
+        }
     }
 
     #[test]
@@ -403,8 +624,9 @@ version: '3'
         assert_error(
             &with("  finalizer: true", "  finaliser: true"),
             "`PROJECT` line 34, `resources[2]`: unknown field `finaliser`, expected one \
-             of `api`, `controller`, `core`, `domain`, `finalizer`, `group`, `kind`, `owns`, \
-             `path`, `plural`, `shortNames`, `version`",
+             of `api`, `controller`, `controllers`, `core`, `domain`, `external`, \
+             `finalizer`, `group`, `kind`, `module`, `namespaced`, `owns`, `path`, `plural`, \
+             `shortNames`, `version`",
         );
         assert_error(
             &with("domain: com\n", ""),

@@ -1,11 +1,12 @@
-//! What the objects of a kind own: objects of other kinds, of the project and of Kubernetes.
+//! What the objects of a kind own: objects of other kinds, of the project, of Kubernetes and of
+//! others.
 
 use anyhow::{Result, anyhow, bail, ensure};
 
-use super::{Project, Resource};
+use super::{Controller, Definition, Project, Resource};
 use crate::{
-    builtin::{self, Builtin},
-    names::{self, Group, GroupVersionKind, Identifiers, Kind, Version},
+    builtin,
+    names::{GroupVersionKind, Identifiers, Kind},
 };
 
 /// What a controller's code calls something else: the functions and the parameter in the scope of
@@ -15,54 +16,18 @@ const TAKEN: [&str; 4] = ["labels", "object", "observe", "sample"];
 /// A kind whose objects a controller makes.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Owned {
-    /// Its group as the API server knows it.
-    pub group: String,
-    /// Its version.
-    pub version: Version,
-    /// Its kind.
-    pub kind: Kind,
-    /// The name of its resource.
-    pub plural: String,
-    /// Whether its objects live in namespaces.
-    pub namespaced: bool,
-    /// Whether it is a kind that Kubernetes has built in.
-    pub core: bool,
-    /// The path of its Rust type, as the project's code names it.
-    pub path: String,
+    /// What it is.
+    pub definition: Definition,
     /// What the controller calls it.
     pub identifiers: Identifiers,
-    /// Its group as `PROJECT` has that of a resource.
-    pub short_group: Group,
 }
 
 impl Owned {
-    fn own(group: String, own: &Resource) -> Self {
-        let (module, version) = (own.group.module(), own.version.module());
+    fn new(definition: Definition) -> Self {
         Self {
-            group,
-            version: own.version.clone(),
-            kind: own.kind.clone(),
-            plural: own.plural.to_string(),
-            namespaced: own.namespaced(),
-            core: false,
-            path: format!("crate::api::{module}::{version}::{}", own.kind),
-            identifiers: own.kind.identifiers(None),
-            short_group: own.group.clone(),
+            identifiers: definition.kind.identifiers(None),
+            definition,
         }
-    }
-
-    fn builtin(id: &GroupVersionKind, builtin: Builtin) -> Result<Self, names::Error> {
-        Ok(Self {
-            group: builtin.group.to_owned(),
-            version: id.version().clone(),
-            kind: id.kind().clone(),
-            plural: builtin.plural.to_owned(),
-            namespaced: builtin.namespaced,
-            core: true,
-            path: builtin.path.to_owned(),
-            identifiers: id.kind().identifiers(None),
-            short_group: builtin.short_group().parse()?,
-        })
     }
 
     /// Whether one name would stand for both in the file of a controller.
@@ -73,24 +38,25 @@ impl Owned {
 }
 
 impl Project {
-    /// What the controller of `owner` owns.
+    /// What a controller of `owner` owns.
     ///
     /// # Errors
     ///
     /// When it cannot own one of these kinds.
-    pub fn owned(&self, owner: &Resource) -> Result<Vec<Owned>> {
+    pub fn owned(&self, owner: &Resource, controller: &Controller) -> Result<Vec<Owned>> {
         let mut kinds = Vec::<Owned>::new();
-        for id in &owner.owns {
+        for id in &controller.owns {
             let kind = self
                 .owned_kind(id)
                 .map_err(|reason| anyhow!("{owner} cannot own `{id}`: {reason}"))?;
-            if (&kind.group, &kind.kind) == (&self.full_group(owner), &owner.kind) {
+            let name = |kind: &Definition| (kind.group.clone(), kind.kind.clone());
+            if name(&kind) == (self.full_group(owner), owner.kind.clone()) {
                 bail!("{owner} cannot own `{id}`, which it is itself");
             }
             let same = kinds
                 .iter()
-                .position(|other| (&other.group, &other.kind) == (&kind.group, &kind.kind));
-            if let Some(other) = same.map(|index| &owner.owns[index]) {
+                .position(|other| name(&other.definition) == name(&kind));
+            if let Some(other) = same.map(|index| &controller.owns[index]) {
                 ensure!(other != id, "{owner} owns `{id}` twice");
                 bail!("{owner} cannot own both `{other}` and `{id}`: they are the same objects");
             }
@@ -99,15 +65,15 @@ impl Project {
                 "{owner} cannot own `{id}`: an owner in a namespace owns nothing outside of it, \
                  and this kind is cluster-scoped"
             );
-            kinds.push(kind);
+            kinds.push(Owned::new(kind));
         }
         tell_apart(owner, &mut kinds)?;
         Ok(kinds)
     }
 
-    /// What `resource` owns, in order and in one spelling each: groups of the project as `PROJECT`
+    /// Kinds that are owned, in order and in one spelling each: groups of the project as `PROJECT`
     /// has them, and those of Kubernetes in full.
-    pub(super) fn canonical(&self, resource: &Resource) -> Vec<GroupVersionKind> {
+    pub(super) fn canonical(&self, owns: &[GroupVersionKind]) -> Vec<GroupVersionKind> {
         let canonical = |id: &GroupVersionKind| {
             let group = match (self.defined(id), builtin::named(id)) {
                 (Some(own), _) => Some(own.group.clone()),
@@ -117,7 +83,7 @@ impl Project {
             let group = group.unwrap_or_else(|| id.group().clone());
             GroupVersionKind::new(group, id.version().clone(), id.kind().clone())
         };
-        let mut owns: Vec<_> = resource.owns.iter().map(canonical).collect();
+        let mut owns: Vec<_> = owns.iter().map(canonical).collect();
         owns.sort_unstable();
         owns
     }
@@ -125,14 +91,14 @@ impl Project {
     /// The resource of the project that `id` names, with or without the domain.
     fn defined(&self, id: &GroupVersionKind) -> Option<&Resource> {
         self.resources.iter().find(|own| {
-            own.api.is_some()
+            (own.api.is_some() || own.external.is_some())
                 && (&own.version, &own.kind) == (id.version(), id.kind())
                 && (own.group == *id.group() || self.full_group(own) == id.group().as_str())
         })
     }
 
     /// The kind that `id` names, or why there is none.
-    fn owned_kind(&self, id: &GroupVersionKind) -> Result<Owned, String> {
+    fn owned_kind(&self, id: &GroupVersionKind) -> Result<Definition, String> {
         match (self.defined(id), builtin::named(id)) {
             (Some(own), Some(builtin)) if own.group.as_str() == builtin.named_group() => {
                 Err("both this project and Kubernetes have a kind of this name".to_owned())
@@ -142,9 +108,11 @@ impl Project {
                     "the API server does not serve this version, but {}",
                     served.version
                 )),
-                _ => Ok(Owned::own(self.full_group(own), own)),
+                _ => self.definition(own).map_err(|error| error.to_string()),
             },
-            (None, Some(builtin)) => Owned::builtin(id, builtin).map_err(|error| error.to_string()),
+            (None, Some(builtin)) => {
+                Definition::builtin(builtin).map_err(|error| error.to_string())
+            }
             (None, None) => Err(format!(
                 "neither this project nor Kubernetes has this kind; {}",
                 self.instead(id.kind())
@@ -164,7 +132,7 @@ impl Project {
         let own = self
             .resources
             .iter()
-            .filter(|resource| resource.api.is_some());
+            .filter(|resource| resource.api.is_some() || resource.external.is_some());
         let own = own.map(|own| (own.group.as_str(), own.version.as_str(), own.kind.as_str()));
         let builtin = builtin::all().map(|builtin| (builtin.group, builtin.version, builtin.kind));
         match own
@@ -196,7 +164,8 @@ fn tell_apart(owner: &Resource, kinds: &mut [Owned]) -> Result<()> {
     let ambiguous: Vec<_> = kinds.iter().map(is_ambiguous).collect();
     for (kind, ambiguous) in kinds.iter_mut().zip(ambiguous) {
         if ambiguous {
-            kind.identifiers = kind.kind.identifiers(Some(&kind.short_group));
+            let definition = &kind.definition;
+            kind.identifiers = definition.kind.identifiers(Some(&definition.short_group));
         }
     }
     for (index, a) in kinds.iter().enumerate() {
@@ -204,10 +173,10 @@ fn tell_apart(owner: &Resource, kinds: &mut [Owned]) -> Result<()> {
             bail!(
                 "{owner} cannot own both `{}` of `{}` and `{}` of `{}`: they would have the same \
                  name in Rust, `{}`",
-                b.kind,
-                b.short_group,
-                a.kind,
-                a.short_group,
+                b.definition.kind,
+                b.definition.short_group,
+                a.definition.kind,
+                a.definition.short_group,
                 a.identifiers.many
             );
         }
@@ -218,7 +187,7 @@ fn tell_apart(owner: &Resource, kinds: &mut [Owned]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{api, cluster, core, empty, unserved, without_controller},
+        super::tests::{api, cluster, core, empty, external, unserved, without_controller},
         *,
     };
 
@@ -228,7 +197,7 @@ mod tests {
         owns: &[&str],
         others: impl IntoIterator<Item = Resource>,
     ) -> (Project, Resource) {
-        owner.owns = owns.iter().map(|id| id.parse().unwrap()).collect();
+        owner.controllers[0].owns = owns.iter().map(|id| id.parse().unwrap()).collect();
         let mut project = empty();
         project.resources.push(owner.clone());
         project.resources.extend(others);
@@ -250,7 +219,7 @@ mod tests {
     ) -> Vec<String> {
         let (project, owner) = project(owner, owns, others);
         project.validate().unwrap();
-        let kinds = project.owned(&owner).unwrap();
+        let kinds = project.owned(&owner, &owner.controllers[0]).unwrap();
         kinds
             .into_iter()
             .map(|kind| kind.identifiers)
@@ -263,6 +232,23 @@ mod tests {
     }
 
     #[test]
+    fn a_kind_of_others_is_owned_under_either_name_of_its_group() {
+        let mut route = external("gateway", "v1", "HTTPRoute", "gateway_api::HttpRoute");
+        route.domain = Some("io".parse().unwrap());
+        for group in ["gateway", "gateway.io"] {
+            let id = format!("{group}/v1/HTTPRoute");
+            let (project, owner) = project(guestbook(), &[&id], [route.clone()]);
+            project.validate().unwrap();
+            let owns = project.canonical(&owner.controllers[0].owns);
+            assert_eq!(owns[0].as_str(), "gateway/v1/HTTPRoute");
+            let kinds = project.owned(&owner, &owner.controllers[0]).unwrap();
+            assert_eq!(kinds[0].definition.group, "gateway.io");
+            assert_eq!(kinds[0].definition.path, "gateway_api::HttpRoute");
+            assert_eq!(kinds[0].identifiers.type_name, "HTTPRoute");
+        }
+    }
+
+    #[test]
     fn a_kind_of_kubernetes_and_one_of_the_project() {
         let mut page = without_controller(api("press", "v1", "Page"));
         page.domain = Some("example.org".parse().unwrap());
@@ -272,10 +258,11 @@ mod tests {
             [page],
         );
         project.validate().unwrap();
-        let kinds = project.owned(&owner).unwrap();
+        let kinds = project.owned(&owner, &owner.controllers[0]).unwrap();
         let [ingress, page] = kinds.as_slice() else {
             panic!("{kinds:?}");
         };
+        let [ingress, page] = [&ingress.definition, &page.definition];
         assert_eq!(
             (ingress.group.as_str(), ingress.plural.as_str()),
             ("networking.k8s.io", "ingresses")
@@ -305,7 +292,7 @@ mod tests {
                 without_controller(api("networking", "v1", "Page")),
             ],
         );
-        let canonical: Vec<_> = project.canonical(&owner);
+        let canonical: Vec<_> = project.canonical(&owner.controllers[0].owns);
         let texts: Vec<_> = canonical.iter().map(GroupVersionKind::as_str).collect();
         let expected = [
             "networking.k8s.io/v1/Ingress",
@@ -385,10 +372,6 @@ mod tests {
                 "`webapp/v1/Guestbook` cannot own both `{}` and `{}`: they are the same objects",
                 autoscalers[0], autoscalers[1]
             )
-        );
-        assert_eq!(
-            error(without_controller(guestbook()), &["v1/Pod"], []),
-            "`webapp/v1/Guestbook` owns `v1/Pod` but has no controller, which alone could make it"
         );
     }
 

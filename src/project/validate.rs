@@ -25,8 +25,12 @@ impl Project {
         self.validate_versions()?;
         self.validate_kubernetes_names()?;
         self.validate_rust_names()?;
+        self.validate_dependencies()?;
+        self.validate_controllers()?;
         for resource in &self.resources {
-            self.owned(resource)?;
+            for controller in &resource.controllers {
+                self.owned(resource, controller)?;
+            }
         }
         Ok(())
     }
@@ -55,7 +59,7 @@ impl Project {
             "{resource} would be in the group `{group}`, which Kubernetes has built in"
         );
         ensure!(
-            !self.namespaced || !resource.controller || resource.namespaced(),
+            !self.namespaced || resource.controllers.is_empty() || resource.namespaced(),
             "{resource} is cluster-scoped, so it cannot have a controller: the project is \
              `namespaced`"
         );
@@ -78,7 +82,7 @@ impl Project {
                     bail!("{resource} has {difference}, which {} has", other.version);
                 }
                 ensure!(
-                    !resource.controller || !other.controller,
+                    resource.controllers.is_empty() || other.controllers.is_empty(),
                     "{resource} cannot have a controller: {} has the one of the kind, so use \
                      `--controller=false`",
                     other.version
@@ -96,7 +100,7 @@ impl Project {
             );
             for version in versions {
                 ensure!(
-                    !version.controller || version.api.is_none() || served(&&version),
+                    version.controllers.is_empty() || version.api.is_none() || served(&&version),
                     "{version} cannot have a controller: the API server does not serve it, so use \
                      `--controller=false`"
                 );
@@ -165,7 +169,9 @@ impl Project {
 
 impl Resource {
     fn validate(&self) -> Result<()> {
-        if self.core {
+        if let Some(external) = &self.external {
+            self.validate_external(external)?;
+        } else if self.core {
             self.validate_builtin()?;
         } else if let Some(api) = &self.api {
             ensure!(
@@ -175,13 +181,6 @@ impl Resource {
             );
         } else {
             bail!("{self} has no `api`, and it is no kind that Kubernetes has built in");
-        }
-        ensure!(
-            self.controller || !self.finalizer,
-            "{self} has a finalizer but no controller, which alone could remove it"
-        );
-        if let (false, Some(owned)) = (self.controller, self.owns.first()) {
-            bail!("{self} owns `{owned}` but has no controller, which alone could make it");
         }
         Ok(())
     }
@@ -201,7 +200,7 @@ impl Resource {
             self.plural
         );
         ensure!(
-            self.controller,
+            !self.controllers.is_empty(),
             "{self} has neither an API nor a controller in this project"
         );
         Ok(())
@@ -216,7 +215,8 @@ fn is_line(text: &str) -> bool {
 mod tests {
     use super::{
         super::tests::{
-            api, cluster, core, empty, unserved, with_plural, with_short_name, without_controller,
+            api, cluster, core, empty, unserved, with_controller, with_plural, with_short_name,
+            without_controller,
         },
         *,
     };
@@ -283,12 +283,6 @@ mod tests {
         assert_eq!(
             error([old]),
             "`crdVersion` of `webapp/v1/Guestbook` must be `v1`, not `v1beta1`"
-        );
-        let mut finalizer = without_controller(api("webapp", "v1", "Guestbook"));
-        finalizer.finalizer = true;
-        assert_eq!(
-            error([finalizer]),
-            "`webapp/v1/Guestbook` has a finalizer but no controller, which alone could remove it"
         );
     }
 
@@ -409,10 +403,7 @@ mod tests {
         let v2 = || api("webapp", "v2", "Guestbook");
         assert_eq!(error([v1(), without_controller(v2())]), served(2));
         assert_eq!(error([unserved(v1()), unserved(v2())]), served(0));
-        let controlled = Resource {
-            controller: true,
-            ..unserved(v2())
-        };
+        let controlled = with_controller(unserved(v2()), "guestbook");
         assert_eq!(
             error([without_controller(v1()), controlled]),
             "`webapp/v2/Guestbook` cannot have a controller: the API server does not serve it, so \

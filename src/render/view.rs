@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use heck::ToUpperCamelCase;
 use serde::Serialize;
 
 use crate::{
-    builtin,
     names::Identifiers,
     project::{self, License, Resource},
 };
@@ -30,6 +30,8 @@ pub struct Project {
     /// `Role`, or `ClusterRole` where the operator serves all namespaces.
     role_kind: &'static str,
     rules: Vec<Rule>,
+    /// What Cargo.toml gets for kinds that others define.
+    dependencies: Vec<Dependency>,
     pub groups: Vec<Group>,
     pub apis: Vec<Api>,
     pub crds: Vec<Crd>,
@@ -42,13 +44,22 @@ struct LicenseNames {
     spdx: Option<&'static str>,
 }
 
+/// A crate that Cargo.toml gets.
+#[derive(Serialize)]
+struct Dependency {
+    name: String,
+    /// As TOML.
+    source: String,
+}
+
 /// A group: the versions of its APIs, and the controllers of its kinds.
 #[derive(Serialize)]
 pub struct Group {
     #[serde(flatten)]
     names: GroupNames,
     pub versions: Vec<Version>,
-    controllers: Vec<Kind>,
+    /// The modules of its controllers, in order.
+    controllers: Vec<String>,
 }
 
 #[derive(Clone, Serialize)]
@@ -128,25 +139,44 @@ pub struct Crd {
     reason = "templates ask one thing at a time"
 )]
 pub struct Controller {
-    #[serde(flatten)]
-    kind: Kind,
+    kind: String,
+    plural: String,
     group: GroupNames,
     version: VersionNames,
+    /// Unique in the group, such as `guestbook`.
+    short_name: String,
     /// Unique in the cluster, such as `guestbook.webapp.example.com`.
     name: String,
+    module: String,
+    /// Whether it is the kind's own. Else others may work on the same objects, and it has names of
+    /// its own for what it makes and says.
+    own: bool,
+    /// The condition that it sets in the status, such as `Ready`.
+    condition: String,
     finalizer: bool,
     /// The sample of its kind, as seen from the controller's source file.
     sample: String,
+    /// Whether the kind is not the project's own.
+    foreign: bool,
     /// Whether Kubernetes itself has the kind.
     core: bool,
     namespaced: bool,
     /// The kinds of objects that it makes.
     pub owns: Vec<Owned>,
-    /// What it imports of k8s-openapi, and of the project besides its own version: in order.
-    imports: Vec<String>,
-    own_imports: Vec<String>,
+    /// What it imports of others, before and after kube, and of the project besides its own version,
+    /// before and after the manager.
+    imports: Imports,
     /// Whether something of what it owns selects Pods by their labels.
     pub labels: bool,
+}
+
+/// What the file of a controller imports beside what all of them do: in the order of rustfmt.
+#[derive(Serialize)]
+struct Imports {
+    before_kube: Vec<String>,
+    after_kube: Vec<String>,
+    before_manager: Vec<String>,
+    after_manager: Vec<String>,
 }
 
 /// A kind that a controller owns.
@@ -194,8 +224,10 @@ impl Project {
         let controllers = project
             .resources
             .iter()
-            .filter(|resource| resource.controller)
-            .map(|resource| Controller::new(project, resource))
+            .flat_map(|resource| {
+                let controllers = resource.controllers.iter();
+                controllers.map(|controller| Controller::new(project, resource, controller))
+            })
             .collect::<Result<Vec<_>>>()?;
         for api in &mut apis {
             let mut owned = controllers.iter().flat_map(|controller| &controller.owns);
@@ -229,6 +261,14 @@ impl Project {
                 "ClusterRole"
             },
             rules: rules(&controllers),
+            dependencies: project
+                .dependencies()
+                .into_iter()
+                .map(|dependency| Dependency {
+                    name: dependency.name().to_owned(),
+                    source: dependency.to_toml(),
+                })
+                .collect(),
             groups: groups(project, &apis, &controllers),
             crds: crds(&apis),
             apis,
@@ -300,61 +340,75 @@ impl Api {
 }
 
 impl Controller {
-    fn new(project: &project::Project, resource: &Resource) -> Result<Self> {
+    fn new(
+        project: &project::Project,
+        resource: &Resource,
+        controller: &project::Controller,
+    ) -> Result<Self> {
         let group = GroupNames::new(project, resource);
-        let kind = Kind::new(resource);
         let version = VersionNames::new(resource);
-        let owns = project.owned(resource)?;
-        let of_kubernetes = owns.iter().filter(|owned| owned.core).map(import);
-        let of_project = owns.iter().filter(|owned| !owned.core).map(import);
-        let mut imports: Vec<_> = of_kubernetes.collect();
-        imports.push(if resource.core {
-            let (version, kind) = (resource.version.as_str(), resource.kind.as_str());
-            let builtin = builtin::find(&group.full, version, kind)
-                .with_context(|| format!("{kind} {}/{version} is no built-in kind", group.full))?;
-            builtin.path.to_owned()
-        } else {
-            "k8s_openapi::api::events".to_owned()
-        });
-        imports.sort_unstable();
-        let types = format!("crate::api::{}::{}::", group.module, version.module);
-        let mut own_imports: Vec<_> = of_project
-            .filter(|path| {
-                let imported = path.strip_prefix(&types).filter(|_| !resource.core);
-                imported.is_none_or(|kind| kind.contains(" as "))
-            })
+        let owns = project.owned(resource, controller)?;
+        let imported = owns.iter();
+        let mut imported: Vec<_> = imported
+            .map(|owned| owned.definition.import(&owned.identifiers.type_name))
             .collect();
-        own_imports.sort_unstable();
+        if resource.api.is_none() {
+            let definition = project.definition(resource)?;
+            imported.push(definition.import(resource.kind.as_str()));
+        } else {
+            imported.push("k8s_openapi::api::events".to_owned());
+            // A `*` imports these already.
+            let types = format!("crate::api::{}::{}::", group.module, version.module);
+            imported.retain(|path| !path.starts_with(&types) || path.contains(" as "));
+        }
+        let imports = Imports::new(imported);
+        let own = resource.is_own(controller);
         Ok(Self {
-            name: if resource.core {
-                // Other operators may have a controller of the kind too.
-                let (name, domain) = (&project.project_name, &project.domain);
-                format!("{}.{}.{name}.{domain}", kind.lower, group.name)
+            kind: resource.kind.to_string(),
+            plural: resource.plural.to_string(),
+            short_name: controller.name.to_string(),
+            name: project.controller_name(resource, controller),
+            module: resource.controller_module(controller),
+            own,
+            condition: if own {
+                "Ready".to_owned()
             } else {
-                format!("{}.{}", kind.lower, group.full)
+                format!("{}Ready", controller.name.as_str().to_upper_camel_case())
             },
             version,
-            finalizer: resource.finalizer,
+            finalizer: controller.finalizer,
+            foreign: resource.api.is_none(),
             sample: format!("../../../config/samples/{}", sample(resource)),
             core: resource.core,
             namespaced: resource.namespaced(),
             owns: owns.into_iter().map(Owned::new).collect(),
             imports,
-            own_imports,
             labels: false,
-            kind,
             group,
         })
     }
 }
 
-/// How the file of a controller imports what it owns.
-fn import(owned: &project::Owned) -> String {
-    let name = &owned.identifiers.type_name;
-    if name == owned.kind.as_str() {
-        owned.path.clone()
-    } else {
-        format!("{} as {name}", owned.path)
+impl Imports {
+    fn new(mut paths: Vec<String>) -> Self {
+        fn parts(path: &str) -> Vec<&str> {
+            path.split("::").collect()
+        }
+        let before = |path: &String, other: &str| parts(path) < parts(other);
+        paths.sort_unstable_by(|a, b| parts(a).cmp(&parts(b)));
+        let (own, others): (Vec<_>, Vec<_>) = paths
+            .into_iter()
+            .partition(|path| path.starts_with("crate::"));
+        let (before_kube, after_kube) = others.into_iter().partition(|path| before(path, "kube"));
+        let manager = "crate::manager";
+        let (before_manager, after_manager) =
+            own.into_iter().partition(|path| before(path, manager));
+        Self {
+            before_kube,
+            after_kube,
+            before_manager,
+            after_manager,
+        }
     }
 }
 
@@ -365,20 +419,21 @@ impl Owned {
             many,
             type_name,
         } = owned.identifiers;
-        let lower = owned.kind.lower();
+        let definition = owned.definition;
+        let lower = definition.kind.lower();
         Self {
-            template: owned
+            template: definition
                 .core
-                .then(|| format!("{}/{}/{lower}", owned.short_group, owned.version)),
-            version: owned.version.to_string(),
-            kind: owned.kind.to_string(),
+                .then(|| format!("{}/{}/{lower}", definition.short_group, definition.version)),
+            version: definition.version.to_string(),
+            kind: definition.kind.to_string(),
             type_name,
             one,
             many,
-            plural: owned.plural,
-            group: owned.group,
-            namespaced: owned.namespaced,
-            core: owned.core,
+            plural: definition.plural,
+            group: definition.group,
+            namespaced: definition.namespaced,
+            core: definition.core,
             desired: String::new(),
         }
     }
@@ -420,9 +475,9 @@ fn rules(controllers: &[Controller]) -> Vec<Rule> {
         verbs_of.entry((group, resource)).or_default().extend(verbs);
     };
     for controller in controllers {
-        let (group, plural) = (controller.group.full.as_str(), &controller.kind.plural);
+        let (group, plural) = (controller.group.full.as_str(), &controller.plural);
         allow(group, plural.clone(), &["list", "watch"]);
-        if !controller.core {
+        if !controller.foreign {
             allow(group, format!("{plural}/status"), &["update"]);
             allow("events.k8s.io", "events".to_owned(), &["create", "patch"]);
         }
@@ -477,19 +532,41 @@ fn groups(project: &project::Project, apis: &[Api], controllers: &[Controller]) 
         }
         group.versions = versions.into_values().collect();
         for version in &mut group.versions {
-            sort(&mut version.kinds);
+            version.kinds.sort_by(|a, b| a.module.cmp(&b.module));
         }
         let controllers = controllers
             .iter()
             .filter(|controller| controller.group.module == *module);
         group.controllers = controllers
-            .map(|controller| controller.kind.clone())
+            .map(|controller| controller.module.clone())
             .collect();
-        sort(&mut group.controllers);
+        group.controllers.sort_unstable();
     }
     groups.into_values().collect()
 }
 
-fn sort(kinds: &mut [Kind]) {
-    kinds.sort_by(|a, b| a.module.cmp(&b.module));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn imports_stand_where_rustfmt_has_them() {
+        let paths = [
+            "widgets::Widget",
+            "crate::zoo::Animal",
+            "k8s_openapi::api::core::v1::Pod",
+            "gears::v1::Gear as Wheel",
+            "kube2::Thing",
+            "crate::api::press::v1::Page",
+        ];
+        let imports = Imports::new(paths.map(str::to_owned).to_vec());
+        let expected = [
+            "gears::v1::Gear as Wheel",
+            "k8s_openapi::api::core::v1::Pod",
+        ];
+        assert_eq!(imports.before_kube, expected);
+        assert_eq!(imports.after_kube, ["kube2::Thing", "widgets::Widget"]);
+        assert_eq!(imports.before_manager, ["crate::api::press::v1::Page"]);
+        assert_eq!(imports.after_manager, ["crate::zoo::Animal"]);
+    }
 }

@@ -1,4 +1,5 @@
-//! What the operator does about its objects: a module for each group, in it one for each kind.
+//! What the operator does about its objects: a module for each group, in it one for each
+//! controller.
 
 use crate::manager::Manager;
 

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: Example
 // SPDX-License-Identifier: MIT
 
-//! What the operator does about its objects: a module for each group, in it one for each kind.
+//! What the operator does about its objects: a module for each group, in it one for each
+//! controller.
 
 use crate::manager::Manager;
 

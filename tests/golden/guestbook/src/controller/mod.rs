@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The guestbook authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the operator does about its objects: a module for each group, in it one for each kind.
+//! What the operator does about its objects: a module for each group, in it one for each
+//! controller.
 
 use crate::manager::Manager;
 

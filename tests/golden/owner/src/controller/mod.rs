@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The owner authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the operator does about its objects: a module for each group, in it one for each kind.
+//! What the operator does about its objects: a module for each group, in it one for each
+//! controller.
 
 use crate::manager::Manager;
 
@@ -17,6 +18,7 @@ pub fn register(manager: &mut Manager) {
     manager.add(apps::deployment::Controller::new);
     manager.add(core::namespace::Controller::new);
     manager.add(shop::book::Controller::new);
+    manager.add(shop::nightly_index::Controller::new);
     manager.add(shop::event::Controller::new);
     manager.add(shop::shelf::Controller::new);
     // End of the controllers.

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The tenant authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the operator does about its objects: a module for each group, in it one for each kind.
+//! What the operator does about its objects: a module for each group, in it one for each
+//! controller.
 
 use crate::manager::Manager;
 
@@ -13,5 +14,6 @@ pub mod webapp;
 pub fn register(manager: &mut Manager) {
     // One line for each controller.
     manager.add(webapp::guestbook::Controller::new);
+    manager.add(webapp::backup::Controller::new);
     // End of the controllers.
 }

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: Example
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the operator does about its objects: a module for each group, in it one for each kind.
+//! What the operator does about its objects: a module for each group, in it one for each
+//! controller.
 
 use crate::manager::Manager;
 
@@ -15,6 +16,7 @@ pub fn register(manager: &mut Manager) {
     // One line for each controller.
     manager.add(apps::deployment::Controller::new);
     manager.add(core::node::Controller::new);
+    manager.add(core::match_::Controller::new);
     manager.add(core::pod::Controller::new);
     // End of the controllers.
 }

@@ -3,6 +3,6 @@
 
 //! The controllers of group crddemo.
 
-// One module for each kind.
+// One module for each controller.
 pub mod mydemo;
-// End of the kinds.
+// End of the controllers.

@@ -3,8 +3,8 @@
 
 //! The controllers of group air-traffic.control.
 
-// One module for each kind.
+// One module for each controller.
 pub mod http_route;
 pub mod policy;
 pub mod ship;
-// End of the kinds.
+// End of the controllers.

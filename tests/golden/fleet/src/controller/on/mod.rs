@@ -3,6 +3,6 @@
 
 //! The controllers of group on.
 
-// One module for each kind.
+// One module for each controller.
 pub mod yes;
-// End of the kinds.
+// End of the controllers.

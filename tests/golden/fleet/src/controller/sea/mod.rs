@@ -3,8 +3,8 @@
 
 //! The controllers of group sea.
 
-// One module for each kind.
+// One module for each controller.
 pub mod person;
 pub mod ship;
 pub mod type_;
-// End of the kinds.
+// End of the controllers.

@@ -3,6 +3,6 @@
 
 //! The controllers of group webapp.
 
-// One module for each kind.
+// One module for each controller.
 pub mod guestbook;
-// End of the kinds.
+// End of the controllers.

@@ -3,6 +3,6 @@
 
 //! The controllers of group a-group-of-26-characters-it.
 
-// One module for each kind.
+// One module for each controller.
 pub mod averylongkindofthirtythreeletters;
-// End of the kinds.
+// End of the controllers.

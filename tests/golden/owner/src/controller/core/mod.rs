@@ -3,6 +3,6 @@
 
 //! The controllers of group core.
 
-// One module for each kind.
+// One module for each controller.
 pub mod namespace;
-// End of the kinds.
+// End of the controllers.

@@ -3,8 +3,9 @@
 
 //! The controllers of group shop.
 
-// One module for each kind.
+// One module for each controller.
 pub mod book;
 pub mod event;
+pub mod nightly_index;
 pub mod shelf;
-// End of the kinds.
+// End of the controllers.

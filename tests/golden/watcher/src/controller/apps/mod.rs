@@ -3,6 +3,6 @@
 
 //! The controllers of group apps.
 
-// One module for each kind.
+// One module for each controller.
 pub mod deployment;
-// End of the kinds.
+// End of the controllers.

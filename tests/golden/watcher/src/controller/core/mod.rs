@@ -3,7 +3,8 @@
 
 //! The controllers of group core.
 
-// One module for each kind.
+// One module for each controller.
+pub mod match_;
 pub mod node;
 pub mod pod;
-// End of the kinds.
+// End of the controllers.

@@ -1,0 +1,356 @@
+//! The controllers of a kind: its own, which has its name, and others beside it.
+
+use anyhow::{Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+
+use super::{Project, Resource, is_false};
+use crate::names::{ControllerName, GroupVersionKind};
+
+/// A controller of a kind.
+// The fields stand in the order of the file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "the fields of a controller")]
+pub struct Controller {
+    /// Whether it cleans up behind an object before that is deleted.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub finalizer: bool,
+    /// What tells it from the other controllers of its group.
+    pub name: ControllerName,
+    /// The kinds of objects that it makes, each in the spelling that [`Project::parse`] gives it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owns: Vec<GroupVersionKind>,
+}
+
+impl Controller {
+    /// A controller that makes nothing and holds nothing back.
+    pub fn new(name: ControllerName) -> Self {
+        Self {
+            finalizer: false,
+            name,
+            owns: Vec::new(),
+        }
+    }
+}
+
+impl Resource {
+    /// The controller of this name.
+    pub fn controller(&self, name: &ControllerName) -> Option<&Controller> {
+        self.controllers.iter().find(|there| there.name == *name)
+    }
+
+    /// Adds a controller, or replaces the one of its name. The kind's own is the first.
+    pub fn set_controller(&mut self, controller: Controller) {
+        self.remove_controller(&controller.name);
+        self.controllers.push(controller);
+        self.sort_controllers();
+    }
+
+    /// Removes the controller of this name.
+    pub fn remove_controller(&mut self, name: &ControllerName) {
+        self.controllers.retain(|there| there.name != *name);
+    }
+
+    pub(super) fn sort_controllers(&mut self) {
+        let own = self.kind.controller();
+        self.controllers
+            .sort_by(|a, b| (a.name != own, &a.name).cmp(&(b.name != own, &b.name)));
+    }
+
+    /// Whether a controller is the kind's own, as each kind has at most one.
+    pub fn is_own(&self, controller: &Controller) -> bool {
+        controller.name == self.kind.controller()
+    }
+
+    /// The Rust module of a controller, in that of the group.
+    pub fn controller_module(&self, controller: &Controller) -> String {
+        if self.is_own(controller) {
+            self.kind.module()
+        } else {
+            controller.name.module()
+        }
+    }
+
+    /// Refuses what a controller alone can do, for want of one.
+    pub fn without_controller(&self, finalizer: bool, owns: &[GroupVersionKind]) -> Result<()> {
+        ensure!(
+            !finalizer,
+            "{self} has a finalizer but no controller, which alone could remove it"
+        );
+        if let Some(owned) = owns.first() {
+            bail!("{self} owns `{owned}` but has no controller, which alone could make it");
+        }
+        Ok(())
+    }
+
+    /// What the controllers of `after`, in place of these, would have lost or changed.
+    pub(super) fn differences_of_controllers(&self, after: &Self) -> Vec<String> {
+        let mut differences = Vec::new();
+        for controller in &self.controllers {
+            let of = if self.is_own(controller) {
+                String::new()
+            } else {
+                format!(" `{}`", controller.name)
+            };
+            match after.controller(&controller.name) {
+                None => differences.push(format!("a controller{of} instead of none")),
+                Some(after) if after.finalizer == controller.finalizer => {}
+                Some(_) => {
+                    let by = if of.is_empty() { "" } else { " in" };
+                    differences.push(if controller.finalizer {
+                        format!("a finalizer{by}{of} instead of none")
+                    } else {
+                        format!("no finalizer{by}{of} instead of one")
+                    });
+                }
+            }
+        }
+        differences
+    }
+
+    /// Keeps what the controllers of `before` own.
+    pub(super) fn keep_owned(&mut self, before: &Self) {
+        for controller in &mut self.controllers {
+            let kept = before.controller(&controller.name);
+            for kind in kept.iter().flat_map(|before| &before.owns) {
+                if !controller.owns.contains(kind) {
+                    controller.owns.push(kind.clone());
+                }
+            }
+            controller.owns.sort_unstable();
+        }
+    }
+}
+
+impl Project {
+    /// What a controller is called in the cluster: in events, as the manager of fields, and in its
+    /// finalizer. Of a kind that the project does not define, others may have a controller, too.
+    pub fn controller_name(&self, resource: &Resource, controller: &Controller) -> String {
+        let name = &controller.name;
+        if resource.api.is_some() {
+            format!("{name}.{}", self.full_group(resource))
+        } else {
+            let (group, project, domain) = (&resource.group, &self.project_name, &self.domain);
+            format!("{name}.{group}.{project}.{domain}")
+        }
+    }
+
+    /// Checks that each controller has its name for itself: in the cluster, and as a Rust module.
+    pub(super) fn validate_controllers(&self) -> Result<()> {
+        // What Kubernetes takes as the prefix of a label, and of a finalizer.
+        const MAX: usize = 253;
+        let mut named = Vec::<(String, &Resource, &Controller)>::new();
+        for resource in &self.resources {
+            for controller in &resource.controllers {
+                let (name, group) = (&controller.name, self.full_group(resource));
+                let full = self.controller_name(resource, controller);
+                ensure!(
+                    full.len() <= MAX,
+                    "the full name `{full}` of a controller of {resource} has {} characters, {MAX} \
+                     are the most",
+                    full.len()
+                );
+                let count = resource.controllers.iter().filter(|it| it.name == *name);
+                ensure!(
+                    count.count() == 1,
+                    "{resource} has the controller `{name}` twice"
+                );
+                if resource.is_own(controller) {
+                    continue;
+                }
+                let module = name.module();
+                let in_group = |other: &&Resource| self.full_group(other) == group;
+                for kind in self.resources.iter().filter(in_group) {
+                    let kind = &kind.kind;
+                    ensure!(
+                        *name != kind.controller() && module != kind.module(),
+                        "{resource} cannot have a controller `{name}`: the one of `{kind}` itself is \
+                         called so, so add a word to it, as in `{}-{name}`",
+                        resource.kind.lower()
+                    );
+                }
+                let same = |(other, _, there): &&(String, &Resource, &Controller)| {
+                    *other == group && there.name.module() == module
+                };
+                if let Some((_, other, there)) = named.iter().find(same) {
+                    bail!(
+                        "{resource} cannot have a controller `{name}`: {other} has `{}`, and each of \
+                         a group needs a name of its own, as in `{}-{name}`",
+                        there.name,
+                        resource.kind.lower()
+                    );
+                }
+                named.push((group, resource, controller));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::tests::{api, core, empty, unserved, with_controller, without_controller},
+        *,
+    };
+
+    fn guestbook() -> Resource {
+        api("webapp", "v1", "Guestbook")
+    }
+
+    #[track_caller]
+    fn error(resources: impl IntoIterator<Item = Resource>) -> String {
+        let mut project = empty();
+        project.resources.extend(resources);
+        project.validate().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_kinds_own_controller_is_the_first() {
+        let resource = with_controller(with_controller(guestbook(), "backup"), "audit");
+        let names = resource.controllers.iter().map(|it| it.name.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), ["guestbook", "audit", "backup"]);
+    }
+
+    #[test]
+    fn a_controller_is_called_alike_in_rust_and_in_the_cluster() {
+        let mut project = empty();
+        project.resources = vec![
+            with_controller(api("webapp", "v1", "HTTPRoute"), "nightly-backup"),
+            with_controller(core("networking", "v1", "Ingress"), "type"),
+        ];
+        project.validate().unwrap();
+        let mut names = Vec::new();
+        for resource in &project.resources {
+            for controller in &resource.controllers {
+                let name = project.controller_name(resource, controller);
+                names.push((resource.controller_module(controller), name));
+            }
+        }
+        let expected = [
+            ("http_route", "httproute.webapp.com"),
+            ("nightly_backup", "nightly-backup.webapp.com"),
+            ("ingress", "ingress.networking.guestbook.com"),
+            ("type_", "type.networking.guestbook.com"),
+        ]
+        .map(|(module, name)| (module.to_owned(), name.to_owned()));
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn a_name_that_another_controller_has() {
+        let cannot = |kind: &str, name: &str, reason: &str| {
+            format!("`webapp/v1/{kind}` cannot have a controller `{name}`: {reason}")
+        };
+        let mut twice = with_controller(guestbook(), "backup");
+        twice.controllers.push(twice.controllers[1].clone());
+        assert_eq!(
+            error([twice]),
+            "`webapp/v1/Guestbook` has the controller `backup` twice"
+        );
+        // Whether that kind has a controller or not: it may get one.
+        let page = without_controller(api("webapp", "v1", "HTTPPage"));
+        for (kind, own, name) in [
+            (guestbook(), "HTTPPage", "httppage"),
+            (guestbook(), "HTTPPage", "http-page"),
+        ] {
+            let reason = format!(
+                "the one of `{own}` itself is called so, so add a word to it, as in `guestbook-{name}`"
+            );
+            assert_eq!(
+                error([with_controller(kind, name), page.clone()]),
+                cannot("Guestbook", name, &reason)
+            );
+        }
+        assert_eq!(
+            error([with_controller(
+                api("webapp", "v1", "HTTPRoute"),
+                "http-route"
+            )]),
+            cannot(
+                "HTTPRoute",
+                "http-route",
+                "the one of `HTTPRoute` itself is called so, so add a word to it, as in \
+                 `httproute-http-route`"
+            )
+        );
+        for (first, second) in [("backup", "backup"), ("a-b", "a--b")] {
+            assert_eq!(
+                error([
+                    with_controller(api("webapp", "v1", "Book"), first),
+                    with_controller(guestbook(), second)
+                ]),
+                cannot(
+                    "Guestbook",
+                    second,
+                    &format!(
+                        "`webapp/v1/Book` has `{first}`, and each of a group needs a name of its \
+                         own, as in `guestbook-{second}`"
+                    )
+                )
+            );
+        }
+        let mut project = empty();
+        project.resources = vec![
+            with_controller(guestbook(), "backup"),
+            with_controller(api("crew", "v1", "Captain"), "backup"),
+            with_controller(core("apps", "v1", "Deployment"), "backup"),
+        ];
+        project.validate().unwrap();
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_in_full() {
+        let named = |length| with_controller(guestbook(), &"b".repeat(length));
+        let mut project = empty();
+        let at_most = 250 - "guestbooks.webapp.".len();
+        project.domain = "d".repeat(at_most).parse().unwrap();
+        project.resources = vec![named("guestbooks".len() + 3)];
+        project.validate().unwrap();
+        project.resources = vec![named("guestbooks".len() + 4)];
+        let error = project.validate().unwrap_err().to_string();
+        assert!(
+            error.ends_with(
+                "of a controller of `webapp/v1/Guestbook` has 254 characters, 253 are the most"
+            ),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn another_controller_takes_nothing_from_the_first() {
+        let mut project = empty();
+        let mut first = guestbook();
+        first.controllers[0].owns = vec!["v1/ConfigMap".parse().unwrap()];
+        project.add(first.clone(), false).unwrap();
+        let mut both = with_controller(first.clone(), "backup");
+        both.controllers[1].finalizer = true;
+        project.add(both.clone(), false).unwrap();
+        assert_eq!(project.resources, [both.clone()]);
+
+        let mut without = both.clone();
+        without.controllers[1].finalizer = false;
+        assert_eq!(
+            project.add(without, false).unwrap_err().to_string(),
+            "`webapp/v1/Guestbook` exists with a finalizer in `backup` instead of none: `--force` \
+             changes it"
+        );
+        assert_eq!(
+            project.add(first.clone(), false).unwrap_err().to_string(),
+            "`webapp/v1/Guestbook` exists with a controller `backup` instead of none: `--force` \
+             changes it"
+        );
+        project.add(first.clone(), true).unwrap();
+        assert_eq!(project.resources, [first]);
+    }
+
+    #[test]
+    fn a_version_that_is_not_served_has_none_of_any_name() {
+        let v1 = without_controller(guestbook());
+        let v2 = with_controller(unserved(api("webapp", "v2", "Guestbook")), "backup");
+        assert_eq!(
+            error([v1, v2]),
+            "`webapp/v2/Guestbook` cannot have a controller: the API server does not serve it, so \
+             use `--controller=false`"
+        );
+    }
+}

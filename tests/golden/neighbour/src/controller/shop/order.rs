@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controller of Order, which is yours to edit. After a change of `RULES`, run
+//! `make manifests`.
+
+use k8s_openapi::api::events;
+use kube::{
+    ResourceExt,
+    api::ObjectMeta,
+    runtime::{controller::Action, events::EventType, reflector::ObjectRef},
+};
+use widgets::v1::Widget;
+
+use crate::{
+    api::shop::v1::*,
+    manager::{
+        Children, Context, Reconciler, children, condition,
+        rbac::{Rule, Verb},
+    },
+};
+
+/// Brings the cluster to what each Order asks for.
+pub struct Controller {
+    // One field for each kind that it owns.
+    widgets: Children<Widget>,
+    // End of the kinds.
+    context: Context,
+}
+
+/// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Children(#[from] children::Error),
+    #[error("cannot write the status: {0}")]
+    WriteStatus(#[source] kube::Error),
+}
+
+impl Reconciler for Controller {
+    type Object = Order;
+    type Error = Error;
+
+    const NAME: &'static str = "order.shop.example.com";
+
+    const RULES: &'static [Rule] = &[
+        Rule::of::<Order>(&[Verb::List, Verb::Watch]),
+        Rule::sub::<Order>("status", &[Verb::Update]),
+        // What it owns: read, made, corrected and removed.
+        Rule::of::<Widget>(children::VERBS),
+        // An event that repeats is patched, not created again.
+        Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
+    ];
+
+    async fn reconcile(&self, object: &Order) -> Result<Action, Error> {
+        // Your work goes here: compare the cluster with `object.spec` and change what differs. It
+        // must be safe to do again, because this runs after each start and each change.
+
+        let applied = self.apply(object).await;
+        let status = observe(object, &applied);
+        let written = self.context.write_status(object, &status).await;
+        if written.map_err(Error::WriteStatus)? && applied.is_ok() {
+            let note = "all is as asked for";
+            self.context
+                .event(object, EventType::Normal, "Reconciled", note)
+                .await;
+        }
+        applied?;
+        Ok(Action::await_change())
+    }
+
+    async fn gone(&self, object: &ObjectRef<Order>) {
+        tracing::info!(name = object.name, namespace = object.namespace, "is gone");
+    }
+}
+
+impl Controller {
+    /// A controller that sends its requests with `context`.
+    pub fn new(context: Context) -> Self {
+        Self {
+            // One field for each kind that it owns.
+            widgets: context.children(),
+            // End of the kinds.
+            context,
+        }
+    }
+
+    /// Makes what `object` owns as the functions below say.
+    async fn apply(&self, object: &Order) -> Result<(), children::Error> {
+        // One call for each kind: what is not in its brackets, but was, is deleted.
+        self.widgets.apply(object, [widget(object)]).await?;
+        // End of the kinds.
+        Ok(())
+    }
+}
+
+/// The Widget that `object` asks for. `apply` makes `object` its owner.
+fn widget(object: &Order) -> Widget {
+    Widget {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            ..ObjectMeta::default()
+        },
+        // What its `spec` asks for goes here: the API server may refuse an empty one.
+        ..Widget::default()
+    }
+}
+
+/// The status that follows from what was seen: no request, so that it can be tested without a
+/// cluster.
+fn observe(object: &Order, applied: &Result<(), children::Error>) -> OrderStatus {
+    let mut status = object.status.clone().unwrap_or_default();
+    status.observed_generation = object.metadata.generation;
+    let ready = match applied {
+        Ok(()) => condition::is_true(object, "Ready", "Reconciled", "all is as asked for"),
+        Err(error) => condition::is_false(object, "Ready", error.reason(), error.to_string()),
+    };
+    condition::set(&mut status.conditions, ready);
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Order {
+        let text = include_str!(
+            // What `kubectl apply -k config/samples` creates.
+            "../../../config/samples/shop_v1_order.yaml"
+        );
+        serde_saphyr::from_str(text).expect("the sample fits the type")
+    }
+
+    #[test]
+    fn what_is_owned_has_the_name_of_its_owner() {
+        let object = sample();
+        let name = &object.metadata.name;
+        let owned = widget(&object);
+        assert_eq!(owned.metadata.name, *name);
+    }
+
+    #[test]
+    fn an_object_becomes_ready_in_its_generation() {
+        let mut object = sample();
+        object.metadata.generation = Some(3);
+        let status = observe(&object, &Ok(()));
+        assert_eq!(status.observed_generation, Some(3));
+        assert_eq!(status.conditions[0].type_, "Ready");
+        assert_eq!(status.conditions[0].status, "True");
+        assert_eq!(status.conditions[0].observed_generation, Some(3));
+    }
+
+    #[test]
+    fn with_nothing_new_the_status_stays_as_it_is() {
+        let mut object = sample();
+        object.status = Some(observe(&object, &Ok(())));
+        assert_eq!(object.status, Some(observe(&object, &Ok(()))));
+    }
+
+    #[test]
+    fn an_object_is_not_ready_without_what_it_owns() {
+        let error = children::Error::NotOwned("Widget".to_owned());
+        let status = observe(&sample(), &Err(error));
+        assert_eq!(status.conditions[0].status, "False");
+        assert_eq!(status.conditions[0].reason, "NotOwned");
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controller of HTTPBox, which is yours to edit. After a change of `RULES`, run
+//! `make manifests`.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{
+    ResourceExt,
+    api::ObjectMeta,
+    runtime::{controller::Action, reflector::ObjectRef},
+};
+use widgets::v1::Widget;
+use widgets::v1alpha1::HttpBox as HTTPBox;
+
+use crate::manager::{
+    Children, Context, Reconciler, children,
+    rbac::{Rule, Verb},
+};
+
+/// Makes what belongs to each HTTPBox.
+pub struct Controller {
+    // One field for each kind that it owns.
+    widgets: Children<Widget>,
+    config_maps: Children<ConfigMap>,
+    // End of the kinds.
+}
+
+impl Reconciler for Controller {
+    type Object = HTTPBox;
+    type Error = children::Error;
+
+    const NAME: &'static str = "httpbox.toys.neighbour.example.com";
+
+    const RULES: &'static [Rule] = &[
+        // What a watch needs.
+        Rule::of::<HTTPBox>(&[Verb::List, Verb::Watch]),
+        // What it owns: read, made, corrected and removed.
+        Rule::of::<Widget>(children::VERBS),
+        Rule::of::<ConfigMap>(children::VERBS),
+        // End of what it owns.
+    ];
+
+    // Others write the status of these objects, and what they write is news.
+    const EVERY_CHANGE: bool = true;
+
+    async fn reconcile(&self, object: &HTTPBox) -> Result<Action, children::Error> {
+        // Your work goes here. It must be safe to do again: this runs after each start and change.
+        self.apply(object).await?;
+        Ok(Action::await_change())
+    }
+
+    async fn gone(&self, object: &ObjectRef<HTTPBox>) {
+        tracing::info!(name = object.name, namespace = object.namespace, "is gone");
+    }
+}
+
+impl Controller {
+    /// A controller that sends its requests with `context`.
+    pub fn new(context: Context) -> Self {
+        Self {
+            // One field for each kind that it owns.
+            widgets: context.children(),
+            config_maps: context.children(),
+            // End of the kinds.
+        }
+    }
+
+    /// Makes what `object` owns as the functions below say.
+    async fn apply(&self, object: &HTTPBox) -> Result<(), children::Error> {
+        // One call for each kind: what is not in its brackets, but was, is deleted.
+        self.widgets.apply(object, [widget(object)]).await?;
+        self.config_maps.apply(object, [config_map(object)]).await?;
+        // End of the kinds.
+        Ok(())
+    }
+}
+
+/// The Widget that `object` asks for. `apply` makes `object` its owner.
+fn widget(object: &HTTPBox) -> Widget {
+    Widget {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            // An owner in no namespace gives it none.
+            namespace: Some("default".to_owned()),
+            ..ObjectMeta::default()
+        },
+        // What its `spec` asks for goes here: the API server may refuse an empty one.
+        ..Widget::default()
+    }
+}
+
+/// The ConfigMap that `object` asks for. `apply` makes `object` its owner.
+fn config_map(object: &HTTPBox) -> ConfigMap {
+    ConfigMap {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            // An owner in no namespace gives it none.
+            namespace: Some("default".to_owned()),
+            ..ObjectMeta::default()
+        },
+        // What else it shall be goes here.
+        ..ConfigMap::default()
+    }
+}

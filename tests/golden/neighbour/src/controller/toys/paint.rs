@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controller `paint` of Widget, which is yours to edit. After a change of
+//! `RULES`, run `make manifests`.
+
+use std::convert::Infallible;
+
+use kube::{
+    ResourceExt,
+    runtime::{controller::Action, reflector::ObjectRef},
+};
+use widgets::v1::Widget;
+
+use crate::manager::{
+    Context, Reconciler,
+    rbac::{Rule, Verb},
+};
+
+/// Follows every Widget.
+pub struct Controller;
+
+impl Reconciler for Controller {
+    type Object = Widget;
+    type Error = Infallible;
+
+    const NAME: &'static str = "paint.toys.neighbour.example.com";
+
+    const RULES: &'static [Rule] = &[
+        // What a watch needs.
+        Rule::of::<Widget>(&[Verb::List, Verb::Watch]),
+    ];
+
+    // Others write the status of these objects, and what they write is news.
+    const EVERY_CHANGE: bool = true;
+
+    async fn reconcile(&self, object: &Widget) -> Result<Action, Infallible> {
+        // Your work goes here. It must be safe to do again: this runs after each start and change.
+        tracing::info!(
+            name = object.name_any(),
+            namespace = object.namespace(),
+            "has changed"
+        );
+        Ok(Action::await_change())
+    }
+
+    async fn gone(&self, object: &ObjectRef<Widget>) {
+        tracing::info!(name = object.name, namespace = object.namespace, "is gone");
+    }
+}
+
+impl Controller {
+    /// Keep the context if you send requests of your own: it has the client.
+    pub fn new(_: Context) -> Self {
+        Self
+    }
+}

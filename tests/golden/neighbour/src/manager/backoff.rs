@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! How long to wait before an object that failed is tried again: longer each time, and each object
+//! by itself, so that a bad one delays no other.
+
+use std::{
+    collections::HashMap,
+    hash::Hash,
+    ops::Range,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+
+/// The first pause of an object, and the longest.
+const PAUSE: Range<Duration> = Duration::from_millis(100)..Duration::from_secs(300);
+
+/// The pauses of all objects that failed last time.
+pub struct Backoff<K>(Mutex<HashMap<K, ExponentialBackoff>>);
+
+impl<K> Default for Backoff<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash> Backoff<K> {
+    /// The pause after one more failure: about 0.1 s, 0.2 s, 0.4 s ... and at last 5 minutes.
+    pub fn failed(&self, key: K) -> Duration {
+        self.lock()
+            .entry(key)
+            .or_insert_with(|| growing(PAUSE).build())
+            .next()
+            .unwrap_or(PAUSE.end)
+    }
+
+    /// Forgets the failures of an object that succeeded, or that is gone.
+    pub fn forget(&self, key: &K) {
+        self.lock().remove(key);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<K, ExponentialBackoff>> {
+        // Nothing panics while it holds the lock, and a map of pauses cannot be left half-changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Pauses that double, from the start to the end of `range`. Their jitter keeps what failed
+/// together from being tried again together.
+pub fn growing(range: Range<Duration>) -> ExponentialBuilder {
+    ExponentialBuilder::default()
+        .with_min_delay(range.start)
+        // The jitter adds up to as much again.
+        .with_max_delay(range.end / 2)
+        .with_factor(2.0)
+        .with_jitter()
+        .without_max_times()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_the_longest_for_each_object_by_itself() {
+        let backoff = Backoff::default();
+        let pauses: Vec<_> = (0..20).map(|_| backoff.failed("a")).collect();
+        assert!(
+            pauses[0] >= PAUSE.start && pauses[0] < 3 * PAUSE.start,
+            "{pauses:?}"
+        );
+        assert!(pauses[3] > 4 * PAUSE.start, "{pauses:?}");
+        assert!(pauses[19] >= PAUSE.end / 2, "{pauses:?}");
+        assert!(pauses.iter().all(|pause| *pause <= PAUSE.end), "{pauses:?}");
+        assert!(backoff.failed("b") < 3 * PAUSE.start);
+    }
+
+    #[test]
+    fn a_success_starts_over() {
+        let backoff = Backoff::default();
+        for _ in 0..10 {
+            backoff.failed("a");
+        }
+        backoff.forget(&"a");
+        assert!(backoff.failed("a") < 3 * PAUSE.start);
+    }
+}

@@ -1,0 +1,428 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! What an object owns: kept as asked for, with as few requests as possible. All children are known
+//! from a watch, so one that is as it should be costs none.
+
+use std::{fmt::Debug, hash::Hasher, sync::Arc};
+
+use fnv::FnvHasher;
+use kube::{
+    Api, Resource, ResourceExt,
+    api::{DeleteParams, Patch, PatchParams, Preconditions},
+    runtime::events::EventType,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use super::{
+    context::Context,
+    options::PROJECT,
+    owned::{self, Owned},
+    rbac::Verb,
+    scope::Scope,
+};
+
+/// What a controller needs to be allowed to do with what it owns.
+pub const VERBS: &[Verb] = &[
+    Verb::Create,
+    Verb::Delete,
+    Verb::Get,
+    Verb::List,
+    Verb::Patch,
+    Verb::Watch,
+];
+
+/// The label of all children, whose value is the project: only objects that have it are watched.
+const LABEL: &str = "app.kubernetes.io/managed-by";
+
+/// Selects the children from all objects of their kind.
+pub(super) fn selector() -> String {
+    format!("{LABEL}={PROJECT}")
+}
+
+/// Why a child is not as it should be.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An object of this name is there, and something else owns it, or nothing.
+    #[error("{0} is there already, and not owned by this object")]
+    NotOwned(String),
+    /// The garbage collector deletes what has an owner in another namespace.
+    #[error("{0} is in another namespace than this object, which so cannot own it")]
+    OtherNamespace(String),
+    /// A request failed.
+    #[error("cannot {verb} {child}: {source}")]
+    Request {
+        /// What was tried.
+        verb: &'static str,
+        /// Kind and name of the child.
+        child: String,
+        /// Why it failed.
+        source: kube::Error,
+    },
+}
+
+impl Error {
+    /// The reason of a condition.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::NotOwned(_) => "NotOwned",
+            Self::OtherNamespace(_) => "OtherNamespace",
+            Self::Request { .. } => "ChildFailed",
+        }
+    }
+}
+
+/// The children of kind `C` of all objects of a controller.
+pub struct Children<C: Resource<DynamicType = ()>> {
+    context: Context,
+    owned: Arc<Owned<C>>,
+}
+
+impl<C> Children<C>
+where
+    C: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned + Serialize,
+    C: Send + Sync + 'static,
+{
+    pub(super) fn new(context: Context, owned: Arc<Owned<C>>) -> Self {
+        Self { context, owned }
+    }
+
+    /// The children of `owner`, in the order of their names.
+    pub fn of<K: Resource<DynamicType = ()>>(&self, owner: &K) -> Vec<Arc<C>> {
+        let uid = owner.meta().uid.as_deref();
+        uid.map(|uid| self.owned.by(uid)).unwrap_or_default()
+    }
+
+    /// Makes the children of `owner` be those that are `desired`, and no others: creates what is
+    /// missing, corrects what differs, deletes what is not desired. Owner reference, namespace and
+    /// labels are added. Returns the children as they are then.
+    ///
+    /// All children of the kind belong into one call. Fields that are not set are left to others,
+    /// such as the replicas to an autoscaler. Write values as the API server does, such as `1` for
+    /// `1000m`: others are sent each time, which is logged.
+    ///
+    /// # Errors
+    ///
+    /// When another object has the name of a child, which is left alone, when a child is in another
+    /// namespace than its owner, or when a request fails.
+    /// The children after it have to wait for the next try.
+    pub async fn apply<K>(
+        &self,
+        owner: &K,
+        desired: impl IntoIterator<Item = C>,
+    ) -> Result<Vec<Arc<C>>, Error>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let mut applied = Vec::new();
+        for child in desired {
+            let child = adorn(child, owner, self.mark())?;
+            applied.push(self.converge(owner, child).await?);
+        }
+        for child in self.of(owner) {
+            let wanted = applied.iter().any(|kept| kept.uid() == child.uid());
+            let going = child.meta().deletion_timestamp.is_some();
+            // Another controller may make children for the same owner.
+            if child.labels().contains_key(&self.mark()) && !wanted && !going {
+                self.delete(&child).await?;
+            }
+        }
+        Ok(applied)
+    }
+
+    /// The label of what this controller has made.
+    fn mark(&self) -> String {
+        format!("{}/applied", self.context.name())
+    }
+
+    async fn converge<K>(&self, owner: &K, child: C) -> Result<Arc<C>, Error>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let same = |known: &Arc<C>| {
+            let (a, b) = (known.meta(), child.meta());
+            (&a.name, &a.namespace) == (&b.name, &b.namespace)
+        };
+        match self.of(owner).into_iter().find(same) {
+            Some(known) if difference(&json!(*known), &json!(child)).is_none() => Ok(known),
+            Some(_) => self.correct(owner, child).await,
+            None => {
+                let params = self.context.post_params();
+                match self.api(&child).create(&params, &child).await {
+                    Ok(created) => Ok(Arc::new(created)),
+                    // The watch may be behind, or the object may be somebody else's.
+                    Err(kube::Error::Api(status)) if status.is_already_exists() => {
+                        self.correct(owner, child).await
+                    }
+                    Err(source) => Err(failed("create", &child, source)),
+                }
+            }
+        }
+    }
+
+    /// Makes an object that is there be as `child`. Others may write it at the same time, such as
+    /// its status.
+    async fn correct<K>(&self, owner: &K, child: C) -> Result<Arc<C>, Error>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let mut tries = 3;
+        loop {
+            tries -= 1;
+            match self.try_correct(owner, child.clone()).await {
+                Err(Error::Request {
+                    source: kube::Error::Api(status),
+                    ..
+                }) if status.is_conflict() && tries > 0 => {}
+                corrected => return corrected,
+            }
+        }
+    }
+
+    /// One try, if `owner` owns the object.
+    async fn try_correct<K>(&self, owner: &K, mut child: C) -> Result<Arc<C>, Error>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let (api, name) = (self.api(&child), child.name_any());
+        let live = api.get(&name).await;
+        let mut live = live.map_err(|source| failed("get", &child, source))?;
+        if owned::controlled_by(&live).map(|by| &by.uid) != owner.meta().uid.as_ref() {
+            let error = Error::NotOwned(describe(&child));
+            self.context
+                .event(owner, EventType::Warning, "NotOwned", error.to_string())
+                .await;
+            return Err(error);
+        }
+        let Some(field) = difference(&json!(live), &json!(child)) else {
+            return Ok(Arc::new(live));
+        };
+
+        // What was set at the creation counts as set by an update, which an apply does not take
+        // back: so it is made to count as set by an apply.
+        let manager = self.context.field_manager();
+        let version = live.resource_version();
+        let mut updated = live.managed_fields_mut().iter_mut().filter(|fields| {
+            fields.manager.as_ref() == Some(&manager)
+                && fields.operation.as_deref() == Some("Update")
+                && fields.subresource.is_none()
+        });
+        if let Some(fields) = updated.next() {
+            fields.operation = Some("Apply".to_owned());
+            let metadata =
+                json!({"resourceVersion": version, "managedFields": live.managed_fields()});
+            let patch = Patch::Merge(json!({"metadata": metadata}));
+            let patched = api.patch(&name, &PatchParams::default(), &patch).await;
+            live = patched.map_err(|source| failed("patch", &child, source))?;
+        }
+        // Another one may have the name by now, which must be refused.
+        child.meta_mut().uid = live.uid();
+        let params = PatchParams::apply(&manager).force();
+        let patched = api.patch(&name, &params, &Patch::Apply(&child)).await;
+        let patched = patched.map_err(|source| failed("patch", &child, source))?;
+        let child = describe(&child);
+        if patched.resource_version() == live.resource_version() {
+            let says = "the API server writes this field in its own way: write it as it does";
+            tracing::warn!(child, field, "{says}");
+        } else {
+            tracing::info!(child, field, "corrected");
+        }
+        Ok(Arc::new(patched))
+    }
+
+    async fn delete(&self, child: &C) -> Result<(), Error> {
+        let params = DeleteParams::default().preconditions(Preconditions {
+            uid: child.uid(),
+            ..Preconditions::default()
+        });
+        match self.api(child).delete(&child.name_any(), &params).await {
+            Ok(_) => Ok(()),
+            // It is gone already, or another one has its name.
+            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {
+                Ok(())
+            }
+            Err(source) => Err(failed("delete", child, source)),
+        }
+    }
+
+    fn api(&self, child: &C) -> Api<C> {
+        C::Scope::api(
+            self.context.client.clone(),
+            child.meta().namespace.as_deref(),
+        )
+    }
+}
+
+/// Adds to `child` what makes it a child of `owner`, and the label `mark`.
+fn adorn<C, K>(mut child: C, owner: &K, mark: String) -> Result<C, Error>
+where
+    C: Resource<DynamicType = (), Scope: Scope> + Serialize,
+    K: Resource<DynamicType = ()>,
+{
+    if C::Scope::NAMESPACED
+        && let Some(home) = &owner.meta().namespace
+    {
+        let namespace = &mut child.meta_mut().namespace;
+        if namespace.get_or_insert_with(|| home.clone()) != home {
+            return Err(Error::OtherNamespace(describe(&child)));
+        }
+    }
+    child.meta_mut().owner_references = owner.controller_owner_ref(&()).map(|owner| vec![owner]);
+    let labels = child.labels_mut();
+    labels.insert(LABEL.to_owned(), PROJECT.to_owned());
+    // What is no longer desired can be told from what others added by this alone.
+    let mut hasher = FnvHasher::default();
+    hasher.write(json!(child).to_string().as_bytes());
+    let value = format!("{:016x}", hasher.finish());
+    child.labels_mut().insert(mark, value);
+    Ok(child)
+}
+
+fn failed<C>(verb: &'static str, child: &C, source: kube::Error) -> Error
+where
+    C: Resource<DynamicType = ()>,
+{
+    let child = describe(child);
+    Error::Request {
+        verb,
+        child,
+        source,
+    }
+}
+
+fn describe<C: Resource<DynamicType = ()>>(child: &C) -> String {
+    format!("{} {}", C::kind(&()), child.name_any())
+}
+
+/// Where `live` is not as `desired`. What `desired` does not speak of may be anything: fields, and
+/// elements of lists whose elements have names.
+fn difference(live: &Value, desired: &Value) -> Option<String> {
+    let named = |list: &[Value]| list.iter().all(|element| element["name"].is_string());
+    match (live, desired) {
+        (_, Value::Null) => None,
+        (Value::Null, Value::Array(desired)) if desired.is_empty() => None,
+        (Value::Object(live), Value::Object(desired)) => {
+            desired.iter().find_map(|(key, desired)| {
+                let inside = difference(live.get(key).unwrap_or(&Value::Null), desired)?;
+                Some(format!(".{key}{inside}"))
+            })
+        }
+        (Value::Array(live), Value::Array(desired)) if !desired.is_empty() && named(desired) => {
+            desired.iter().find_map(|desired| {
+                let name = &desired["name"];
+                let live = live.iter().find(|live| live["name"] == *name);
+                let inside = difference(live.unwrap_or(&Value::Null), desired)?;
+                Some(format!("[name={name}]{inside}"))
+            })
+        }
+        (Value::Array(live), Value::Array(desired)) if live.len() == desired.len() => {
+            let mut pairs = live.iter().zip(desired).enumerate();
+            pairs.find_map(|(index, (live, desired))| {
+                let inside = difference(live, desired)?;
+                Some(format!("[{index}]{inside}"))
+            })
+        }
+        _ => (live != desired).then(String::new),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::{
+        apps::v1::Deployment,
+        core::v1::{ConfigMap, Namespace},
+    };
+    use kube::api::ObjectMeta;
+
+    use super::*;
+
+    fn meta(name: &str, namespace: Option<&str>) -> ObjectMeta {
+        ObjectMeta {
+            name: Some(name.to_owned()),
+            namespace: namespace.map(str::to_owned),
+            uid: Some(format!("uid of {name}")),
+            ..ObjectMeta::default()
+        }
+    }
+
+    /// A child in `namespace` of a Deployment in `home`.
+    fn adorned(namespace: Option<&str>, data: &str) -> Result<ConfigMap, Error> {
+        let owner = Deployment {
+            metadata: meta("owner", Some("home")),
+            ..Deployment::default()
+        };
+        let child = ConfigMap {
+            metadata: meta("child", namespace),
+            data: Some([("key".to_owned(), data.to_owned())].into()),
+            ..ConfigMap::default()
+        };
+        adorn(child, &owner, "test/applied".to_owned())
+    }
+
+    #[test]
+    fn a_child_lives_where_its_owner_does() {
+        let child = adorned(None, "a").expect("a child");
+        assert_eq!(child.metadata.namespace.as_deref(), Some("home"));
+        let owner = owned::controlled_by(&child).expect("an owner");
+        assert_eq!((&*owner.kind, &*owner.uid), ("Deployment", "uid of owner"));
+        assert!(adorned(Some("home"), "a").is_ok());
+        let error = adorned(Some("away"), "a").expect_err("a child elsewhere");
+        assert_eq!(error.reason(), "OtherNamespace");
+
+        let owner = Namespace {
+            metadata: meta("owner", None),
+            ..Namespace::default()
+        };
+        let child = ConfigMap {
+            metadata: meta("child", Some("away")),
+            ..ConfigMap::default()
+        };
+        assert!(adorn(child, &owner, "test/applied".to_owned()).is_ok());
+    }
+
+    #[test]
+    fn what_is_desired_can_be_told_from_the_mark() {
+        let mark = |data| {
+            let child = adorned(None, data).expect("a child");
+            child.labels()["test/applied"].clone()
+        };
+        assert_eq!(mark("a"), mark("a"));
+        assert_ne!(mark("a"), mark("b"));
+    }
+
+    #[test]
+    fn a_difference_is_one_of_what_is_desired() {
+        let live = json!({"spec": {"replicas": 1, "paused": false, "ports": [{"port": 80}],
+            "containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "2"}]}});
+        let same = [
+            json!({}),
+            json!({"spec": {"replicas": 1, "selector": null}}),
+            json!({"spec": {"ports": [{"port": 80}], "volumes": []}}),
+            json!({"spec": {"containers": [{"name": "b", "image": "2"}]}}),
+        ];
+        for desired in same {
+            assert_eq!(difference(&live, &desired), None, "{desired}");
+        }
+        let other = [
+            (json!({"spec": {"replicas": 2}}), ".spec.replicas"),
+            (
+                json!({"spec": {"ports": [{"port": 8080}]}}),
+                ".spec.ports[0].port",
+            ),
+            (json!({"spec": {"ports": []}}), ".spec.ports"),
+            (
+                json!({"spec": {"containers": [{"name": "b", "image": "1"}]}}),
+                ".spec.containers[name=\"b\"].image",
+            ),
+            (
+                json!({"spec": {"containers": [{"name": "c"}]}}),
+                ".spec.containers[name=\"c\"]",
+            ),
+            (json!({"metadata": {"labels": {}}}), ".metadata"),
+        ];
+        for (desired, field) in other {
+            assert_eq!(difference(&live, &desired).as_deref(), Some(field));
+        }
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Conditions: the part of a status that says in standard terms how an object is doing.
+
+use k8s_openapi::{
+    apimachinery::pkg::apis::meta::v1::{Condition, Time},
+    jiff::Timestamp,
+};
+use kube::Resource;
+
+/// The condition that `object` is `type_`, such as `Ready`. The reason is one CamelCase word, for
+/// programs; the message is for people.
+pub fn is_true<K: Resource>(
+    object: &K,
+    type_: &str,
+    reason: &'static str,
+    message: impl Into<String>,
+) -> Condition {
+    condition(object, type_, "True", reason, message.into())
+}
+
+/// The condition that `object` is not `type_`.
+pub fn is_false<K: Resource>(
+    object: &K,
+    type_: &str,
+    reason: &'static str,
+    message: impl Into<String>,
+) -> Condition {
+    condition(object, type_, "False", reason, message.into())
+}
+
+fn condition<K: Resource>(
+    object: &K,
+    type_: &str,
+    status: &str,
+    reason: &str,
+    message: String,
+) -> Condition {
+    Condition {
+        type_: type_.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message,
+        observed_generation: object.meta().generation,
+        last_transition_time: Time(Timestamp::now()),
+    }
+}
+
+/// Puts `new` in the place of the condition of its type. The time of the last transition stays, as
+/// long as the status does: so a condition that is set again changes nothing.
+pub fn set(conditions: &mut Vec<Condition>, mut new: Condition) {
+    let same_type = |condition: &&mut Condition| condition.type_ == new.type_;
+    match conditions.iter_mut().find(same_type) {
+        Some(old) => {
+            if old.status == new.status {
+                new.last_transition_time = old.last_transition_time.clone();
+            }
+            *old = new;
+        }
+        None => conditions.push(new),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Pod;
+
+    use super::*;
+
+    #[test]
+    fn the_time_moves_with_the_status_only() {
+        let pod = Pod::default();
+        let long_ago = Time(Timestamp::UNIX_EPOCH);
+        let mut conditions = vec![is_true(&pod, "Other", "Fine", "")];
+
+        set(&mut conditions, is_true(&pod, "Ready", "Fine", "once"));
+        conditions[1].last_transition_time = long_ago.clone();
+        set(&mut conditions, is_true(&pod, "Ready", "Fine", "again"));
+        assert_eq!(conditions.len(), 2);
+        assert_eq!(conditions[1].message, "again");
+        assert_eq!(conditions[1].last_transition_time, long_ago);
+
+        set(&mut conditions, is_false(&pod, "Ready", "Broken", ""));
+        assert_eq!(conditions.len(), 2);
+        assert_ne!(conditions[1].last_transition_time, long_ago);
+    }
+}

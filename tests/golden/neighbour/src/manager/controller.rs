@@ -1,0 +1,374 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Runs a reconciler: calls it for each of its objects that changed, for many at once but never twice
+//! for the same, again after a failure, and in a way that one bad object harms no other.
+
+use std::{
+    any::Any,
+    collections::HashSet,
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+use futures::{
+    FutureExt, StreamExt, TryStreamExt,
+    future::{BoxFuture, Shared, join_all},
+};
+use kube::{
+    Client, Resource,
+    runtime::{
+        Controller, WatchStreamExt,
+        controller::{self, Action, Config},
+        finalizer::{self, finalizer},
+        reflector::{self, ObjectRef, Store},
+        watcher::Event,
+    },
+};
+use tokio::{
+    sync::{Semaphore, SetOnce},
+    task::JoinSet,
+};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use super::{
+    Runtime,
+    backoff::Backoff,
+    changes::changes,
+    context::Context,
+    failure,
+    leader::Leadership,
+    metrics::Metrics,
+    reconciler::Reconciler,
+    scope::Scope,
+    watch::{Guarded, Key, Watcher, key},
+    written::Written,
+};
+
+/// Why there was no successful reconcile.
+#[derive(Debug, thiserror::Error)]
+enum Error<E: std::error::Error + 'static> {
+    #[error(transparent)]
+    Reconciler(E),
+    #[error(transparent)]
+    Finalizer(Box<finalizer::Error<E>>),
+    #[error("panicked: {0}")]
+    Panic(String),
+}
+
+impl<E: std::error::Error + 'static> Error<E> {
+    /// Whether the object was changed by somebody else since it was read, which is nothing to worry
+    /// about: the next try reads it again.
+    fn is_conflict(&self) -> bool {
+        match failure::reason(self) {
+            "conflict" => true,
+            // The finalizer is not where it was seen, or the object is gone.
+            "invalid" | "not_found" => matches!(
+                self,
+                Self::Finalizer(error) if matches!(
+                    **error,
+                    finalizer::Error::AddFinalizer(_) | finalizer::Error::RemoveFinalizer(_)
+                )
+            ),
+            _ => false,
+        }
+    }
+}
+
+/// Everything that a reconcile needs.
+struct Worker<R: Reconciler> {
+    reconciler: R,
+    client: Client,
+    metrics: Metrics,
+    backoff: Backoff<Key>,
+    /// Shared by all watched namespaces.
+    slots: Semaphore,
+    /// The objects that wait for a reconcile.
+    queue: Mutex<HashSet<Key>>,
+    written: Written,
+    leadership: Leadership,
+    stop: CancellationToken,
+}
+
+/// The objects of one watched namespace, or of all.
+struct Part<R: Reconciler> {
+    worker: Arc<Worker<R>>,
+    store: Store<Guarded<R::Object>>,
+    /// Done when all children are known: before that, they would be missed.
+    synced: Shared<BoxFuture<'static, ()>>,
+}
+
+/// Starts the reconciler that `new` makes as tasks: one for each namespace to watch, or one for all.
+pub(super) fn start<R: Reconciler>(
+    new: impl FnOnce(Context) -> R,
+    runtime: &Runtime,
+    tasks: &mut JoinSet<()>,
+) {
+    let watcher = Watcher {
+        controller: R::NAME,
+        rules: R::RULES,
+    };
+    let written = Written::new::<R::Object>();
+    let context = Context::new::<R::Object>(runtime.client.clone(), watcher, written.clone());
+    let worker = Arc::new(Worker {
+        reconciler: new(context.clone()),
+        client: runtime.client.clone(),
+        metrics: runtime.metrics.clone(),
+        backoff: Backoff::default(),
+        slots: Semaphore::new(usize::from(runtime.concurrency)),
+        queue: Mutex::default(),
+        written,
+        leadership: runtime.leadership.clone(),
+        stop: runtime.stop.clone(),
+    });
+    let limit = worker.metrics.limit.with_label_values(&[R::NAME]);
+    limit.set(i64::from(runtime.concurrency));
+    for result in ["success", "error"] {
+        // A counter that was never 0 shows no first increase.
+        let reconciles = &worker.metrics.reconciles;
+        reconciles.with_label_values(&[R::NAME, result]);
+    }
+
+    let follows = context.take_follows();
+    let mut namespaces: Vec<_> = runtime.namespaces.iter().map(Some).collect();
+    if namespaces.is_empty() || !<R::Object as Resource>::Scope::NAMESPACED {
+        namespaces = vec![None];
+    }
+    for namespace in namespaces {
+        let namespace = namespace.map(String::as_str);
+        let (store, writer) = reflector::store();
+        let shown = worker.clone();
+        let events = watcher
+            .watch::<R::Object>(runtime, namespace, "")
+            .reflect(writer)
+            .inspect_ok(move |event| match event {
+                Event::Apply(object) => shown.written.shown(&key(object), Some(object)),
+                Event::Delete(object) => shown.written.shown::<R::Object>(&key(object), None),
+                Event::Init | Event::InitApply(_) | Event::InitDone => {}
+            });
+        // Of an object that does not fit its type, any change may be the one that mends it.
+        let every_change = |object: &Guarded<R::Object>| R::EVERY_CHANGE || object.0.is_err();
+        let queued = worker.clone();
+        let changes = changes(events, store.clone(), every_change)
+            .inspect_ok(move |object| queued.queued(key(object)));
+        let mut controller = Controller::for_stream(changes, store.clone());
+
+        let mut synced = Vec::new();
+        for follow in &follows {
+            let known = Arc::new(SetOnce::new());
+            let queued = worker.clone();
+            let owners = follow(runtime, namespace, known.clone()).map(move |(namespace, name)| {
+                let mut owner = ObjectRef::new(&name);
+                owner.namespace = namespace.filter(|_| <R::Object as Resource>::Scope::NAMESPACED);
+                queued.queued((owner.namespace.clone(), name));
+                owner
+            });
+            controller = controller.reconcile_on(owners);
+            synced.push(async move { *known.wait().await });
+        }
+        let part = Arc::new(Part {
+            worker: worker.clone(),
+            store,
+            synced: join_all(synced).map(drop).boxed().shared(),
+        });
+        let results = controller
+            .with_config(Config::default().concurrency(runtime.concurrency))
+            .run(reconcile, retry, part.clone());
+        tasks.spawn(
+            results.for_each_concurrent(usize::from(runtime.concurrency), move |result| {
+                let worker = part.worker.clone();
+                async move {
+                    if let Err(controller::Error::ObjectNotFound(object)) = result {
+                        worker.gone(&object.into_kind_unchecked(())).await;
+                    }
+                    // All else was logged where it happened.
+                }
+            }),
+        );
+    }
+}
+
+/// One reconcile: whatever happens in it, it is logged and counted, and nothing but this object
+/// suffers.
+async fn reconcile<R: Reconciler>(
+    object: Arc<Guarded<R::Object>>,
+    part: Arc<Part<R>>,
+) -> Result<Action, Error<R::Error>> {
+    let worker = &part.worker;
+    let key = key(&*object);
+    let _slot = tokio::select! {
+        biased;
+        () = worker.stop.cancelled() => return Ok(Action::await_change()),
+        slot = async { part.synced.clone().await; worker.slots.acquire().await } => slot,
+    };
+    // A process that was stopped for a while must not go on with what it has in memory.
+    if !worker.leadership.holds() {
+        return Ok(Action::await_change());
+    }
+    worker.dequeued(&key);
+    // It may have changed while it waited.
+    let newest = ObjectRef::from_obj(&*object);
+    let Some(object) = part.store.get(&newest) else {
+        return Ok(Action::await_change());
+    };
+    let result = worker.reconcile(&object, &key).await;
+    // The watch may have been faster than the answer to what was written.
+    let shown = part.store.get(&newest);
+    worker.written.shown(&key, shown.as_deref());
+    result
+}
+
+/// When to try an object again that failed.
+fn retry<R: Reconciler>(
+    object: Arc<Guarded<R::Object>>,
+    _: &Error<R::Error>,
+    part: Arc<Part<R>>,
+) -> Action {
+    Action::requeue(part.worker.backoff.failed(key(&*object)))
+}
+
+impl<R: Reconciler> Worker<R> {
+    fn queued(&self, key: Key) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.insert(key);
+        self.report(queue.len());
+    }
+
+    fn dequeued(&self, key: &Key) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.remove(key);
+        if queue.is_empty() {
+            // After a start it has held all objects.
+            queue.shrink_to_fit();
+        }
+        self.report(queue.len());
+    }
+
+    fn report(&self, queued: usize) {
+        let gauge = self.metrics.queued.with_label_values(&[R::NAME]);
+        gauge.set(i64::try_from(queued).unwrap_or(i64::MAX));
+    }
+
+    async fn reconcile(
+        &self,
+        object: &Guarded<R::Object>,
+        key: &Key,
+    ) -> Result<Action, Error<R::Error>> {
+        let (controller, kind) = (R::NAME, R::Object::kind(&()));
+        let (namespace, name) = key;
+        let errors = |reason| {
+            self.metrics
+                .errors
+                .with_label_values(&[controller, reason])
+                .inc()
+        };
+        let object = match &object.0 {
+            Ok(object) => object,
+            Err(error) => {
+                // Trying again would not help: a change of the object will bring it back here.
+                self.backoff.forget(key);
+                errors("unreadable");
+                let says = "does not fit its type, left alone until it changes";
+                tracing::warn!(controller, %kind, namespace, name, %error, "{says}");
+                return Ok(Action::await_change());
+            }
+        };
+        let newer = self.written.newer(object);
+        let object = newer.as_deref().unwrap_or(object);
+        // Stands in front of each line that the reconciler logs.
+        let span = tracing::info_span!("reconcile", %kind, namespace, object = name);
+        let active = self.metrics.active.with_label_values(&[controller]);
+        active.inc();
+        let start = Instant::now();
+        let attempt = AssertUnwindSafe(self.attempt(object).instrument(span));
+        let result = attempt.catch_unwind().await;
+        let result = result.unwrap_or_else(|panic| Err(Error::Panic(message(panic.as_ref()))));
+        let duration = start.elapsed();
+        active.dec();
+        let seconds = self.metrics.seconds.with_label_values(&[controller]);
+        seconds.observe(duration.as_secs_f64());
+
+        let outcome = if result.is_ok() { "success" } else { "error" };
+        let reconciles = &self.metrics.reconciles;
+        reconciles.with_label_values(&[controller, outcome]).inc();
+        match &result {
+            Ok(_) => {
+                self.backoff.forget(key);
+                tracing::info!(controller, %kind, namespace, name, ?duration, "reconciled");
+            }
+            Err(error) if error.is_conflict() => {
+                errors("conflict");
+                let says = "was changed meanwhile, trying again";
+                tracing::info!(controller, %kind, namespace, name, ?duration, "{says}");
+            }
+            Err(error) => {
+                let reason = match error {
+                    Error::Panic(_) => "panic",
+                    error => failure::reason(error),
+                };
+                errors(reason);
+                let hint = failure::hint(error, R::RULES);
+                let says = "cannot reconcile";
+                tracing::error!(
+                    controller, %kind, namespace, name, ?duration, reason, %error, hint, "{says}"
+                );
+            }
+        }
+        result
+    }
+
+    /// Tells the reconciler of an object that is gone.
+    async fn gone(&self, object: &ObjectRef<R::Object>) {
+        if !self.leadership.holds() {
+            return;
+        }
+        let key = (object.namespace.clone(), object.name.clone());
+        self.dequeued(&key);
+        self.backoff.forget(&key);
+        self.written.shown::<R::Object>(&key, None);
+        let gone = AssertUnwindSafe(self.reconciler.gone(object)).catch_unwind();
+        if let Err(panic) = gone.await {
+            let panic = message(panic.as_ref());
+            tracing::error!(controller = R::NAME, %object, panic, "cannot tell it is gone");
+        }
+    }
+
+    /// Calls the reconciler in the way that its finalizer, or the lack of one, asks for.
+    async fn attempt(&self, object: &R::Object) -> Result<Action, Error<R::Error>> {
+        if !R::FINALIZER {
+            return match object.meta().deletion_timestamp {
+                Some(_) => Ok(Action::await_change()),
+                None => self
+                    .reconciler
+                    .reconcile(object)
+                    .await
+                    .map_err(Error::Reconciler),
+            };
+        }
+        let name = format!("{}/finalizer", R::NAME);
+        let namespace = object.meta().namespace.as_deref();
+        let api = <R::Object as Resource>::Scope::api::<R::Object>(self.client.clone(), namespace);
+        finalizer(&api, &name, Arc::new(object.clone()), |event| async {
+            match event {
+                finalizer::Event::Apply(object) => self.reconciler.reconcile(&object).await,
+                finalizer::Event::Cleanup(object) => self
+                    .reconciler
+                    .cleanup(&object)
+                    .await
+                    .map(|()| Action::await_change()),
+            }
+        })
+        .await
+        .map_err(|error| Error::Finalizer(Box::new(error)))
+    }
+}
+
+/// What a panic said.
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+        .to_owned()
+}

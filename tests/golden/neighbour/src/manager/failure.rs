@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! What is known about a request that failed: a reason from a closed set, for metrics, and what
+//! helps against it, for people.
+
+use std::{error::Error, iter::successors};
+
+use kube::core::Status;
+
+use super::rbac::Rule;
+
+/// The reason of a failure that no request had.
+const RECONCILER: &str = "reconciler";
+
+/// The request behind `error`, if there is one.
+fn request<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a kube::Error> {
+    successors(Some(error), |&error| error.source()).find_map(|error| error.downcast_ref())
+}
+
+/// Why `error` happened, in a word.
+pub fn reason(error: &(dyn Error + 'static)) -> &'static str {
+    match request(error) {
+        None => RECONCILER,
+        Some(kube::Error::Api(status)) if status.is_already_exists() => "already_exists",
+        Some(kube::Error::Api(status)) => match status.code {
+            403 => "forbidden",
+            404 => "not_found",
+            409 => "conflict",
+            410 => "expired",
+            400 | 422 => "invalid",
+            429 => "throttled",
+            _ => "api_server",
+        },
+        Some(_) => "connection",
+    }
+}
+
+/// What helps against `error`, where that is known. `rules` are those of the controller.
+pub fn hint(error: &(dyn Error + 'static), rules: &[Rule]) -> Option<String> {
+    let Some(kube::Error::Api(status)) = request(error) else {
+        return None;
+    };
+    match status.code {
+        403 => forbidden(status, rules),
+        404 if status.details.is_none() => {
+            Some("the cluster does not have this kind: `make install` installs the CRDs".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The rule that is missing. Kubernetes says in words which.
+fn forbidden(status: &Status, rules: &[Rule]) -> Option<String> {
+    let (_, what) = status.message.split_once("\" cannot ")?;
+    let mut parts = what.split('"');
+    let verb = parts.next()?.split(' ').next()?;
+    let resource = parts.next()?;
+    let group = parts.nth(1)?;
+    let (plural, subresource) = match resource.split_once('/') {
+        Some((plural, subresource)) => (plural, Some(subresource)),
+        None => (resource, None),
+    };
+    let kind = rules.iter().find_map(|rule| rule.kind_of(group, plural));
+    let kind = kind.as_deref().unwrap_or("_");
+    let (initial, rest) = verb.split_at_checked(1)?;
+    let verb = format!("&[Verb::{}{rest}]", initial.to_uppercase());
+    let rule = match subresource {
+        Some(subresource) => format!("Rule::sub::<{kind}>(\"{subresource}\", {verb})"),
+        None => format!("Rule::of::<{kind}>({verb})"),
+    };
+    Some(format!(
+        "`RULES` need `{rule}`, and the cluster the role that `make manifests` writes"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+
+    use super::*;
+    use crate::manager::rbac::Verb;
+
+    #[derive(Debug, thiserror::Error)]
+    enum Outer {
+        #[error("cannot write")]
+        Write(#[source] kube::Error),
+        #[error("bad input")]
+        Input,
+    }
+
+    fn outer(code: u16, message: &str) -> Outer {
+        let status = Status::failure(message, "").with_code(code);
+        Outer::Write(kube::Error::Api(status.boxed()))
+    }
+
+    #[test]
+    fn the_reason_is_that_of_the_request_within() {
+        assert_eq!(reason(&outer(403, "")), "forbidden");
+        assert_eq!(reason(&outer(503, "")), "api_server");
+        assert_eq!(reason(&Outer::Input), RECONCILER);
+        assert_eq!(reason(&outer(409, "")), "conflict");
+    }
+
+    #[test]
+    fn a_missing_rule_is_spelt_out() {
+        let rules = [Rule::of::<Pod>(&[Verb::List])];
+        let error = outer(
+            403,
+            "pods \"a\" is forbidden: User \"system:serviceaccount:b:c\" cannot patch resource \
+             \"pods/status\" in API group \"\" in the namespace \"default\"",
+        );
+        let hint = hint(&error, &rules).expect("a hint");
+        assert!(
+            hint.contains("`Rule::sub::<Pod>(\"status\", &[Verb::Patch])`"),
+            "{hint}"
+        );
+        let rules = [Rule::of::<ConfigMap>(&[Verb::List])];
+        let error = outer(
+            403,
+            "x: User \"b\" cannot get resource \"pods\" in API group \"\" at",
+        );
+        let hint = super::hint(&error, &rules).expect("a hint");
+        assert!(hint.contains("`Rule::of::<_>(&[Verb::Get])`"), "{hint}");
+
+        // What a policy says is not to be relied on.
+        for says in [
+            "\"bob\" cannot \"delete\" what \"x\" owns",
+            "\" cannot é \"a\" b \"c",
+        ] {
+            assert_eq!(super::hint(&outer(403, says), &rules), None);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Tells Kubernetes how the process is doing: /healthz says that it lives, /readyz whether its
+//! controllers see what they are to work on, and if not, what they wait for.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use axum::{Router, extract::State, http::StatusCode, routing::get};
+
+/// What the process waits for. A replica that waits for the lease is ready: it has nothing to do.
+#[derive(Clone, Default)]
+pub struct Health(Arc<Mutex<BTreeMap<String, Check>>>);
+
+struct Check {
+    ready: bool,
+    says: String,
+}
+
+impl Health {
+    /// Says that all is well with `name`.
+    pub fn ready(&self, name: &str, says: impl Into<String>) {
+        self.set(name, true, says.into());
+    }
+
+    /// Says what `name` waits for.
+    pub fn waits(&self, name: &str, says: impl Into<String>) {
+        self.set(name, false, says.into());
+    }
+
+    fn set(&self, name: &str, ready: bool, says: String) {
+        let mut checks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        checks.insert(name.to_owned(), Check { ready, says });
+    }
+
+    /// The routes of both probes.
+    pub fn routes(&self) -> Router {
+        Router::new()
+            .route("/healthz", get("ok"))
+            .route("/readyz", get(readyz))
+            .with_state(self.clone())
+    }
+}
+
+async fn readyz(State(health): State<Health>) -> (StatusCode, String) {
+    let checks = health.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut text = String::new();
+    for (name, Check { ready, says }) in &*checks {
+        let mark = if *ready { '+' } else { '-' };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "[{mark}] {name}: {says}");
+    }
+    if checks.values().all(|check| check.ready) {
+        (StatusCode::OK, text + "ready\n")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, text + "not ready\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn readiness_says_what_it_waits_for() {
+        let health = Health::default();
+        health.ready("lease", "another process has it");
+        health.waits("guestbooks", "there is no such kind");
+        let (code, text) = readyz(State(health.clone())).await;
+        assert_eq!(code, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(
+            text,
+            "[-] guestbooks: there is no such kind\n[+] lease: another process has it\nnot ready\n"
+        );
+
+        health.ready("guestbooks", "in sync");
+        let (code, _) = readyz(State(health)).await;
+        assert_eq!(code, StatusCode::OK);
+    }
+}

@@ -1,0 +1,374 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Leader election: of several replicas, one works. It holds a Lease, which it renews; the others
+//! wait until it gives the Lease back, or is silent for too long. The algorithm is that of the Go
+//! client. Clocks of other machines are never trusted: what counts is for how long this process has
+//! seen a Lease unchanged.
+
+use std::{
+    future::pending,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, bail};
+use k8s_openapi::{
+    api::coordination::v1::{Lease, LeaseSpec},
+    apimachinery::pkg::apis::meta::v1::MicroTime,
+    jiff::Timestamp,
+};
+use kube::{
+    Api, Client,
+    api::{ObjectMeta, PostParams},
+};
+use tokio::{
+    sync::watch,
+    time::{sleep_until, timeout},
+};
+
+use super::{Runtime, health::Health, metrics::Metrics, options::Election};
+
+/// Whether this process may work, as everything that does some sees it.
+#[derive(Clone)]
+pub struct Leadership(Arc<watch::Sender<Term>>);
+
+/// For how long this process may work.
+#[derive(Clone, Copy, PartialEq)]
+enum Term {
+    Standby,
+    Until(Instant),
+    /// There is no election.
+    Always,
+}
+
+impl Leadership {
+    /// Without an election this process leads from the start.
+    pub fn new(election: &Election) -> Self {
+        let term = match election.leader_elect {
+            true => Term::Standby,
+            false => Term::Always,
+        };
+        Self(Arc::new(watch::Sender::new(term)))
+    }
+
+    /// Whether this process may work right now, even if it was stopped for a while and the election
+    /// has not had its turn since.
+    pub fn holds(&self) -> bool {
+        match *self.0.borrow() {
+            Term::Standby => false,
+            Term::Until(end) => Instant::now() < end,
+            Term::Always => true,
+        }
+    }
+
+    /// Returns once this process leads.
+    pub async fn acquired(&self) {
+        let leads = |term: &Term| *term != Term::Standby;
+        // It cannot fail: `self` keeps the other end alive.
+        let _ = self.0.subscribe().wait_for(leads).await;
+    }
+}
+
+/// Takes part in the election.
+pub struct Candidate {
+    leases: Api<Lease>,
+    identity: String,
+    election: Election,
+    leadership: Leadership,
+    health: Health,
+    metrics: Metrics,
+    /// The Lease as it was last seen to change, and when.
+    seen: Option<(LeaseSpec, Instant)>,
+}
+
+impl Candidate {
+    /// The client must be one that needs no leadership.
+    pub fn new(runtime: &Runtime, client: Client, election: Election) -> Self {
+        let namespace = election.leader_elect_resource_namespace.clone();
+        let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
+        // The host's name is the Pod's; two processes on one machine differ in the rest.
+        let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "localhost".to_owned());
+        let started = Timestamp::now().as_nanosecond();
+        Self {
+            leases: Api::namespaced(client, &namespace),
+            identity: format!("{host}_{}_{started}", std::process::id()),
+            election,
+            leadership: runtime.leadership.clone(),
+            health: runtime.health.clone(),
+            metrics: runtime.metrics.clone(),
+            seen: None,
+        }
+    }
+
+    /// Takes the Lease and keeps it; ends when it is lost.
+    ///
+    /// # Errors
+    ///
+    /// Always: another one may lead by now, so the process must end.
+    pub async fn run(&mut self) -> Result<()> {
+        if *self.leadership.0.borrow() == Term::Always {
+            return pending().await;
+        }
+        self.report();
+        let ended = self.keep().await;
+        self.leadership.0.send_replace(Term::Standby);
+        self.report();
+        ended
+    }
+
+    async fn keep(&mut self) -> Result<()> {
+        let (retry, deadline) = (
+            self.election.leader_elect_retry_period,
+            self.election.leader_elect_renew_deadline,
+        );
+        loop {
+            let start = Instant::now();
+            let renewed = start + deadline;
+            let term = *self.leadership.0.borrow();
+            // A try that is never answered leaves time for another one.
+            let mut patience = deadline / 2;
+            if let Term::Until(end) = term {
+                patience = patience.min(end.saturating_duration_since(start));
+            }
+            let tried = timeout(patience, self.hold()).await;
+            // Even if it has just been renewed: what was to be done since the end was not.
+            if let Term::Until(end) = term
+                && Instant::now() >= end
+            {
+                bail!("lost the lease: it could not be renewed for {deadline:?}");
+            }
+            match tried {
+                Ok(Ok(true)) if Instant::now() < renewed => {
+                    if term == Term::Standby {
+                        tracing::info!(identity = self.identity, "leads");
+                    }
+                    self.leadership.0.send_replace(Term::Until(renewed));
+                }
+                // This process was stopped meanwhile: it looks again before it leads.
+                Ok(Ok(true)) => {}
+                Ok(Ok(false)) if term != Term::Standby => bail!("another process has the lease"),
+                Ok(Ok(false)) => {}
+                // Another one was faster, and will be seen next time.
+                Ok(Err(kube::Error::Api(status))) if status.is_conflict() => {}
+                Ok(Err(error)) => tracing::warn!(%error, "cannot take or renew the lease"),
+                Err(_) => tracing::warn!("the lease could not be taken or renewed in time"),
+            }
+            self.report();
+            let next = match *self.leadership.0.borrow() {
+                Term::Until(end) => end.min(start + retry),
+                // Who waits looks more often, so that a lease that is given back is soon taken.
+                _ => start + retry / 2,
+            };
+            sleep_until(next.into()).await;
+        }
+    }
+
+    /// Gives the Lease back, if this process has it, so that nobody has to wait for its end. To be
+    /// called when all work has ended.
+    pub async fn release(self) -> kube::Result<()> {
+        // From here on nothing may be sent, whoever has not ended yet.
+        let term = self.leadership.0.send_replace(Term::Standby);
+        if !matches!(term, Term::Until(_)) {
+            return Ok(());
+        }
+        loop {
+            match self.give_back().await {
+                // A renewal was still on its way.
+                Err(kube::Error::Api(status)) if status.is_conflict() => {}
+                ended => return ended,
+            }
+        }
+    }
+
+    async fn give_back(&self) -> kube::Result<()> {
+        let name = &self.election.leader_elect_resource_name;
+        let mut lease = self.leases.get(name).await?;
+        let spec = lease.spec.get_or_insert_default();
+        if spec.holder_identity.as_deref() == Some(&self.identity) {
+            spec.holder_identity = Some(String::new());
+            spec.lease_duration_seconds = Some(1);
+            let params = PostParams::default();
+            self.leases.replace(name, &params, &lease).await?;
+        }
+        Ok(())
+    }
+
+    /// One try to take the Lease or to renew it: whether this process has it.
+    async fn hold(&mut self) -> kube::Result<bool> {
+        let name = self.election.leader_elect_resource_name.clone();
+        let lease = self.leases.get_opt(&name).await?;
+        let spec = lease.as_ref().and_then(|lease| lease.spec.clone());
+        if !self.may_take(spec.as_ref()) {
+            return Ok(false);
+        }
+        let claim = Some(self.claim(spec));
+        let params = PostParams::default();
+        match lease {
+            Some(mut lease) => {
+                lease.spec = claim;
+                // The resourceVersion that was read makes this fail if another one was faster.
+                self.leases.replace(&name, &params, &lease).await?;
+            }
+            None => {
+                let metadata = ObjectMeta {
+                    name: Some(name),
+                    ..ObjectMeta::default()
+                };
+                let lease = Lease {
+                    metadata,
+                    spec: claim,
+                };
+                self.leases.create(&params, &lease).await?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Shows probes and metrics who leads.
+    fn report(&self) {
+        let leads = self.leadership.holds();
+        let name = &self.election.leader_elect_resource_name;
+        let gauge = self.metrics.leads.with_label_values(&[name]);
+        gauge.set(i64::from(leads));
+        let holder = self
+            .seen
+            .as_ref()
+            .map(|(lease, _)| lease.holder_identity.as_deref().unwrap_or_default());
+        match holder {
+            _ if leads => self.health.ready("lease", "held by this process"),
+            Some("") => self.health.ready("lease", "held by nobody"),
+            Some(holder) => self.health.ready("lease", format!("held by {holder}")),
+            None => self.health.waits("lease", "not read yet"),
+        }
+    }
+
+    /// Whether nobody else has the Lease as it is now. One that was deleted still binds those who
+    /// saw it: its holder may not know yet.
+    fn may_take(&mut self, now: Option<&LeaseSpec>) -> bool {
+        if let Some(now) = now
+            && self.seen.as_ref().is_none_or(|(last, _)| last != now)
+        {
+            self.seen = Some((now.clone(), Instant::now()));
+        }
+        self.seen.as_ref().is_none_or(|(spec, since)| {
+            let holder = spec.holder_identity.as_deref().unwrap_or_default();
+            let seconds = spec.lease_duration_seconds.unwrap_or_default();
+            let duration = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
+            holder.is_empty() || holder == self.identity || since.elapsed() > duration
+        })
+    }
+
+    /// The Lease in the hands of this process.
+    fn claim(&self, old: Option<LeaseSpec>) -> LeaseSpec {
+        let now = Some(MicroTime(Timestamp::now()));
+        let changes_hands = old.is_some();
+        let old = old.unwrap_or_default();
+        let renews = old.holder_identity.as_deref() == Some(&self.identity);
+        // In whole seconds, and not before this process gives up.
+        let duration = self.election.leader_elect_lease_duration.as_millis();
+        let seconds = i32::try_from(duration.div_ceil(1000)).unwrap_or(i32::MAX);
+        LeaseSpec {
+            holder_identity: Some(self.identity.clone()),
+            lease_duration_seconds: Some(seconds),
+            acquire_time: if renews {
+                old.acquire_time
+            } else {
+                now.clone()
+            },
+            renew_time: now,
+            lease_transitions: Some(
+                old.lease_transitions.unwrap_or_default() + i32::from(changes_hands && !renews),
+            ),
+            ..old
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use kube::Config;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        election: Election,
+    }
+
+    fn candidate(arguments: &str) -> Candidate {
+        let arguments = ["operator"].into_iter().chain(arguments.split_whitespace());
+        let election = Cli::parse_from(arguments).election;
+        let client = Client::try_from(Config::new("http://localhost".parse().expect("a URL")));
+        Candidate {
+            leases: Api::default_namespaced(client.expect("a client")),
+            identity: "me".to_owned(),
+            leadership: Leadership::new(&election),
+            election,
+            health: Health::default(),
+            metrics: Metrics::new().expect("metrics"),
+            seen: None,
+        }
+    }
+
+    fn lease(holder: &str, seconds: i32) -> LeaseSpec {
+        LeaseSpec {
+            holder_identity: Some(holder.to_owned()),
+            lease_duration_seconds: Some(seconds),
+            ..LeaseSpec::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn what_nobody_else_has_may_be_taken() {
+        assert!(candidate("").may_take(None));
+        for holder in ["", "me"] {
+            assert!(candidate("").may_take(Some(&lease(holder, 15))));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_another_one_has_is_left_until_it_is_silent_for_too_long() {
+        let mut candidate = candidate("");
+        let mut other = lease("other", 15);
+        // The time of another clock, long ago.
+        other.renew_time = Some(MicroTime(Timestamp::UNIX_EPOCH));
+        assert!(!candidate.may_take(Some(&other)));
+        assert!(!candidate.may_take(None), "it was only deleted");
+
+        let ago = |seconds| Instant::now().checked_sub(Duration::from_secs(seconds));
+        candidate.seen = ago(14).map(|then| (other.clone(), then));
+        assert!(!candidate.may_take(Some(&other)));
+        candidate.seen = ago(16).map(|then| (other.clone(), then));
+        assert!(candidate.may_take(Some(&other)));
+        assert!(candidate.may_take(None));
+        other.renew_time = Some(MicroTime(Timestamp::now()));
+        assert!(!candidate.may_take(Some(&other)), "it was renewed");
+    }
+
+    #[tokio::test]
+    async fn a_claim_tells_since_when_and_how_often() {
+        let candidate = candidate("");
+        let first = candidate.claim(None);
+        assert_eq!(first.holder_identity.as_deref(), Some("me"));
+        assert_eq!(first.lease_transitions, Some(0));
+        let renewed = candidate.claim(Some(first.clone()));
+        assert_eq!(renewed.acquire_time, first.acquire_time);
+        assert_eq!(renewed.lease_transitions, Some(0));
+        let taken = candidate.claim(Some(lease("other", 15)));
+        assert_eq!(taken.acquire_time, taken.renew_time);
+        assert_eq!(taken.lease_transitions, Some(1));
+    }
+
+    #[tokio::test]
+    async fn others_wait_no_shorter_than_the_flag_says() {
+        let seconds = |duration: &str| {
+            let candidate = candidate(&format!("--leader-elect-lease-duration {duration}"));
+            candidate.claim(None).lease_duration_seconds
+        };
+        assert_eq!(seconds("15s"), Some(15));
+        assert_eq!(seconds("1500ms"), Some(2));
+    }
+}

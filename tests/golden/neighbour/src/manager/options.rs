@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The flags of the operator: how it reaches the cluster, what it serves, how it shares the work.
+//! Most are called as in operators that are written in Go.
+
+use std::{io, net::TcpListener, path::PathBuf, str::FromStr, time::Duration};
+
+use anyhow::{Context, ensure};
+use clap::Args;
+use http::Uri;
+use kube::{
+    Config,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+
+/// Marks what belongs to this operator.
+pub(super) const PROJECT: &str = "neighbour";
+
+/// Makes names unique among the operators of a cluster.
+const DOMAIN: &str = "example.com";
+
+/// What the manager can be told.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    /// Kubeconfig to use; by default $KUBECONFIG, ~/.kube/config, or the Pod's ServiceAccount
+    #[arg(long)]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// URL of the API server, in place of the one in the kubeconfig
+    #[arg(long, env = "KUBERNETES_MASTER")]
+    pub master: Option<Uri>,
+
+    /// Namespace to watch, may be repeated; by default all of them
+    #[arg(long = "namespace", env = "WATCH_NAMESPACE", value_delimiter = ',')]
+    pub namespaces: Vec<String>,
+
+    /// How many objects each controller reconciles at the same time
+    #[arg(long, env, default_value = "10", value_parser = clap::value_parser!(u16).range(1..))]
+    pub concurrency: u16,
+
+    /// Address to serve /healthz and /readyz on, such as `:8081`; `0` for none
+    #[arg(long, env, default_value = ":8081", value_name = "ADDRESS")]
+    pub health_probe_bind_address: Address,
+
+    /// Address to serve /metrics on, such as `:8443`; `0` for none
+    #[arg(long, env, default_value = "0", value_name = "ADDRESS")]
+    pub metrics_bind_address: Address,
+
+    /// Whether /metrics is served over HTTPS, to those alone who may `get` it
+    #[arg(long, env, default_value = "true", action = clap::ArgAction::Set, value_name = "BOOL")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub metrics_secure: bool,
+
+    /// Folder of tls.crt and tls.key for /metrics, read again when they change; by default a
+    /// certificate is made up
+    #[arg(long, env, value_name = "FOLDER")]
+    pub metrics_cert_path: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub election: Election,
+}
+
+/// How one of several replicas is chosen to do the work.
+#[derive(Clone, Debug, Args)]
+pub struct Election {
+    /// Work only while holding a Lease, so that of several replicas one does
+    #[arg(long, env, action = clap::ArgAction::Set, default_value = "false", value_name = "BOOL")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub leader_elect: bool,
+
+    /// How long others wait before they take the Lease of a leader that is silent
+    #[arg(long, env, default_value = "15s", value_parser = duration, value_name = "TIME")]
+    pub leader_elect_lease_duration: Duration,
+
+    /// After how long a leader that cannot renew its Lease gives up
+    #[arg(long, env, default_value = "10s", value_parser = duration, value_name = "TIME")]
+    pub leader_elect_renew_deadline: Duration,
+
+    /// How long to wait between two tries to renew the Lease
+    #[arg(long, env, default_value = "2s", value_parser = duration, value_name = "TIME")]
+    pub leader_elect_retry_period: Duration,
+
+    /// Name of the Lease
+    #[arg(long, env, default_value_t = [PROJECT, DOMAIN].join("."), value_name = "NAME")]
+    pub leader_elect_resource_name: String,
+
+    /// Namespace of the Lease; by default that of the Pod or of the kubeconfig
+    #[arg(long, env, value_name = "NAMESPACE")]
+    pub leader_elect_resource_namespace: Option<String>,
+}
+
+impl Options {
+    /// The configuration of the cluster: from the flags, or from where kubectl would find it.
+    pub(super) async fn cluster(&self) -> anyhow::Result<Config> {
+        let mut config = match (&self.kubeconfig, &self.master) {
+            (Some(path), _) => {
+                let context = || format!("cannot use the kubeconfig `{}`", path.display());
+                let kubeconfig = Kubeconfig::read_from(path).with_context(context)?;
+                Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+                    .await
+                    .with_context(context)?
+            }
+            (None, Some(master)) => Config::infer()
+                .await
+                .unwrap_or_else(|_| Config::new(master.clone())),
+            (None, None) => Config::infer().await.context("no cluster is configured")?,
+        };
+        if let Some(master) = &self.master {
+            config.cluster_url = master.clone();
+        }
+        Ok(config)
+    }
+
+    /// The namespaces to watch, without repetition; none means all. An empty one, as in
+    /// `WATCH_NAMESPACE=`, is none.
+    pub(super) fn namespaces(&self) -> Vec<String> {
+        let mut namespaces = self.namespaces.clone();
+        for namespace in &mut namespaces {
+            *namespace = namespace.trim().to_owned();
+        }
+        namespaces.retain(|namespace| !namespace.is_empty());
+        namespaces.sort_unstable();
+        namespaces.dedup();
+        namespaces
+    }
+}
+
+impl Election {
+    /// Refuses times with which two could lead at once.
+    pub(super) fn validate(&self) -> anyhow::Result<()> {
+        ensure!(
+            self.leader_elect_lease_duration > self.leader_elect_renew_deadline,
+            "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline"
+        );
+        ensure!(
+            self.leader_elect_renew_deadline > self.leader_elect_retry_period,
+            "--leader-elect-renew-deadline must be longer than --leader-elect-retry-period"
+        );
+        ensure!(
+            !self.leader_elect_retry_period.is_zero(),
+            "--leader-elect-retry-period must not be zero"
+        );
+        Ok(())
+    }
+}
+
+/// A time as Go writes it, such as `15s` or `1m30s`.
+fn duration(text: &str) -> anyhow::Result<Duration> {
+    let duration = kube::core::Duration::from_str(text)?;
+    ensure!(!duration.is_negative(), "it must not be negative");
+    Ok(duration.into())
+}
+
+/// Where to listen, such as `:8081` for all interfaces; `0` for nowhere.
+#[derive(Clone, Debug)]
+pub struct Address(String);
+
+impl FromStr for Address {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let port = text.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+        ensure!(
+            text == "0" || matches!(port, Some(Ok(_))),
+            "it must look like `:8081`, `127.0.0.1:8081` or `[::1]:8081`, or be `0`"
+        );
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl Address {
+    /// Listens there to serve `what`, and logs where that is. Not every system has IPv6.
+    pub(super) fn listen(&self, what: &str) -> anyhow::Result<Option<TcpListener>> {
+        let listen = || -> io::Result<TcpListener> {
+            let listener = match self.0.strip_prefix(':') {
+                Some(port) => TcpListener::bind(format!("[::]:{port}"))
+                    .or_else(|_| TcpListener::bind(format!("0.0.0.0:{port}")))?,
+                None => TcpListener::bind(&self.0)?,
+            };
+            listener.set_nonblocking(true)?;
+            Ok(listener)
+        };
+        if self.0 == "0" {
+            return Ok(None);
+        }
+        let listener = listen().with_context(|| format!("cannot listen on `{}`", self.0))?;
+        tracing::info!(address = %listener.local_addr()?, "serves {what}");
+        Ok(Some(listener))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Cli {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    fn options(arguments: &str) -> Result<Options, clap::Error> {
+        let arguments = arguments.split_whitespace();
+        Cli::try_parse_from(["operator"].into_iter().chain(arguments)).map(|cli| cli.options)
+    }
+
+    #[test]
+    fn namespaces_are_taken_once() {
+        let options = options("--namespace b,a --namespace a --namespace=").expect("namespaces");
+        assert_eq!(options.namespaces(), ["a", "b"]);
+    }
+
+    #[test]
+    fn times_are_read_as_go_writes_them() {
+        let times = options("--leader-elect-lease-duration 1m30s").expect("a time");
+        assert_eq!(times.election.leader_elect_lease_duration.as_secs(), 90);
+        assert!(options("--leader-elect-lease-duration=-1s").is_err());
+        assert!(options("--leader-elect-lease-duration=15").is_err());
+    }
+
+    #[test]
+    fn a_leader_gives_up_before_another_may_start() {
+        let election = |arguments: &str| options(arguments).expect("times").election.validate();
+        assert!(election("").is_ok());
+        assert!(election("--leader-elect-renew-deadline 15s").is_err());
+        assert!(election("--leader-elect-retry-period 10s").is_err());
+        assert!(election("--leader-elect-retry-period 0s").is_err());
+    }
+
+    #[test]
+    fn addresses() {
+        for address in [":0", "127.0.0.1:0"] {
+            let address = address.parse::<Address>().expect("an address");
+            assert!(address.listen("tests").expect("a free port").is_some());
+        }
+        let none = "0".parse::<Address>().expect("none");
+        assert!(none.listen("tests").expect("nothing to do").is_none());
+        for wrong in ["", "8081", ":99999", "localhost"] {
+            assert!(wrong.parse::<Address>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,271 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The objects that a controller's objects own, found by their owner, and whom a change of one
+//! wakes up.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures::{Stream, StreamExt, stream};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::{
+    Resource, ResourceExt,
+    runtime::watcher::{self, Event},
+};
+use tokio::sync::SetOnce;
+
+use super::watch::{Guarded, Key, key};
+
+/// All owned objects of one kind.
+pub struct Owned<C> {
+    index: Mutex<Index<C>>,
+    /// Whether a reference is to an object of the controller.
+    refers: fn(&OwnerReference) -> bool,
+}
+
+struct Index<C> {
+    /// By the uid of their owner.
+    children: HashMap<Arc<str>, Vec<Arc<C>>>,
+    /// The uid of the owner of each child.
+    owners: HashMap<Key, Arc<str>>,
+}
+
+/// An object to wake up: the namespace of its child, and its own name.
+pub type Owner = Key;
+
+/// Whether `reference` is to a `K`.
+pub fn refers_to<K: Resource<DynamicType = ()>>(reference: &OwnerReference) -> bool {
+    let group = reference.api_version.rsplit_once('/');
+    reference.kind == K::kind(&()) && group.map_or("", |(group, _)| group) == K::group(&())
+}
+
+/// The reference of `child` to the controller's object that owns it.
+pub fn controlled_by<C: ResourceExt>(child: &C) -> Option<&OwnerReference> {
+    let mut owners = child.owner_references().iter();
+    owners.find(|owner| owner.controller == Some(true))
+}
+
+impl<C: Resource<DynamicType = ()> + Clone + 'static> Owned<C> {
+    pub fn new(refers: fn(&OwnerReference) -> bool) -> Self {
+        let (children, owners) = (HashMap::new(), HashMap::new());
+        Self {
+            index: Mutex::new(Index { children, owners }),
+            refers,
+        }
+    }
+
+    /// The children of the object with this uid.
+    pub fn by(&self, uid: &str) -> Vec<Arc<C>> {
+        let index = self.lock();
+        let mut children = index.children.get(uid).cloned().unwrap_or_default();
+        children.sort_by_key(|child| key(&**child));
+        children
+    }
+
+    /// Takes the events of a watch in, and tells whom to wake up. The first list wakes nobody: each
+    /// object is looked at once after the start anyway, which may begin when `synced` is set.
+    pub fn follow(
+        self: Arc<Self>,
+        events: impl Stream<Item = watcher::Result<Event<Guarded<C>>>>,
+        namespace: Option<String>,
+        synced: Arc<SetOnce<()>>,
+    ) -> impl Stream<Item = Owner> {
+        let mut list = Vec::new();
+        events.flat_map(move |event| {
+            let woken = match event {
+                Ok(Event::Init) => {
+                    list = Vec::new();
+                    Vec::new()
+                }
+                Ok(Event::InitApply(child)) => {
+                    list.push(child);
+                    Vec::new()
+                }
+                Ok(Event::InitDone) => {
+                    let woken = self.replace(std::mem::take(&mut list), namespace.as_ref());
+                    match synced.set(()) {
+                        Ok(()) => Vec::new(),
+                        Err(_) => woken,
+                    }
+                }
+                Ok(Event::Apply(child)) => self.lock().put(child, self.refers),
+                Ok(Event::Delete(child)) => Vec::from_iter(self.lock().take(&key(&child))),
+                Err(_) => Vec::new(),
+            };
+            stream::iter(woken)
+        })
+    }
+
+    /// Takes over a list of all that there is in `namespace`, or anywhere.
+    fn replace(&self, list: Vec<Guarded<C>>, namespace: Option<&String>) -> Vec<Owner> {
+        let mut index = self.lock();
+        let listed: HashSet<_> = list.iter().map(key).collect();
+        let here = |key: &&Key| namespace.is_none() || key.0.as_ref() == namespace;
+        let gone = index.owners.keys().filter(here);
+        let gone: Vec<_> = gone.filter(|key| !listed.contains(*key)).cloned().collect();
+        let mut woken: Vec<_> = gone.iter().filter_map(|key| index.take(key)).collect();
+        for child in list {
+            if !index.has(&child) {
+                woken.extend(index.put(child, self.refers));
+            }
+        }
+        woken
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Index<C>> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<C: Resource<DynamicType = ()> + Clone> Index<C> {
+    /// Whether this very version of a child is known.
+    fn has(&self, child: &Guarded<C>) -> bool {
+        let key = key(child);
+        let known = self.owners.get(&key).and_then(|uid| {
+            let children = self.children.get(uid)?;
+            children
+                .iter()
+                .find(|child| super::watch::key(&***child) == key)
+        });
+        known.is_some_and(|known| known.meta().resource_version == child.meta().resource_version)
+    }
+
+    /// Takes in a child, new or changed. Those to wake up are its owner and the one before.
+    fn put(&mut self, child: Guarded<C>, refers: fn(&OwnerReference) -> bool) -> Vec<Owner> {
+        let key = key(&child);
+        let mut woken = Vec::from_iter(self.take(&key));
+        let owner = controlled_by(&child).filter(|owner| refers(owner)).cloned();
+        if let Some(owner) = owner {
+            woken.push((key.0.clone(), owner.name));
+            woken.dedup();
+            // One that does not fit its type is known to its owner once it is mended.
+            if let Ok(child) = child.0 {
+                let uid = Arc::<str>::from(owner.uid);
+                let children = self.children.entry(uid.clone());
+                // Most owners have one child of a kind.
+                let children = children.or_insert_with(|| Vec::with_capacity(1));
+                children.push(Arc::new(child));
+                self.owners.insert(key, uid);
+            }
+        }
+        woken
+    }
+
+    /// Forgets a child, and returns its owner.
+    fn take(&mut self, key: &Key) -> Option<Owner> {
+        let uid = self.owners.remove(key)?;
+        let children = self.children.get_mut(&uid)?;
+        let index = children
+            .iter()
+            .position(|child| super::watch::key(&**child) == *key)?;
+        let child = children.swap_remove(index);
+        if children.is_empty() {
+            self.children.remove(&uid);
+        }
+        let owner = controlled_by(&*child)?;
+        Some((key.0.clone(), owner.name.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+    use k8s_openapi::{
+        api::{
+            apps::v1::Deployment,
+            core::v1::{ConfigMap, Pod},
+        },
+        apimachinery::pkg::apis::meta::v1::ObjectMeta,
+    };
+    use kube::core::DeserializeGuard;
+
+    use super::*;
+
+    fn child(name: &str, version: &str, owner: Option<&str>) -> Guarded<ConfigMap> {
+        let owner = owner.map(|owner| OwnerReference {
+            api_version: "apps/v1".to_owned(),
+            kind: "Deployment".to_owned(),
+            name: owner.to_owned(),
+            uid: format!("uid of {owner}"),
+            controller: Some(true),
+            ..OwnerReference::default()
+        });
+        DeserializeGuard(Ok(ConfigMap {
+            metadata: ObjectMeta {
+                name: Some(name.to_owned()),
+                namespace: Some("default".to_owned()),
+                resource_version: Some(version.to_owned()),
+                owner_references: Some(Vec::from_iter(owner)),
+                ..ObjectMeta::default()
+            },
+            ..ConfigMap::default()
+        }))
+    }
+
+    fn list(children: Vec<Guarded<ConfigMap>>) -> Vec<Event<Guarded<ConfigMap>>> {
+        let children = children.into_iter().map(Event::InitApply);
+        let mut events = vec![Event::Init];
+        events.extend(children);
+        events.push(Event::InitDone);
+        events
+    }
+
+    /// The names of those who are woken up by `events` after a first list of one child of `a`.
+    fn woken(events: Vec<Event<Guarded<ConfigMap>>>) -> (Vec<String>, Arc<Owned<ConfigMap>>) {
+        let owned = Arc::new(Owned::new(refers_to::<Deployment>));
+        let mut all = list(vec![child("one", "1", Some("a"))]);
+        all.extend(events);
+        let events = stream::iter(all.into_iter().map(Ok));
+        let woken = owned.clone().follow(events, None, Arc::default());
+        let names = block_on(woken.map(|(_, name)| name).collect());
+        (names, owned)
+    }
+
+    #[test]
+    fn the_first_list_wakes_nobody_and_is_known() {
+        let (names, owned) = woken(vec![]);
+        assert!(names.is_empty());
+        assert_eq!(owned.by("uid of a").len(), 1);
+        assert!(owned.by("uid of b").is_empty());
+    }
+
+    #[test]
+    fn a_change_wakes_the_owner_and_the_one_before() {
+        let (names, owned) = woken(vec![
+            Event::Apply(child("one", "2", Some("a"))),
+            Event::Apply(child("one", "3", Some("b"))),
+            Event::Apply(child("one", "4", None)),
+        ]);
+        assert_eq!(names, ["a", "a", "b", "b"]);
+        assert!(owned.by("uid of a").is_empty() && owned.by("uid of b").is_empty());
+    }
+
+    #[test]
+    fn a_deletion_wakes_the_owner() {
+        let (names, owned) = woken(vec![Event::Delete(child("one", "2", Some("a")))]);
+        assert_eq!(names, ["a"]);
+        assert!(owned.by("uid of a").is_empty());
+    }
+
+    #[test]
+    fn a_second_list_wakes_the_owners_of_what_changed_meanwhile() {
+        let same = woken(list(vec![child("one", "1", Some("a"))]));
+        assert!(same.0.is_empty());
+        let (names, _) = woken(list(vec![child("two", "2", Some("b"))]));
+        assert_eq!(names, ["a", "b"]);
+    }
+
+    #[test]
+    fn owners_of_other_kinds_are_not_woken() {
+        let owned = Arc::new(Owned::new(refers_to::<Pod>));
+        let events = vec![Event::Init, Event::InitDone];
+        let events = events
+            .into_iter()
+            .chain([Event::Apply(child("one", "1", Some("a")))]);
+        let woken = owned.follow(stream::iter(events.map(Ok)), None, Arc::default());
+        assert!(block_on(woken.collect::<Vec<_>>()).is_empty());
+    }
+}

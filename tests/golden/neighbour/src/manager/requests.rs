@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! How requests reach the API server: each is counted, timed, and not waited for without end, and only
+//! the leader sends any.
+
+use std::{
+    future::poll_fn,
+    pin::pin,
+    task::Poll,
+    time::{Duration, Instant},
+};
+
+use anyhow::ensure;
+use http::{Request, Response};
+use hyper_timeout::TimeoutConnector;
+use hyper_util::{client::legacy::connect::HttpConnector, rt::TokioExecutor};
+use kube::{
+    Client, Config, Error, Result,
+    client::{Body, ConfigExt, retry::RetryPolicy},
+};
+use tokio::time::timeout;
+use tower::{BoxError, ServiceBuilder, retry::RetryLayer};
+
+use super::{leader::Leadership, metrics::Metrics};
+
+/// How long the API server may take to answer: a little longer than it gives itself.
+const PATIENCE: Duration = Duration::from_secs(65);
+
+/// A client as kube makes it, but for two things. It sends what there is to send at once: kube leaves
+/// it to Nagle's algorithm, which costs each new connection 40 ms. And it does not try again.
+///
+/// # Errors
+///
+/// When `config` has certificates or credentials that are not valid, or a proxy.
+pub fn connect(config: &Config) -> anyhow::Result<Client> {
+    ensure!(config.proxy_url.is_none(), "proxies are not supported");
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    let tls = config.rustls_https_connector_with_connector(tcp)?;
+    let mut connector = TimeoutConnector::new(tls);
+    connector.set_connect_timeout(config.connect_timeout);
+    connector.set_read_timeout(config.read_timeout);
+    connector.set_write_timeout(config.write_timeout);
+    connector.set_reset_reader_on_write(true);
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer()?)
+        .layer(config.extra_headers_layer()?)
+        .map_err(BoxError::from)
+        .service(
+            hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(connector),
+        );
+    Ok(Client::new(service, &config.default_namespace))
+}
+
+/// Sends requests.
+#[derive(Clone)]
+pub struct Requests {
+    /// All share its connections, because a new one takes time.
+    pub connections: Client,
+    pub metrics: Metrics,
+    /// Without it, requests are sent by all replicas.
+    pub leadership: Option<Leadership>,
+}
+
+impl Requests {
+    /// A client that sends in this way. What the API server has no time for it tries again: a few
+    /// times, for seconds, and later if the API server says so.
+    ///
+    /// # Errors
+    ///
+    /// When the pauses between the tries make no sense.
+    pub fn client(self) -> anyhow::Result<Client> {
+        let (first, longest) = (Duration::from_millis(100), Duration::from_secs(5));
+        let retries = RetryPolicy::new(first, longest, 3, true)?;
+        let namespace = self.connections.default_namespace().to_owned();
+        let service = ServiceBuilder::new()
+            .layer(RetryLayer::new(retries))
+            .map_err(BoxError::from)
+            .service_fn(move |request| self.clone().send(request));
+        Ok(Client::new(service, namespace))
+    }
+
+    async fn send(self, request: Request<Body>) -> Result<Response<Body>> {
+        let method = request.method().clone();
+        let watches = request
+            .uri()
+            .query()
+            .is_some_and(|query| query.contains("watch=true"));
+        let start = Instant::now();
+        let mut answer = pin!(self.connections.send(request));
+        let answer = poll_fn(|context| match &self.leadership {
+            // A process that was stopped for a while learns here that its time is over, before it
+            // sends anything, be it for the first time or again.
+            Some(leadership) if !leadership.holds() => Poll::Ready(Err(Error::Service(
+                "this process does not hold the lease".into(),
+            ))),
+            _ => answer.as_mut().poll(context),
+        });
+        let answer = match watches {
+            // A watch may have nothing to say for long.
+            true => answer.await,
+            false => match timeout(PATIENCE, answer).await {
+                Ok(answer) => answer,
+                Err(late) => Err(Error::Service(late.into())),
+            },
+        };
+        let code = answer.as_ref().map(Response::status);
+        let code = code.as_ref().map_or("<error>", |code| code.as_str());
+        let method = method.as_str();
+        self.metrics
+            .requests
+            .with_label_values(&[code, method])
+            .inc();
+        let seconds = self.metrics.request_seconds.with_label_values(&[method]);
+        seconds.observe(start.elapsed().as_secs_f64());
+        answer
+    }
+}

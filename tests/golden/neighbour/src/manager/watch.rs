@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Watches a kind: first the list of all objects, then each change. A watch that fails is begun again
+//! for as long as it takes, and an object that does not fit its type ends no watch.
+
+use std::{fmt::Debug, future::ready, ops::Range, time::Duration};
+
+use futures::{Stream, StreamExt};
+use kube::{
+    Resource, ResourceExt,
+    core::DeserializeGuard,
+    runtime::{
+        WatchStreamExt,
+        utils::{Backoff, ResetTimerBackoff},
+        watcher::{self, Event, ExponentialBackoff, watcher},
+    },
+};
+use serde::de::DeserializeOwned;
+
+use super::{Runtime, backoff::growing, failure, rbac::Rule, scope::Scope};
+
+/// How long to wait before a watch that failed is tried again: at first, and at most.
+const PAUSE: Range<Duration> = Duration::from_millis(500)..Duration::from_secs(10);
+
+/// An object as it was read. If it does not fit its type, it is known by its metadata alone.
+pub type Guarded<K> = DeserializeGuard<K>;
+
+/// Namespace and name of an object.
+pub type Key = (Option<String>, String);
+
+/// What tells `object` from the others of its kind.
+pub fn key<K: ResourceExt>(object: &K) -> Key {
+    (object.namespace(), object.name_any())
+}
+
+/// Who watches, for logs and metrics.
+#[derive(Clone, Copy)]
+pub struct Watcher {
+    pub controller: &'static str,
+    pub rules: &'static [Rule],
+}
+
+impl Watcher {
+    /// The events of all `K` in `namespace` that have `labels`, until the manager stops.
+    pub fn watch<K>(
+        self,
+        runtime: &Runtime,
+        namespace: Option<&str>,
+        labels: &str,
+    ) -> impl Stream<Item = watcher::Result<Event<Guarded<K>>>> + use<K>
+    where
+        K: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned,
+        K: Send + 'static,
+    {
+        let Self { controller, rules } = self;
+        let (plural, group) = (K::plural(&()), K::group(&()));
+        let resource = format!("{plural}.{group}");
+        let resource = resource.trim_end_matches('.').to_owned();
+        let check = match namespace {
+            Some(namespace) => format!("{controller} on {resource} in {namespace}"),
+            None => format!("{controller} on {resource}"),
+        };
+        let (health, metrics) = (runtime.health.clone(), runtime.metrics.clone());
+        health.waits(&check, "waits for the list");
+
+        let api = K::Scope::api::<Guarded<K>>(runtime.client.clone(), namespace);
+        watcher(api, watcher::Config::default().labels(labels))
+            // What cannot be watched, for want of a CRD or of a permission, may be watchable soon.
+            .backoff(Pauses::default())
+            // Nobody here reads managedFields, and they are half of what an object takes in memory.
+            .modify(|object| object.meta_mut().managed_fields = None)
+            .inspect(move |event| match event {
+                Ok(Event::InitDone) => health.ready(&check, "in sync"),
+                Ok(_) => {}
+                Err(error) => {
+                    let reason = failure::reason(error);
+                    let errors = metrics.watch_errors.with_label_values(&[controller, reason]);
+                    errors.inc();
+                    let hint = failure::hint(error, rules);
+                    if let watcher::Error::InitialListFailed(error) = error {
+                        let says = hint.clone().unwrap_or_else(|| error.to_string());
+                        health.waits(&check, says);
+                    }
+                    tracing::warn!(controller, resource, %error, hint, "cannot watch, trying again");
+                }
+            })
+            .filter(|event| ready(event.is_ok()))
+            .take_until(runtime.stop.clone().cancelled_owned())
+    }
+}
+
+/// Pauses that grow for as long as tries fail.
+struct Pauses(ResetTimerBackoff<ExponentialBackoff>);
+
+impl Default for Pauses {
+    fn default() -> Self {
+        let growing = ExponentialBackoff::from(growing(PAUSE));
+        Self(ResetTimerBackoff::new(growing, 3 * PAUSE.end))
+    }
+}
+
+impl Iterator for Pauses {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        self.0.next()
+    }
+}
+
+impl Backoff for Pauses {
+    /// Called at each event, and each try begins with one, whether it succeeds or not: only time
+    /// tells that a watch has recovered.
+    fn reset(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_although_each_try_begins_with_an_event() {
+        let mut pauses = Pauses::default();
+        let mut next = || {
+            pauses.reset();
+            pauses.next().expect("no end of tries")
+        };
+        assert!(next() < 3 * PAUSE.start);
+        let last = (0..10).map(|_| next()).last();
+        assert!(last >= Some(PAUSE.end / 2), "{last:?}");
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a controller has written itself and its watch has not shown yet. A reconcile that began with
+//! the older object would write the same once more, and be refused.
+
+use std::{
+    any::{Any, TypeId},
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use kube::Resource;
+
+use super::watch::{Key, key};
+
+/// Each with its version.
+type Objects = HashMap<Key, (u64, Arc<dyn Any + Send + Sync>)>;
+
+/// Objects of one kind of which the watch is behind.
+#[derive(Clone)]
+pub struct Written {
+    kind: TypeId,
+    objects: Arc<Mutex<Objects>>,
+}
+
+impl Written {
+    /// No object of kind `K` yet.
+    pub fn new<K: 'static>() -> Self {
+        Self {
+            kind: TypeId::of::<K>(),
+            objects: Arc::default(),
+        }
+    }
+
+    /// Takes an object as the API server has returned it. One of another kind is not needed.
+    pub fn add<K: Resource + Send + Sync + 'static>(&self, object: K) {
+        if let Some(version) = version(&object).filter(|_| TypeId::of::<K>() == self.kind) {
+            self.lock()
+                .insert(key(&object), (version, Arc::new(object)));
+        }
+    }
+
+    /// The newer version of what the watch has shown, if there is one.
+    pub fn newer<K: Resource + Send + Sync + 'static>(&self, shown: &K) -> Option<Arc<K>> {
+        let (newer, object) = self.lock().get(&key(shown))?.clone();
+        let object = object.downcast().ok()?;
+        (newer > version(shown)?).then_some(object)
+    }
+
+    /// Forgets an object when the watch has shown it, or one after it, or that it is gone.
+    pub fn shown<K: Resource>(&self, key: &Key, shown: Option<&K>) {
+        let shown = shown.and_then(version).unwrap_or(u64::MAX);
+        let mut objects = self.lock();
+        if objects.get(key).is_some_and(|(newer, _)| shown >= *newer) {
+            objects.remove(key);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Objects> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Versions are numbers that grow.
+fn version<K: Resource>(object: &K) -> Option<u64> {
+    object.meta().resource_version.as_ref()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+
+    use super::*;
+
+    fn pod(version: &str) -> Pod {
+        let mut pod = Pod::default();
+        pod.metadata.name = Some("a".to_owned());
+        pod.metadata.resource_version = Some(version.to_owned());
+        pod
+    }
+
+    #[test]
+    fn a_version_counts_until_the_watch_shows_it() {
+        let written = Written::new::<Pod>();
+        written.add(pod("10"));
+        let newer = |version| written.newer(&pod(version)).is_some();
+        assert!(newer("9") && !newer("10") && !newer("11"));
+
+        written.shown(&(None, "a".to_owned()), Some(&pod("9")));
+        assert!(newer("9"));
+        written.shown(&(None, "a".to_owned()), Some(&pod("10")));
+        assert!(!newer("9"));
+    }
+
+    #[test]
+    fn what_is_gone_is_forgotten() {
+        let written = Written::new::<Pod>();
+        written.add(pod("10"));
+        written.shown::<Pod>(&(None, "a".to_owned()), None);
+        assert!(written.newer(&pod("9")).is_none());
+    }
+
+    #[test]
+    fn other_kinds_are_not_kept() {
+        let written = Written::new::<ConfigMap>();
+        written.add(pod("10"));
+        assert!(written.newer(&pod("9")).is_none());
+    }
+}

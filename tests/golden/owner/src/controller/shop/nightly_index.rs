@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The owner authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controller `nightly-index` of Book, which is yours to edit. After a change of
+//! `RULES`, run `make manifests`.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::events;
+use kube::{
+    ResourceExt,
+    api::ObjectMeta,
+    runtime::{controller::Action, events::EventType, reflector::ObjectRef},
+};
+
+use crate::{
+    api::shop::v1::*,
+    manager::{
+        Children, Context, Reconciler, children, condition,
+        rbac::{Rule, Verb},
+    },
+};
+
+/// The condition that this controller sets: each controller of a kind has one of its own, and only
+/// the kind's own controller sets `observed_generation`.
+const READY: &str = "NightlyIndexReady";
+
+/// Brings the cluster to what each Book asks for.
+pub struct Controller {
+    // One field for each kind that it owns.
+    jobs: Children<Job>,
+    config_maps: Children<ConfigMap>,
+    services: Children<Service>,
+    // End of the kinds.
+    context: Context,
+}
+
+/// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Children(#[from] children::Error),
+    #[error("cannot write the status: {0}")]
+    WriteStatus(#[source] kube::Error),
+}
+
+impl Reconciler for Controller {
+    type Object = Book;
+    type Error = Error;
+
+    const NAME: &'static str = "nightly-index.shop.example.com";
+
+    const RULES: &'static [Rule] = &[
+        Rule::of::<Book>(&[Verb::List, Verb::Watch]),
+        Rule::sub::<Book>("status", &[Verb::Update]),
+        // What it owns: read, made, corrected and removed.
+        Rule::of::<Job>(children::VERBS),
+        Rule::of::<ConfigMap>(children::VERBS),
+        Rule::of::<Service>(children::VERBS),
+        // An event that repeats is patched, not created again.
+        Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
+    ];
+
+    async fn reconcile(&self, object: &Book) -> Result<Action, Error> {
+        // Your work goes here: compare the cluster with `object.spec` and change what differs. It
+        // must be safe to do again, because this runs after each start and each change.
+
+        let applied = self.apply(object).await;
+        let status = observe(object, &applied);
+        let written = self.context.write_status(object, &status).await;
+        if written.map_err(Error::WriteStatus)? && applied.is_ok() {
+            let note = "all is as asked for";
+            self.context
+                .event(object, EventType::Normal, "Reconciled", note)
+                .await;
+        }
+        applied?;
+        Ok(Action::await_change())
+    }
+
+    async fn gone(&self, object: &ObjectRef<Book>) {
+        tracing::info!(name = object.name, namespace = object.namespace, "is gone");
+    }
+}
+
+impl Controller {
+    /// A controller that sends its requests with `context`.
+    pub fn new(context: Context) -> Self {
+        Self {
+            // One field for each kind that it owns.
+            jobs: context.children(),
+            config_maps: context.children(),
+            services: context.children(),
+            // End of the kinds.
+            context,
+        }
+    }
+
+    /// Makes what `object` owns as the functions below say.
+    async fn apply(&self, object: &Book) -> Result<(), children::Error> {
+        // One call for each kind: what is not in its brackets, but was, is deleted.
+        self.jobs.apply(object, [job(object)]).await?;
+        self.config_maps.apply(object, [config_map(object)]).await?;
+        self.services.apply(object, [service(object)]).await?;
+        // End of the kinds.
+        Ok(())
+    }
+}
+
+/// The Job that `object` asks for. `apply` makes `object` its owner.
+fn job(object: &Book) -> Job {
+    use k8s_openapi::api::batch::v1::JobSpec;
+    use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
+
+    Job {
+        metadata: ObjectMeta {
+            name: Some(object.name_any() + "-nightly-index"),
+            ..ObjectMeta::default()
+        },
+        spec: Some(JobSpec {
+            template: PodTemplateSpec {
+                spec: Some(PodSpec {
+                    containers: vec![Container {
+                        name: "main".to_owned(),
+                        // What does the work goes here.
+                        image: Some("registry.k8s.io/pause:3.10".to_owned()),
+                        ..Container::default()
+                    }],
+                    restart_policy: Some("Never".to_owned()),
+                    ..PodSpec::default()
+                }),
+                ..PodTemplateSpec::default()
+            },
+            ..JobSpec::default()
+        }),
+        ..Job::default()
+    }
+}
+
+/// The ConfigMap that `object` asks for. `apply` makes `object` its owner.
+fn config_map(object: &Book) -> ConfigMap {
+    ConfigMap {
+        metadata: ObjectMeta {
+            name: Some(object.name_any() + "-nightly-index"),
+            ..ObjectMeta::default()
+        },
+        // What else it shall be goes here.
+        ..ConfigMap::default()
+    }
+}
+
+/// The Service that `object` asks for. `apply` makes `object` its owner.
+fn service(object: &Book) -> Service {
+    use k8s_openapi::api::core::v1::{ServicePort, ServiceSpec};
+
+    Service {
+        metadata: ObjectMeta {
+            name: Some(object.name_any() + "-nightly-index"),
+            ..ObjectMeta::default()
+        },
+        spec: Some(ServiceSpec {
+            selector: Some(labels(object)),
+            ports: Some(vec![ServicePort {
+                port: 80,
+                ..ServicePort::default()
+            }]),
+            ..ServiceSpec::default()
+        }),
+        ..Service::default()
+    }
+}
+
+/// The labels of the Pods of `object`, by which they are selected.
+fn labels(object: &Book) -> BTreeMap<String, String> {
+    let name = "nightly-index".to_owned();
+    BTreeMap::from([
+        ("app.kubernetes.io/name".to_owned(), name),
+        ("app.kubernetes.io/instance".to_owned(), object.name_any()),
+    ])
+}
+
+/// The status that follows from what was seen: no request, so that it can be tested without a
+/// cluster.
+fn observe(object: &Book, applied: &Result<(), children::Error>) -> BookStatus {
+    let mut status = object.status.clone().unwrap_or_default();
+    let ready = match applied {
+        Ok(()) => condition::is_true(object, READY, "Reconciled", "all is as asked for"),
+        Err(error) => condition::is_false(object, READY, error.reason(), error.to_string()),
+    };
+    condition::set(&mut status.conditions, ready);
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Book {
+        let text = include_str!(
+            // What `kubectl apply -k config/samples` creates.
+            "../../../config/samples/shop_v1_book.yaml"
+        );
+        serde_saphyr::from_str(text).expect("the sample fits the type")
+    }
+
+    #[test]
+    fn what_is_owned_has_a_name_of_its_own() {
+        let object = sample();
+        let name = Some(object.name_any() + "-nightly-index");
+        let owned = job(&object);
+        assert_eq!(owned.metadata.name, name);
+        let owned = config_map(&object);
+        assert_eq!(owned.metadata.name, name);
+        let owned = service(&object);
+        assert_eq!(owned.metadata.name, name);
+    }
+
+    #[test]
+    fn an_object_becomes_ready_in_its_generation() {
+        let mut object = sample();
+        object.metadata.generation = Some(3);
+        let status = observe(&object, &Ok(()));
+        assert_eq!(status.conditions[0].type_, READY);
+        assert_eq!(status.conditions[0].status, "True");
+        assert_eq!(status.conditions[0].observed_generation, Some(3));
+    }
+
+    #[test]
+    fn with_nothing_new_the_status_stays_as_it_is() {
+        let mut object = sample();
+        object.status = Some(observe(&object, &Ok(())));
+        assert_eq!(object.status, Some(observe(&object, &Ok(()))));
+    }
+
+    #[test]
+    fn an_object_is_not_ready_without_what_it_owns() {
+        let error = children::Error::NotOwned("Job".to_owned());
+        let status = observe(&sample(), &Err(error));
+        assert_eq!(status.conditions[0].status, "False");
+        assert_eq!(status.conditions[0].reason, "NotOwned");
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: Example
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controller `match` of Node, which is yours to edit. After a change of
+//! `RULES`, run `make manifests`.
+
+use std::convert::Infallible;
+
+use k8s_openapi::api::core::v1::Node;
+use kube::{
+    ResourceExt,
+    runtime::{controller::Action, reflector::ObjectRef},
+};
+
+use crate::manager::{
+    Context, Reconciler,
+    rbac::{Rule, Verb},
+};
+
+/// Follows every Node.
+pub struct Controller;
+
+impl Reconciler for Controller {
+    type Object = Node;
+    type Error = Infallible;
+
+    const NAME: &'static str = "match.core.watcher.example.com";
+
+    const RULES: &'static [Rule] = &[
+        // What a watch needs.
+        Rule::of::<Node>(&[Verb::List, Verb::Watch]),
+    ];
+
+    // Others write the status of these objects, and what they write is news.
+    const EVERY_CHANGE: bool = true;
+
+    async fn reconcile(&self, object: &Node) -> Result<Action, Infallible> {
+        // Your work goes here. It must be safe to do again: this runs after each start and change.
+        tracing::info!(
+            name = object.name_any(),
+            namespace = object.namespace(),
+            "has changed"
+        );
+        Ok(Action::await_change())
+    }
+
+    async fn gone(&self, object: &ObjectRef<Node>) {
+        tracing::info!(name = object.name, namespace = object.namespace, "is gone");
+    }
+}
+
+impl Controller {
+    /// Keep the context if you send requests of your own: it has the client.
+    pub fn new(_: Context) -> Self {
+        Self
+    }
+}
