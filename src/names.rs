@@ -4,6 +4,7 @@ mod dns;
 mod group_version_kind;
 mod kind;
 mod kubernetes;
+mod plural;
 mod rust;
 
 use std::{fmt, marker::PhantomData, str::FromStr};

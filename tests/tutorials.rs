@@ -83,12 +83,16 @@ impl Reader {
             cluster.kubectl_path(),
             Path::new(env!("CARGO")),
         ];
-        let programs = programs.map(|program| program.parent().unwrap_or(Path::new("/")).to_owned());
+        let programs =
+            programs.map(|program| program.parent().unwrap_or(Path::new("/")).to_owned());
         let path = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths(programs.into_iter().chain(env::split_paths(&path)))?;
         let text = |path: &Path| path.display().to_string();
         let environment = vec![
-            ("PATH", path.into_string().ok().context("PATH is not UTF-8")?),
+            (
+                "PATH",
+                path.into_string().ok().context("PATH is not UTF-8")?,
+            ),
             ("KUBECONFIG", text(cluster.kubeconfig())),
             ("KUBECACHEDIR", text(&folder.path().join(".kube"))),
             ("KUBERC", "off".to_owned()),
@@ -119,13 +123,17 @@ impl Reader {
                 let path = self.terminal("")?.folder()?.join(path);
                 let parent = path.parent().context("a path with no folder")?;
                 fs::create_dir_all(parent)?;
-                fs::write(&path, text).with_context(|| format!("failed to write {}", path.display()))
+                fs::write(&path, text)
+                    .with_context(|| format!("failed to write {}", path.display()))
             }
             Action::Patch { text } => {
                 let patch = self.folder.path().join("patch.diff");
                 fs::write(&patch, text)?;
                 let folder = self.terminal("")?.folder()?;
-                run(Command::new("git").arg("apply").arg(patch).current_dir(folder))?;
+                run(Command::new("git")
+                    .arg("apply")
+                    .arg(patch)
+                    .current_dir(folder))?;
                 Ok(())
             }
         }
@@ -160,7 +168,10 @@ impl Reader {
     /// Nothing may still run, and nothing be left in the cluster that a reader would have to find.
     fn leave(self) -> Result<()> {
         for (name, terminal) in &self.terminals {
-            ensure!(terminal.is_idle(), "something still runs in the terminal `{name}`");
+            ensure!(
+                terminal.is_idle(),
+                "something still runs in the terminal `{name}`"
+            );
         }
         if self.terminals.is_empty() {
             bail!("the tutorial does nothing");

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use heck::{ToSnakeCase, ToUpperCamelCase};
 
-use super::{Error, Group, Instead, Plural, dns::quoted, rust::module, traits};
+use super::{Error, Group, Instead, Plural, dns::quoted, plural::plural, rust::module, traits};
 
 /// A kind of objects: `Guestbook`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,7 +81,7 @@ impl Kind {
             one = format!("{group}_{one}");
         }
         let last = one.rfind('_').map_or(0, |at| at + 1);
-        let many = one[..last].to_owned() + &pluralizer::pluralize(&one[last..], 2, false);
+        let many = one[..last].to_owned() + &plural(&one[last..]);
         Identifiers {
             one: module(&one),
             many: module(&many),

@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, str::FromStr};
 
-use super::{Error, dns::Shape, rust::module, traits};
+use super::{Error, dns::Shape, plural::plural, rust::module, traits};
 
 macro_rules! dns {
     ($($(#[$doc:meta])+ $name:ident: $shape:expr;)+) => {$(
@@ -90,7 +90,7 @@ impl Group {
 impl Plural {
     /// The usual plural of a word, or the word itself where that has no room for an ending.
     pub(super) fn of(singular: &str) -> Self {
-        pluralizer::pluralize(singular, 2, false)
+        plural(singular)
             .parse()
             .unwrap_or_else(|_| Self(singular.to_owned()))
     }

@@ -21,7 +21,10 @@ pub struct Step {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
     /// Types in the terminal of this name.
-    Type { terminal: String, lines: Vec<String> },
+    Type {
+        terminal: String,
+        lines: Vec<String>,
+    },
     /// Makes a file of this text.
     Write { path: String, text: String },
     /// Applies a patch.
@@ -42,7 +45,10 @@ pub fn steps(markdown: &str) -> Result<Vec<Step>> {
                 block = Some((info.to_string(), String::new()));
             }
             Event::Start(Tag::CodeBlock(CodeBlockKind::Indented)) => {
-                bail!("line {}: a block needs a fence", line(markdown, range.start))
+                bail!(
+                    "line {}: a block needs a fence",
+                    line(markdown, range.start)
+                )
             }
             Event::End(TagEnd::CodeBlock) => {
                 let (info, text) = block.take().context("an end without a start")?;
@@ -51,13 +57,13 @@ pub fn steps(markdown: &str) -> Result<Vec<Step>> {
                     .with_context(|| format!("line {line}: the block `{info}`"))?;
                 steps.extend(action.map(|action| Step { line, action }));
             }
-            Event::Text(text) if block.is_some() => {
-                block.iter_mut().for_each(|(_, all)| all.push_str(&text));
-            }
-            event => {
-                path = None;
-                paragraph.push(event);
-            }
+            event => match (&mut block, event) {
+                (Some((_, code)), Event::Text(text)) => code.push_str(&text),
+                (_, event) => {
+                    path = None;
+                    paragraph.push(event);
+                }
+            },
         }
     }
     Ok(steps)
@@ -81,7 +87,9 @@ fn action(info: &str, text: String, path: Option<String>) -> Result<Option<Actio
         ("diff", None) => Action::Patch { text },
         ("mermaid", None) => return Ok(None),
         (_, Some(path)) => Action::Write { path, text },
-        (_, None) => bail!("would not be done: a file has its path before it, as in `src/main.rs`:"),
+        (_, None) => {
+            bail!("would not be done: a file has its path before it, as in `src/main.rs`:")
+        }
     };
     Ok(Some(action))
 }
@@ -145,11 +153,20 @@ started
             },
         ),
     ];
-    assert_eq!(actions, expected.iter().map(|(line, action)| (*line, action)).collect::<Vec<_>>());
+    assert_eq!(
+        actions,
+        expected
+            .iter()
+            .map(|(line, action)| (*line, action))
+            .collect::<Vec<_>>()
+    );
 }
 
 #[test]
 fn a_block_that_would_not_be_done_is_an_error() {
     let error = steps("Look:\n\n```rust\nmod a;\n```\n").unwrap_err();
-    assert!(format!("{error:#}").starts_with("line 3: the block `rust`"), "{error:#}");
+    assert!(
+        format!("{error:#}").starts_with("line 3: the block `rust`"),
+        "{error:#}"
+    );
 }

@@ -35,7 +35,13 @@ impl Terminal {
     /// A shell in `folder`.
     pub fn open(folder: &Path, environment: &[(&str, String)]) -> Result<Self> {
         let mut command = Command::new("bash");
-        for variable in ["MAKEFLAGS", "MAKELEVEL", "MFLAGS", "CARGO", "RUST_BACKTRACE"] {
+        for variable in [
+            "MAKEFLAGS",
+            "MAKELEVEL",
+            "MFLAGS",
+            "CARGO",
+            "RUST_BACKTRACE",
+        ] {
             command.env_remove(variable);
         }
         let mut shell = command
@@ -102,7 +108,10 @@ impl Terminal {
             );
             // What fails on purpose shows how it does.
             let shows_end = !shown.is_empty() && !shown.ends_with("...\n");
-            ensure!(code == 0 || shows_end, "`{command}` ended with {code}:\n{printed}");
+            ensure!(
+                code == 0 || shows_end,
+                "`{command}` ended with {code}:\n{printed}"
+            );
         }
         Ok(())
     }
@@ -131,9 +140,15 @@ impl Terminal {
     }
 
     fn start(&mut self, command: &str) -> Result<()> {
-        ensure!(!self.busy, "`{command}` would have to wait for what runs in this terminal");
+        ensure!(
+            !self.busy,
+            "`{command}` would have to wait for what runs in this terminal"
+        );
         // Nothing that is run may read what is typed next.
-        writeln!(self.input, "{{ {command}\n}} </dev/null; echo; echo '{END}' $?")?;
+        writeln!(
+            self.input,
+            "{{ {command}\n}} </dev/null; echo; echo '{END}' $?"
+        )?;
         self.busy = true;
         Ok(())
     }
@@ -149,7 +164,7 @@ impl Terminal {
             if let Some(code) = line.strip_prefix(END) {
                 self.busy = false;
                 // The line break before the end is not the command's, unless it left its line open.
-                lines.pop_if(|line| line.is_empty());
+                lines.pop_if(|line: &mut String| line.is_empty());
                 return Ok((lines, code.trim().parse()?));
             }
             lines.push(line);
@@ -209,5 +224,7 @@ impl Drop for Terminal {
 /// `printed` with the wildcards of `shown` where they stand for it.
 fn normalized(printed: &str, shown: &str) -> String {
     let wildcards = NormalizeToExpected::new().redact();
-    wildcards.normalize(printed.into(), shown.into()).to_string()
+    wildcards
+        .normalize(printed.into(), &shown.into())
+        .to_string()
 }

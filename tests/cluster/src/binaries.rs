@@ -146,7 +146,11 @@ impl Module {
     fn version(&self) -> Result<&'static str> {
         let lines = self.go_mod.lines().map(str::trim);
         lines
-            .filter_map(|line| line.strip_prefix("require ").unwrap_or(line).split_once(' '))
+            .filter_map(|line| {
+                line.strip_prefix("require ")
+                    .unwrap_or(line)
+                    .split_once(' ')
+            })
             .find(|(module, _)| *module == self.versioned)
             .and_then(|(_, rest)| rest.split_whitespace().next())
             .with_context(|| format!("`{}/go.mod` requires no {}", self.folder, self.versioned))
@@ -156,7 +160,10 @@ impl Module {
 /// Builds a program, unless that was done before.
 fn build(program: &Program, progress: &dyn Fn(&str)) -> Result<PathBuf> {
     let version = program.module.version()?;
-    let root = Path::new(program.module.folder).ancestors().nth(3).context("no root")?;
+    let root = Path::new(program.module.folder)
+        .ancestors()
+        .nth(3)
+        .context("no root")?;
     let folder = root.join("target/cluster/bin").join(version);
     let path = folder.join(program.name);
     if path.is_file() {

@@ -44,6 +44,7 @@ const CONTROLLER_MANAGER: &str = "system:kube-controller-manager";
 const CONTROLLER_MANAGER_KUBECONFIG: &str = "controller-manager.kubeconfig";
 const SCHEDULER: &str = "system:kube-scheduler";
 const SCHEDULER_KUBECONFIG: &str = "scheduler.kubeconfig";
+const STAGES: &str = "stages.yaml";
 const AUDIT_POLICY: &str = "audit-policy.json";
 const AUDIT_LOG: &str = "audit.log";
 // kube-apiserver makes both. The certificate's file holds its authority's as well, and the key,
@@ -208,24 +209,30 @@ impl Cluster {
             ],
         )?;
         self.others.push(scheduler);
+        self.write(STAGES, include_str!("../kwok/stages.yaml"))?;
         let mut kwok = self.component(
             "kwok",
             &binaries.kwok,
             &[
                 &format!("--kubeconfig={KUBECONFIG}"),
+                &format!("--config={STAGES}"),
                 "--manage-all-nodes",
                 "--node-lease-duration-seconds=40",
             ],
         )?;
-        let node = self.write("node.json", &json!({
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": "node"},
-            "status": {
-                "allocatable": {"cpu": "16", "memory": "64Gi", "pods": "100"},
-                "capacity": {"cpu": "16", "memory": "64Gi", "pods": "100"},
-            },
-        }).to_string())?;
+        let node = self.write(
+            "node.json",
+            &json!({
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": "node"},
+                "status": {
+                    "allocatable": {"cpu": "16", "memory": "64Gi", "pods": "100"},
+                    "capacity": {"cpu": "16", "memory": "64Gi", "pods": "100"},
+                },
+            })
+            .to_string(),
+        )?;
         run(self.kubectl().args(["create", "-f"]).arg(node))?;
         kwok.wait_until("the node to be ready", PATIENCE, || {
             let nodes = run(self.kubectl().args(["get", "nodes", "--no-headers"]))?;

@@ -1,0 +1,135 @@
+//! The English plural of a word, as far as the names of kinds need it. `--plural` is for the rest.
+
+/// What a word ends in that no rule covers, and what its plural ends in.
+const IRREGULAR: [(&str, &str); 36] = [
+    ("appendix", "appendices"),
+    ("bacterium", "bacteria"),
+    ("calf", "calves"),
+    ("child", "children"),
+    ("criterion", "criteria"),
+    ("datum", "data"),
+    ("echo", "echoes"),
+    ("epoch", "epochs"),
+    ("foot", "feet"),
+    ("goose", "geese"),
+    ("half", "halves"),
+    ("hero", "heroes"),
+    ("human", "humans"),
+    ("index", "indices"),
+    ("knife", "knives"),
+    ("leaf", "leaves"),
+    ("lens", "lenses"),
+    ("life", "lives"),
+    ("loaf", "loaves"),
+    ("matrix", "matrices"),
+    ("medium", "media"),
+    ("monarch", "monarchs"),
+    ("mouse", "mice"),
+    ("person", "people"),
+    ("phenomenon", "phenomena"),
+    ("potato", "potatoes"),
+    ("quiz", "quizzes"),
+    ("shelf", "shelves"),
+    ("stomach", "stomachs"),
+    ("thief", "thieves"),
+    ("tomato", "tomatoes"),
+    ("tooth", "teeth"),
+    ("vertex", "vertices"),
+    ("wife", "wives"),
+    ("wolf", "wolves"),
+    ("woman", "women"),
+];
+
+/// What words end in that are alike in the singular and the plural.
+const ALIKE: [&str; 13] = [
+    "data",
+    "deer",
+    "equipment",
+    "feedback",
+    "firmware",
+    "hardware",
+    "information",
+    "knowledge",
+    "media",
+    "people",
+    "sheep",
+    "software",
+    "traffic",
+];
+
+/// The plural of a lower-case word: `policies` of `policy`. What ends in `s` like a plural, such as
+/// `endpoints`, is taken for one.
+pub fn plural(word: &str) -> String {
+    if ALIKE.iter().any(|ending| word.ends_with(ending)) {
+        return word.to_owned();
+    }
+    for (one, many) in IRREGULAR {
+        if let Some(start) = word.strip_suffix(one) {
+            return format!("{start}{many}");
+        }
+    }
+    if let Some(start) = word.strip_suffix("sis").or(word.strip_suffix("xis")) {
+        // `analysis`, `axis`
+        return format!("{start}{}es", &word[start.len()..=start.len()]);
+    }
+    if let Some(start) = word.strip_suffix('y').filter(|start| !ends_in_vowel(start)) {
+        return format!("{start}ies");
+    }
+    let hisses = ["as", "ch", "is", "sh", "ss", "us", "x", "z"];
+    if hisses.iter().any(|ending| word.ends_with(ending)) {
+        return format!("{word}es");
+    }
+    if word.ends_with('s') {
+        return word.to_owned();
+    }
+    format!("{word}s")
+}
+
+/// `query` has two vowels before its `y`, one of which is none.
+fn ends_in_vowel(start: &str) -> bool {
+    start.ends_with(['a', 'e', 'i', 'o', 'u']) && !start.ends_with("qu")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtin;
+
+    #[test]
+    fn the_kinds_of_kubernetes_have_the_names_that_they_have() {
+        for builtin in builtin::all() {
+            assert_eq!(plural(&builtin.kind.to_lowercase()), builtin.plural);
+        }
+    }
+
+    #[test]
+    fn words_that_kinds_are_named_after() {
+        let cases = [
+            ("alias", "aliases"),
+            ("analysis", "analyses"),
+            ("axis", "axes"),
+            ("basis", "bases"),
+            ("branch", "branches"),
+            ("bus", "buses"),
+            ("canary", "canaries"),
+            ("cluster", "clusters"),
+            ("database", "databases"),
+            ("dns", "dns"),
+            ("gateway", "gateways"),
+            ("guestbook", "guestbooks"),
+            ("mutex", "mutexes"),
+            ("proxy", "proxies"),
+            ("query", "queries"),
+            ("redis", "redises"),
+            ("salesperson", "salespeople"),
+            ("settings", "settings"),
+            ("soliloquy", "soliloquies"),
+            ("status", "statuses"),
+            ("topology", "topologies"),
+            ("volumeindex", "volumeindices"),
+        ];
+        for (one, many) in cases {
+            assert_eq!(plural(one), many);
+        }
+    }
+}
