@@ -1,4 +1,5 @@
-//! The documents say what is: transcripts, commands and flags, files, fields, names, links.
+//! The documents say what is: transcripts, commands and flags, files, fields, names, links. What
+//! docs/from-go.md says besides is held in `from_go`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,11 +19,12 @@ use crate::{
 
 const RSCAFFOLD: &str = env!("CARGO_BIN_EXE_rscaffold");
 
-const DOCUMENTS: [&str; 6] = [
+const DOCUMENTS: [&str; 7] = [
     "CONTRIBUTING.md",
     "README.md",
     "docs/ARCHITECTURE.md",
     "docs/commands.md",
+    "docs/from-go.md",
     "docs/layout.md",
     "tests/cluster/README.md",
 ];
@@ -55,7 +57,7 @@ pub fn tables(text: &str) -> Vec<Vec<Vec<&str>>> {
 }
 
 /// What stands between backticks.
-fn code(text: &str) -> impl Iterator<Item = &str> {
+pub fn code(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
@@ -140,13 +142,13 @@ fn what_kubectl_prints_is_that_of_the_golden_project() {
     }
 }
 
-fn help(command: &str) -> String {
+pub fn help(command: &str) -> String {
     let arguments = command.split_whitespace().chain(["--help"]);
     run(Command::new(RSCAFFOLD).args(arguments))
 }
 
 /// The commands below `command` that do something themselves.
-fn commands(command: &str) -> Vec<String> {
+pub fn commands(command: &str) -> Vec<String> {
     let help = help(command);
     let Some((_, list)) = help.split_once("\nCommands:\n") else {
         return vec![command.to_owned()];
@@ -160,7 +162,7 @@ fn commands(command: &str) -> Vec<String> {
 }
 
 /// The flags in the help of a command, each with its default if it has one.
-fn flags(help: &str) -> BTreeMap<String, Option<String>> {
+pub fn flags(help: &str) -> BTreeMap<String, Option<String>> {
     let mut flags: Vec<(&str, String)> = Vec::new();
     let (_, options) = help.split_once("\nOptions:\n").expect("options");
     let options = options.split("\nExamples:").next().unwrap_or_default();

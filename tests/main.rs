@@ -13,6 +13,7 @@ mod docs;
 mod edits;
 mod end_to_end;
 mod faults;
+mod from_go;
 mod golden;
 mod http;
 mod leader;

@@ -25,7 +25,7 @@ macro_rules! tutorials {
 
         $(#[test]
         fn $name() {
-            follow($document).unwrap();
+            follow($document).unwrap_or_else(|error| panic!("{error:#}"));
         })*
     };
 }
