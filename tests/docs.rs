@@ -15,6 +15,7 @@ use walkdir::WalkDir;
 use crate::{
     cli::{play, without_times},
     scaffold::{refused, root, rscaffold, run},
+    tutorials::TUTORIALS,
 };
 
 const RSCAFFOLD: &str = env!("CARGO_BIN_EXE_rscaffold");
@@ -28,6 +29,14 @@ const DOCUMENTS: [&str; 7] = [
     "docs/layout.md",
     "tests/cluster/README.md",
 ];
+
+/// All of them: the tutorials have a test of their own for what they do.
+fn documents() -> impl Iterator<Item = String> {
+    let tutorials = TUTORIALS
+        .iter()
+        .map(|name| format!("docs/tutorials/{name}"));
+    DOCUMENTS.map(str::to_owned).into_iter().chain(tutorials)
+}
 
 pub fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
@@ -368,8 +377,8 @@ fn make_targets() {
     let targets: BTreeSet<_> = lines
         .filter_map(|line| line.strip_prefix(".PHONY: "))
         .collect();
-    for document in DOCUMENTS {
-        let text = read(document);
+    for document in documents() {
+        let text = read(&document);
         let shown = text.lines().filter_map(|line| line.strip_prefix("$ make "));
         let named = code(&text).filter_map(|code| code.strip_prefix("make "));
         for command in shown.chain(named) {
@@ -393,9 +402,9 @@ fn anchor(heading: &str) -> String {
 #[test]
 fn links_lead_to_files_and_headings() {
     let mut count = 0;
-    for document in DOCUMENTS {
-        let text = read(document);
-        let folder = Path::new(document).parent().unwrap();
+    for document in documents() {
+        let text = read(&document);
+        let folder = Path::new(&document).parent().unwrap();
         let links = text
             .split("](")
             .skip(1)
@@ -404,7 +413,7 @@ fn links_lead_to_files_and_headings() {
             count += 1;
             let (path, heading) = link.split_once('#').unwrap_or((link, ""));
             let target = match path {
-                "" => root().join(document),
+                "" => root().join(&document),
                 path => root().join(folder).join(path),
             };
             assert!(target.exists(), "{document}: {link}");

@@ -17,6 +17,7 @@ mod from_go;
 mod golden;
 mod http;
 mod leader;
+mod library;
 mod operator;
 mod proxy;
 mod scaffold;
