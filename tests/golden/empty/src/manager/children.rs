@@ -423,6 +423,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_gone_or_another_one_by_now_is_not_changed() {
+        let answer = |code| {
+            let status = kube::core::Status::failure("", "").with_code(code);
+            changed(Err::<(), _>(kube::Error::Api(status.boxed()))).ok()
+        };
+        assert_eq!(answer(404), Some(false));
+        assert_eq!(answer(409), Some(false));
+        assert_eq!(answer(403), None);
+        assert_eq!(changed(Ok(())).ok(), Some(true));
+    }
+
+    #[test]
     fn a_difference_is_one_of_what_is_desired() {
         let live = json!({"spec": {"replicas": 1, "paused": false, "ports": [{"port": 80}],
             "containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "2"}]}});
