@@ -427,13 +427,13 @@ mod tests {
 
     #[test]
     fn what_is_gone_or_another_one_by_now_is_not_changed() {
-        let answer = |code| {
-            let status = kube::core::Status::failure("", "").with_code(code);
+        let answer = |reason| {
+            let status = kube::core::Status::failure("", reason);
             changed(Err::<(), _>(kube::Error::Api(status.boxed()))).ok()
         };
-        assert_eq!(answer(404), Some(false));
-        assert_eq!(answer(409), Some(false));
-        assert_eq!(answer(403), None);
+        assert_eq!(answer("NotFound"), Some(false));
+        assert_eq!(answer("Conflict"), Some(false));
+        assert_eq!(answer("Forbidden"), None);
         assert_eq!(changed(Ok(())).ok(), Some(true));
     }
 
