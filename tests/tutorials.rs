@@ -33,6 +33,7 @@ macro_rules! tutorials {
 
 tutorials! {
     guestbook: "guestbook.md",
+    mini_controller_manager: "mini-controller-manager.md",
 }
 
 const FOLDER: &str = "docs/tutorials";
