@@ -98,9 +98,11 @@ where
     /// missing, corrects what differs, deletes what is not desired. Owner reference, namespace and
     /// labels are added. Returns the children as they are then.
     ///
-    /// All children of the kind belong into one call. Fields that are not set are left to others,
-    /// such as the replicas to an autoscaler. Write values as the API server does, such as `1` for
-    /// `1000m`: others are sent each time, which is logged.
+    /// All children of the kind belong into one call; where what is there decides what is to be done
+    /// next, [`put`](Self::put), [`patch_spec`](Self::patch_spec) and [`delete`](Self::delete) do it
+    /// one by one. Fields that are not set are left to others, such as the replicas to an autoscaler.
+    /// Write values as the API server does, such as `1` for `1000m`: others are sent each time, which
+    /// is logged.
     ///
     /// # Errors
     ///
@@ -117,8 +119,7 @@ where
     {
         let mut applied = Vec::new();
         for child in desired {
-            let child = adorn(child, owner, self.mark())?;
-            applied.push(self.converge(owner, child).await?);
+            applied.push(self.put(owner, child).await?);
         }
         for child in self.of(owner) {
             let wanted = applied.iter().any(|kept| kept.uid() == child.uid());
@@ -136,10 +137,17 @@ where
         format!("{}/applied", self.context.name())
     }
 
-    async fn converge<K>(&self, owner: &K, child: C) -> Result<Arc<C>, Error>
+    /// Creates or corrects one child of `owner`, as [`apply`](Self::apply) does, and leaves all
+    /// others alone.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`apply`](Self::apply).
+    pub async fn put<K>(&self, owner: &K, child: C) -> Result<Arc<C>, Error>
     where
         K: Resource<DynamicType = ()>,
     {
+        let child = adorn(child, owner, self.mark())?;
         let same = |known: &Arc<C>| {
             let (a, b) = (known.meta(), child.meta());
             (&a.name, &a.namespace) == (&b.name, &b.namespace)
@@ -159,6 +167,24 @@ where
                 }
             }
         }
+    }
+
+    /// Merges `patch` into the `spec` of a child, if it is still as it was read, and says whether it
+    /// was. If somebody has changed it since, the watch will show that, and wake its owner up again.
+    ///
+    /// # Errors
+    ///
+    /// When the request fails for another reason.
+    pub async fn patch_spec(&self, child: &C, patch: Value) -> Result<bool, Error> {
+        let metadata = json!({"resourceVersion": child.resource_version()});
+        let patch = Patch::Merge(json!({"metadata": metadata, "spec": patch}));
+        let params = PatchParams {
+            field_manager: Some(self.context.field_manager()),
+            ..PatchParams::default()
+        };
+        let (api, name) = (self.api(child), child.name_any());
+        let patched = api.patch(&name, &params, &patch).await;
+        changed(patched).map_err(|source| failed("patch", child, source))
     }
 
     /// Makes an object that is there be as `child`. Others may write it at the same time, such as
@@ -231,19 +257,18 @@ where
         Ok(Arc::new(patched))
     }
 
-    async fn delete(&self, child: &C) -> Result<(), Error> {
+    /// Deletes a child, if it is still there, and says whether it was.
+    ///
+    /// # Errors
+    ///
+    /// When the request fails for another reason.
+    pub async fn delete(&self, child: &C) -> Result<bool, Error> {
         let params = DeleteParams::default().preconditions(Preconditions {
             uid: child.uid(),
             ..Preconditions::default()
         });
-        match self.api(child).delete(&child.name_any(), &params).await {
-            Ok(_) => Ok(()),
-            // It is gone already, or another one has its name.
-            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {
-                Ok(())
-            }
-            Err(source) => Err(failed("delete", child, source)),
-        }
+        let deleted = self.api(child).delete(&child.name_any(), &params).await;
+        changed(deleted).map_err(|source| failed("delete", child, source))
     }
 
     fn api(&self, child: &C) -> Api<C> {
@@ -251,6 +276,15 @@ where
             self.context.client.clone(),
             child.meta().namespace.as_deref(),
         )
+    }
+}
+
+/// Whether a request found what it was to change: not if that is gone, or another one by now.
+fn changed<T>(answer: kube::Result<T>) -> kube::Result<bool> {
+    match answer {
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -389,6 +423,18 @@ mod tests {
         };
         assert_eq!(mark("a"), mark("a"));
         assert_ne!(mark("a"), mark("b"));
+    }
+
+    #[test]
+    fn what_is_gone_or_another_one_by_now_is_not_changed() {
+        let answer = |reason| {
+            let status = kube::core::Status::failure("", reason);
+            changed(Err::<(), _>(kube::Error::Api(status.boxed()))).ok()
+        };
+        assert_eq!(answer("NotFound"), Some(false));
+        assert_eq!(answer("Conflict"), Some(false));
+        assert_eq!(answer("Forbidden"), None);
+        assert_eq!(changed(Ok(())).ok(), Some(true));
     }
 
     #[test]

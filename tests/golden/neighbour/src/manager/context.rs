@@ -5,10 +5,12 @@
 
 use std::{
     fmt::Debug,
+    hash::Hasher,
     mem,
     sync::{Arc, Mutex, PoisonError},
 };
 
+use fnv::FnvHasher;
 use futures::{StreamExt, stream::BoxStream};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{
@@ -142,8 +144,8 @@ impl Context {
     }
 
     /// Records an event about `object`, which `kubectl describe` shows. One that repeats within
-    /// minutes counts up the first, whose note stays: what differs belongs into the reason. Events
-    /// are for people: when one cannot be written, that is logged and the reconcile goes on.
+    /// minutes counts up the first. Events are for people: when one cannot be written, that is logged
+    /// and the reconcile goes on.
     pub async fn event<K>(
         &self,
         object: &K,
@@ -153,11 +155,15 @@ impl Context {
     ) where
         K: Resource<DynamicType = ()>,
     {
+        let note = note.into();
+        // The recorder does not look at notes: one that differs from the last would be lost.
+        let mut hasher = FnvHasher::default();
+        hasher.write(note.as_bytes());
         let event = Event {
             type_,
             reason: reason.to_owned(),
-            note: Some(note.into()),
-            action: "Reconcile".to_owned(),
+            note: Some(note),
+            action: format!("Reconcile-{:016x}", hasher.finish()),
             secondary: None,
         };
         if let Err(error) = self.recorder.publish(&event, &object.object_ref(&())).await {

@@ -65,13 +65,17 @@ impl Watcher {
         health.waits(&check, "waits for the list");
 
         let api = K::Scope::api::<Guarded<K>>(runtime.client.clone(), namespace);
+        let namespace = namespace.map(str::to_owned);
         watcher(api, watcher::Config::default().labels(labels))
             // What cannot be watched, for want of a CRD or of a permission, may be watchable soon.
             .backoff(Pauses::default())
             // Nobody here reads managedFields, and they are half of what an object takes in memory.
             .modify(|object| object.meta_mut().managed_fields = None)
             .inspect(move |event| match event {
-                Ok(Event::InitDone) => health.ready(&check, "in sync"),
+                Ok(Event::InitDone) => {
+                    health.ready(&check, "in sync");
+                    tracing::info!(controller, resource, namespace, "in sync");
+                }
                 Ok(_) => {}
                 Err(error) => {
                     let reason = failure::reason(error);
