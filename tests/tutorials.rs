@@ -31,6 +31,7 @@ macro_rules! tutorials {
 }
 
 tutorials! {
+    demo_controller: "demo-controller.md",
     guestbook: "guestbook.md",
 }
 
