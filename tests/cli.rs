@@ -58,12 +58,21 @@ pub fn play(transcript: &str) -> String {
         }
         let printed = run(command, &folder);
         // One command at a time, so that its `...` cannot stand for the output of the next.
-        let wildcards = NormalizeToExpected::new().redact();
-        played += &wildcards
-            .normalize(printed.into(), &expected.into())
-            .to_string();
+        played += &with_wildcards(&printed, &expected);
     }
     played
+}
+
+/// `printed` with the wildcards of `expected` where they stand for it.
+pub fn with_wildcards(printed: &str, expected: &str) -> String {
+    // To snapbox, nothing stands for everything.
+    if expected.is_empty() {
+        return printed.to_owned();
+    }
+    let wildcards = NormalizeToExpected::new().redact();
+    wildcards
+        .normalize(printed.into(), &expected.into())
+        .to_string()
 }
 
 /// What `command` prints, after its exit code if that is not 0.

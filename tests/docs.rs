@@ -1,4 +1,5 @@
-//! The documents say what is: transcripts, commands and flags, files, fields, names, links.
+//! The documents say what is: transcripts, commands and flags, files, fields, names, links. What
+//! docs/from-go.md says besides is held in `from_go`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,18 +15,28 @@ use walkdir::WalkDir;
 use crate::{
     cli::{play, without_times},
     scaffold::{refused, root, rscaffold, run},
+    tutorials::TUTORIALS,
 };
 
 const RSCAFFOLD: &str = env!("CARGO_BIN_EXE_rscaffold");
 
-const DOCUMENTS: [&str; 6] = [
+const DOCUMENTS: [&str; 7] = [
     "CONTRIBUTING.md",
     "README.md",
     "docs/ARCHITECTURE.md",
     "docs/commands.md",
+    "docs/from-go.md",
     "docs/layout.md",
     "tests/cluster/README.md",
 ];
+
+/// All of them: the tutorials have a test of their own for what they do.
+fn documents() -> impl Iterator<Item = String> {
+    let tutorials = TUTORIALS
+        .iter()
+        .map(|name| format!("docs/tutorials/{name}"));
+    DOCUMENTS.map(str::to_owned).into_iter().chain(tutorials)
+}
 
 pub fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
@@ -55,7 +66,7 @@ pub fn tables(text: &str) -> Vec<Vec<Vec<&str>>> {
 }
 
 /// What stands between backticks.
-fn code(text: &str) -> impl Iterator<Item = &str> {
+pub fn code(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
@@ -140,13 +151,13 @@ fn what_kubectl_prints_is_that_of_the_golden_project() {
     }
 }
 
-fn help(command: &str) -> String {
+pub fn help(command: &str) -> String {
     let arguments = command.split_whitespace().chain(["--help"]);
     run(Command::new(RSCAFFOLD).args(arguments))
 }
 
 /// The commands below `command` that do something themselves.
-fn commands(command: &str) -> Vec<String> {
+pub fn commands(command: &str) -> Vec<String> {
     let help = help(command);
     let Some((_, list)) = help.split_once("\nCommands:\n") else {
         return vec![command.to_owned()];
@@ -160,7 +171,7 @@ fn commands(command: &str) -> Vec<String> {
 }
 
 /// The flags in the help of a command, each with its default if it has one.
-fn flags(help: &str) -> BTreeMap<String, Option<String>> {
+pub fn flags(help: &str) -> BTreeMap<String, Option<String>> {
     let mut flags: Vec<(&str, String)> = Vec::new();
     let (_, options) = help.split_once("\nOptions:\n").expect("options");
     let options = options.split("\nExamples:").next().unwrap_or_default();
@@ -366,8 +377,8 @@ fn make_targets() {
     let targets: BTreeSet<_> = lines
         .filter_map(|line| line.strip_prefix(".PHONY: "))
         .collect();
-    for document in DOCUMENTS {
-        let text = read(document);
+    for document in documents() {
+        let text = read(&document);
         let shown = text.lines().filter_map(|line| line.strip_prefix("$ make "));
         let named = code(&text).filter_map(|code| code.strip_prefix("make "));
         for command in shown.chain(named) {
@@ -391,9 +402,9 @@ fn anchor(heading: &str) -> String {
 #[test]
 fn links_lead_to_files_and_headings() {
     let mut count = 0;
-    for document in DOCUMENTS {
-        let text = read(document);
-        let folder = Path::new(document).parent().unwrap();
+    for document in documents() {
+        let text = read(&document);
+        let folder = Path::new(&document).parent().unwrap();
         let links = text
             .split("](")
             .skip(1)
@@ -402,7 +413,7 @@ fn links_lead_to_files_and_headings() {
             count += 1;
             let (path, heading) = link.split_once('#').unwrap_or((link, ""));
             let target = match path {
-                "" => root().join(document),
+                "" => root().join(&document),
                 path => root().join(folder).join(path),
             };
             assert!(target.exists(), "{document}: {link}");

@@ -250,6 +250,11 @@ fn projects_are_clean_and_their_manifests_follow_from_their_code() {
             "--all-targets",
         ])
         .args(["--", "-D", "warnings"]));
+    // The types alone.
+    run(cargo(&golden)
+        .args(["clippy", "--quiet", "--locked", "--workspace"])
+        .args(["--no-default-features", "--features=k8s-openapi/latest"])
+        .args(["--", "-D", "warnings"]));
     run(cargo(&golden)
         .args([
             "doc",

@@ -21,11 +21,12 @@ use terminal::Terminal;
 
 macro_rules! tutorials {
     ($($name:ident: $document:literal,)*) => {
-        const TUTORIALS: &[&str] = &[$($document),*];
+        /// Those that are followed, by the names of their files.
+        pub const TUTORIALS: &[&str] = &[$($document),*];
 
         $(#[test]
         fn $name() {
-            follow($document).unwrap();
+            follow($document).unwrap_or_else(|error| panic!("{error:#}"));
         })*
     };
 }

@@ -263,7 +263,7 @@ fn is_host(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::Path};
+    use std::{collections::BTreeSet, fs, path::Path};
 
     use super::*;
 
@@ -294,11 +294,15 @@ mod tests {
         let manifest = fs::read_to_string(root.join("templates/project/Cargo.toml.tera")).unwrap();
         let (_, dependencies) = manifest.split_once("\n[dependencies]\n").unwrap();
         let (dependencies, _) = dependencies.split_once("\n[").unwrap();
-        let names: Vec<_> = dependencies
+        let names: BTreeSet<_> = dependencies
             .lines()
+            .filter(|line| !line.starts_with('#'))
             .filter_map(|line| Some(line.split_once(" = ")?.0.replace('-', "_")))
             .collect();
-        assert_eq!(names, DEPENDENCIES);
+        assert_eq!(
+            names,
+            DEPENDENCIES.iter().map(ToString::to_string).collect()
+        );
     }
 
     #[test]

@@ -12,9 +12,8 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use cluster::run;
-use snapbox::filter::NormalizeToExpected;
 
-use crate::cli::without_times;
+use crate::cli::{with_wildcards, without_times};
 
 /// How long a command may take: a build of a project, on a machine that builds others too.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -100,7 +99,7 @@ impl Terminal {
             let (printed, code) = self.finish()?;
             let printed: String = printed.iter().flat_map(|line| [line, "\n"]).collect();
             let (printed, shown) = (without_times(&printed), without_times(&shown));
-            let seen = normalized(&printed, &shown);
+            let seen = with_wildcards(&printed, &shown);
             ensure!(
                 seen == shown,
                 "`{command}` ended with {code} and printed:\n{}",
@@ -128,6 +127,7 @@ impl Terminal {
                 if self.busy {
                     self.finish()?;
                 }
+                interrupted = false;
                 self.start(command)?;
             } else {
                 self.wait_for(line)?;
@@ -147,7 +147,7 @@ impl Terminal {
         // Nothing that is run may read what is typed next.
         writeln!(
             self.input,
-            "{{ {command}\n}} </dev/null; echo; echo '{END}' $?"
+            "{{ {command}\n}} </dev/null; __=$?; echo; echo '{END}' $__"
         )?;
         self.busy = true;
         Ok(())
@@ -178,7 +178,7 @@ impl Terminal {
         loop {
             let line = self.line(deadline)?;
             let line = line.with_context(|| format!("no line `{shown}`, but:\n{seen}"))?;
-            if normalized(&line, shown) == shown {
+            if with_wildcards(&line, shown) == shown {
                 return Ok(());
             }
             if line.starts_with(END) {
@@ -194,7 +194,11 @@ impl Terminal {
     fn line(&mut self, deadline: Instant) -> Result<Option<String>> {
         let patience = deadline.saturating_duration_since(Instant::now());
         match self.output.recv_timeout(patience) {
-            Ok(line) => Ok(Some(line)),
+            Ok(line) => {
+                // For whoever has to find out what went wrong.
+                println!("{line}");
+                Ok(Some(line))
+            }
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => bail!("the shell has ended"),
         }
@@ -221,10 +225,34 @@ impl Drop for Terminal {
     }
 }
 
-/// `printed` with the wildcards of `shown` where they stand for it.
-fn normalized(printed: &str, shown: &str) -> String {
-    let wildcards = NormalizeToExpected::new().redact();
-    wildcards
-        .normalize(printed.into(), &shown.into())
-        .to_string()
+#[test]
+fn a_terminal_shows_what_is_printed() {
+    let mut terminal = Terminal::open(Path::new("/"), &[]).unwrap();
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+    terminal
+        .play(&lines(
+            "$ cd usr && pwd\n/usr\n$ pwd\n/usr\n$ echo -n a\na\n$ true\n$ seq 9\n1\n...\n9",
+        ))
+        .unwrap();
+    for (wrong, why) in [
+        ("$ echo a\nb", "printed"),
+        ("$ echo a", "printed"),
+        ("$ false", "ended with 1"),
+        ("$ echo a; false\n...", "ended with 1"),
+    ] {
+        let error = terminal.play(&lines(wrong)).expect_err(wrong).to_string();
+        assert!(error.contains(why), "{wrong}: {error}");
+    }
+
+    terminal
+        .follow(&lines("$ echo before; echo 'it  INFO starts a=1 at=x b'; sleep 1000\nit  [..] starts a=1 at=[..] b"))
+        .unwrap();
+    assert!(!terminal.is_idle());
+    terminal.follow(&lines("^C")).unwrap();
+    assert!(terminal.is_idle());
+    let error = terminal.follow(&lines("$ echo a\nb")).unwrap_err();
+    assert!(
+        error.to_string().contains("ended without a line"),
+        "{error}"
+    );
 }

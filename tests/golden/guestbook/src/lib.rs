@@ -4,9 +4,12 @@
 //! The guestbook operator.
 //!
 //! `api` holds its types, `controller` what is done about them, and `manager` what every controller
-//! needs to run.
+//! needs to run. Without the feature `operator`, the types are all there is.
 
 pub mod api;
+#[cfg(feature = "operator")]
 pub mod cli;
+#[cfg(feature = "operator")]
 pub mod controller;
+#[cfg(feature = "operator")]
 pub mod manager;

@@ -47,6 +47,9 @@ pub enum Error {
     /// An object of this name is there, and something else owns it, or nothing.
     #[error("{0} is there already, and not owned by this object")]
     NotOwned(String),
+    /// The garbage collector deletes what has an owner in another namespace.
+    #[error("{0} is in another namespace than this object, which so cannot own it")]
+    OtherNamespace(String),
     /// A request failed.
     #[error("cannot {verb} {child}: {source}")]
     Request {
@@ -64,6 +67,7 @@ impl Error {
     pub fn reason(&self) -> &'static str {
         match self {
             Self::NotOwned(_) => "NotOwned",
+            Self::OtherNamespace(_) => "OtherNamespace",
             Self::Request { .. } => "ChildFailed",
         }
     }
@@ -100,7 +104,8 @@ where
     ///
     /// # Errors
     ///
-    /// When another object has the name of a child, which is left alone, or when a request fails.
+    /// When another object has the name of a child, which is left alone, when a child is in another
+    /// namespace than its owner, or when a request fails.
     /// The children after it have to wait for the next try.
     pub async fn apply<K>(
         &self,
@@ -112,7 +117,7 @@ where
     {
         let mut applied = Vec::new();
         for child in desired {
-            let child = self.adorn(owner, child);
+            let child = adorn(child, owner, self.mark())?;
             applied.push(self.converge(owner, child).await?);
         }
         for child in self.of(owner) {
@@ -124,23 +129,6 @@ where
             }
         }
         Ok(applied)
-    }
-
-    /// Adds to `child` what makes it a child of `owner`.
-    fn adorn<K: Resource<DynamicType = ()>>(&self, owner: &K, mut child: C) -> C {
-        let meta = child.meta_mut();
-        if C::Scope::NAMESPACED && meta.namespace.is_none() {
-            meta.namespace.clone_from(&owner.meta().namespace);
-        }
-        meta.owner_references = owner.controller_owner_ref(&()).map(|owner| vec![owner]);
-        let labels = child.labels_mut();
-        labels.insert(LABEL.to_owned(), PROJECT.to_owned());
-        // What is no longer desired can be told from what others added by this alone.
-        let mut hasher = FnvHasher::default();
-        hasher.write(json!(child).to_string().as_bytes());
-        let value = format!("{:016x}", hasher.finish());
-        child.labels_mut().insert(self.mark(), value);
-        child
     }
 
     /// The label of what this controller has made.
@@ -266,6 +254,31 @@ where
     }
 }
 
+/// Adds to `child` what makes it a child of `owner`, and the label `mark`.
+fn adorn<C, K>(mut child: C, owner: &K, mark: String) -> Result<C, Error>
+where
+    C: Resource<DynamicType = (), Scope: Scope> + Serialize,
+    K: Resource<DynamicType = ()>,
+{
+    if C::Scope::NAMESPACED
+        && let Some(home) = &owner.meta().namespace
+    {
+        let namespace = &mut child.meta_mut().namespace;
+        if namespace.get_or_insert_with(|| home.clone()) != home {
+            return Err(Error::OtherNamespace(describe(&child)));
+        }
+    }
+    child.meta_mut().owner_references = owner.controller_owner_ref(&()).map(|owner| vec![owner]);
+    let labels = child.labels_mut();
+    labels.insert(LABEL.to_owned(), PROJECT.to_owned());
+    // What is no longer desired can be told from what others added by this alone.
+    let mut hasher = FnvHasher::default();
+    hasher.write(json!(child).to_string().as_bytes());
+    let value = format!("{:016x}", hasher.finish());
+    child.labels_mut().insert(mark, value);
+    Ok(child)
+}
+
 fn failed<C>(verb: &'static str, child: &C, source: kube::Error) -> Error
 where
     C: Resource<DynamicType = ()>,
@@ -316,7 +329,67 @@ fn difference(live: &Value, desired: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::{
+        apps::v1::Deployment,
+        core::v1::{ConfigMap, Namespace},
+    };
+    use kube::api::ObjectMeta;
+
     use super::*;
+
+    fn meta(name: &str, namespace: Option<&str>) -> ObjectMeta {
+        ObjectMeta {
+            name: Some(name.to_owned()),
+            namespace: namespace.map(str::to_owned),
+            uid: Some(format!("uid of {name}")),
+            ..ObjectMeta::default()
+        }
+    }
+
+    /// A child in `namespace` of a Deployment in `home`.
+    fn adorned(namespace: Option<&str>, data: &str) -> Result<ConfigMap, Error> {
+        let owner = Deployment {
+            metadata: meta("owner", Some("home")),
+            ..Deployment::default()
+        };
+        let child = ConfigMap {
+            metadata: meta("child", namespace),
+            data: Some([("key".to_owned(), data.to_owned())].into()),
+            ..ConfigMap::default()
+        };
+        adorn(child, &owner, "test/applied".to_owned())
+    }
+
+    #[test]
+    fn a_child_lives_where_its_owner_does() {
+        let child = adorned(None, "a").expect("a child");
+        assert_eq!(child.metadata.namespace.as_deref(), Some("home"));
+        let owner = owned::controlled_by(&child).expect("an owner");
+        assert_eq!((&*owner.kind, &*owner.uid), ("Deployment", "uid of owner"));
+        assert!(adorned(Some("home"), "a").is_ok());
+        let error = adorned(Some("away"), "a").expect_err("a child elsewhere");
+        assert_eq!(error.reason(), "OtherNamespace");
+
+        let owner = Namespace {
+            metadata: meta("owner", None),
+            ..Namespace::default()
+        };
+        let child = ConfigMap {
+            metadata: meta("child", Some("away")),
+            ..ConfigMap::default()
+        };
+        assert!(adorn(child, &owner, "test/applied".to_owned()).is_ok());
+    }
+
+    #[test]
+    fn what_is_desired_can_be_told_from_the_mark() {
+        let mark = |data| {
+            let child = adorned(None, data).expect("a child");
+            child.labels()["test/applied"].clone()
+        };
+        assert_eq!(mark("a"), mark("a"));
+        assert_ne!(mark("a"), mark("b"));
+    }
 
     #[test]
     fn a_difference_is_one_of_what_is_desired() {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
     group = "on.example.com",
     version = "v1",
     kind = "Yes",
-    plural = "yeses",
+    plural = "yes",
     shortname = "no",
     namespaced,
     status = "YesStatus",

@@ -1,0 +1,313 @@
+//! docs/from-go.md is true: its names are those of the code, its example compiles, its markers give
+//! the CRD that it shows, its commands and flags exist, and what it misses is missing.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_yaml::Value;
+use tempfile::TempDir;
+
+use crate::{
+    docs::{code, commands, first_code, flags, help, read, section, tables},
+    operator::kubectl,
+    scaffold::{building, cargo, root, rscaffold, run, target},
+};
+
+const MARKERS: &str = "## Markers";
+const MISSING: &str = "## What has no counterpart yet";
+
+/// What the names in the column "here" are looked up among, as in a controller that has these lines.
+const SCOPE: &str = "
+use std::sync::Arc;
+use crate::manager::*;
+use kube::{*, api::*, core::*};
+use kube::runtime::{controller::Action, reflector::*, wait::await_condition};
+";
+
+const TYPES: &str = "src/api/<group>/<version>/<kind>.rs";
+const CONTROLLER: &str = "src/controller/<group>/<kind>.rs";
+
+/// What types with all of the page's markers import, besides what generated types do.
+const IMPORTS: &str = "
+use k8s_openapi::apimachinery::pkg::{apis::meta::v1::Time, util::intstr::IntOrString};
+use schemars::JsonSchema;
+use std::collections::BTreeMap;
+";
+
+fn page() -> String {
+    read("docs/from-go.md")
+}
+
+/// The project that the page speaks of.
+struct Project(TempDir);
+
+impl Project {
+    fn scaffold() -> Self {
+        let project = Self(TempDir::new().unwrap());
+        let page = page();
+        let create = "rscaffold create api --group";
+        let create = code(section(&page, "## One reconciler, twice"))
+            .find(|code| code.starts_with(create))
+            .unwrap_or_else(|| panic!("there is no `{create}`"));
+        let create = create.strip_prefix("rscaffold ").unwrap();
+        for command in ["init --domain com --project-name from-go", create] {
+            let program = Path::new(env!("CARGO_BIN_EXE_rscaffold"));
+            rscaffold(program, project.0.path(), command);
+        }
+        let lock = root().join("tests/golden/Cargo.lock");
+        fs::copy(lock, project.0.path().join("Cargo.lock")).unwrap();
+        project
+    }
+
+    /// Where a path of the page is in this project.
+    fn path(&self, path: &str) -> PathBuf {
+        let path = path
+            .replace("<group>", "webapp")
+            .replace("<version>", "v1")
+            .replace("<kind>", "guestbook");
+        self.0.path().join(path)
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap()
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        fs::write(self.path(path), text).unwrap();
+    }
+}
+
+/// What is neither a path nor a name.
+fn is_command(code: &str) -> bool {
+    ["rscaffold ", "make ", "--"]
+        .iter()
+        .any(|start| code.starts_with(start))
+}
+
+/// rustdoc looks up all names of the tables: those of the generated code in the file that they are
+/// said to be in, be they private or not; all others as a controller would.
+#[test]
+fn names_are_found_where_the_page_says() {
+    let project = Project::scaffold();
+    let page = page();
+    let page = page.replace(section(&page, MARKERS), "");
+    let rows = tables(&page).concat();
+    assert!(rows.len() > 50, "{}", rows.len());
+    let mut links = BTreeMap::<_, BTreeSet<_>>::new();
+    for row in &rows {
+        for cell in &row[1..] {
+            let mut file = None;
+            for code in code(cell).filter(|code| !is_command(code)) {
+                if project.path(code).is_file() {
+                    file = Some(code);
+                    continue;
+                }
+                assert!(!code.contains('/'), "there is no file `{code}`: {row:?}");
+                // rustdoc takes anything else for words, and passes over it.
+                let path_like = |c: char| c.is_ascii_alphanumeric() || "_:()!".contains(c);
+                assert!(code.chars().all(path_like), "`{code}` is no path: {row:?}");
+                let of_a_crate = ["kube::", "k8s_openapi::"];
+                let of_a_crate = of_a_crate.iter().any(|start| code.starts_with(start));
+                match file.filter(|_| !of_a_crate) {
+                    None => {
+                        let links = links.entry("src/lib.rs").or_default();
+                        links.insert(code.to_owned());
+                    }
+                    Some(file) if file.starts_with("src/") => {
+                        let links = links.entry(file).or_default();
+                        links.insert(format!("super::{code}"));
+                    }
+                    Some(file) => {
+                        let there = project.read(file).contains(code);
+                        assert!(there, "`{code}` is not in its file: {row:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    for (file, links) in links {
+        let mut text = project.read(file);
+        text += "\nmod names {\n";
+        for link in links {
+            writeln!(text, "//! [`{link}`]\n//!").unwrap();
+        }
+        project.write(file, &(text + SCOPE + "}\n"));
+    }
+    let _building = building();
+    let options = "doc --quiet --lib --no-deps --document-private-items";
+    run(cargo(project.0.path())
+        .args(options.split(' '))
+        .env("RUSTDOCFLAGS", "-D rustdoc::broken_intra_doc_links"));
+}
+
+/// Puts the items of `code` in the place of those in `text` whose first lines are the same.
+fn replace_items(text: &mut String, code: &str) {
+    const END: &str = "\n}\n";
+    for item in code.split_inclusive(END).map(str::trim_start) {
+        let first = item.lines().next().unwrap();
+        let start = text.find(&format!("\n{first}\n"));
+        let start = start.unwrap_or_else(|| panic!("no `{first}` is generated")) + 1;
+        let end = start + text[start..].find(END).unwrap() + END.len();
+        text.replace_range(start..end, item);
+    }
+}
+
+/// A row of the table of markers.
+struct Marker<'a> {
+    row: &'a [&'a str],
+    /// The field that shows it; it is one of the struct if there is none.
+    field: Option<&'a str>,
+    /// What the CRD has then.
+    gives: Value,
+}
+
+/// The types that have all attributes and fields of the table, and what is said of each.
+fn types<'a>(rows: &'a [Vec<&'a str>], generated: &str) -> (String, Vec<Marker<'a>>) {
+    let (mut of_the_struct, mut fields, mut items) = (String::new(), String::new(), String::new());
+    let markers = rows.iter().map(|row| {
+        let mut field = None;
+        for code in code(row[1]) {
+            let named = code.split_once(": ").map(|(name, _)| name);
+            let named =
+                named.filter(|name| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'));
+            if code.starts_with("#[derive(") || code.starts_with("#[kube(") {
+                writeln!(of_the_struct, "{code}").unwrap();
+            } else if code.starts_with("#[") || code.starts_with("///") {
+                writeln!(fields, "{code}").unwrap();
+            } else if code.starts_with("enum ") {
+                items += "#[derive(JsonSchema, Clone, Debug, Deserialize, Serialize)]\npub ";
+                writeln!(items, "{code}").unwrap();
+            } else if code.starts_with("fn ") {
+                writeln!(items, "{code}").unwrap();
+            } else if named.is_some() {
+                field = named;
+                writeln!(fields, "pub {code},").unwrap();
+            } else {
+                panic!("`{code}` cannot be tried: {row:?}");
+            }
+        }
+        let gives = serde_yaml::from_str(first_code(row[2])).unwrap();
+        Marker { row, field, gives }
+    });
+    let markers = markers.collect();
+    let (imports, _) = generated.split_once("/// The desired state.").unwrap();
+    let (_, status) = generated.split_once("/// The observed state.").unwrap();
+    let spec = format!(
+        "{of_the_struct}#[serde(rename_all = \"camelCase\")]\npub struct GuestbookSpec {{\n{fields}}}"
+    );
+    let text = format!("{imports}{IMPORTS}\n{spec}\n{items}{status}");
+    (text, markers)
+}
+
+/// Whether `value` says all that `part` says.
+fn says(value: &Value, part: &Value) -> bool {
+    match (value, part) {
+        (Value::Mapping(value), Value::Mapping(part)) => part
+            .iter()
+            .all(|(key, part)| value.get(key).is_some_and(|value| says(value, part))),
+        (Value::Sequence(value), Value::Sequence(part)) => part
+            .iter()
+            .all(|part| value.iter().any(|value| says(value, part))),
+        // 1 may be written as 1.0.
+        (Value::Number(value), Value::Number(part)) => value.as_f64() == part.as_f64(),
+        _ => value == part,
+    }
+}
+
+/// Whether `value`, or anything in it, says all that `part` says.
+fn has(value: &Value, part: &Value) -> bool {
+    says(value, part)
+        || match value {
+            Value::Mapping(value) => value.values().any(|value| has(value, part)),
+            Value::Sequence(value) => value.iter().any(|value| has(value, part)),
+            _ => false,
+        }
+}
+
+#[test]
+fn the_example_compiles_and_markers_give_the_crd_that_is_shown() {
+    let project = Project::scaffold();
+    let page = page();
+
+    let (_, example) = page.split_once("```rust\n").expect("the example");
+    let (example, _) = example.split_once("```\n").expect("its end");
+    let mut controller = project.read(CONTROLLER);
+    replace_items(&mut controller, example);
+    project.write(CONTROLLER, &controller);
+
+    let rows = tables(section(&page, MARKERS)).concat();
+    let (text, markers) = types(&rows, &project.read(TYPES));
+    project.write(TYPES, &text);
+
+    let building = building();
+    run(cargo(project.0.path()).args(["run", "--quiet", "--", "manifests"]));
+    let operator = run(Command::new(target().join("debug/from-go")).arg("--help"));
+    drop(building);
+
+    let path = project.path("config/crd/bases/webapp.com_guestbooks.yaml");
+    let crd = fs::read_to_string(&path).unwrap();
+    let mut crd: Value = serde_yaml::from_str(&crd).unwrap();
+    let schema = std::mem::take(&mut crd["spec"]["versions"][0]["schema"]);
+    let spec = &schema["openAPIV3Schema"]["properties"]["spec"];
+    assert!(markers.len() > 30, "{}", markers.len());
+    for Marker { row, field, gives } in markers {
+        let there = match field {
+            Some(field) => has(&spec["properties"][field], &gives) || says(spec, &gives),
+            None => has(&crd, &gives),
+        };
+        assert!(
+            there,
+            "{row:?} is not what the CRD says:\n{crd:#?}{spec:#?}"
+        );
+    }
+    // All of it together is valid.
+    run(kubectl("apply --server-side --dry-run=server -f").arg(&path));
+
+    commands_and_flags(&page, &flags(&operator).into_keys().collect());
+}
+
+/// The commands and flags of the page exist, and those that it misses do not. `operator` are those
+/// of an operator, as its help prints them.
+fn commands_and_flags(page: &str, operator: &BTreeSet<String>) {
+    let all = commands("");
+    let has_flag = |flags: &BTreeSet<String>, flag: &str| {
+        let mut names = flags.iter().map(|text| text.split(['[', ' ']));
+        names.any(|mut words| words.any(|word| word == flag))
+    };
+    let flags_of = |command: &str| flags(&help(command)).into_keys().collect::<BTreeSet<_>>();
+    let mut known = operator.clone();
+    known.extend(all.iter().flat_map(|command| flags_of(command)));
+
+    let missing = section(page, MISSING);
+    for row in tables(missing).concat() {
+        for code in code(row[0]) {
+            assert!(!has_flag(&known, code), "it is there: {row:?}");
+            let command = code.strip_prefix("kubebuilder ");
+            let there = command.is_some_and(|command| all.iter().any(|known| known == command));
+            assert!(!there, "it is there: {row:?}");
+        }
+    }
+
+    let page = page.replace(section(page, MARKERS), "");
+    for row in tables(&page).concat() {
+        for code in row[1..].iter().flat_map(|cell| code(cell)) {
+            if code.starts_with("--") {
+                assert!(has_flag(&known, code), "there is no `{code}`: {row:?}");
+            } else if let Some(line) = code.strip_prefix("rscaffold ") {
+                let command = line.split(" --").next().unwrap_or_default();
+                assert!(all.iter().any(|known| known == command), "{row:?}");
+                let known = flags_of(command);
+                for word in line.split(' ').filter(|word| word.starts_with("--")) {
+                    let flag = word.split('=').next().unwrap_or_default();
+                    assert!(has_flag(&known, flag), "there is no `{code}`: {row:?}");
+                }
+            }
+        }
+    }
+}

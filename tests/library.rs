@@ -1,0 +1,92 @@
+//! A project as a library: other crates get its types, and nothing of what runs an operator.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use tempfile::TempDir;
+
+use crate::{
+    docs::{read, section},
+    scaffold::{building, cargo, root, run},
+};
+
+/// Another crate. Its profile is that of the projects, so that it finds dependencies built.
+const READER: &str = r#"
+[package]
+name = "reader"
+edition = "2024"
+
+[profile.dev]
+debug = "line-tables-only"
+"#;
+
+/// What it does with the types by themselves, and with kube's client.
+const TYPES: &str = "
+use guestbook::api::webapp::v1::Guestbook;
+
+pub fn title(object: &Guestbook) -> &str {
+    &object.spec.title
+}
+";
+const CLIENT: &str = "
+use guestbook::api::webapp::v1::Guestbook;
+use kube::{Api, Client, Error};
+
+pub async fn title(client: Client, name: &str) -> Result<String, Error> {
+    let guestbooks = Api::<Guestbook>::all(client);
+    Ok(guestbooks.get(name).await?.spec.title)
+}
+";
+
+/// What the README of guestbook tells other crates to depend on.
+fn dependencies() -> String {
+    let readme = read("tests/golden/guestbook/README.md");
+    let (_, block) = section(&readme, "## As a library")
+        .split_once("```toml\n")
+        .expect("a block of TOML");
+    let (dependencies, _) = block.split_once("```").expect("its end");
+    let guestbook = root().join("tests/golden/guestbook");
+    dependencies.replace("../guestbook", &guestbook.display().to_string())
+}
+
+/// The names of crates that `cargo tree` shows.
+fn tree(folder: &Path, arguments: &[&str]) -> BTreeSet<String> {
+    let format = ["tree", "--edges=normal", "--prefix=none", "--format={p}"];
+    let tree = run(cargo(folder).args(format).args(arguments));
+    let names = tree.lines().filter_map(|line| line.split(' ').next());
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_crate_that_wants_the_types_gets_no_operator() {
+    let _building = building();
+    let reader = TempDir::new().expect("a temporary folder");
+    let reader = reader.path();
+    let lock = root().join("tests/golden/Cargo.lock");
+    fs::copy(lock, reader.join("Cargo.lock")).expect("a copy of the lock file");
+    fs::create_dir(reader.join("src")).expect("a folder");
+    let check = |dependencies: &str, code: &str| {
+        let manifest = format!("{READER}\n{dependencies}");
+        fs::write(reader.join("Cargo.toml"), manifest).expect("a writable file");
+        fs::write(reader.join("src/lib.rs"), code).expect("a writable file");
+        run(cargo(reader).args(["check", "--quiet"]));
+        tree(reader, &[])
+    };
+
+    let dependencies = dependencies();
+    let (types_alone, _) = dependencies.split_once("kube = ").expect("a line for kube");
+    let all = check(types_alone, TYPES);
+    for crate_name in ["hyper", "kube-client", "kube-runtime", "rustls", "tokio"] {
+        assert!(!all.contains(crate_name), "{crate_name}: {all:?}");
+    }
+    let operator = tree(&root().join("tests/golden/guestbook"), &[]);
+    assert!(all.len() * 4 < operator.len(), "{all:?}");
+    let direct = tree(reader, &["--package=guestbook", "--depth=1"]);
+    let expected = "guestbook k8s-openapi kube schemars serde serde_json";
+    assert_eq!(direct, expected.split(' ').map(str::to_owned).collect());
+
+    let all = check(&dependencies, CLIENT);
+    assert!(all.contains("kube-client"), "{all:?}");
+    for crate_name in ["axum", "clap", "kube-runtime", "prometheus", "rcgen"] {
+        assert!(!all.contains(crate_name), "{crate_name}: {all:?}");
+    }
+}
