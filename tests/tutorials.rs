@@ -32,6 +32,7 @@ macro_rules! tutorials {
 }
 
 tutorials! {
+    demo_controller: "demo-controller.md",
     guestbook: "guestbook.md",
     mini_controller_manager: "mini-controller-manager.md",
 }
