@@ -34,7 +34,9 @@ macro_rules! tutorials {
 tutorials! {
     demo_controller: "demo-controller.md",
     guestbook: "guestbook.md",
+    pod_watcher: "pod-watcher.md",
     mini_controller_manager: "mini-controller-manager.md",
+    crddemo: "crddemo.md",
 }
 
 const FOLDER: &str = "docs/tutorials";

@@ -396,14 +396,15 @@ fn story(
         ));
     }
 
+    let remark = match resource.api {
+        Some(_) => "the reconciler: and this",
+        None => "the reconciler: edit this",
+    };
     Story {
         done: None,
         unchanged: format!("{resource} is there and up to date"),
         folded: false,
-        remarks: BTreeMap::from([
-            (types, "the types: edit these"),
-            (reconciler, "the reconciler: and this"),
-        ]),
+        remarks: BTreeMap::from([(types, "the types: edit these"), (reconciler, remark)]),
         notes,
         next,
     }

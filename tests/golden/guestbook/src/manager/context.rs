@@ -168,6 +168,7 @@ impl Context {
         };
         if let Err(error) = self.recorder.publish(&event, &object.object_ref(&())).await {
             let hint = failure::hint(&error, self.watcher.rules);
+            let error = failure::says(&error);
             tracing::warn!(%error, reason, hint, "cannot record an event");
         }
     }

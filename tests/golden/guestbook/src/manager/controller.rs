@@ -7,6 +7,7 @@
 use std::{
     any::Any,
     collections::HashSet,
+    convert::Infallible,
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, PoisonError},
     time::Instant,
@@ -175,7 +176,8 @@ pub(super) fn start<R: Reconciler>(
         });
         let results = controller
             .with_config(Config::default().concurrency(runtime.concurrency))
-            .run(reconcile, retry, part.clone());
+            // What failed is tried again by what `reconcile` returns.
+            .run(reconcile, |_, never, _| match *never {}, part.clone());
         tasks.spawn(
             results.for_each_concurrent(usize::from(runtime.concurrency), move |result| {
                 let worker = part.worker.clone();
@@ -195,7 +197,7 @@ pub(super) fn start<R: Reconciler>(
 async fn reconcile<R: Reconciler>(
     object: Arc<Guarded<R::Object>>,
     part: Arc<Part<R>>,
-) -> Result<Action, Error<R::Error>> {
+) -> Result<Action, Infallible> {
     let worker = &part.worker;
     let key = key(&*object);
     let _slot = tokio::select! {
@@ -213,20 +215,11 @@ async fn reconcile<R: Reconciler>(
     let Some(object) = part.store.get(&newest) else {
         return Ok(Action::await_change());
     };
-    let result = worker.reconcile(&object, &key).await;
+    let action = worker.reconcile(&object, &key).await;
     // The watch may have been faster than the answer to what was written.
     let shown = part.store.get(&newest);
     worker.written.shown(&key, shown.as_deref());
-    result
-}
-
-/// When to try an object again that failed.
-fn retry<R: Reconciler>(
-    object: Arc<Guarded<R::Object>>,
-    _: &Error<R::Error>,
-    part: Arc<Part<R>>,
-) -> Action {
-    Action::requeue(part.worker.backoff.failed(key(&*object)))
+    Ok(action)
 }
 
 impl<R: Reconciler> Worker<R> {
@@ -251,11 +244,8 @@ impl<R: Reconciler> Worker<R> {
         gauge.set(i64::try_from(queued).unwrap_or(i64::MAX));
     }
 
-    async fn reconcile(
-        &self,
-        object: &Guarded<R::Object>,
-        key: &Key,
-    ) -> Result<Action, Error<R::Error>> {
+    /// Calls the reconciler, and says when to do so again.
+    async fn reconcile(&self, object: &Guarded<R::Object>, key: &Key) -> Action {
         let (controller, kind) = (R::NAME, R::Object::kind(&()));
         let (namespace, name) = key;
         let errors = |reason| {
@@ -272,7 +262,7 @@ impl<R: Reconciler> Worker<R> {
                 errors("unreadable");
                 let says = "does not fit its type, left alone until it changes";
                 tracing::warn!(controller, %kind, namespace, name, %error, "{says}");
-                return Ok(Action::await_change());
+                return Action::await_change();
             }
         };
         let newer = self.written.newer(object);
@@ -293,30 +283,34 @@ impl<R: Reconciler> Worker<R> {
         let outcome = if result.is_ok() { "success" } else { "error" };
         let reconciles = &self.metrics.reconciles;
         reconciles.with_label_values(&[controller, outcome]).inc();
-        match &result {
-            Ok(_) => {
+        let error = match result {
+            Ok(action) => {
                 self.backoff.forget(key);
                 tracing::info!(controller, %kind, namespace, name, ?duration, "reconciled");
+                return action;
             }
-            Err(error) if error.is_conflict() => {
-                errors("conflict");
-                let says = "was changed meanwhile, trying again";
-                tracing::info!(controller, %kind, namespace, name, ?duration, "{says}");
-            }
-            Err(error) => {
-                let reason = match error {
-                    Error::Panic(_) => "panic",
-                    error => failure::reason(error),
-                };
-                errors(reason);
-                let hint = failure::hint(error, R::RULES);
-                let says = "cannot reconcile";
-                tracing::error!(
-                    controller, %kind, namespace, name, ?duration, reason, %error, hint, "{says}"
-                );
-            }
+            Err(error) => error,
+        };
+        let pause = self.backoff.failed(key.clone());
+        let retry_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+        if error.is_conflict() {
+            errors("conflict");
+            let says = "was changed meanwhile, trying again";
+            tracing::info!(controller, %kind, namespace, name, ?duration, retry_ms, "{says}");
+        } else {
+            let reason = match &error {
+                Error::Panic(_) => "panic",
+                error => failure::reason(error),
+            };
+            errors(reason);
+            let hint = failure::hint(&error, R::RULES);
+            let error = failure::says(&error);
+            let says = "cannot reconcile";
+            tracing::error!(
+                controller, %kind, namespace, name, ?duration, reason, %error, hint, retry_ms, "{says}"
+            );
         }
-        result
+        Action::requeue(pause)
     }
 
     /// Tells the reconciler of an object that is gone.

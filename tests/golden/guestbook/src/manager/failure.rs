@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The guestbook authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! What is known about a request that failed: a reason from a closed set, for metrics, and what
-//! helps against it, for people.
+//! What is known about a request that failed: a reason from a closed set, for metrics; what is behind
+//! it and what helps against it, for people.
 
 use std::{error::Error, iter::successors};
 
@@ -33,6 +33,24 @@ pub fn reason(error: &(dyn Error + 'static)) -> &'static str {
             _ => "api_server",
         },
         Some(_) => "connection",
+    }
+}
+
+/// What `error` says, and what the errors behind it say unless it does so itself.
+pub fn says(error: &(dyn Error + 'static)) -> String {
+    let mut says = error.to_string();
+    for cause in successors(error.source(), |&cause| cause.source()) {
+        let cause = cause.to_string();
+        if !says.contains(&cause) {
+            says.extend([": ", &cause]);
+        }
+    }
+    match request(error) {
+        // kube follows what the API server says with the same as a Rust value.
+        Some(answer @ kube::Error::Api(status)) if !status.message.is_empty() => {
+            says.replace(&answer.to_string(), &status.message)
+        }
+        _ => says,
     }
 }
 
@@ -76,6 +94,8 @@ fn forbidden(status: &Status, rules: &[Rule]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 
     use super::*;
@@ -100,6 +120,17 @@ mod tests {
         assert_eq!(reason(&outer(503, "")), "api_server");
         assert_eq!(reason(&Outer::Input), RECONCILER);
         assert_eq!(reason(&outer(409, "")), "conflict");
+    }
+
+    #[test]
+    fn what_is_behind_an_error_is_said_once() {
+        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+        let request = kube::Error::Service(Box::new(io::Error::other(refused)));
+        let says = says(&Outer::Write(request));
+        assert_eq!(says, "cannot write: ServiceError: connection refused");
+
+        let says = super::says(&outer(404, "404 page not found"));
+        assert_eq!(says, "cannot write: 404 page not found");
     }
 
     #[test]

@@ -27,7 +27,7 @@ use tokio::{
     time::{sleep_until, timeout},
 };
 
-use super::{Runtime, health::Health, metrics::Metrics, options::Election};
+use super::{Runtime, failure, health::Health, metrics::Metrics, options::Election};
 
 /// Whether this process may work, as everything that does some sees it.
 #[derive(Clone)]
@@ -151,7 +151,10 @@ impl Candidate {
                 Ok(Ok(false)) => {}
                 // Another one was faster, and will be seen next time.
                 Ok(Err(kube::Error::Api(status))) if status.is_conflict() => {}
-                Ok(Err(error)) => tracing::warn!(%error, "cannot take or renew the lease"),
+                Ok(Err(error)) => {
+                    let error = failure::says(&error);
+                    tracing::warn!(%error, "cannot take or renew the lease");
+                }
                 Err(_) => tracing::warn!("the lease could not be taken or renewed in time"),
             }
             self.report();

@@ -337,7 +337,10 @@ fn difference(live: &Value, desired: &Value) -> Option<String> {
         (_, Value::Null) => None,
         (Value::Null, Value::Array(desired)) if desired.is_empty() => None,
         (Value::Object(live), Value::Object(desired)) => {
-            desired.iter().find_map(|(key, desired)| {
+            // The metadata last: a label there tells of any difference, and the rest of which one.
+            let metadata = desired.get_key_value("metadata");
+            let rest = desired.iter().filter(|(key, _)| *key != "metadata");
+            rest.chain(metadata).find_map(|(key, desired)| {
                 let inside = difference(live.get(key).unwrap_or(&Value::Null), desired)?;
                 Some(format!(".{key}{inside}"))
             })
@@ -466,6 +469,10 @@ mod tests {
                 ".spec.containers[name=\"c\"]",
             ),
             (json!({"metadata": {"labels": {}}}), ".metadata"),
+            (
+                json!({"metadata": {"labels": {}}, "spec": {"paused": true}}),
+                ".spec.paused",
+            ),
         ];
         for (desired, field) in other {
             assert_eq!(difference(&live, &desired).as_deref(), Some(field));

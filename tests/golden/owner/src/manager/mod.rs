@@ -200,7 +200,10 @@ impl Manager {
         }
         match timeout(RELEASE, candidate.release()).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "cannot give the lease back"),
+            Ok(Err(error)) => {
+                let error = failure::says(&error);
+                tracing::warn!(%error, "cannot give the lease back");
+            }
             Err(_) => tracing::warn!("gave up giving the lease back"),
         }
         Ok(())

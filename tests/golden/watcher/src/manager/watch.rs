@@ -79,14 +79,18 @@ impl Watcher {
                 Ok(_) => {}
                 Err(error) => {
                     let reason = failure::reason(error);
-                    let errors = metrics.watch_errors.with_label_values(&[controller, reason]);
+                    let errors = metrics
+                        .watch_errors
+                        .with_label_values(&[controller, reason]);
                     errors.inc();
                     let hint = failure::hint(error, rules);
                     if let watcher::Error::InitialListFailed(error) = error {
-                        let says = hint.clone().unwrap_or_else(|| error.to_string());
+                        let says = hint.clone().unwrap_or_else(|| failure::says(error));
                         health.waits(&check, says);
                     }
-                    tracing::warn!(controller, resource, %error, hint, "cannot watch, trying again");
+                    let error = failure::says(error);
+                    let says = "cannot watch, trying again";
+                    tracing::warn!(controller, resource, namespace, %error, hint, "{says}");
                 }
             })
             .filter(|event| ready(event.is_ok()))
