@@ -1,6 +1,7 @@
 //! Runs rscaffold and what it scaffolds.
 
 use std::{
+    env,
     path::{Path, PathBuf},
     process::{Command, Output},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -79,17 +80,36 @@ pub fn building() -> MutexGuard<'static, ()> {
 /// Cargo in `folder`, building into [`target`].
 pub fn cargo(folder: &Path) -> Command {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(folder).env("CARGO_TARGET_DIR", target());
+    by_hand(&mut cargo)
+        .current_dir(folder)
+        .env("CARGO_TARGET_DIR", target());
     cargo
 }
 
-/// make as a shell starts it, even where this program was started by make.
+/// make as a shell starts it.
 pub fn plain_make() -> Command {
     let mut make = Command::new("make");
-    for variable in ["MAKEFLAGS", "MAKELEVEL", "MFLAGS"] {
-        make.env_remove(variable);
-    }
+    by_hand(&mut make);
     make
+}
+
+/// Takes from `command` what cargo and make tell those whom they start: build scripts look at it, so
+/// that what was built under one would be built again under the other.
+pub fn by_hand(command: &mut Command) -> &mut Command {
+    for (name, _) in env::vars_os() {
+        let name = name.to_string_lossy();
+        let of_cargo = [
+            "CARGO_BIN_",
+            "CARGO_CRATE_",
+            "CARGO_MANIFEST_",
+            "CARGO_PKG_",
+        ];
+        let is_theirs = ["CARGO", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"].contains(&&*name);
+        if is_theirs || of_cargo.iter().any(|prefix| name.starts_with(prefix)) {
+            command.env_remove(&*name);
+        }
+    }
+    command
 }
 
 /// make in `folder` with arguments separated by spaces, and with cargo building into [`target`].

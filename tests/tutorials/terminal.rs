@@ -13,7 +13,10 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use cluster::run;
 
-use crate::cli::{with_wildcards, without_times};
+use crate::{
+    cli::{with_wildcards, without_times},
+    scaffold::by_hand,
+};
 
 /// How long a command may take: a build of a project, on a machine that builds others too.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -34,15 +37,7 @@ impl Terminal {
     /// A shell in `folder`.
     pub fn open(folder: &Path, environment: &[(&str, String)]) -> Result<Self> {
         let mut command = Command::new("bash");
-        for variable in [
-            "MAKEFLAGS",
-            "MAKELEVEL",
-            "MFLAGS",
-            "CARGO",
-            "RUST_BACKTRACE",
-        ] {
-            command.env_remove(variable);
-        }
+        by_hand(&mut command).env_remove("RUST_BACKTRACE");
         let mut shell = command
             .args(["--noprofile", "--norc"])
             .envs(environment.iter().map(|(name, value)| (name, value)))
