@@ -359,6 +359,21 @@ mod tests {
         }
     }
 
+    /// What is wrong with a project that has these resources.
+    #[track_caller]
+    pub(super) fn error(resources: impl IntoIterator<Item = Resource>) -> String {
+        error_in(empty(), resources)
+    }
+
+    #[track_caller]
+    pub(super) fn error_in(
+        mut project: Project,
+        resources: impl IntoIterator<Item = Resource>,
+    ) -> String {
+        project.resources.extend(resources);
+        project.validate().unwrap_err().to_string()
+    }
+
     /// A namespaced kind with a controller.
     pub(super) fn api(group: &str, version: &str, kind: &str) -> Resource {
         let kind: Kind = kind.parse().unwrap();

@@ -189,19 +189,12 @@ impl Project {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{api, core, empty, unserved, with_controller, without_controller},
+        super::tests::{api, core, empty, error, unserved, with_controller, without_controller},
         *,
     };
 
     fn guestbook() -> Resource {
         api("webapp", "v1", "Guestbook")
-    }
-
-    #[track_caller]
-    fn error(resources: impl IntoIterator<Item = Resource>) -> String {
-        let mut project = empty();
-        project.resources.extend(resources);
-        project.validate().unwrap_err().to_string()
     }
 
     #[test]

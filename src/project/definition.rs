@@ -196,7 +196,7 @@ impl Resource {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{api, core, empty, external, without_controller},
+        super::tests::{api, core, empty, error, external, without_controller},
         *,
     };
 
@@ -212,13 +212,6 @@ mod tests {
     fn with_dependency(mut resource: Resource, dependency: &str) -> Resource {
         resource.external.as_mut().unwrap().dependency = Some(dependency.parse().unwrap());
         resource
-    }
-
-    #[track_caller]
-    fn error(resources: impl IntoIterator<Item = Resource>) -> String {
-        let mut project = empty();
-        project.resources.extend(resources);
-        project.validate().unwrap_err().to_string()
     }
 
     #[test]

@@ -215,20 +215,11 @@ fn is_line(text: &str) -> bool {
 mod tests {
     use super::{
         super::tests::{
-            api, cluster, core, empty, unserved, with_controller, with_plural, with_short_name,
-            without_controller,
+            api, cluster, core, empty, error, error_in, unserved, with_controller, with_plural,
+            with_short_name, without_controller,
         },
         *,
     };
-
-    fn error(resources: impl IntoIterator<Item = Resource>) -> String {
-        error_in(empty(), resources)
-    }
-
-    fn error_in(mut project: Project, resources: impl IntoIterator<Item = Resource>) -> String {
-        project.resources.extend(resources);
-        project.validate().unwrap_err().to_string()
-    }
 
     #[track_caller]
     fn assert_valid(resources: impl IntoIterator<Item = Resource>) {

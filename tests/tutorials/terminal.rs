@@ -5,13 +5,18 @@ use std::{
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
-    sync::mpsc::{Receiver, RecvTimeoutError, channel},
+    sync::{
+        Arc,
+        atomic::AtomicBool,
+        mpsc::{Receiver, RecvTimeoutError, channel},
+    },
     thread,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail, ensure};
 use cluster::run;
+use signal_hook::{consts::SIGINT, flag::register_conditional_shutdown};
 
 use crate::{
     cli::{with_wildcards, without_times},
@@ -36,6 +41,10 @@ pub struct Terminal {
 impl Terminal {
     /// A shell in `folder`.
     pub fn open(folder: &Path, environment: &[(&str, String)]) -> Result<Self> {
+        // Who was started in the background ignores Ctrl-C, and all that it starts would too: but
+        // not what it handles itself.
+        let exits = Arc::new(AtomicBool::new(true));
+        register_conditional_shutdown(SIGINT, 130, exits).context("failed to handle SIGINT")?;
         let mut command = Command::new("bash");
         by_hand(&mut command).env_remove("RUST_BACKTRACE");
         let mut shell = command
