@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// How long a command may take: a build of a project, on a machine that builds others too.
-const PATIENCE: Duration = Duration::from_secs(600);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Printed after each command, with its exit code.
 const END: &str = "--- end of the command:";
