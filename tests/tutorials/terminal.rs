@@ -23,8 +23,8 @@ use crate::{
     scaffold::by_hand,
 };
 
-/// How long a command may take: a build of a project, on a machine that builds others too.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// How long a command may take: the first build on a machine, which waits for those of other tests.
+const PATIENCE: Duration = Duration::from_secs(1200);
 
 /// Printed after each command, with its exit code.
 const END: &str = "--- end of the command:";
