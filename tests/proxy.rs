@@ -579,11 +579,15 @@ mod tests {
     #[test]
     fn vanishes_for_a_while() {
         let mut proxy = Proxy::start(cluster());
-        let path = "/api/v1/namespaces/default/configmaps?watch=true";
+        // Where no other test makes any.
+        run(&mut kubectl("create namespace vanishing"));
+        let path = "/api/v1/namespaces/vanishing/configmaps?watch=true";
         let mut watch = send(&proxy, "GET", path);
         read_until(&mut watch, "kube-root-ca.crt");
         proxy.vanish();
-        run(&mut kubectl("create configmap unheard"));
+        run(&mut kubectl(
+            "create configmap unheard --namespace=vanishing",
+        ));
         let mut request = send(&proxy, "GET", NAMESPACE);
         assert!(is_silent(&mut watch));
         assert!(is_silent(&mut request));
