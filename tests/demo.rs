@@ -21,7 +21,7 @@ mod scaffold;
 mod screen;
 
 use process::Process;
-use scaffold::{cargo, plain_make, root, target};
+use scaffold::{cargo, pin, plain_make, root, target};
 use screen::{Screen, command_line, say};
 
 fn main() -> ExitCode {
@@ -67,12 +67,7 @@ fn main_job(screen: &mut Screen) -> Result<()> {
     }
 
     screen.step("compile the operator");
-    // The versions of dependencies that the golden projects were tested with.
-    fs::copy(
-        root().join("tests/golden/Cargo.lock"),
-        project.join("Cargo.lock"),
-    )
-    .context("failed to copy the lock file")?;
+    pin(&project).context("failed to copy the lock file")?;
     compile(screen, "cargo build", cargo(&project).arg("build"))?;
 
     screen.step("start a throwaway cluster");

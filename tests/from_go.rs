@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::{
     docs::{code, commands, first_code, flags, help, read, section, tables},
     operator::kubectl,
-    scaffold::{building, cargo, root, rscaffold, run, target},
+    scaffold::{building, cargo, pin, rscaffold, run, target},
 };
 
 const MARKERS: &str = "## Markers";
@@ -59,8 +59,7 @@ impl Project {
             let program = Path::new(env!("CARGO_BIN_EXE_rscaffold"));
             rscaffold(program, project.0.path(), command);
         }
-        let lock = root().join("tests/golden/Cargo.lock");
-        fs::copy(lock, project.0.path().join("Cargo.lock")).unwrap();
+        pin(project.0.path()).unwrap();
         project
     }
 

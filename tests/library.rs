@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::{
     docs::{read, section},
-    scaffold::{building, cargo, root, run},
+    scaffold::{building, cargo, pin, root, run},
 };
 
 /// Another crate. Its profile is that of the projects, so that it finds dependencies built.
@@ -61,8 +61,7 @@ fn a_crate_that_wants_the_types_gets_no_operator() {
     let _building = building();
     let reader = TempDir::new().expect("a temporary folder");
     let reader = reader.path();
-    let lock = root().join("tests/golden/Cargo.lock");
-    fs::copy(lock, reader.join("Cargo.lock")).expect("a copy of the lock file");
+    pin(reader).expect("a copy of the lock file");
     fs::create_dir(reader.join("src")).expect("a folder");
     let check = |dependencies: &str, code: &str| {
         let manifest = format!("{READER}\n{dependencies}");

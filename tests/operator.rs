@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::{
     proxy::Proxy,
-    scaffold::{building, make, release, root, rscaffold, run, target},
+    scaffold::{building, make, pin, release, rscaffold, run, target},
 };
 
 /// Longer than anything here takes.
@@ -92,9 +92,7 @@ impl Project {
         for command in commands {
             rscaffold(&rscaffold_, &project.path(), command);
         }
-        // The versions of dependencies that the golden projects were tested with.
-        let lock = root().join("tests/golden/Cargo.lock");
-        fs::copy(lock, project.path().join("Cargo.lock")).expect("a copy of the lock file");
+        pin(&project.path()).expect("a copy of the lock file");
         project
     }
 

@@ -1,7 +1,7 @@
 //! Runs rscaffold and what it scaffolds.
 
 use std::{
-    env,
+    env, fs, io,
     path::{Path, PathBuf},
     process::{Command, Output},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -69,6 +69,13 @@ pub fn release() -> PathBuf {
 /// Where rendered projects are compiled: all in one folder, so that their dependencies are built once.
 pub fn target() -> PathBuf {
     root().join("target/projects")
+}
+
+/// Gives the package in `folder` the versions of dependencies that the golden projects were tested
+/// with, and that are built already.
+pub fn pin(folder: &Path) -> io::Result<()> {
+    let lock = root().join("tests/golden/Cargo.lock");
+    fs::copy(lock, folder.join("Cargo.lock")).map(drop)
 }
 
 /// Held by whoever uses what cargo built in [`target`]: two projects may have programs of one name.

@@ -15,7 +15,7 @@ use std::process::Command;
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
-use crate::scaffold::{root, target};
+use crate::scaffold::{pin, root, target};
 use markdown::{Action, steps};
 use terminal::Terminal;
 
@@ -157,20 +157,21 @@ impl Reader {
         self.terminals.get_mut(name).context("no terminal")
     }
 
-    /// Gives each new package the versions of dependencies that the golden projects were tested
-    /// with.
+    /// Pins the dependencies of each new package.
     fn pin(&self) -> Result<()> {
         for entry in WalkDir::new(self.folder.path().join("work")).max_depth(3) {
             let path = entry?.into_path();
-            let lock = path.with_file_name("Cargo.lock");
-            if path.ends_with("Cargo.toml") && !lock.exists() {
-                fs::copy(root().join("tests/golden/Cargo.lock"), lock)?;
+            let Some(folder) = path.parent().filter(|_| path.ends_with("Cargo.toml")) else {
+                continue;
+            };
+            if !folder.join("Cargo.lock").exists() {
+                pin(folder)?;
             }
         }
         Ok(())
     }
 
-    /// Nothing may still run, and nothing be left in the cluster that a reader would have to find.
+    /// Nothing may still run.
     fn leave(self) -> Result<()> {
         for (name, terminal) in &self.terminals {
             ensure!(

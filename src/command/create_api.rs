@@ -239,20 +239,13 @@ impl External {
         project: &Project,
     ) -> Resource {
         let mut resource = Resource {
-            api: None,
-            controllers: Vec::new(),
-            core: false,
             domain: self.domain.clone(),
             external: Some(project::External {
                 dependency: self.dependency.clone(),
                 namespaced: true,
                 path: self.path.clone(),
             }),
-            group: id.group().clone(),
-            kind: id.kind().clone(),
-            plural: id.kind().plural(),
-            short_names: Vec::new(),
-            version: id.version().clone(),
+            ..named(id)
         };
         let group = project.full_group(&resource);
         let there = there.filter(|there| project.full_group(there) == group);
@@ -281,38 +274,43 @@ fn builtin(id: &GroupVersionKind) -> Result<Resource> {
              `--external-api-path` says where its type is",
         )?;
     Ok(Resource {
-        api: None,
-        controllers: Vec::new(),
         core: true,
-        domain: None,
-        external: None,
         group: builtin.short_group().parse()?,
-        kind: id.kind().clone(),
         plural: builtin.plural.parse()?,
-        short_names: Vec::new(),
-        version: id.version().clone(),
+        ..named(id)
     })
 }
 
 /// A kind of the project's own; another version of it gives the defaults.
 fn new(id: &GroupVersionKind, project: &Project) -> Resource {
     let sibling = versions(project, id).next();
-    Resource {
+    let mut resource = Resource {
         api: Some(Api {
             crd_version: "v1".to_owned(),
             namespaced: sibling.is_none_or(Resource::namespaced),
             served: sibling.is_none(),
         }),
+        ..named(id)
+    };
+    if let Some(sibling) = sibling {
+        resource.plural.clone_from(&sibling.plural);
+        resource.short_names.clone_from(&sibling.short_names);
+    }
+    resource
+}
+
+/// A resource of which nothing but its name is known.
+fn named(id: &GroupVersionKind) -> Resource {
+    Resource {
+        api: None,
         controllers: Vec::new(),
         core: false,
         domain: None,
         external: None,
         group: id.group().clone(),
         kind: id.kind().clone(),
-        plural: sibling.map_or_else(|| id.kind().plural(), |other| other.plural.clone()),
-        short_names: sibling
-            .map(|other| other.short_names.clone())
-            .unwrap_or_default(),
+        plural: id.kind().plural(),
+        short_names: Vec::new(),
         version: id.version().clone(),
     }
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use cluster::run;
 use tempfile::TempDir;
 
-use crate::scaffold::{cargo, root, target};
+use crate::scaffold::{cargo, pin, root, target};
 
 /// Where both have their `ServiceAccount`.
 pub const NAMESPACE: &str = "bench-system";
@@ -78,9 +78,7 @@ impl Project {
                 .args(arguments.split(' '))
                 .current_dir(project.path()))?;
         }
-        // The versions of dependencies that the golden projects were tested with.
-        let lock = root().join("tests/golden/Cargo.lock");
-        fs::copy(lock, project.path().join("Cargo.lock")).context("failed to copy Cargo.lock")?;
+        pin(&project.path()).context("failed to copy Cargo.lock")?;
         for (old, new) in EDITS {
             project.edit(old, new)?;
         }

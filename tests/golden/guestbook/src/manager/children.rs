@@ -4,9 +4,8 @@
 //! What an object owns: kept as asked for, with as few requests as possible. All children are known
 //! from a watch, so one that is as it should be costs none.
 
-use std::{fmt::Debug, hash::Hasher, sync::Arc};
+use std::{fmt::Debug, sync::Arc};
 
-use fnv::FnvHasher;
 use kube::{
     Api, Resource, ResourceExt,
     api::{DeleteParams, Patch, PatchParams, Preconditions},
@@ -16,7 +15,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::{
-    context::Context,
+    context::{Context, digest},
     options::PROJECT,
     owned::{self, Owned},
     rbac::Verb,
@@ -306,9 +305,7 @@ where
     let labels = child.labels_mut();
     labels.insert(LABEL.to_owned(), PROJECT.to_owned());
     // What is no longer desired can be told from what others added by this alone.
-    let mut hasher = FnvHasher::default();
-    hasher.write(json!(child).to_string().as_bytes());
-    let value = format!("{:016x}", hasher.finish());
+    let value = digest(&json!(child).to_string());
     child.labels_mut().insert(mark, value);
     Ok(child)
 }

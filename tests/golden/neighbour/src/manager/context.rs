@@ -157,13 +157,12 @@ impl Context {
     {
         let note = note.into();
         // The recorder does not look at notes: one that differs from the last would be lost.
-        let mut hasher = FnvHasher::default();
-        hasher.write(note.as_bytes());
+        let action = format!("Reconcile-{}", digest(&note));
         let event = Event {
             type_,
             reason: reason.to_owned(),
             note: Some(note),
-            action: format!("Reconcile-{:016x}", hasher.finish()),
+            action,
             secondary: None,
         };
         if let Err(error) = self.recorder.publish(&event, &object.object_ref(&())).await {
@@ -172,4 +171,11 @@ impl Context {
             tracing::warn!(%error, reason, hint, "cannot record an event");
         }
     }
+}
+
+/// 16 characters that tell `text` from others, the same in each version of the program.
+pub(super) fn digest(text: &str) -> String {
+    let mut hasher = FnvHasher::default();
+    hasher.write(text.as_bytes());
+    format!("{:016x}", hasher.finish())
 }
