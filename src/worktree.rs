@@ -12,6 +12,7 @@ use self::{inside::ensure_inside, lock::lock, stage::Stage};
 use crate::{
     project::Project,
     reconcile::{Plan, Texts},
+    report::OrHint,
 };
 
 mod inside;
@@ -22,7 +23,7 @@ mod stage;
 mod tests;
 
 /// The record of what was written last, base of the next command.
-pub const LAST_APPLIED: &str = ".rscaffold/last-applied.json";
+pub const LAST_APPLIED: &str = ".rscaffold/last-applied.jsonl";
 
 /// A project's folder, locked against other commands for as long as this value lives.
 #[derive(Debug)]
@@ -62,12 +63,12 @@ impl WorkTree {
         let Some(record) = self.read(LAST_APPLIED)? else {
             return Ok(Texts::new());
         };
-        last_applied::parse(&record).with_context(|| {
-            format!(
-                "`{LAST_APPLIED}` is damaged; restore it from git, or delete it and run the \
-                 command again, which keeps your lines, but brings back what you removed"
+        last_applied::parse(&record)
+            .with_context(|| format!("`{LAST_APPLIED}` is damaged"))
+            .or_hint(
+                "restore it, for example with `git restore .rscaffold`; or \
+                 `rscaffold apply --rebuild-base` makes it anew, and says what that means",
             )
-        })
     }
 
     /// The files among `paths` that exist, as they are on disk.

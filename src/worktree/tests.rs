@@ -266,7 +266,7 @@ fn folder_that_leads_out_of_the_project_is_not_read() {
 #[test]
 fn record_that_leads_out_of_the_project_is_not_read() {
     let (root, outside) = (folder(), folder());
-    write(outside.path(), "last-applied.json", "{}\n");
+    write(outside.path(), "last-applied.jsonl", "");
     symlink(outside.path(), root.path().join(".rscaffold")).unwrap();
     let error = WorkTree::open(root.path()).unwrap().base().unwrap_err();
     let expected = "`.rscaffold` is a symbolic link that leads out of the project; ";
@@ -432,39 +432,66 @@ fn missing_folder_is_an_error() {
 
 #[test]
 fn damaged_record_is_an_error() {
-    for record in [
-        "<<<<<<< HEAD\n",
-        "{\"a\": \"b\"}",
-        "{\"../a\": []}",
-        "{\"/a\": []}",
-        "{\"\": []}",
+    let marker = "a conflict marker of git";
+    let shape = "not a path and a line, such as `[\"src/lib.rs\",\"mod a;\\n\"]`";
+    for (line, says) in [
+        ("<<<<<<< HEAD", marker),
+        ("=======", marker),
+        ("{\"a\": [\"b\"]}", shape),
+        ("[\"a\"]", shape),
+        ("[\"a\",\"b\",\"c\"]", shape),
+        ("[\"a\",\"b\"", shape),
     ] {
-        let root = folder();
-        write(root.path(), LAST_APPLIED, record);
-        let error = run_error(root.path(), &texts(&[]));
-        let expected = format!("`{LAST_APPLIED}` is damaged; restore it from git, or delete it");
-        assert!(error.starts_with(&expected), "{error}");
-        assert_eq!(read(root.path(), LAST_APPLIED), record);
+        assert_damaged(line, &format!("line 2 is {says}"));
     }
+    for path in ["../a", "/a", "", "a/../../b", "."] {
+        assert_damaged(
+            &format!("[\"{path}\",\"a\\n\"]"),
+            &format!("`{path}` in line 2 is not a path within the project"),
+        );
+    }
+}
+
+/// A record with `line` below a good one is refused because of what that `says`, and left as it is.
+fn assert_damaged(line: &str, says: &str) {
+    let root = folder();
+    let record = format!("[\"b\",\"b\\n\"]\n{line}\n");
+    write(root.path(), LAST_APPLIED, &record);
+    let error = run_error(root.path(), &texts(&[]));
+    assert_eq!(error, format!("`{LAST_APPLIED}` is damaged: {says}"));
+    assert_eq!(read(root.path(), LAST_APPLIED), record);
 }
 
 #[test]
 fn record_has_one_line_for_each_line_of_a_file() {
-    let record = last_applied::to_text(&texts(&[("b", ""), ("a/c", "one\n\"two\"\n")])).unwrap();
+    let files = [
+        ("b", ""),
+        ("a/c", "one\r\n\"two\"\nend"),
+        ("PROJECT", "p\n"),
+    ];
+    let record = last_applied::to_text(&texts(&files)).unwrap();
     assert_eq!(
         record,
-        r#"{
-  "a/c": [
-    "one",
-    "\"two\"",
-    ""
-  ],
-  "b": [
-    ""
-  ]
-}
+        r#"["a/c","one\r\n"]
+["a/c","\"two\"\n"]
+["a/c","end"]
+["b",""]
 "#
     );
+}
+
+#[test]
+fn lines_of_two_branches_make_one_record() {
+    let record = r#"["b","1\n"]
+["a","1\n"]
+["b","ours\n"]
+["b","theirs\n"]
+["a","2\n"]
+"#;
+    let expected = texts(&[("a", "1\n2\n"), ("b", "1\nours\ntheirs\n")]);
+    assert_eq!(last_applied::parse(record).unwrap(), expected);
+    let with_crlf = record.replace('\n', "\r\n");
+    assert_eq!(last_applied::parse(&with_crlf).unwrap(), expected);
 }
 
 const ANY_TEXT: &str = "(\\PC|[\\r\\n\\t\\\\\"\u{0}\u{2028}]){0,20}";
