@@ -11,12 +11,13 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use self::{inside::ensure_inside, lock::lock, stage::Stage};
 use crate::{
     project::Project,
-    reconcile::{Plan, Texts},
+    reconcile::{Change, Plan, Texts},
     report::OrHint,
 };
 
 mod inside;
 mod last_applied;
+mod leftovers;
 mod lock;
 mod stage;
 #[cfg(test)]
@@ -92,9 +93,13 @@ impl WorkTree {
     /// full disk or a folder that cannot be written changes nothing. What is left are renames, each
     /// of them atomic.
     ///
+    /// What an earlier command left behind that was killed goes first, whatever the plan.
+    ///
     /// # Errors
     /// When the plan has a conflict or a file cannot be written.
     pub fn apply(&self, plan: &Plan, theirs: &Texts) -> Result<()> {
+        let paths = plan.changes.keys().map(String::as_str);
+        leftovers::remove(&self.root, paths.chain([LAST_APPLIED]));
         self.stage(plan, theirs)?.commit()
     }
 
@@ -110,10 +115,13 @@ impl WorkTree {
         if let Some((path, _)) = plan.conflicts().next() {
             bail!("`{path}` conflicts with what would be written; nothing was written");
         }
-        let mut stage = Stage::new(&self.root);
+        let mut stage = Stage::new(&self.root)?;
         for (path, change) in &plan.changes {
-            if path != Project::FILE {
-                stage.change(path, change)?;
+            match change {
+                _ if path == Project::FILE => {}
+                // Gone already; but it may be that a command was killed before the folder went.
+                Change::Unchanged if !theirs.contains_key(path) => stage.prune(path)?,
+                change => stage.change(path, change)?,
             }
         }
         let record = last_applied::to_text(theirs)?;

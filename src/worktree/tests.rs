@@ -1,6 +1,7 @@
 use std::{
     collections::BTreeMap,
     fs::Permissions,
+    mem,
     os::unix::{
         fs::{MetadataExt, PermissionsExt, symlink},
         net::UnixListener,
@@ -188,6 +189,72 @@ fn command_that_is_killed_at_any_step_is_completed_by_the_same_command() {
             "killed after {steps} steps"
         );
     }
+}
+
+#[test]
+fn folders_that_a_killed_command_left_empty_are_removed() {
+    let root = folder();
+    let old = texts(&[("a/b/c/1", "1\n"), ("a/b/2", "2\n"), ("d/3", "3\n")]);
+    run(root.path(), &old).unwrap();
+    // Killed after the first file, within its folders, and after the second file.
+    fs::remove_dir_all(root.path().join("a/b")).unwrap();
+    fs::remove_file(root.path().join("d/3")).unwrap();
+    run(root.path(), &texts(&[])).unwrap();
+    let left: Vec<_> = contents(root.path()).into_keys().collect();
+    assert_eq!(left, [".rscaffold", LAST_APPLIED].map(PathBuf::from));
+}
+
+#[test]
+fn what_a_killed_command_left_is_removed_by_the_next() {
+    let (root, outside) = (folder(), folder());
+    write(outside.path(), "real", "old\n");
+    fs::create_dir(root.path().join("src")).unwrap();
+    symlink(outside.path().join("real"), root.path().join("src/link")).unwrap();
+    let old = texts(&[("PROJECT", "p\n"), ("src/link", "old\n"), ("a/b", "b\n")]);
+    run(root.path(), &old).unwrap();
+    // Whoever is killed drops nothing.
+    let new = texts(&[("PROJECT", "q\n"), ("src/link", "new\n"), ("c/d", "d\n")]);
+    let work_tree = WorkTree::open(root.path()).unwrap();
+    let plan = plan(&work_tree, &new).unwrap();
+    let all = || (contents(root.path()), contents(outside.path()));
+    let whole = all();
+    mem::forget(work_tree.stage(&plan, &new).unwrap());
+    drop(work_tree);
+    let with_leftovers = all();
+    assert_eq!(with_leftovers.1.len(), 2, "{with_leftovers:?}");
+
+    run(root.path(), &old).unwrap();
+    // The folder of a file that is not of this command.
+    let (mut left, left_outside) = all();
+    left.retain(|path, _| !path.starts_with("c"));
+    assert_eq!((left, left_outside), whole);
+
+    run(root.path(), &new).unwrap();
+    let left: Vec<_> = contents(root.path()).into_keys().collect();
+    let expected = [
+        ".rscaffold",
+        LAST_APPLIED,
+        "PROJECT",
+        "c",
+        "c/d",
+        "src",
+        "src/link",
+    ];
+    assert_eq!(left, expected.map(PathBuf::from));
+    assert_eq!(read(outside.path(), "real"), "new\n");
+}
+
+#[test]
+fn what_others_have_is_not_taken_for_left_over() {
+    let root = folder();
+    for name in [".rscaffold-notes", ".rscaffold-0-a1b2c3"] {
+        write(root.path(), name, "mine\n");
+    }
+    let before = contents(root.path());
+    run(root.path(), &texts(&[])).unwrap();
+    let mut after = contents(root.path());
+    after.retain(|path, _| !path.starts_with(".rscaffold"));
+    assert_eq!(after, before);
 }
 
 #[test]
