@@ -15,6 +15,7 @@ use crate::{
     report::OrHint,
 };
 
+mod holder;
 mod inside;
 mod last_applied;
 mod leftovers;

@@ -7,7 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow};
+
+use super::holder::Holder;
+use crate::report::OrHint;
 
 /// How long a command waits for another one: many times what any command takes.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
@@ -20,17 +23,18 @@ pub(super) fn lock(root: &Path, patience: Duration) -> Result<File> {
     let folder = File::open(root)
         .with_context(|| format!("failed to open the folder `{}`", root.display()))?;
     let deadline = Instant::now() + patience;
-    loop {
-        match folder.try_lock() {
-            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                thread::sleep(Duration::from_millis(20));
-            }
-            Err(TryLockError::WouldBlock) => bail!(
-                "another rscaffold is running in `{}`; run the command again once it has finished",
-                root.display()
-            ),
-            // Some network file systems cannot lock a folder: better unlocked there than of no use.
-            Ok(()) | Err(TryLockError::Error(_)) => return Ok(folder),
+    // Some network file systems cannot lock a folder: better unlocked there than of no use.
+    while let Err(TryLockError::WouldBlock) = folder.try_lock() {
+        if Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(20));
+            continue;
         }
+        let holder = Holder::of(&folder);
+        // It may have ended while it was asked for.
+        if let Err(TryLockError::WouldBlock) = folder.try_lock() {
+            return Err(anyhow!("{holder} is working in this folder")).or_hint(holder.hint());
+        }
+        break;
     }
+    Ok(folder)
 }

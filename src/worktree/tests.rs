@@ -577,13 +577,9 @@ proptest! {
 fn second_command_is_refused_while_the_first_one_runs() {
     let root = folder();
     let first = lock(root.path(), Duration::ZERO).unwrap();
-    assert_eq!(
-        lock(root.path(), Duration::ZERO).unwrap_err().to_string(),
-        format!(
-            "another rscaffold is running in `{}`; run the command again once it has finished",
-            root.path().display()
-        )
-    );
+    let error = lock(root.path(), Duration::ZERO).unwrap_err().to_string();
+    assert!(error.starts_with("another "), "{error}");
+    assert!(error.ends_with(" is working in this folder"), "{error}");
     drop(first);
     lock(root.path(), Duration::ZERO).unwrap();
 }
