@@ -45,6 +45,7 @@ tools:
 	fi; \
 	if [ -n "$(filter test,$(MAKECMDGOALS))" ]; then \
 		need go "install Go from https://go.dev/dl; it builds Prometheus' linter for the tests"; \
+		need strace "apt-get install strace, on Linux; the tests end rscaffold with it at each of its writes"; \
 	fi; \
 	if [ ! -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" ]; then \
 		need go "install Go from https://go.dev/dl; it builds etcd and Kubernetes for the tests"; \

@@ -16,6 +16,7 @@ mod faults;
 mod from_go;
 mod golden;
 mod http;
+mod kill;
 mod leader;
 mod library;
 mod operator;

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use tempfile::{NamedTempFile, TempPath};
 
 use super::{inside::ensure_inside, leftovers};
-use crate::reconcile::Change;
+use crate::{reconcile::Change, report::OrHint};
 
 /// Changes below a folder: prepared one by one, then made in the same order by [`Stage::commit`].
 ///
@@ -97,8 +97,7 @@ impl<'a> Stage<'a> {
             .prefix(&self.prefix)
             .permissions(Permissions::from_mode(0o666)) // less the umask, as for any new file
             .tempfile_in(folder)
-            // Not the path of the temporary file, which tells the user nothing.
-            .map_err(|error| io::Error::from(error.kind()))
+            .map_err(without_path)
     }
 
     fn create_folder(&mut self, folder: &Path) -> Result<()> {
@@ -115,9 +114,9 @@ impl<'a> Stage<'a> {
                 bail!("`{folder}` is a file where a folder is needed; move it away")
             }
             Err(error) => {
-                return Err(error).with_context(|| {
-                    format!("failed to create the folder `{}`", folder.display())
-                });
+                let folder = folder.strip_prefix(self.root).unwrap_or(folder).display();
+                return Err(error)
+                    .with_context(|| format!("failed to create the folder `{folder}`"));
             }
         }
         Ok(())
@@ -142,22 +141,35 @@ impl<'a> Stage<'a> {
     }
 
     /// Makes the changes.
+    ///
+    /// Those that were made before one that fails stay: to take them back would take more of what
+    /// has just failed, and the same command completes them.
     pub(super) fn commit(mut self) -> Result<()> {
-        for step in mem::take(&mut self.steps) {
-            match step {
-                Step::Write { path, file, text } => text
-                    .persist(file)
-                    .map_err(|error| error.error)
-                    .with_context(|| format!("failed to write `{path}`"))?,
-                Step::Remove(path) => {
-                    fs::remove_file(self.root.join(&path))
-                        .with_context(|| format!("failed to remove `{path}`"))?;
-                    self.prune_now(&path);
-                }
-                Step::Prune(path) => self.prune_now(&path),
+        for (number, step) in mem::take(&mut self.steps).into_iter().enumerate() {
+            let made = self.make(step);
+            if number == 0 {
+                made?;
+            } else {
+                made.or_hint("part of it is done; the same command, run again, does the rest")?;
             }
         }
         self.folders.clear();
+        Ok(())
+    }
+
+    fn make(&self, step: Step) -> Result<()> {
+        match step {
+            Step::Write { path, file, text } => text
+                .persist(file)
+                .map_err(|error| error.error)
+                .with_context(|| format!("failed to write `{path}`"))?,
+            Step::Remove(path) => {
+                fs::remove_file(self.root.join(&path))
+                    .with_context(|| format!("failed to remove `{path}`"))?;
+                self.prune_now(&path);
+            }
+            Step::Prune(path) => self.prune_now(&path),
+        }
         Ok(())
     }
 
@@ -182,4 +194,13 @@ impl Drop for Stage<'_> {
             let _ = fs::remove_dir(folder);
         }
     }
+}
+
+/// `error` without the path of the temporary file, which tells the user nothing.
+fn without_path(error: io::Error) -> io::Error {
+    let cause = error.get_ref().and_then(|wrapped| wrapped.source());
+    let cause = cause.and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause
+        .and_then(io::Error::raw_os_error)
+        .map_or(error, io::Error::from_raw_os_error)
 }
