@@ -11,11 +11,13 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use self::{inside::ensure_inside, lock::lock, stage::Stage};
 use crate::{
     project::Project,
-    reconcile::{Plan, Texts},
+    reconcile::{Change, Plan, Texts},
+    report::OrHint,
 };
 
 mod inside;
 mod last_applied;
+mod leftovers;
 mod lock;
 mod stage;
 #[cfg(test)]
@@ -25,7 +27,7 @@ mod workspace;
 pub use workspace::Workspace;
 
 /// The record of what was written last, base of the next command.
-pub const LAST_APPLIED: &str = ".rscaffold/last-applied.json";
+pub const LAST_APPLIED: &str = ".rscaffold/last-applied.jsonl";
 
 /// A project's folder, locked against other commands for as long as this value lives.
 #[derive(Debug)]
@@ -73,12 +75,12 @@ impl WorkTree {
         let Some(record) = self.read(LAST_APPLIED)? else {
             return Ok(Texts::new());
         };
-        last_applied::parse(&record).with_context(|| {
-            format!(
-                "`{LAST_APPLIED}` is damaged; restore it from git, or delete it and run the \
-                 command again, which keeps your lines, but brings back what you removed"
+        last_applied::parse(&record)
+            .with_context(|| format!("`{LAST_APPLIED}` is damaged"))
+            .or_hint(
+                "restore it, for example with `git restore .rscaffold`; or \
+                 `rscaffold apply --rebuild-base` makes it anew, and says what that means",
             )
-        })
     }
 
     /// The files among `paths` that exist, as they are on disk.
@@ -102,9 +104,13 @@ impl WorkTree {
     /// full disk or a folder that cannot be written changes nothing. What is left are renames, each
     /// of them atomic.
     ///
+    /// What an earlier command left behind that was killed goes first, whatever the plan.
+    ///
     /// # Errors
     /// When the plan has a conflict or a file cannot be written.
     pub fn apply(&self, plan: &Plan, theirs: &Texts) -> Result<()> {
+        let paths = plan.changes.keys().map(String::as_str);
+        leftovers::remove(&self.root, paths.chain([LAST_APPLIED]));
         self.stage(plan, theirs)?.commit()
     }
 
@@ -120,10 +126,13 @@ impl WorkTree {
         if let Some((path, _)) = plan.conflicts().next() {
             bail!("`{path}` conflicts with what would be written; nothing was written");
         }
-        let mut stage = Stage::new(&self.root);
+        let mut stage = Stage::new(&self.root)?;
         for (path, change) in &plan.changes {
-            if path != Project::FILE {
-                stage.change(path, change)?;
+            match change {
+                _ if path == Project::FILE => {}
+                // Gone already; but it may be that a command was killed before the folder went.
+                Change::Unchanged if !theirs.contains_key(path) => stage.prune(path)?,
+                change => stage.change(path, change)?,
             }
         }
         let record = last_applied::to_text(theirs)?;

@@ -22,7 +22,7 @@ fn files(project: &Path) -> Vec<String> {
                 .display()
                 .to_string()
         })
-        .filter(|path| path != ".rscaffold/last-applied.json")
+        .filter(|path| path != ".rscaffold/last-applied.jsonl")
         .collect()
 }
 

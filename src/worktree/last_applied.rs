@@ -1,52 +1,93 @@
-//! The record of what was written last: a JSON object from path to lines, sorted, one line of a
-//! file per line of JSON, so that git shows and merges it as it does the files themselves.
+//! The record of what was written last: for each line of a file one line, a JSON array of the
+//! file's path and that line with its line end, such as `["src/lib.rs","pub mod api;\n"]`.
+//!
+//! A line says all by itself, in whatever company: so git can take the lines of both branches
+//! (`merge=union` in `.gitattributes`), and what comes out is still a record.
 
 use std::{
-    collections::BTreeMap,
+    borrow::Cow,
     path::{Component, Path},
 };
 
-use anyhow::{Result, ensure};
-use serde::{Serialize, Serializer};
+use anyhow::{Error, Result, anyhow, ensure};
+use serde::Deserialize;
 
 use crate::{project::Project, reconcile::Texts};
 
 /// The record of `theirs`, without `PROJECT`: see [`WorkTree::base`](super::WorkTree::base).
-///
-/// The text after the last newline, most often nothing, is a line too: so any text survives, and a
-/// line that is added at the end of a file adds no comma to the line above.
 pub(super) fn to_text(theirs: &Texts) -> Result<String> {
-    struct Lines<'a>(&'a str);
-
-    impl Serialize for Lines<'_> {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            serializer.collect_seq(self.0.split('\n'))
+    let mut record = Vec::new();
+    for (path, text) in theirs.iter().filter(|&(path, _)| path != Project::FILE) {
+        let path = serde_json::to_vec(path)?;
+        // An empty text has no line, but is a file.
+        let empty = text.is_empty().then_some("");
+        for line in text.split_inclusive('\n').chain(empty) {
+            record.push(b'[');
+            record.extend_from_slice(&path);
+            record.push(b',');
+            serde_json::to_writer(&mut record, line)?;
+            record.extend_from_slice(b"]\n");
         }
     }
-
-    let lines: BTreeMap<&str, Lines> = theirs
-        .iter()
-        .filter(|&(path, _)| path != Project::FILE)
-        .map(|(path, text)| (path.as_str(), Lines(text)))
-        .collect();
-    let mut text = serde_json::to_string_pretty(&lines)?;
-    text.push('\n');
-    Ok(text)
+    Ok(String::from_utf8(record)?)
 }
 
-/// The texts of a record.
-pub(super) fn parse(record: &str) -> Result<Texts> {
-    let lines: BTreeMap<String, Vec<String>> = serde_json::from_str(record)?;
-    for path in lines.keys() {
-        // The record comes from a repository: nothing in it may lead out of the folder.
-        let mut parts = Path::new(path).components();
-        ensure!(
-            !path.is_empty() && parts.all(|part| matches!(part, Component::Normal(_))),
-            "`{path}` is not a path within the project"
-        );
+/// A line of the record: a path, and a line of the file there.
+#[derive(Deserialize)]
+struct Line<'a>(#[serde(borrow)] Cow<'a, str>, #[serde(borrow)] Cow<'a, str>);
+
+impl Line<'_> {
+    /// Whether it names a file of the project: the record comes from a repository, and nothing in
+    /// it may lead out of the folder.
+    fn is_inside(&self) -> bool {
+        let mut parts = Path::new(&*self.0).components();
+        !self.0.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
     }
-    let texts = lines
-        .into_iter()
-        .map(|(path, lines)| (path, lines.join("\n")));
-    Ok(texts.collect())
+}
+
+/// The texts of a record. The lines of a file need not follow each other: after a merge they may
+/// not.
+pub(super) fn parse(record: &str) -> Result<Texts> {
+    let mut texts = Texts::new();
+    let mut lines = serde_json::Deserializer::from_str(record).into_iter::<Line>();
+    let mut next = || lines.next().transpose().map_err(|_| damage(record));
+    let mut line = next()?;
+    while let Some(first) = line {
+        ensure!(first.is_inside(), damage(record));
+        let Line(path, first) = first;
+        let text = texts.entry(path.to_string()).or_default();
+        text.push_str(&first);
+        // Most often the lines of a file do follow each other.
+        line = loop {
+            match next()? {
+                Some(Line(same, more)) if same == path => text.push_str(&more),
+                other => break other,
+            }
+        };
+    }
+    Ok(texts)
+}
+
+/// What is wrong with a record that is damaged.
+fn damage(record: &str) -> Error {
+    let parse = |line| serde_json::from_str::<Line>(line);
+    let is_bad = |line| !parse(line).is_ok_and(|line| line.is_inside());
+    let (number, line) = (1..)
+        .zip(record.lines())
+        .find(|&(_, line)| is_bad(line))
+        .unwrap_or_default();
+    let markers = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
+    match parse(line) {
+        Ok(Line(path, _)) => {
+            anyhow!("`{path}` in line {number} is not a path within the project")
+        }
+        Err(_) if markers.iter().any(|marker| line.starts_with(marker)) => {
+            anyhow!("line {number} is a conflict marker of git")
+        }
+        Err(_) => {
+            anyhow!(
+                "line {number} is not a path and a line, such as `[\"src/lib.rs\",\"mod a;\\n\"]`"
+            )
+        }
+    }
 }

@@ -9,9 +9,9 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use tempfile::TempPath;
+use tempfile::{NamedTempFile, TempPath};
 
-use super::inside::ensure_inside;
+use super::{inside::ensure_inside, leftovers};
 use crate::reconcile::Change;
 
 /// Changes below a folder: prepared one by one, then made in the same order by [`Stage::commit`].
@@ -19,6 +19,8 @@ use crate::reconcile::Change;
 /// Dropped before that, it leaves the folder as it was.
 pub(super) struct Stage<'a> {
     root: &'a Path,
+    /// How the names of temporary files begin.
+    prefix: String,
     pub(super) steps: Vec<Step>,
     /// Folders that were made for the files to come, each after the one that it is in.
     folders: Vec<PathBuf>,
@@ -33,15 +35,20 @@ pub(super) enum Step {
     },
     /// Removes the file at this path, and the folders that it leaves empty.
     Remove(String),
+    /// Removes the folders above this path that are empty.
+    Prune(String),
 }
 
 impl<'a> Stage<'a> {
-    pub(super) fn new(root: &'a Path) -> Self {
-        Self {
+    pub(super) fn new(root: &'a Path) -> Result<Self> {
+        let prefix = leftovers::prefix(root)
+            .with_context(|| format!("failed to open the folder `{}`", root.display()))?;
+        Ok(Self {
             root,
+            prefix,
             steps: Vec::new(),
             folders: Vec::new(),
-        }
+        })
     }
 
     /// Prepares that `change` happens to `path`.
@@ -72,12 +79,7 @@ impl<'a> Stage<'a> {
         }
         let folder = file.parent().unwrap_or(self.root);
         self.create_folder(folder)?;
-        let mut temporary = tempfile::Builder::new()
-            .prefix(".rscaffold-")
-            .permissions(Permissions::from_mode(0o666)) // less the umask, as for any new file
-            .tempfile_in(folder)
-            // Not the path of the temporary file, which tells the user nothing.
-            .map_err(|error| io::Error::from(error.kind()))?;
+        let mut temporary = self.temporary(folder)?;
         temporary.as_file_mut().write_all(text.as_bytes())?;
         if let Ok(metadata) = fs::metadata(&file) {
             temporary
@@ -88,6 +90,15 @@ impl<'a> Stage<'a> {
         // can lose it. Only a crash of the machine within seconds can; then git has what was there,
         // and the command can be run again.
         Ok((file, temporary.into_temp_path()))
+    }
+
+    fn temporary(&self, folder: &Path) -> io::Result<NamedTempFile> {
+        tempfile::Builder::new()
+            .prefix(&self.prefix)
+            .permissions(Permissions::from_mode(0o666)) // less the umask, as for any new file
+            .tempfile_in(folder)
+            // Not the path of the temporary file, which tells the user nothing.
+            .map_err(|error| io::Error::from(error.kind()))
     }
 
     fn create_folder(&mut self, folder: &Path) -> Result<()> {
@@ -112,15 +123,21 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Prepares that the file at `path` goes; if it is a symbolic link, the link and not its target.
+    /// Prepares that the file at `path` goes; if it is a symbolic link, the link alone.
     fn remove(&mut self, path: &str) -> Result<()> {
         ensure_inside(self.root, path)?;
-        // A file without a name, gone at once: it shows that the folder can be written.
+        // Gone at once: it shows that the folder can be written.
         let file = self.root.join(path);
-        tempfile::tempfile_in(file.parent().unwrap_or(self.root))
-            .map_err(|error| io::Error::from(error.kind()))
+        self.temporary(file.parent().unwrap_or(self.root))
             .with_context(|| format!("failed to remove `{path}`"))?;
         self.steps.push(Step::Remove(path.to_owned()));
+        Ok(())
+    }
+
+    /// Prepares that the folders above `path`, which is gone, go with it if they are empty.
+    pub(super) fn prune(&mut self, path: &str) -> Result<()> {
+        ensure_inside(self.root, path)?;
+        self.steps.push(Step::Prune(path.to_owned()));
         Ok(())
     }
 
@@ -132,25 +149,28 @@ impl<'a> Stage<'a> {
                     .persist(file)
                     .map_err(|error| error.error)
                     .with_context(|| format!("failed to write `{path}`"))?,
-                Step::Remove(path) => self
-                    .remove_now(&path)
-                    .with_context(|| format!("failed to remove `{path}`"))?,
+                Step::Remove(path) => {
+                    fs::remove_file(self.root.join(&path))
+                        .with_context(|| format!("failed to remove `{path}`"))?;
+                    self.prune_now(&path);
+                }
+                Step::Prune(path) => self.prune_now(&path),
             }
         }
         self.folders.clear();
         Ok(())
     }
 
-    fn remove_now(&self, path: &str) -> io::Result<()> {
-        fs::remove_file(self.root.join(path))?;
+    fn prune_now(&self, path: &str) {
         let above = Path::new(path).ancestors().skip(1);
         for folder in above.take_while(|folder| !folder.as_os_str().is_empty()) {
-            // Refused for a folder that still holds something.
-            if fs::remove_dir(self.root.join(folder)).is_err() {
-                break;
+            match fs::remove_dir(self.root.join(folder)) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                // Refused for a folder that still holds something.
+                Err(_) => break,
             }
         }
-        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 use std::{
     collections::BTreeMap,
     fs::Permissions,
+    mem,
     os::unix::{
         fs::{MetadataExt, PermissionsExt, symlink},
         net::UnixListener,
@@ -191,6 +192,72 @@ fn command_that_is_killed_at_any_step_is_completed_by_the_same_command() {
 }
 
 #[test]
+fn folders_that_a_killed_command_left_empty_are_removed() {
+    let root = folder();
+    let old = texts(&[("a/b/c/1", "1\n"), ("a/b/2", "2\n"), ("d/3", "3\n")]);
+    run(root.path(), &old).unwrap();
+    // Killed after the first file, within its folders, and after the second file.
+    fs::remove_dir_all(root.path().join("a/b")).unwrap();
+    fs::remove_file(root.path().join("d/3")).unwrap();
+    run(root.path(), &texts(&[])).unwrap();
+    let left: Vec<_> = contents(root.path()).into_keys().collect();
+    assert_eq!(left, [".rscaffold", LAST_APPLIED].map(PathBuf::from));
+}
+
+#[test]
+fn what_a_killed_command_left_is_removed_by_the_next() {
+    let (root, outside) = (folder(), folder());
+    write(outside.path(), "real", "old\n");
+    fs::create_dir(root.path().join("src")).unwrap();
+    symlink(outside.path().join("real"), root.path().join("src/link")).unwrap();
+    let old = texts(&[("PROJECT", "p\n"), ("src/link", "old\n"), ("a/b", "b\n")]);
+    run(root.path(), &old).unwrap();
+    // Whoever is killed drops nothing.
+    let new = texts(&[("PROJECT", "q\n"), ("src/link", "new\n"), ("c/d", "d\n")]);
+    let work_tree = WorkTree::open(root.path()).unwrap();
+    let plan = plan(&work_tree, &new).unwrap();
+    let all = || (contents(root.path()), contents(outside.path()));
+    let whole = all();
+    mem::forget(work_tree.stage(&plan, &new).unwrap());
+    drop(work_tree);
+    let with_leftovers = all();
+    assert_eq!(with_leftovers.1.len(), 2, "{with_leftovers:?}");
+
+    run(root.path(), &old).unwrap();
+    // The folder of a file that is not of this command.
+    let (mut left, left_outside) = all();
+    left.retain(|path, _| !path.starts_with("c"));
+    assert_eq!((left, left_outside), whole);
+
+    run(root.path(), &new).unwrap();
+    let left: Vec<_> = contents(root.path()).into_keys().collect();
+    let expected = [
+        ".rscaffold",
+        LAST_APPLIED,
+        "PROJECT",
+        "c",
+        "c/d",
+        "src",
+        "src/link",
+    ];
+    assert_eq!(left, expected.map(PathBuf::from));
+    assert_eq!(read(outside.path(), "real"), "new\n");
+}
+
+#[test]
+fn what_others_have_is_not_taken_for_left_over() {
+    let root = folder();
+    for name in [".rscaffold-notes", ".rscaffold-0-a1b2c3"] {
+        write(root.path(), name, "mine\n");
+    }
+    let before = contents(root.path());
+    run(root.path(), &texts(&[])).unwrap();
+    let mut after = contents(root.path());
+    after.retain(|path, _| !path.starts_with(".rscaffold"));
+    assert_eq!(after, before);
+}
+
+#[test]
 fn project_is_written_last() {
     let root = folder();
     let theirs = texts(&[("PROJECT", "p\n"), ("a", "a\n"), ("z", "z\n")]);
@@ -266,7 +333,7 @@ fn folder_that_leads_out_of_the_project_is_not_read() {
 #[test]
 fn record_that_leads_out_of_the_project_is_not_read() {
     let (root, outside) = (folder(), folder());
-    write(outside.path(), "last-applied.json", "{}\n");
+    write(outside.path(), "last-applied.jsonl", "");
     symlink(outside.path(), root.path().join(".rscaffold")).unwrap();
     let error = WorkTree::open(root.path()).unwrap().base().unwrap_err();
     let expected = "`.rscaffold` is a symbolic link that leads out of the project; ";
@@ -432,39 +499,66 @@ fn missing_folder_is_an_error() {
 
 #[test]
 fn damaged_record_is_an_error() {
-    for record in [
-        "<<<<<<< HEAD\n",
-        "{\"a\": \"b\"}",
-        "{\"../a\": []}",
-        "{\"/a\": []}",
-        "{\"\": []}",
+    let marker = "a conflict marker of git";
+    let shape = "not a path and a line, such as `[\"src/lib.rs\",\"mod a;\\n\"]`";
+    for (line, says) in [
+        ("<<<<<<< HEAD", marker),
+        ("=======", marker),
+        ("{\"a\": [\"b\"]}", shape),
+        ("[\"a\"]", shape),
+        ("[\"a\",\"b\",\"c\"]", shape),
+        ("[\"a\",\"b\"", shape),
     ] {
-        let root = folder();
-        write(root.path(), LAST_APPLIED, record);
-        let error = run_error(root.path(), &texts(&[]));
-        let expected = format!("`{LAST_APPLIED}` is damaged; restore it from git, or delete it");
-        assert!(error.starts_with(&expected), "{error}");
-        assert_eq!(read(root.path(), LAST_APPLIED), record);
+        assert_damaged(line, &format!("line 2 is {says}"));
     }
+    for path in ["../a", "/a", "", "a/../../b", "."] {
+        assert_damaged(
+            &format!("[\"{path}\",\"a\\n\"]"),
+            &format!("`{path}` in line 2 is not a path within the project"),
+        );
+    }
+}
+
+/// A record with `line` below a good one is refused because of what that `says`, and left as it is.
+fn assert_damaged(line: &str, says: &str) {
+    let root = folder();
+    let record = format!("[\"b\",\"b\\n\"]\n{line}\n");
+    write(root.path(), LAST_APPLIED, &record);
+    let error = run_error(root.path(), &texts(&[]));
+    assert_eq!(error, format!("`{LAST_APPLIED}` is damaged: {says}"));
+    assert_eq!(read(root.path(), LAST_APPLIED), record);
 }
 
 #[test]
 fn record_has_one_line_for_each_line_of_a_file() {
-    let record = last_applied::to_text(&texts(&[("b", ""), ("a/c", "one\n\"two\"\n")])).unwrap();
+    let files = [
+        ("b", ""),
+        ("a/c", "one\r\n\"two\"\nend"),
+        ("PROJECT", "p\n"),
+    ];
+    let record = last_applied::to_text(&texts(&files)).unwrap();
     assert_eq!(
         record,
-        r#"{
-  "a/c": [
-    "one",
-    "\"two\"",
-    ""
-  ],
-  "b": [
-    ""
-  ]
-}
+        r#"["a/c","one\r\n"]
+["a/c","\"two\"\n"]
+["a/c","end"]
+["b",""]
 "#
     );
+}
+
+#[test]
+fn lines_of_two_branches_make_one_record() {
+    let record = r#"["b","1\n"]
+["a","1\n"]
+["b","ours\n"]
+["b","theirs\n"]
+["a","2\n"]
+"#;
+    let expected = texts(&[("a", "1\n2\n"), ("b", "1\nours\ntheirs\n")]);
+    assert_eq!(last_applied::parse(record).unwrap(), expected);
+    let with_crlf = record.replace('\n', "\r\n");
+    assert_eq!(last_applied::parse(&with_crlf).unwrap(), expected);
 }
 
 const ANY_TEXT: &str = "(\\PC|[\\r\\n\\t\\\\\"\u{0}\u{2028}]){0,20}";
