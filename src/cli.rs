@@ -3,17 +3,21 @@
 use std::error::Error as _;
 
 use anyhow::bail;
-use clap::{Args, Parser, Subcommand, ValueEnum, error::ErrorKind};
+use clap::{
+    ArgGroup, Args, Parser, Subcommand, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+    error::ErrorKind,
+};
 use clap_complete::Shell;
 
 use crate::{
-    command::{Mode, create_api, init},
+    command::{Mode, apply, create_api, delete, settings::Settings},
     names::{
         ControllerName, Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ProjectName,
         Repo, ShortName, TypePath, Version,
     },
-    project::License,
-    reconcile::OnConflict,
+    project::{Feature, License},
+    reconcile::{OnConflict, Path},
 };
 
 /// Scaffolds Kubernetes operators in Rust, on kube-rs
@@ -55,10 +59,30 @@ pub enum Command {
     /// Add to the project
     #[command(subcommand)]
     Create(Create),
+    /// Remove from the project
+    #[command(subcommand)]
+    Delete(Delete),
+    /// Change what the project is as a whole, and what it has besides its APIs
+    Edit(Edit),
+    /// Print what would change now, as a unified diff
+    Diff(Diff),
+    /// Bring the files in line with `PROJECT`, after an edit of it or a merge of branches
+    Apply(Apply),
+    /// Bring a project of an older rscaffold up to date
+    Update(Update),
     /// Print the version of rscaffold
     Version(ShowVersion),
     /// Print the completion script of a shell
     Completion(Completion),
+}
+
+/// What can be removed from a project.
+#[derive(Debug, Subcommand)]
+pub enum Delete {
+    /// Remove a version of a kind: types, CRD, sample, roles and controllers
+    Api(DeleteApi),
+    /// Remove a controller of a kind
+    Controller(DeleteController),
 }
 
 /// What can be added to a project.
@@ -89,13 +113,8 @@ pub struct Init {
     #[arg(long, value_enum, default_value = "apache2")]
     license: LicenseName,
 
-    /// Who holds the copyright, as named in the license
-    #[arg(long)]
-    owner: Option<String>,
-
-    /// Make an operator that watches its own namespace instead of the whole cluster
-    #[arg(long)]
-    namespaced: bool,
+    #[command(flatten)]
+    settings: AnySettings,
 
     /// Accepted for those used to kubebuilder, and ignored: the layout always is for many groups
     #[arg(long)]
@@ -119,16 +138,119 @@ Examples:
 
 impl Init {
     /// The plain values.
-    pub fn split(self) -> (init::Options, Mode) {
-        let options = init::Options {
+    pub fn split(self) -> (Settings, Mode) {
+        let settings = Settings {
             domain: self.domain,
             repo: self.repo,
             project_name: self.project_name,
-            license: self.license.into(),
-            owner: self.owner,
-            namespaced: self.namespaced,
+            license: Some(self.license.into()),
+            ..self.settings.into()
         };
-        (options, self.writing.into())
+        (settings, self.writing.into())
+    }
+}
+
+/// `edit`
+#[derive(Debug, Args)]
+#[command(after_help = EDIT_EXAMPLES, override_usage = "rscaffold edit [OPTIONS]")]
+#[command(group(ArgGroup::new("setting").args(SETTINGS).required(true).multiple(true)))]
+pub struct Edit {
+    /// Domain of the API groups: group `webapp` becomes `webapp.<DOMAIN>`
+    #[arg(long)]
+    domain: Option<Domain>,
+
+    /// Where the project lives: its last part names the crate
+    #[arg(long)]
+    repo: Option<Repo>,
+
+    /// Name of the project, the prefix of what it deploys
+    #[arg(long, value_name = "NAME")]
+    project_name: Option<ProjectName>,
+
+    /// License of the project, named at the top of every source file
+    #[arg(long, value_enum)]
+    license: Option<LicenseName>,
+
+    #[command(flatten)]
+    settings: AnySettings,
+
+    #[command(flatten)]
+    writing: Writing,
+}
+
+/// What `edit` changes: one of these has to be given.
+const SETTINGS: [&str; 8] = [
+    "domain",
+    "repo",
+    "project_name",
+    "license",
+    "owner",
+    "namespaced",
+    "enable",
+    "disable",
+];
+
+const EDIT_EXAMPLES: &str = "\
+Examples:
+  # Have the Prometheus operator read the metrics, and let nobody else reach the operator
+  rscaffold edit --enable prometheus,network-policy
+
+  # Do without the files for GitHub and dev containers
+  rscaffold edit --disable github,devcontainer
+
+  # Another name, for all that is deployed
+  rscaffold edit --project-name library";
+
+impl Edit {
+    /// The plain values.
+    pub fn split(self) -> (Settings, Mode) {
+        let settings = Settings {
+            domain: self.domain,
+            repo: self.repo,
+            project_name: self.project_name,
+            license: self.license.map(License::from),
+            ..self.settings.into()
+        };
+        (settings, self.writing.into())
+    }
+}
+
+/// What `init` and `edit` take alike.
+#[derive(Debug, Args)]
+struct AnySettings {
+    /// Who holds the copyright, as named in the license; `--owner=` names nobody in particular
+    #[arg(long)]
+    owner: Option<String>,
+
+    /// Whether the operator watches its own namespace instead of the whole cluster [default: false]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
+    namespaced: Option<bool>,
+
+    /// Feature that the project shall have; may be repeated, or hold several between commas
+    #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_parser = features())]
+    enable: Vec<Feature>,
+
+    /// Feature that the project shall not have; may be repeated, or hold several between commas
+    #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_parser = features())]
+    #[arg(hide_possible_values = true)]
+    disable: Vec<Feature>,
+}
+
+/// Takes one of the features; help and completion list them.
+fn features() -> impl TypedValueParser<Value = Feature> {
+    PossibleValuesParser::new(Feature::ALL.map(Feature::name)).try_map(|name| name.parse())
+}
+
+impl From<AnySettings> for Settings {
+    fn from(settings: AnySettings) -> Self {
+        Self {
+            owner: settings.owner,
+            namespaced: settings.namespaced,
+            enable: settings.enable,
+            disable: settings.disable,
+            ..Self::default()
+        }
     }
 }
 
@@ -269,6 +391,185 @@ impl CreateApi {
     }
 }
 
+/// Which kind a `delete` is about.
+#[derive(Debug, Args)]
+struct Id {
+    /// API group without the domain, such as `webapp`; asked for at a terminal
+    #[arg(long)]
+    group: Option<Group>,
+
+    /// API version, such as `v1` or `v1alpha1`; asked for at a terminal
+    #[arg(long)]
+    version: Option<Version>,
+
+    /// Kind, in upper camel case, such as `Guestbook`; asked for at a terminal
+    #[arg(long)]
+    kind: Option<Kind>,
+}
+
+impl From<Id> for delete::Id {
+    fn from(id: Id) -> Self {
+        Self {
+            group: id.group,
+            version: id.version,
+            kind: id.kind,
+        }
+    }
+}
+
+/// `delete api`
+#[derive(Debug, Args)]
+#[command(after_help = DELETE_API_EXAMPLES)]
+pub struct DeleteApi {
+    #[command(flatten)]
+    id: Id,
+
+    #[command(flatten)]
+    writing: Writing,
+}
+
+const DELETE_API_EXAMPLES: &str = "\
+Examples:
+  # See what would go, then let it go
+  rscaffold delete api --group webapp --version v1 --kind Guestbook --dry-run
+  rscaffold delete api --group webapp --version v1 --kind Guestbook
+
+  # Files that you changed as well
+  rscaffold delete api --group webapp --version v1 --kind Guestbook --on-conflict=theirs";
+
+impl DeleteApi {
+    /// The plain values.
+    pub fn split(self) -> (delete::Id, Mode) {
+        (self.id.into(), self.writing.into())
+    }
+}
+
+/// `delete controller`
+#[derive(Debug, Args)]
+#[command(after_help = DELETE_CONTROLLER_EXAMPLES)]
+pub struct DeleteController {
+    #[command(flatten)]
+    id: Id,
+
+    /// Name of the controller [default: the kind's own, called as the kind in lower case]
+    #[arg(long, value_name = "NAME")]
+    controller_name: Option<ControllerName>,
+
+    #[command(flatten)]
+    writing: Writing,
+}
+
+const DELETE_CONTROLLER_EXAMPLES: &str = "\
+Examples:
+  # The types, CRD and roles stay
+  rscaffold delete controller --group webapp --version v1 --kind Guestbook
+
+  # One of several
+  rscaffold delete controller --group webapp --version v1 --kind Guestbook \\
+      --controller-name backup";
+
+impl DeleteController {
+    /// The plain values.
+    pub fn split(self) -> (delete::Id, Option<ControllerName>, Mode) {
+        (self.id.into(), self.controller_name, self.writing.into())
+    }
+}
+
+/// `diff`
+#[derive(Debug, Args)]
+#[command(after_help = DIFF_EXAMPLES)]
+pub struct Diff {
+    /// Exit with 1 if something would change
+    #[arg(long)]
+    exit_code: bool,
+
+    #[command(flatten)]
+    conflicts: Conflicts,
+}
+
+const DIFF_EXAMPLES: &str = "\
+Examples:
+  # After an edit of PROJECT
+  rscaffold diff
+
+  # In CI: fail unless PROJECT and the files agree
+  rscaffold diff --exit-code";
+
+impl Diff {
+    /// The plain values.
+    pub fn split(self) -> (bool, OnConflict) {
+        (self.exit_code, self.conflicts.on_conflict.into())
+    }
+}
+
+/// `apply`
+#[derive(Debug, Args)]
+#[command(after_help = APPLY_EXAMPLES)]
+pub struct Apply {
+    /// Make the record of what was written last anew, if it is lost or damaged: from then on, what
+    /// differs from a new project counts as your edit
+    #[arg(long)]
+    rebuild_base: bool,
+
+    /// File that you deleted, to be written again; may be repeated, or hold several between commas
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_delimiter = ',',
+        conflicts_with = "rebuild_base"
+    )]
+    restore: Vec<Path>,
+
+    #[command(flatten)]
+    writing: Writing,
+}
+
+const APPLY_EXAMPLES: &str = "\
+Examples:
+  # After an edit of PROJECT
+  rscaffold apply
+
+  # After `git merge`, with or without conflicts in PROJECT and in lists
+  rscaffold apply
+
+  # A file that was deleted by mistake
+  rscaffold apply --restore config/manager/manager.yaml";
+
+impl Apply {
+    /// The plain values.
+    pub fn split(self) -> (apply::Options, Mode) {
+        let options = apply::Options {
+            rebuild_base: self.rebuild_base,
+            restore: self.restore,
+        };
+        (options, self.writing.into())
+    }
+}
+
+/// `update`
+#[derive(Debug, Args)]
+#[command(after_help = UPDATE_EXAMPLES)]
+pub struct Update {
+    #[command(flatten)]
+    writing: Writing,
+}
+
+const UPDATE_EXAMPLES: &str = "\
+Examples:
+  # See which files would change, and how
+  rscaffold update --dry-run
+  rscaffold diff
+
+  # Change them
+  rscaffold update";
+
+impl Update {
+    /// The plain values.
+    pub fn split(self) -> Mode {
+        self.writing.into()
+    }
+}
+
 /// `version`
 #[derive(Debug, Args)]
 #[command(after_help = VERSION_EXAMPLES)]
@@ -318,6 +619,13 @@ struct Writing {
     #[arg(long)]
     dry_run: bool,
 
+    #[command(flatten)]
+    conflicts: Conflicts,
+}
+
+/// What becomes of conflicts.
+#[derive(Debug, Args)]
+struct Conflicts {
     /// Lines that both you and rscaffold changed: `abort` shows them and writes nothing, `ours`
     /// keeps yours, `theirs` takes rscaffold's, `markers` writes both between conflict markers
     #[arg(
@@ -334,12 +642,18 @@ impl From<Writing> for Mode {
     fn from(writing: Writing) -> Self {
         Self {
             dry_run: writing.dry_run,
-            on_conflict: match writing.on_conflict {
-                OnConflictName::Abort => OnConflict::Abort,
-                OnConflictName::Ours => OnConflict::Ours,
-                OnConflictName::Theirs => OnConflict::Theirs,
-                OnConflictName::Markers => OnConflict::Markers,
-            },
+            on_conflict: writing.conflicts.on_conflict.into(),
+        }
+    }
+}
+
+impl From<OnConflictName> for OnConflict {
+    fn from(name: OnConflictName) -> Self {
+        match name {
+            OnConflictName::Abort => Self::Abort,
+            OnConflictName::Ours => Self::Ours,
+            OnConflictName::Theirs => Self::Theirs,
+            OnConflictName::Markers => Self::Markers,
         }
     }
 }

@@ -3,9 +3,14 @@
 
 mod controllers;
 mod definition;
+mod feature;
 mod file;
 mod owns;
+mod removal;
 mod validate;
+mod workspace;
+
+use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -13,7 +18,10 @@ use serde::{Deserialize, Serialize};
 pub use self::{
     controllers::Controller,
     definition::{Definition, External},
+    feature::Feature,
     owns::Owned,
+    removal::Removed,
+    workspace::WorkspaceRoot,
 };
 use crate::{
     builtin::{self, Builtin},
@@ -33,6 +41,9 @@ pub struct Project {
     pub cli_version: String,
     /// What every group ends in.
     pub domain: Domain,
+    /// What the project has of all that it could do without.
+    #[serde(default = "Feature::usual")]
+    pub features: BTreeSet<Feature>,
     /// Always [`Project::LAYOUT`] alone.
     pub layout: Vec<String>,
     /// The licence of the project's own code.
@@ -55,6 +66,9 @@ pub struct Project {
     pub resources: Vec<Resource>,
     /// Of the format of the file: always [`Project::VERSION`].
     pub version: String,
+    /// Where the cargo workspace is that the project is a member of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceRoot>,
 }
 
 /// The licence that the project's sources are under.
@@ -347,6 +361,7 @@ mod tests {
         Project {
             cli_version: "0.1.0".to_owned(),
             domain: "com".parse().unwrap(),
+            features: Feature::usual(),
             layout: vec![Project::LAYOUT.to_owned()],
             license: License::Apache2,
             multigroup: true,
@@ -356,6 +371,7 @@ mod tests {
             repo: "guestbook".parse().unwrap(),
             resources: Vec::new(),
             version: Project::VERSION.to_owned(),
+            workspace: None,
         }
     }
 

@@ -4,9 +4,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::{line_ends::LineEnds, merge::Merge};
+use self::{
+    line_ends::LineEnds,
+    markers::{Marked, Take},
+    merge::Merge,
+};
 
 mod line_ends;
+pub mod markers;
 mod merge;
 #[cfg(test)]
 mod tests;
@@ -53,11 +58,14 @@ pub enum OnConflict {
 }
 
 /// What has to be done to each file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
     /// By path, for every path of base and theirs. What else the user has is not the tool's
     /// business.
     pub changes: BTreeMap<Path, Change>,
+    /// Whether derived files are not what the operator's code says, so that `make manifests` has to
+    /// be run.
+    pub is_stale: bool,
 }
 
 impl Plan {
@@ -166,18 +174,39 @@ pub struct Hunk {
 /// Whatever the plan, the next base is `theirs`: once it is applied, a second one changes nothing.
 pub fn reconcile(base: &Texts, ours: &Texts, theirs: &Texts, on_conflict: OnConflict) -> Plan {
     let paths: BTreeSet<&Path> = base.keys().chain(theirs.keys()).collect();
-    let changes = paths.into_iter().map(|path| {
+    let mut plan = Plan::default();
+    for path in paths {
         let file = File {
             base: base.get(path).map(String::as_str),
             ours: ours.get(path).map(String::as_str),
             theirs: theirs.get(path).map(String::as_str),
             class: Class::of(path),
         };
-        (path.clone(), file.change(on_conflict))
-    });
-    Plan {
-        changes: changes.collect(),
+        let change = file.change(on_conflict);
+        // What goes may go on under another name, for which the tool knows its own text alone.
+        plan.is_stale |= match change {
+            Change::Keep(Kept::Stale) => true,
+            Change::Delete => file.class == Class::Derived && file.base != file.ours,
+            _ => false,
+        };
+        plan.changes.insert(path.clone(), change);
     }
+    plan
+}
+
+/// Settles what git left open in a file: `marked` with the lines of both sides, if `base`, in which
+/// git has merged what the tool wrote on both, has them as well.
+///
+/// `None` where the lines are the user's, and so is the decision.
+pub fn settle(base: &str, marked: &Marked) -> Option<String> {
+    let (both, ranges) = marked.with_ranges(Take::Both);
+    let (plain, _) = LineEnds::strip(&both);
+    let is_the_users = merge::changed(base, &plain).into_iter().any(|edit| {
+        ranges
+            .iter()
+            .any(|it| edit.start <= it.end && it.start <= edit.end)
+    });
+    (!is_the_users).then_some(both)
 }
 
 /// The three states of one file; `None` where it does not exist.

@@ -9,7 +9,7 @@ mod view;
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use include_dir::{Dir, File, include_dir};
 use serde::Serialize;
 use tera::{Context, Delimiters, Kwargs, State, Tera, TeraResult};
@@ -20,6 +20,10 @@ static TEMPLATES: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates");
 
 /// The template of what stands above each Rust file.
 const HEADER: &str = "header.tera";
+
+/// The folder of the templates of features, each of which has a folder there if it has files of its
+/// own.
+const FEATURE: &str = "feature";
 
 /// The folder of the templates of what a controller makes, which stands in the controller's file.
 const OWNED: &str = "owned";
@@ -36,6 +40,10 @@ pub fn render(project: &Project) -> Result<Texts> {
         renderer.desired(controller)?;
     }
     renderer.scope("project", "project", &[()])?;
+    for feature in &project.features {
+        let folder = format!("{FEATURE}/{feature}");
+        renderer.scope(&folder, "feature", &[()])?;
+    }
     renderer.scope("group", "group", &view.groups)?;
     for group in &view.groups {
         renderer.scope("version", "version", &group.versions)?;
@@ -96,9 +104,10 @@ impl Renderer {
 
     /// Renders the templates of the folder `scope` once for each of `items`, which they call `key`.
     fn scope<T: Serialize>(&mut self, scope: &str, key: &'static str, items: &[T]) -> Result<()> {
-        let folder = TEMPLATES
-            .get_dir(scope)
-            .with_context(|| format!("no templates/{scope}"))?;
+        let Some(folder) = TEMPLATES.get_dir(scope) else {
+            ensure!(scope.starts_with(FEATURE), "no templates/{scope}");
+            return Ok(());
+        };
         for item in items {
             let mut context = Context::new();
             context.insert(key, item);

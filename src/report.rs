@@ -13,9 +13,10 @@ use std::{
 use anyhow::{Context, Result};
 use console::style;
 
-use crate::reconcile::Plan;
+use crate::reconcile::{Plan, Texts};
 
 mod conflicts;
+mod diff;
 mod plan;
 
 pub use plan::{Step, Story};
@@ -47,13 +48,16 @@ pub trait OrHint<T> {
 
 impl<T, E: Into<anyhow::Error>> OrHint<T> for Result<T, E> {
     fn or_hint(self, hint: impl Into<String>) -> Result<T> {
-        self.map_err(|error| {
-            anyhow::Error::new(Hinted {
-                error: error.into(),
-                hint: hint.into(),
-            })
-        })
+        self.map_err(|error| hinted(error.into(), hint))
     }
+}
+
+/// An error with `hint` for the user.
+pub fn hinted(error: anyhow::Error, hint: impl Into<String>) -> anyhow::Error {
+    anyhow::Error::new(Hinted {
+        error,
+        hint: hint.into(),
+    })
 }
 
 /// Writes `bytes` to stdout. A reader that has seen enough is no error.
@@ -69,9 +73,22 @@ pub fn error(error: &anyhow::Error) {
     say(&error_text(error));
 }
 
-/// Prints the conflicts that keep a plan from being applied.
-pub fn conflicts(plan: &Plan) {
-    say(&conflicts::text(plan));
+/// Prints the conflicts that keep a plan from being applied; in a dry run after what would be done
+/// without them.
+pub fn conflicts(plan: &Plan, dry_run: bool) {
+    let mut text = String::new();
+    if dry_run {
+        text += &plan::list(plan, &Story::default());
+        text.push('\n');
+    }
+    say(&(text + &conflicts::text(plan)));
+}
+
+/// Prints what a plan makes of `ours`, as a unified diff on stdout; gives whether that is anything.
+pub fn diff(plan: &Plan, ours: &Texts) -> Result<bool> {
+    let text = diff::text(plan, ours);
+    data(text.as_bytes())?;
+    Ok(!text.is_empty())
 }
 
 /// Prints what was done, or would be.

@@ -23,6 +23,9 @@ mod lock;
 mod stage;
 #[cfg(test)]
 mod tests;
+mod workspace;
+
+pub use workspace::Workspace;
 
 /// The record of what was written last, base of the next command.
 pub const LAST_APPLIED: &str = ".rscaffold/last-applied.jsonl";
@@ -51,6 +54,14 @@ impl WorkTree {
     /// As [`WorkTree::ours`].
     pub fn project(&self) -> Result<Option<String>> {
         self.read(Project::FILE)
+    }
+
+    /// The cargo workspace above the folder that it is part of.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn workspace(&self) -> Result<Option<Workspace>> {
+        workspace::workspace(&self.root)
     }
 
     /// The files as they were written last, without `PROJECT`; none in a folder that is no project

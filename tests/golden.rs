@@ -22,14 +22,21 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group webapp --version v1 --kind Guestbook --short-name gb",
         ],
     ),
-    // Nothing but the project, in the folder's name.
-    ("empty", &["init --domain example.com --license none"]),
+    // Nothing but the project, in the folder's name, and nothing that it could do without.
+    (
+        "empty",
+        &[
+            "init --domain example.com --license none \
+             --disable agents,devcontainer,github,leader-election,metrics-secure",
+        ],
+    ),
     // Groups with dots and dashes, kinds that share a name or are Rust keywords, irregular plurals,
-    // several versions, cluster scope, finalizers.
+    // several versions, cluster scope, finalizers. All that a project can have.
     (
         "fleet",
         &[
-            "init --domain example.com --repo github.com/example/fleet-operator --license mit --owner Example",
+            "init --domain example.com --repo github.com/example/fleet-operator --license mit --owner Example \
+             --enable certmanager,network-policy,prometheus",
             "create api --group sea --version v1beta1 --kind Ship --finalizer",
             "create api --group sea --version v1 --kind Ship",
             "create api --group sea --version v2 --kind Ship",

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, process::ExitCode};
 
 use anyhow::{Result, anyhow, ensure};
 
-use super::{Mode, ask, bring_in_line, load, root};
+use super::{Mode, ask, bring_in_line, load_current, root};
 use crate::{
     builtin,
     names::{
@@ -69,7 +69,7 @@ pub struct External {
 /// Adds an API, its controller, or both to the project.
 pub fn run(options: Options, mode: Mode) -> Result<ExitCode> {
     let tree = WorkTree::open(root()?)?;
-    let before = load(&tree)?;
+    let before = load_current(&tree)?;
     let force = options.force;
     let (id, settings) = options.complete(&before)?;
 
@@ -89,20 +89,9 @@ fn versions<'a>(project: &'a Project, id: &GroupVersionKind) -> impl Iterator<It
     })
 }
 
-/// The kind `id` in `project` that Kubernetes or others define, under whichever name of its group.
+/// The kind `id` in `project` that Kubernetes or others define.
 fn foreign<'a>(project: &'a Project, id: &GroupVersionKind) -> Option<&'a Resource> {
-    let builtin = builtin::named(id);
-    project.resources.iter().find(|there| {
-        let group = project.full_group(there);
-        let same_group = if there.core {
-            builtin.is_some_and(|builtin| builtin.group == group)
-        } else {
-            there.group == *id.group() || group == id.group().as_str()
-        };
-        there.api.is_none()
-            && (&there.version, &there.kind) == (id.version(), id.kind())
-            && same_group
-    })
+    project.named(id).find(|there| there.api.is_none())
 }
 
 impl Options {
@@ -399,19 +388,18 @@ fn story(
         None => "the reconciler: edit this",
     };
     Story {
-        done: None,
         unchanged: format!("{resource} is there and up to date"),
-        folded: false,
         remarks: BTreeMap::from([(types, "the types: edit these"), (reconciler, remark)]),
         notes,
         next,
+        ..Story::default()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::project::License;
+    use crate::project::{Feature, License};
 
     fn id(text: &str) -> GroupVersionKind {
         text.parse().unwrap()
@@ -421,6 +409,7 @@ mod tests {
         Project {
             cli_version: "0.1.0".to_owned(),
             domain: "com".parse().unwrap(),
+            features: Feature::usual(),
             layout: vec![Project::LAYOUT.to_owned()],
             license: License::None,
             multigroup: true,
@@ -430,6 +419,7 @@ mod tests {
             repo: "guestbook".parse().unwrap(),
             resources,
             version: Project::VERSION.to_owned(),
+            workspace: None,
         }
     }
 

@@ -1,22 +1,28 @@
 //! The commands: arguments -> edit of the project -> reconcile -> what to do next.
 
-use std::{collections::BTreeSet, env, path::PathBuf, process::ExitCode, time::Instant};
+use std::{env, path::PathBuf, process::ExitCode};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Error, Result, anyhow};
 
+use self::turn::{bring_in_line, ensure_not_lost};
 use crate::{
-    cli::{Cli, Command, Create},
+    cli::{Cli, Command, Create, Delete},
     project::Project,
-    reconcile::{Change, OnConflict, Plan, Texts, reconcile},
-    render::render,
-    report::{self, OrHint, Story},
-    worktree::{LAST_APPLIED, WorkTree},
+    reconcile::{OnConflict, Texts, markers::Marked},
+    report::OrHint,
+    worktree::WorkTree,
 };
 
+pub mod apply;
 mod ask;
 mod completion;
 pub mod create_api;
-pub mod init;
+pub mod delete;
+mod edit;
+mod init;
+mod merged;
+pub mod settings;
+mod turn;
 mod version;
 
 /// How a command that changes the project writes.
@@ -32,13 +38,34 @@ pub struct Mode {
 pub fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Command::Init(args) => {
-            let (options, mode) = args.split();
-            init::run(options, mode)
+            let (settings, mode) = args.split();
+            init::run(settings, mode)
         }
         Command::Create(Create::Api(args)) => {
             let (options, mode) = args.split();
             create_api::run(options, mode)
         }
+        Command::Delete(Delete::Api(args)) => {
+            let (id, mode) = args.split();
+            delete::api(id, mode)
+        }
+        Command::Delete(Delete::Controller(args)) => {
+            let (id, name, mode) = args.split();
+            delete::controller(id, name.as_ref(), mode)
+        }
+        Command::Edit(args) => {
+            let (settings, mode) = args.split();
+            edit::run(settings, mode)
+        }
+        Command::Apply(args) => {
+            let (options, mode) = args.split();
+            apply::apply(&options, mode)
+        }
+        Command::Diff(args) => {
+            let (exit_code, on_conflict) = args.split();
+            apply::diff(exit_code, on_conflict)
+        }
+        Command::Update(args) => apply::update(args.split()),
         Command::Version(args) => version::run(args.output),
         Command::Completion(args) => completion::run(args.shell),
     }
@@ -58,102 +85,48 @@ fn root() -> Result<PathBuf> {
     env::current_dir().context("failed to find the current folder")
 }
 
-/// The project of the work tree.
+/// The project of the work tree, of this rscaffold or an older one.
 fn load(tree: &WorkTree) -> Result<Project> {
     let Some(text) = tree.project()? else {
-        ensure_not_lost(&tree.base()?, &Texts::new())?;
-        return Err(anyhow!(
-            "there is no `{}` file in this folder",
-            Project::FILE
-        ))
-        .or_hint("`rscaffold init` starts a project; in an existing one, go to its top folder");
+        return Err(missing(tree)?);
     };
+    if let Some(marked) = Marked::parse(&text) {
+        let file = Project::FILE;
+        return Err(anyhow!(
+            "there are conflict markers in `{file}`, line {}",
+            marked.line
+        ))
+        .or_hint("`rscaffold apply` settles them if the branches do not contradict each other");
+    }
     Project::parse(&text)
 }
 
-/// Refuses a work tree without `PROJECT` whose record, `base`, is that of a project: to start anew
-/// would delete its APIs.
-///
-/// A record of the files of `fresh` is no such project: it is from an `init` that was killed
-/// before it wrote `PROJECT`.
-fn ensure_not_lost(base: &Texts, fresh: &Texts) -> Result<()> {
-    let file = Project::FILE;
-    let recorded = fresh.iter().filter(|&(path, _)| path != file);
-    if base.is_empty() || recorded.eq(base) {
+/// The project of the work tree, which is of this rscaffold: a command does what it is called for,
+/// and not an update besides.
+fn load_current(tree: &WorkTree) -> Result<Project> {
+    let project = load(tree)?;
+    ensure_current(&project)?;
+    Ok(project)
+}
+
+fn ensure_current(project: &Project) -> Result<()> {
+    if !project.is_older() {
         return Ok(());
     }
-    Err(anyhow!("`{file}` is gone, but `{LAST_APPLIED}` is there")).or_hint(format!(
-        "bring it back, for example with `git restore {file}`; to start over, delete `.rscaffold`"
+    Err(anyhow!(
+        "this project is of rscaffold {}, and this is {}",
+        project.cli_version,
+        env!("CARGO_PKG_VERSION")
     ))
+    .or_hint("`rscaffold update` brings it up to date; `rscaffold diff` shows how")
 }
 
-/// Brings the work tree in line with the project `after`, and tells `story` about it.
-///
-/// `before` is the project of `PROJECT` as it stands on disk.
-fn bring_in_line(
-    tree: &WorkTree,
-    before: Option<&Project>,
-    mut after: Project,
-    mode: Mode,
-    story: &Story,
-) -> Result<ExitCode> {
-    let start = Instant::now();
-    env!("CARGO_PKG_VERSION").clone_into(&mut after.cli_version);
-    let theirs = render(&after)?;
-
-    // What a user changed in PROJECT is in `after`. What is left to merge is how it is written
-    // (comments, order), and that differs from what the tool would have written for the same
-    // project, not from what it wrote last.
-    let mut base = tree.base()?;
-    match before {
-        Some(before) => _ = base.insert(Project::FILE.to_owned(), before.to_text()?),
-        None => ensure_not_lost(&base, &theirs)?,
-    }
-    let paths: BTreeSet<&str> = base
-        .keys()
-        .chain(theirs.keys())
-        .map(String::as_str)
-        .collect();
-    let ours = tree.ours(paths)?;
-
-    let mut plan = reconcile(&base, &ours, &theirs, mode.on_conflict);
-    if plan.conflicts().next().is_some() {
-        report::conflicts(&plan);
-        return Ok(ExitCode::FAILURE);
-    }
-    settle_project(&mut plan, &ours, &theirs, mode.on_conflict)?;
-    if !mode.dry_run {
-        tree.apply(&plan, &theirs)?;
-    }
-    report::plan(&plan, mode.dry_run, story, start.elapsed());
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Refuses a merge of `PROJECT` that no longer says what is being written; to take the new text
-/// always works.
-fn settle_project(
-    plan: &mut Plan,
-    ours: &Texts,
-    theirs: &Texts,
-    on_conflict: OnConflict,
-) -> Result<()> {
-    let file = Project::FILE;
-    let Some(wanted) = theirs.get(file) else {
-        return Ok(());
-    };
-    let written = plan.changes.get(file).and_then(Change::text);
-    let written = written.or_else(|| ours.get(file).map(String::as_str));
-    let says = |text| Project::parse(text)?.to_text().map(|text| text == *wanted);
-    if written.is_some_and(|text| text == wanted || says(text).unwrap_or(false)) {
-        return Ok(());
-    }
-    if on_conflict != OnConflict::Theirs {
-        return Err(anyhow!(
-            "your lines in `{file}` cannot be kept: it would not say what was asked for"
-        ))
-        .or_hint("`--on-conflict=theirs` takes rscaffold's lines");
-    }
-    plan.changes
-        .insert(file.to_owned(), Change::Update(wanted.clone()));
-    Ok(())
+/// Why a folder without `PROJECT` is no project.
+fn missing(tree: &WorkTree) -> Result<Error> {
+    ensure_not_lost(&tree.base()?, &Texts::new())?;
+    let error = anyhow!("there is no `{}` file in this folder", Project::FILE);
+    Ok(crate::report::hinted(
+        error,
+        "`rscaffold init` starts a project; in an existing one, go to its top folder",
+    ))
 }

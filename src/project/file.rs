@@ -1,6 +1,6 @@
 //! The text of the `PROJECT` file.
 
-use std::{collections::BTreeMap, fmt};
+use std::{cmp::Ordering, collections::BTreeMap, fmt};
 
 use anyhow::{Result, anyhow, bail, ensure};
 use serde::{
@@ -16,8 +16,7 @@ use crate::names::{
 
 const HEADER: &str = "\
 # What this project shall be: rscaffold writes it, and brings the files to it.
-# The fields are kubebuilder's, and `finalizer`, `license`, `owner`, `owns`, `served` and `shortNames`
-# besides.
+# After an edit, `rscaffold apply` does the same.
 ";
 
 /// Stands above the list that grows, so that an edit above it and an entry below it are never
@@ -63,6 +62,11 @@ impl Project {
         let at = list.or_else(|| fields.find("\nversion:"));
         let (above, below) = fields.split_at(at.map_or(0, |at| at + 1));
         Ok(format!("{HEADER}{above}{RESOURCES}{below}"))
+    }
+
+    /// Whether an older rscaffold than this wrote it last.
+    pub fn is_older(&self) -> bool {
+        age(&self.cli_version, env!("CARGO_PKG_VERSION")) == Some(Ordering::Less)
     }
 
     /// A resource with its `path`, which follows from the rest unless it is that of others, and so
@@ -297,25 +301,20 @@ impl Origin {
 /// An older rscaffold must not undo what a newer one did.
 fn check_age(theirs: &str, ours: &str) -> Result<()> {
     let file = Project::FILE;
-    let Some(age) = release(theirs) else {
-        bail!("`cliVersion` in `{file}` is `{theirs}`: it must look like `{ours}`");
-    };
+    let age = age(theirs, ours).ok_or_else(|| {
+        anyhow!("`cliVersion` in `{file}` is `{theirs}`: it must look like `{ours}`")
+    })?;
     ensure!(
-        Some(age) <= release(ours),
+        age != Ordering::Greater,
         "`{file}` was written by rscaffold {theirs}, and this is {ours}: it takes {theirs} or newer"
     );
     Ok(())
 }
 
-/// The numbers of a semantic version, and whether it is a release: its candidates are less.
-fn release(version: &str) -> Option<([u64; 3], bool)> {
-    let (version, _build) = version.split_once('+').unwrap_or((version, ""));
-    let (numbers, candidate) = version.split_once('-').unwrap_or((version, ""));
-    let numbers: Option<Vec<u64>> = numbers
-        .split('.')
-        .map(|number| number.parse().ok())
-        .collect();
-    Some((numbers?.try_into().ok()?, candidate.is_empty()))
+/// How two versions of rscaffold compare.
+fn age(a: &str, b: &str) -> Option<Ordering> {
+    let [a, b] = [a, b].map(|version| version.parse::<semver::Version>().ok());
+    Some(a?.cmp_precedence(&b?))
 }
 
 /// A parser's error in the order of our own: file, line, field, reason.
@@ -345,10 +344,15 @@ mod tests {
 
     const TEXT: &str = "\
 # What this project shall be: rscaffold writes it, and brings the files to it.
-# The fields are kubebuilder's, and `finalizer`, `license`, `owner`, `owns`, `served` and `shortNames`
-# besides.
+# After an edit, `rscaffold apply` does the same.
 cliVersion: 0.1.0
 domain: com
+features:
+- agents
+- devcontainer
+- github
+- leader-election
+- metrics-secure
 layout:
 - rust.rscaffold/v1
 license: apache2
@@ -488,7 +492,7 @@ version: '3'
         assert_eq!(project.resources, [certificate]);
         assert_eq!(project.to_text().unwrap(), text(lines));
 
-        let resource = "`PROJECT` line 15, `resources[0]`";
+        let resource = "`PROJECT` line 20, `resources[0]`";
         let id = "`cert-manager/v1/Certificate`";
         for (from, to, expected) in [
             (
@@ -592,23 +596,23 @@ version: '3'
     fn a_bad_name_is_told_with_line_and_field() {
         assert_error(
             &with("kind: Guestbook", "kind: guestbook"),
-            "`PROJECT` line 36, `resources[2].kind`: `guestbook` is not a kind: it must begin with \
+            "`PROJECT` line 41, `resources[2].kind`: `guestbook` is not a kind: it must begin with \
              an upper-case letter; did you mean `Guestbook`?",
         );
         assert_error(
             &with("  - gb", "  - GB"),
-            "`PROJECT` line 43, `resources[2].shortNames[0]`: `GB` is not a short name: `G` is not \
+            "`PROJECT` line 48, `resources[2].shortNames[0]`: `GB` is not a short name: `G` is not \
              allowed, only lower-case letters, digits and `-`; did you mean `gb`?",
         );
         assert_error(
             &with("  - v1/ConfigMap", "  - ConfigMap"),
-            "`PROJECT` line 39, `resources[2].owns[1]`: `ConfigMap` is not a kind with its group: \
+            "`PROJECT` line 44, `resources[2].owns[1]`: `ConfigMap` is not a kind with its group: \
              it must be `<group>/<version>/<Kind>`, of the core group `<version>/<Kind>`, as in \
              `apps/v1/Deployment`",
         );
         assert_error(
             &with("domain: com", "domain:"),
-            "`PROJECT` line 5, `domain`: `` is not a domain: it must not be empty, as in \
+            "`PROJECT` line 4, `domain`: `` is not a domain: it must not be empty, as in \
              `example.com`",
         );
     }
@@ -617,28 +621,28 @@ version: '3'
     fn unknown_missing_and_double_fields() {
         assert_error(
             &with("license: apache2", "licence: apache2"),
-            "`PROJECT` line 8: unknown field `licence`, expected one of `cliVersion`, \
-             `domain`, `layout`, `license`, `multigroup`, `namespaced`, `owner`, `projectName`, \
-             `repo`, `resources`, `version`",
+            "`PROJECT` line 13: unknown field `licence`, expected one of `cliVersion`, \
+             `domain`, `features`, `layout`, `license`, `multigroup`, `namespaced`, `owner`, \
+             `projectName`, `repo`, `resources`, `version`, `workspace`",
         );
         assert_error(
             &with("  finalizer: true", "  finaliser: true"),
-            "`PROJECT` line 34, `resources[2]`: unknown field `finaliser`, expected one \
+            "`PROJECT` line 39, `resources[2]`: unknown field `finaliser`, expected one \
              of `api`, `controller`, `controllers`, `core`, `domain`, `external`, \
              `finalizer`, `group`, `kind`, `module`, `namespaced`, `owns`, `path`, `plural`, \
              `shortNames`, `version`",
         );
         assert_error(
             &with("domain: com\n", ""),
-            "`PROJECT` line 4: missing field `domain`",
+            "`PROJECT` line 3: missing field `domain`",
         );
         assert_error(
             &with("  group: webapp\n", ""),
-            "`PROJECT` line 30, `resources[2]`: missing field `group`",
+            "`PROJECT` line 35, `resources[2]`: missing field `group`",
         );
         assert_error(
             &with("domain: com", "domain: com\ndomain: com"),
-            "`PROJECT` line 4: duplicate field `domain`",
+            "`PROJECT` line 3: duplicate field `domain`",
         );
     }
 
@@ -646,19 +650,19 @@ version: '3'
     fn values_of_the_wrong_type() {
         assert_error(
             &with("license: apache2", "license: gpl"),
-            "`PROJECT` line 8, `license`: unknown variant `gpl`, expected one of `apache2`, `mit`, \
+            "`PROJECT` line 13, `license`: unknown variant `gpl`, expected one of `apache2`, `mit`, \
              `none`",
         );
         assert_error(
             &with("multigroup: true", "multigroup: many"),
-            "`PROJECT` line 9, `multigroup`: invalid type: string \"many\", expected a boolean",
+            "`PROJECT` line 14, `multigroup`: invalid type: string \"many\", expected a boolean",
         );
         assert_error(
             &with(
                 "- controller: true\n  core: true",
                 "- nonsense\n- core: true",
             ),
-            "`PROJECT` line 15, `resources[0]`: invalid type: string \"nonsense\", expected the \
+            "`PROJECT` line 20, `resources[0]`: invalid type: string \"nonsense\", expected the \
              fields of a resource",
         );
         assert_error(
@@ -672,7 +676,7 @@ version: '3'
     fn text_that_is_no_yaml() {
         assert_error(
             &with("domain: com", "domain: com: org"),
-            "`PROJECT` line 5: mapping values are not allowed in this context",
+            "`PROJECT` line 4: mapping values are not allowed in this context",
         );
         for text in ["", "\n", "# What this project shall be\n\n"] {
             assert_error(

@@ -8,7 +8,7 @@ use std::{iter::Peekable, ops::Range, vec};
 
 use diffy::{DiffOptions, HunkRange};
 
-use super::{Conflict, Hunk, Reason};
+use super::{Conflict, Hunk, Reason, markers::mark};
 
 /// A merged file, from top to bottom.
 pub(super) struct Merge<'a>(Vec<Piece<'a>>);
@@ -138,9 +138,7 @@ impl<'a> Merge<'a> {
 
     /// The merged text, with both between git's markers where they clash.
     pub(super) fn marked(&self) -> String {
-        self.text(|Clash { ours, theirs, .. }| {
-            format!("<<<<<<< yours\n{ours}=======\n{theirs}>>>>>>> rscaffold\n")
-        })
+        self.text(|Clash { ours, theirs, .. }| mark(ours, theirs))
     }
 
     fn text(&self, resolve: impl Fn(&Clash<'a>) -> String) -> String {
@@ -215,6 +213,11 @@ impl<'a> Side<'a> {
 struct Edit {
     old: Range<usize>,
     new: Range<usize>,
+}
+
+/// The lines of `new` that differ from those of `old`, from top to bottom.
+pub(super) fn changed(old: &str, new: &str) -> impl IntoIterator<Item = Range<usize>> {
+    edits(old, new).into_iter().map(|edit| edit.new)
 }
 
 /// What changed between two texts, from top to bottom.

@@ -8,14 +8,15 @@ use serde::Serialize;
 
 use crate::{
     names::Identifiers,
-    project::{self, License, Resource},
+    project::{self, Feature, License, Resource},
 };
 
 /// What every template sees.
 #[derive(Serialize)]
 #[expect(
+    clippy::struct_excessive_bools,
     clippy::struct_field_names,
-    reason = "templates use the bare names of these fields"
+    reason = "templates ask one thing at a time, by its bare name"
 )]
 pub struct Project {
     project_name: String,
@@ -27,6 +28,18 @@ pub struct Project {
     owner: String,
     license: LicenseNames,
     namespaced: bool,
+    /// Where the cargo workspace is that the project is a member of.
+    workspace: Option<String>,
+    /// Whether each feature is enabled, with `_` in its name.
+    features: BTreeMap<String, bool>,
+    /// Whether metrics are served over HTTPS to those alone who may read them. To ask who that is
+    /// takes rights in the whole cluster.
+    metrics_secure: bool,
+    /// Whether cert-manager makes the certificate for that.
+    metrics_certificate: bool,
+    /// Whether a `NetworkPolicy` protects the operator: asked for, or because an operator of one
+    /// namespace has no other way to protect its metrics.
+    network_policy: bool,
     /// `Role`, or `ClusterRole` where the operator serves all namespaces.
     role_kind: &'static str,
     rules: Vec<Rule>,
@@ -237,6 +250,8 @@ impl Project {
             });
         }
         let crate_name = project.repo.crate_name();
+        let has = |feature| project.features.contains(&feature);
+        let metrics_secure = has(Feature::MetricsSecure) && !project.namespaced;
         Ok(Self {
             project_name: project.project_name.to_string(),
             crate_name: crate_name.to_string(),
@@ -255,6 +270,14 @@ impl Project {
                 },
             },
             namespaced: project.namespaced,
+            workspace: project.workspace.as_ref().map(ToString::to_string),
+            features: Feature::ALL
+                .into_iter()
+                .map(|feature| (feature.name().replace('-', "_"), has(feature)))
+                .collect(),
+            metrics_secure,
+            metrics_certificate: metrics_secure && has(Feature::Certmanager),
+            network_policy: project.namespaced || has(Feature::NetworkPolicy),
             role_kind: if project.namespaced {
                 "Role"
             } else {

@@ -93,6 +93,7 @@ mod tests {
         });
         text(&Plan {
             changes: changes.collect(),
+            is_stale: false,
         })
     }
 

@@ -18,8 +18,10 @@ const FOLD: usize = 8;
 pub struct Story {
     /// The summary, where it is not the counts.
     pub done: Option<String>,
-    /// What holds when there was nothing to do.
+    /// What holds when there was nothing to do; empty for a command that always does something.
     pub unchanged: String,
+    /// Which files are listed of those that stay as they are.
+    pub kept: &'static [Kept],
     /// Whether many new files may be named by their folders.
     pub folded: bool,
     /// What a new file is there for.
@@ -114,7 +116,7 @@ impl Verb {
 /// The whole message.
 pub(super) fn text(plan: &Plan, dry_run: bool, story: &Story, elapsed: Duration) -> String {
     let mut text = list(plan, story);
-    if plan.is_noop() {
+    if plan.is_noop() && !story.unchanged.is_empty() {
         let _ = writeln!(text, "nothing to do: {}", story.unchanged);
         return text;
     }
@@ -129,13 +131,17 @@ pub(super) fn text(plan: &Plan, dry_run: bool, story: &Story, elapsed: Duration)
         text += &note_line(note);
     }
     if !dry_run {
-        text += &next(&story.next);
+        let manifests = Step::new("make manifests", "the operator's code says more of config/");
+        let manifests = plan.is_stale.then_some(&manifests);
+        let is_said = |step: &&Step| plan.is_stale && step.command == "make manifests";
+        let others = story.next.iter().filter(|step| !is_said(step));
+        text += &next(&manifests.into_iter().chain(others).collect::<Vec<_>>());
     }
     text
 }
 
 /// A line for each file with something to see.
-fn list(plan: &Plan, story: &Story) -> String {
+pub(super) fn list(plan: &Plan, story: &Story) -> String {
     let mut lines: Vec<(Verb, &Path, &str)> = Vec::new();
     for (path, change) in &plan.changes {
         let remark = match change {
@@ -145,6 +151,10 @@ fn list(plan: &Plan, story: &Story) -> String {
             Change::Mark(_) => "resolve the conflict markers in it",
             Change::Keep(Kept::Ours) => "yours, as `--on-conflict=ours` says",
             Change::Keep(Kept::Stale) => "`make manifests` brings it up to date",
+            Change::Keep(kept @ Kept::Edited) if story.kept.contains(kept) => "you edited it",
+            Change::Keep(kept @ Kept::Removed) if story.kept.contains(kept) => {
+                "you deleted it: `apply --restore` brings it back"
+            }
             Change::Keep(_) | Change::Unchanged | Change::Conflict(_) => continue,
         };
         lines.extend(Verb::of(change).map(|verb| (verb, path, remark)));
@@ -226,7 +236,7 @@ fn counts(plan: &Plan, dry_run: bool) -> String {
 }
 
 /// Commands to copy, with what they are for as a shell comment.
-fn next(steps: &[Step]) -> String {
+fn next(steps: &[&Step]) -> String {
     if steps.is_empty() {
         return String::new();
     }
@@ -257,6 +267,7 @@ mod tests {
             .map(|(path, change)| ((*path).to_owned(), change.clone()));
         Plan {
             changes: changes.collect(),
+            is_stale: false,
         }
     }
 

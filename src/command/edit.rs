@@ -1,0 +1,47 @@
+//! `rscaffold edit`
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use super::{
+    Mode, bring_in_line, load_current, root,
+    settings::{Settings, notes},
+};
+use crate::{project::Project, report::Story, worktree::WorkTree};
+
+/// Changes what the project is as a whole.
+pub fn run(settings: Settings, mode: Mode) -> Result<ExitCode> {
+    let tree = WorkTree::open(root()?)?;
+    let before = load_current(&tree)?;
+    let mut after = before.clone();
+    settings.apply(&mut after)?;
+
+    let mut notes = notes(&after);
+    notes.extend(renamed(&before, &after));
+    let story = Story {
+        unchanged: "the project is so already".to_owned(),
+        notes,
+        ..Story::default()
+    };
+    bring_in_line(&tree, Some(&before), after, mode, &story)
+}
+
+/// What a change of names means for clusters where the operator is deployed.
+fn renamed(before: &Project, after: &Project) -> Option<String> {
+    let has_crds = before
+        .resources
+        .iter()
+        .any(|resource| resource.api.is_some());
+    let what = if before.project_name != after.project_name {
+        "what is deployed has other names now"
+    } else if before.domain != after.domain && has_crds {
+        "the API groups are other ones now"
+    } else {
+        return None;
+    };
+    Some(format!(
+        "{what}: clusters keep what they have of the old ones, until a `make undeploy` of the project \
+         as it was"
+    ))
+}

@@ -1,0 +1,222 @@
+//! Resources that are looked up by their name, and taken away.
+
+use anyhow::{Result, anyhow, ensure};
+
+use super::{Project, Resource};
+use crate::{
+    builtin,
+    names::{ControllerName, GroupVersionKind, Version},
+};
+
+/// What [`Project::remove`] did.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// The resource as it was.
+    pub resource: Resource,
+    /// The version of the kind that is served in its place, with its controllers.
+    pub successor: Option<Version>,
+    /// Whether other versions of the kind are left.
+    pub siblings: bool,
+}
+
+impl Project {
+    /// The resources called `id`, whether their group is given in full or as `PROJECT` has it.
+    pub fn named<'a>(&'a self, id: &GroupVersionKind) -> impl Iterator<Item = &'a Resource> {
+        let builtin = builtin::named(id);
+        self.resources.iter().filter(move |there| {
+            let group = self.full_group(there);
+            let same_group = if there.core {
+                builtin.is_some_and(|builtin| builtin.group == group)
+            } else {
+                there.group == *id.group() || group == id.group().as_str()
+            };
+            (&there.version, &there.kind) == (id.version(), id.kind()) && same_group
+        })
+    }
+
+    /// Removes the resource called `id` with its controllers.
+    ///
+    /// If it is the version of its kind that is served, the newest other one is from then on, and
+    /// has the controllers.
+    ///
+    /// # Errors
+    /// When there is none, or what is left does not go together: a controller may own it.
+    pub fn remove(&mut self, id: &GroupVersionKind) -> Result<Removed> {
+        let mut project = self.clone();
+        let index = project.index(id)?;
+        let resource = project.resources.remove(index);
+        let is_served = resource.api.as_ref().is_some_and(|api| api.served);
+        let sibling = (project.resources.iter())
+            .enumerate()
+            .filter(|(_, other)| self.is_one_kind(other, &resource))
+            .max_by_key(|(_, other)| &other.version)
+            .map(|(index, _)| index);
+        let mut removed = Removed {
+            resource,
+            successor: None,
+            siblings: sibling.is_some(),
+        };
+        if let Some(sibling) = sibling.filter(|_| is_served) {
+            let sibling = &mut project.resources[sibling];
+            if let Some(api) = &mut sibling.api {
+                api.served = true;
+            }
+            sibling
+                .controllers
+                .clone_from(&removed.resource.controllers);
+            removed.successor = Some(sibling.version.clone());
+        }
+        project.validate()?;
+        *self = project;
+        Ok(removed)
+    }
+
+    /// Removes a controller of the resource called `id`: the one called `name`, or the kind's own. A
+    /// kind of Kubernetes goes with its last one. Gives that resource as it was.
+    ///
+    /// # Errors
+    /// When there is none, or what is left does not go together.
+    pub fn remove_controller(
+        &mut self,
+        id: &GroupVersionKind,
+        name: Option<&ControllerName>,
+    ) -> Result<Resource> {
+        let mut project = self.clone();
+        let index = project.index(id)?;
+        let resource = &mut project.resources[index];
+        let before = resource.clone();
+        let own = resource.kind.controller();
+        let name = name.unwrap_or(&own);
+        ensure!(
+            before.controller(name).is_some(),
+            "{before} has no controller `{name}`{}",
+            one_of(before.controllers.iter().map(|it| format!("`{}`", it.name)))
+        );
+        resource.remove_controller(name);
+        if resource.core && resource.controllers.is_empty() {
+            project.resources.remove(index);
+        }
+        project.validate()?;
+        *self = project;
+        Ok(before)
+    }
+
+    fn index(&self, id: &GroupVersionKind) -> Result<usize> {
+        let found = self.named(id).next();
+        let index = self
+            .resources
+            .iter()
+            .position(|there| found.is_some_and(|found| std::ptr::eq(found, there)));
+        index.ok_or_else(|| {
+            let others = self.resources.iter().map(ToString::to_string);
+            anyhow!("`{id}` is not in this project{}", one_of(others))
+        })
+    }
+}
+
+/// What there is instead.
+fn one_of(names: impl Iterator<Item = String>) -> String {
+    let names: Vec<_> = names.collect();
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!(": it has {}", names.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::tests::{api, core, empty, unserved, with_controller, without_controller},
+        *,
+    };
+
+    fn project(resources: impl IntoIterator<Item = Resource>) -> Project {
+        let mut project = empty();
+        project.resources.extend(resources);
+        project.sort();
+        project
+    }
+
+    fn id(text: &str) -> GroupVersionKind {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn what_was_added_last_is_removed_without_a_trace() {
+        let before = project([api("webapp", "v1", "Guestbook")]);
+        for resource in [
+            api("crew", "v1", "Captain"),
+            core("apps", "v1", "Deployment"),
+            unserved(api("webapp", "v1alpha1", "Guestbook")),
+        ] {
+            let mut after = before.clone();
+            let name = resource.to_string();
+            after.add(resource, false).unwrap();
+            after.remove(&id(name.trim_matches('`'))).unwrap();
+            assert_eq!(after, before);
+        }
+    }
+
+    #[test]
+    fn the_newest_version_takes_the_place_of_the_one_that_is_served() {
+        let v1 = with_controller(api("webapp", "v1", "Guestbook"), "backup");
+        let mut project = project([
+            v1.clone(),
+            unserved(api("webapp", "v2beta1", "Guestbook")),
+            unserved(api("webapp", "v2", "Guestbook")),
+        ]);
+        let removed = project.remove(&id("webapp/v1/Guestbook")).unwrap();
+        assert_eq!(removed.successor, Some("v2".parse().unwrap()));
+        let v2 = project
+            .named(&id("webapp.com/v2/Guestbook"))
+            .next()
+            .unwrap();
+        assert!(v2.api.as_ref().is_some_and(|api| api.served));
+        assert_eq!(v2.controllers, v1.controllers);
+    }
+
+    #[test]
+    fn what_a_controller_owns_stays() {
+        let mut owner = api("webapp", "v1", "Guestbook");
+        owner.controllers[0].owns = vec![id("press/v1/Page")];
+        let mut project = project([owner, without_controller(api("press", "v1", "Page"))]);
+        let before = project.clone();
+        let error = project.remove(&id("press/v1/Page")).unwrap_err();
+        assert!(error.to_string().contains("`press/v1/Page`"), "{error}");
+        assert_eq!(project, before);
+    }
+
+    #[test]
+    fn what_is_not_there_is_told_with_what_is() {
+        let mut project = project([api("webapp", "v1", "Guestbook")]);
+        assert_eq!(
+            project
+                .remove(&id("webapp/v1/Guest"))
+                .unwrap_err()
+                .to_string(),
+            "`webapp/v1/Guest` is not in this project: it has `webapp/v1/Guestbook`"
+        );
+        let name = "backup".parse().unwrap();
+        assert_eq!(
+            project
+                .remove_controller(&id("webapp/v1/Guestbook"), Some(&name))
+                .unwrap_err()
+                .to_string(),
+            "`webapp/v1/Guestbook` has no controller `backup`: it has `guestbook`"
+        );
+    }
+
+    #[test]
+    fn a_kind_of_kubernetes_goes_with_its_last_controller() {
+        let pod = with_controller(core("core", "v1", "Pod"), "audit");
+        let mut project = project([pod]);
+        let name = "audit".parse().unwrap();
+        project
+            .remove_controller(&id("v1/Pod"), Some(&name))
+            .unwrap();
+        assert_eq!(project.resources.len(), 1);
+        project.remove_controller(&id("v1/Pod"), None).unwrap();
+        assert!(project.resources.is_empty());
+    }
+}
