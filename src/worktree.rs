@@ -6,9 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Error, Result, anyhow, bail, ensure};
 
-use self::{inside::ensure_inside, lock::lock, stage::Stage};
+use self::{
+    inside::ensure_inside,
+    lock::lock,
+    seen::Seen,
+    stage::{Stage, Step},
+};
 use crate::{
     project::Project,
     reconcile::{Change, Plan, Texts},
@@ -20,6 +25,7 @@ mod inside;
 mod last_applied;
 mod leftovers;
 mod lock;
+mod seen;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -34,6 +40,7 @@ pub const LAST_APPLIED: &str = ".rscaffold/last-applied.jsonl";
 #[derive(Debug)]
 pub struct WorkTree {
     root: PathBuf,
+    seen: Seen,
     _lock: File,
 }
 
@@ -45,7 +52,11 @@ impl WorkTree {
     pub fn open(root: impl Into<PathBuf>) -> Result<Self> {
         let root = root.into();
         let lock = lock(&root, lock::PATIENCE)?;
-        Ok(Self { root, _lock: lock })
+        Ok(Self {
+            root,
+            seen: Seen::default(),
+            _lock: lock,
+        })
     }
 
     /// The text of `PROJECT`; `None` in a folder that is no project yet.
@@ -53,7 +64,7 @@ impl WorkTree {
     /// # Errors
     /// As [`WorkTree::ours`].
     pub fn project(&self) -> Result<Option<String>> {
-        self.read(Project::FILE)
+        self.read_text(Project::FILE)
     }
 
     /// The cargo workspace above the folder that it is part of.
@@ -73,7 +84,7 @@ impl WorkTree {
     /// # Errors
     /// When the record cannot be read or is damaged.
     pub fn base(&self) -> Result<Texts> {
-        let Some(record) = self.read(LAST_APPLIED)? else {
+        let Some(record) = self.read_text(LAST_APPLIED)? else {
             return Ok(Texts::new());
         };
         last_applied::parse(&record)
@@ -86,13 +97,18 @@ impl WorkTree {
 
     /// The files among `paths` that exist, as they are on disk.
     ///
+    /// Of one that is not UTF-8 text, what is none is replaced: it can be told from any other, and
+    /// kept or removed. [`WorkTree::apply`] refuses to write it.
+    ///
     /// # Errors
-    /// When one of them is not a readable, regular file of UTF-8 text, or is in a folder that leads
-    /// out of the project.
+    /// When one of them is not a readable, regular file, or is in a folder that leads out of the
+    /// project.
     pub fn ours<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<Texts> {
         let mut texts = Texts::new();
         for path in paths {
-            if let Some(text) = self.read(path)? {
+            if let Some(bytes) = self.read(path)? {
+                let text = String::from_utf8(bytes)
+                    .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
                 texts.insert(path.to_owned(), text);
             }
         }
@@ -108,11 +124,16 @@ impl WorkTree {
     /// What an earlier command left behind that was killed goes first, whatever the plan.
     ///
     /// # Errors
-    /// When the plan has a conflict or a file cannot be written.
+    /// When the plan has a conflict, or a file cannot be written, is not UTF-8 text, or was changed
+    /// since it was read.
     pub fn apply(&self, plan: &Plan, theirs: &Texts) -> Result<()> {
         let paths = plan.changes.keys().map(String::as_str);
         leftovers::remove(&self.root, paths.chain([LAST_APPLIED]));
-        self.stage(plan, theirs)?.commit()
+        let stage = self.stage(plan, theirs)?;
+        for path in stage.steps.iter().filter_map(Step::path) {
+            self.seen.ensure_current(&self.root, path)?;
+        }
+        stage.commit()
     }
 
     /// The steps of [`WorkTree::apply`], in an order that lets a killed command be run again:
@@ -129,6 +150,9 @@ impl WorkTree {
         }
         let mut stage = Stage::new(&self.root)?;
         for (path, change) in &plan.changes {
+            if change.text().is_some() {
+                self.seen.ensure_text(path)?;
+            }
             match change {
                 _ if path == Project::FILE => {}
                 // Gone already; but it may be that a command was killed before the folder went.
@@ -137,7 +161,7 @@ impl WorkTree {
             }
         }
         let record = last_applied::to_text(theirs)?;
-        if self.read(LAST_APPLIED)?.as_ref() != Some(&record) {
+        if self.read_text(LAST_APPLIED)?.as_ref() != Some(&record) {
             stage.write(LAST_APPLIED, &record)?;
         }
         if let Some(change) = plan.changes.get(Project::FILE) {
@@ -146,20 +170,24 @@ impl WorkTree {
         Ok(stage)
     }
 
-    fn read(&self, path: &str) -> Result<Option<String>> {
+    fn read_text(&self, path: &str) -> Result<Option<String>> {
+        let bytes = self.read(path)?;
+        let text = bytes.map(String::from_utf8).transpose();
+        text.map_err(|_| no_text(path))
+    }
+
+    fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
         ensure_inside(&self.root, path)?;
         let file = self.root.join(path);
         // Asked first, because opening a named pipe would wait for its other end.
-        match fs::metadata(&file) {
-            Ok(metadata) => ensure!(
-                metadata.is_file(),
-                "`{path}` is not a regular file; move it away and run the command again"
-            ),
+        let metadata = match fs::metadata(&file) {
+            Ok(metadata) => metadata,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 ensure!(
                     !file.is_symlink(),
                     "`{path}` is a symbolic link to nothing; remove it and run the command again"
                 );
+                self.seen.nothing(path);
                 return Ok(None);
             }
             Err(error) if error.kind() == ErrorKind::NotADirectory => bail!(
@@ -168,14 +196,15 @@ impl WorkTree {
                 self.obstacle(path).display()
             ),
             Err(error) => return Err(error).with_context(|| format!("failed to read `{path}`")),
-        }
+        };
+        ensure!(
+            metadata.is_file(),
+            "`{path}` is not a regular file; move it away and run the command again"
+        );
         let bytes = fs::read(&file).with_context(|| format!("failed to read `{path}`"))?;
-        let text = String::from_utf8(bytes).map_err(|_| {
-            anyhow!(
-                "`{path}` is not UTF-8 text; convert it or move it away, and run the command again"
-            )
-        })?;
-        Ok(Some(text))
+        let is_text = str::from_utf8(&bytes).is_ok();
+        self.seen.file(path, &metadata, is_text);
+        Ok(Some(bytes))
     }
 
     /// The file that stands where `path` needs a folder.
@@ -184,4 +213,8 @@ impl WorkTree {
         let mut files = above.filter(|folder| self.root.join(folder).is_file());
         files.next().unwrap_or(Path::new(path))
     }
+}
+
+fn no_text(path: &str) -> Error {
+    anyhow!("`{path}` is not UTF-8 text; convert it or move it away, and run the command again")
 }

@@ -1,5 +1,5 @@
-//! A command that comes to its end at any of its writes: because it is killed, or because the system
-//! refuses. strace sees to that, with a call of its own choice.
+//! A command that comes to its end at any of its writes, because it is killed or because the system
+//! refuses: strace does that, at a call of its user's choice.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

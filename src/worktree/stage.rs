@@ -39,6 +39,16 @@ pub(super) enum Step {
     Prune(String),
 }
 
+impl Step {
+    /// The file that changes.
+    pub(super) fn path(&self) -> Option<&str> {
+        match self {
+            Self::Write { path, .. } | Self::Remove(path) => Some(path),
+            Self::Prune(_) => None,
+        }
+    }
+}
+
 impl<'a> Stage<'a> {
     pub(super) fn new(root: &'a Path) -> Result<Self> {
         let prefix = leftovers::prefix(root)

@@ -469,13 +469,68 @@ fn file_in_the_place_of_a_folder_is_an_error() {
 }
 
 #[test]
-fn file_that_is_not_text_is_an_error() {
-    let root = folder();
-    fs::write(root.path().join("README.md"), b"\xff\xfe").unwrap();
+fn file_that_is_not_text_stays_as_it_is() {
+    let (root, latin) = (folder(), b"J\xfcrgen\n");
+    let theirs = |other, text| texts(&[("other", other), ("text", text)]);
+    run(root.path(), &theirs("1\n", "a\nb\nc\n")).unwrap();
+    let file = root.path().join("text");
+    let ours = [b"a\nb\nc\n", &latin[..]].concat();
+    fs::write(&file, &ours).unwrap();
+
+    run(root.path(), &theirs("2\n", "a\nb\nc\n")).unwrap();
+    assert_eq!(read(root.path(), "other"), "2\n");
+    assert_eq!(fs::read(&file).unwrap(), ours);
+
+    let before = listing(root.path());
     assert_eq!(
-        run_error(root.path(), &texts(&[("README.md", "new\n")])),
-        "`README.md` is not UTF-8 text; convert it or move it away, and run the command again"
+        run_error(root.path(), &theirs("3\n", "new\na\nb\nc\n")),
+        "`text` is not UTF-8 text; convert it or move it away, and run the command again"
     );
+    assert_eq!(listing(root.path()), before);
+}
+
+#[test]
+fn file_that_another_program_changes_meanwhile_is_not_written() {
+    type Edit = fn(&Path, &str);
+
+    let old = texts(&[
+        ("changed", "old\n"),
+        ("gone", "old\n"),
+        ("removed", "old\n"),
+    ]);
+    let new = texts(&[
+        ("changed", "new\n"),
+        ("created", "new\n"),
+        ("gone", "new\n"),
+    ]);
+    let save: Edit = |root, path| write(root, path, "now\n");
+    let rename: Edit = |root, path| {
+        write(root, "saved", "old\n");
+        fs::rename(root.join("saved"), root.join(path)).unwrap();
+    };
+    let remove: Edit = |root, path| fs::remove_file(root.join(path)).unwrap();
+    let meanwhile: [(&str, Edit); 5] = [
+        ("changed", save),
+        ("changed", rename),
+        ("created", save),
+        ("gone", remove),
+        ("removed", save),
+    ];
+    for (path, change) in meanwhile {
+        let root = folder();
+        run(root.path(), &old).unwrap();
+        let work_tree = WorkTree::open(root.path()).unwrap();
+        let plan = plan(&work_tree, &new).unwrap();
+        change(root.path(), path);
+        let before = listing(root.path());
+        assert_eq!(
+            work_tree.apply(&plan, &new).unwrap_err().to_string(),
+            format!(
+                "`{path}` was changed by another program at the same time; nothing was written"
+            )
+        );
+        assert_eq!(listing(root.path()), before);
+    }
 }
 
 #[test]

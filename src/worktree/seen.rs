@@ -1,0 +1,84 @@
+//! What the files were like when they were read: what is decided on their texts goes for these.
+
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    fs::{self, Metadata},
+    os::unix::fs::MetadataExt,
+    path::Path,
+};
+
+use anyhow::{Result, anyhow, ensure};
+
+use crate::report::OrHint;
+
+/// The files that were read, and those that were looked for in vain.
+#[derive(Debug, Default)]
+pub(super) struct Seen(RefCell<BTreeMap<String, File>>);
+
+/// A file as it was when it was read last.
+#[derive(Debug, Default)]
+struct File {
+    /// `None` for one that was not there.
+    stamp: Option<Stamp>,
+    is_text: bool,
+}
+
+/// What is another one after each save of a file, whether written in place or put in its place.
+#[derive(Debug, PartialEq, Eq)]
+struct Stamp {
+    place: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl From<&Metadata> for Stamp {
+    fn from(metadata: &Metadata) -> Self {
+        Self {
+            place: (metadata.dev(), metadata.ino()),
+            size: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+}
+
+impl Seen {
+    /// The file at `path` is not there.
+    pub(super) fn nothing(&self, path: &str) {
+        self.0.borrow_mut().insert(path.to_owned(), File::default());
+    }
+
+    /// The file at `path` had this `metadata` before it was read.
+    pub(super) fn file(&self, path: &str, metadata: &Metadata, is_text: bool) {
+        let stamp = Some(metadata.into());
+        let file = File { stamp, is_text };
+        self.0.borrow_mut().insert(path.to_owned(), file);
+    }
+
+    /// Refuses to write a text into a file that has something else.
+    pub(super) fn ensure_text(&self, path: &str) -> Result<()> {
+        let seen = self.0.borrow();
+        let is_other = |file: &File| file.stamp.is_some() && !file.is_text;
+        ensure!(!seen.get(path).is_some_and(is_other), super::no_text(path));
+        Ok(())
+    }
+
+    /// Refuses to write into a file that another program has written since it was read: what that
+    /// has written would be lost.
+    pub(super) fn ensure_current(&self, root: &Path, path: &str) -> Result<()> {
+        let seen = self.0.borrow();
+        let now = fs::metadata(root.join(path)).ok();
+        if seen
+            .get(path)
+            .is_none_or(|file| file.stamp == now.as_ref().map(Stamp::from))
+        {
+            return Ok(());
+        }
+        Err(anyhow!(
+            "`{path}` was changed by another program at the same time; nothing was written"
+        ))
+        .or_hint("run the command again, which looks at the file as it is now")
+    }
+}
