@@ -1,8 +1,9 @@
 //! Two branches of a project, merged by git and settled by `rscaffold apply`.
 
-use std::process::Command;
-
-use crate::scaffold::{Project, assert_same, refused, run};
+use crate::{
+    project::{Project, assert_same},
+    scaffold::{refused, run},
+};
 
 const INIT: &str = "init --domain com --repo guestbook";
 const GUESTBOOK: &str = "create api --group webapp --version v1 --kind Guestbook";
@@ -156,9 +157,7 @@ fn lines_of_the_user_are_for_the_user_to_decide() {
         "{error}"
     );
     assert_eq!(project.tree(), before, "nothing is written");
-    run(&mut Command::new("git")
-        .args(["checkout", "--quiet", "--ours", "src/main.rs"])
-        .current_dir(project.folder()));
+    run(&mut project.git(&["checkout", "--quiet", "--ours", "src/main.rs"]));
     let expected = Project::new(&[INIT, GUESTBOOK, CAPTAIN]);
     edit("ours")(&expected);
     assert_same(project.rscaffold("apply"), &expected, "settled");

@@ -20,6 +20,7 @@ mod http;
 mod leader;
 mod library;
 mod operator;
+mod project;
 mod proxy;
 mod removal;
 mod scaffold;

@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use crate::scaffold::{Project, assert_same, refused};
+use crate::{
+    project::{Project, assert_same},
+    scaffold::refused,
+};
 
 /// What is there, what is added, and what deletes it.
 const CASES: &[(&[&str], &str, &str)] = &[

@@ -1,6 +1,9 @@
 //! What `edit` changes, each way and back.
 
-use crate::scaffold::{Project, assert_same, refused, run};
+use crate::{
+    project::{Project, assert_same},
+    scaffold::{refused, run},
+};
 
 const APIS: [&str; 2] = [
     "create api --group webapp --version v1 --kind Guestbook --owns v1/ConfigMap --finalizer",
@@ -30,7 +33,7 @@ fn from_the_start(settings: &str) -> Project {
     let mut init = format!("init {settings}");
     for (flag, usual) in [("--domain", "com"), ("--repo", "guestbook")] {
         if !settings.contains(flag) {
-            init += &format!(" {flag} {usual}");
+            init.extend([" ", flag, " ", usual]);
         }
     }
     Project::new(&[&[init.as_str()], APIS.as_slice()].concat())
