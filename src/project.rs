@@ -223,7 +223,7 @@ impl Project {
 
     /// Resources have one order, and so have their controllers and what each of them owns: a file
     /// does not depend on what was created first.
-    fn sort(&mut self) {
+    pub fn sort(&mut self) {
         let mut resources = self.resources.clone();
         for resource in &mut resources {
             self.sort_controllers(resource);

@@ -2,7 +2,10 @@
 //!
 //! base is what the tool wrote last, ours what is on disk, theirs the new render.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use self::{
     line_ends::LineEnds,
@@ -194,19 +197,36 @@ pub fn reconcile(base: &Texts, ours: &Texts, theirs: &Texts, on_conflict: OnConf
     plan
 }
 
-/// Settles what git left open in a file: `marked` with the lines of both sides, if `base`, in which
-/// git has merged what the tool wrote on both, has them as well.
+/// A file that git left open, settled by the lines of both sides.
+#[derive(Debug)]
+pub struct Settled {
+    /// What it is settled to.
+    pub ours: String,
+    /// The same without what the user changed elsewhere in it.
+    pub base: String,
+}
+
+/// Settles what git left open in a file, where nothing but lines of the tool are in question: those
+/// of `base`, in which git has taken the lines that it wrote on either side.
 ///
-/// `None` where the lines are the user's, and so is the decision.
-pub fn settle(base: &str, marked: &Marked) -> Option<String> {
-    let (both, ranges) = marked.with_ranges(Take::Both);
-    let (plain, _) = LineEnds::strip(&both);
-    let is_the_users = merge::changed(base, &plain).into_iter().any(|edit| {
-        ranges
-            .iter()
-            .any(|it| edit.start <= it.end && it.start <= edit.end)
-    });
-    (!is_the_users).then_some(both)
+/// `None` if there are others: they are the user's, and so is the decision.
+pub fn settle(base: &str, marked: &Marked) -> Option<Settled> {
+    let (ours, ranges) = marked.with_ranges(Take::Both);
+    let (plain, _) = LineEnds::strip(&ours);
+    let known: BTreeSet<&str> = base.lines().collect();
+    let lines: Vec<&str> = plain.lines().collect();
+    let mut open = ranges.iter().flat_map(|range| &lines[range.clone()]);
+    if !open.all(|line| known.contains(line)) {
+        return None;
+    }
+    // What git took of the record is not in its order, and may be there twice: where both sides
+    // were taken, a difference from it tells nothing.
+    let is_elsewhere = |lines: &Range<usize>| {
+        let touches = |it: &Range<usize>| lines.start <= it.end && it.start <= lines.end;
+        !ranges.iter().any(touches)
+    };
+    let base = merge::undo(base, &plain, is_elsewhere);
+    Some(Settled { ours, base })
 }
 
 /// The three states of one file; `None` where it does not exist.

@@ -25,10 +25,8 @@ const PROJECTS: &[(&str, &[&str])] = &[
     // Nothing but the project, in the folder's name, and nothing that it could do without.
     (
         "empty",
-        &[
-            "init --domain example.com --license none \
-             --disable agents,devcontainer,github,leader-election,metrics-secure",
-        ],
+        &["init --domain example.com --license none \
+             --disable agents,devcontainer,github,leader-election,metrics-secure"],
     ),
     // Groups with dots and dashes, kinds that share a name or are Rust keywords, irregular plurals,
     // several versions, cluster scope, finalizers. All that a project can have.

@@ -6,6 +6,7 @@
     reason = "a test ends where something fails"
 )]
 
+mod branches;
 mod builtin;
 mod children;
 mod cli;
@@ -20,7 +21,10 @@ mod kill;
 mod leader;
 mod library;
 mod operator;
+mod project;
 mod proxy;
+mod removal;
 mod scaffold;
 mod serving;
+mod settings;
 mod tutorials;

@@ -6,7 +6,9 @@ use std::{process::ExitCode, time::Instant};
 use anyhow::{Result, anyhow, ensure};
 
 use super::{
-    Mode, ensure_current, load, merged, root,
+    Mode, ensure_current, load,
+    merged::Merged,
+    root,
     turn::{self, Turn},
 };
 use crate::{
@@ -30,14 +32,15 @@ pub struct Options {
 pub fn apply(options: &Options, mode: Mode) -> Result<ExitCode> {
     let start = Instant::now();
     let tree = WorkTree::open(root()?)?;
-    let (before, after) = merged::load(&tree)?;
+    let merged = Merged::load(&tree)?;
+    let before = &merged.before;
     let mut notes = Vec::new();
     let mut base = if options.rebuild_base {
-        notes.extend(rebuilt(&before));
-        render(&after)?
+        notes.extend(rebuilt(before));
+        render(&merged.after)?
     } else {
-        ensure_current(&before)?;
-        turn::base(&tree)?
+        ensure_current(before)?;
+        merged.base(&tree)?
     };
     for path in &options.restore {
         ensure!(
@@ -69,8 +72,8 @@ pub fn apply(options: &Options, mode: Mode) -> Result<ExitCode> {
     };
     let turn = Turn {
         tree: &tree,
-        before: Some(&before),
-        after,
+        before: Some(before),
+        after: merged.after.clone(),
         base,
         settles: true,
     };
@@ -129,12 +132,12 @@ pub fn update(mode: Mode) -> Result<ExitCode> {
 /// `exit_code`, fails if that is something.
 pub fn diff(exit_code: bool, on_conflict: OnConflict) -> Result<ExitCode> {
     let tree = WorkTree::open(root()?)?;
-    let (before, after) = merged::load(&tree)?;
+    let merged = Merged::load(&tree)?;
     let turn = Turn {
         tree: &tree,
-        before: Some(&before),
-        after,
-        base: turn::base(&tree)?,
+        before: Some(&merged.before),
+        after: merged.after.clone(),
+        base: merged.base(&tree)?,
         settles: true,
     };
     let planned = turn.plan(on_conflict)?;

@@ -4,37 +4,76 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
 
-use super::missing;
+use super::{missing, turn};
 use crate::{
     project::{Project, Resource},
-    reconcile::markers::{Marked, Take},
+    reconcile::{
+        Texts,
+        markers::{Marked, Take},
+    },
     render::render,
     report::OrHint,
     worktree::WorkTree,
 };
 
-/// The project of the work tree: as `PROJECT` has it, and as it shall be if git left that open
-/// between two branches.
-pub fn load(tree: &WorkTree) -> Result<(Project, Project)> {
-    let Some(text) = tree.project()? else {
-        return Err(missing(tree)?);
-    };
-    let Some(marked) = Marked::parse(&text) else {
-        let project = Project::parse(&text)?;
-        return Ok((project.clone(), project));
-    };
-    let side = |take| Project::parse(&marked.take(take));
-    let (ours, theirs) = (side(Take::Ours)?, side(Take::Theirs)?);
-    let both = both(tree, &ours, theirs).or_hint(format!(
-        "settle line {} of `{}` by hand, and run the command again",
-        marked.line,
-        Project::FILE
-    ))?;
-    Ok((ours, both))
+/// The project of a work tree, and what it shall be.
+pub struct Merged {
+    /// As `PROJECT` has it; where git left that open, on the branch that was checked out.
+    pub before: Project,
+    /// What it shall be.
+    pub after: Project,
+    /// As the other branch has it, where git left that open.
+    other: Option<Project>,
+}
+
+impl Merged {
+    /// Reads the project, and settles what git left open in `PROJECT`.
+    pub fn load(tree: &WorkTree) -> Result<Self> {
+        let Some(text) = tree.project()? else {
+            return Err(missing(tree)?);
+        };
+        let Some(marked) = Marked::parse(&text) else {
+            let project = Project::parse(&text)?;
+            return Ok(Self {
+                before: project.clone(),
+                after: project,
+                other: None,
+            });
+        };
+        let side = |take| Project::parse(&marked.take(take));
+        let (before, other) = (side(Take::Ours)?, side(Take::Theirs)?);
+        let after = both(tree, &before, &other).or_hint(format!(
+            "settle line {} of `{}` by hand, and run the command again",
+            marked.line,
+            Project::FILE
+        ))?;
+        Ok(Self {
+            before,
+            after,
+            other: Some(other),
+        })
+    }
+
+    /// What was written last, without files that one branch has not: git has removed such a file,
+    /// and not the user.
+    pub fn base(&self, tree: &WorkTree) -> Result<Texts> {
+        let mut base = turn::base(tree)?;
+        if let Some(other) = &self.other {
+            let sides = [render(&self.before)?, render(other)?];
+            let is_once = |path: &&str| sides.iter().any(|side| !side.contains_key(*path));
+            let once: Vec<_> = base.keys().map(String::as_str).filter(is_once).collect();
+            let there = tree.ours(once.iter().copied())?;
+            let gone = once.into_iter().filter(|path| !there.contains_key(*path));
+            for path in gone.map(str::to_owned).collect::<Vec<_>>() {
+                base.remove(&path);
+            }
+        }
+        Ok(base)
+    }
 }
 
 /// What two branches say of the project: all of what each of them has.
-fn both(tree: &WorkTree, ours: &Project, theirs: Project) -> Result<Project> {
+fn both(tree: &WorkTree, ours: &Project, theirs: &Project) -> Result<Project> {
     let file = Project::FILE;
     let shared = |project: &Project| Project {
         cli_version: String::new(),
@@ -43,7 +82,7 @@ fn both(tree: &WorkTree, ours: &Project, theirs: Project) -> Result<Project> {
         ..project.clone()
     };
     ensure!(
-        shared(ours) == shared(&theirs),
+        shared(ours) == shared(theirs),
         "the branches disagree on the settings in `{file}`"
     );
     let mut both = ours.clone();
@@ -53,15 +92,15 @@ fn both(tree: &WorkTree, ours: &Project, theirs: Project) -> Result<Project> {
         .filter(|resource| theirs.position(resource).is_none())
         .cloned()
         .collect();
-    for resource in theirs.resources {
-        if let Some(there) = ours.position(&resource) {
+    for resource in &theirs.resources {
+        if let Some(there) = ours.position(resource) {
             ensure!(
-                ours.resources[there] == resource,
+                ours.resources[there] == *resource,
                 "the branches disagree on {resource} in `{file}`"
             );
         } else {
             both.resources.push(resource.clone());
-            once.push(resource);
+            once.push(resource.clone());
         }
     }
     for resource in once {
@@ -69,6 +108,7 @@ fn both(tree: &WorkTree, ours: &Project, theirs: Project) -> Result<Project> {
             both.resources.retain(|other| *other != resource);
         }
     }
+    both.sort();
     both.validate()?;
     Ok(both)
 }

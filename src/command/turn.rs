@@ -126,7 +126,7 @@ impl Turn<'_> {
     /// A file that the tool marked is the user's side of it, undecided: so a command that was killed
     /// can be run again. One that git marked is settled if the tool's lines alone are in question.
     fn without_markers(
-        &self,
+        &mut self,
         disk: &Texts,
         on_conflict: OnConflict,
     ) -> Result<(Texts, BTreeSet<Path>)> {
@@ -145,8 +145,11 @@ impl Turn<'_> {
                 None
             } else if Class::of(path) == Class::Derived {
                 Some(marked.take(Take::Both))
+            } else if let Some(settled) = settle(base, &marked) {
+                self.base.insert(path.clone(), settled.base);
+                Some(settled.ours)
             } else {
-                settle(base, &marked)
+                None
             };
             if let Some(text) = text {
                 ours.insert(path.clone(), text);

@@ -215,9 +215,21 @@ struct Edit {
     new: Range<usize>,
 }
 
-/// The lines of `new` that differ from those of `old`, from top to bottom.
-pub(super) fn changed(old: &str, new: &str) -> impl IntoIterator<Item = Range<usize>> {
-    edits(old, new).into_iter().map(|edit| edit.new)
+/// `new` with the lines of `old` wherever they became others that `is_undone`.
+pub(super) fn undo(old: &str, new: &str, is_undone: impl Fn(&Range<usize>) -> bool) -> String {
+    let (before, after) = (Lines::of(old), Lines::of(new));
+    let mut text = String::new();
+    let mut done = 0;
+    for edit in edits(old, new)
+        .into_iter()
+        .filter(|edit| is_undone(&edit.new))
+    {
+        text.push_str(after.text(done..edit.new.start));
+        text.push_str(before.text(edit.old));
+        done = edit.new.end;
+    }
+    text.push_str(after.text(done..after.len()));
+    text
 }
 
 /// What changed between two texts, from top to bottom.

@@ -1,0 +1,178 @@
+//! Two branches of a project, merged by git and settled by `rscaffold apply`.
+
+use crate::{
+    project::{Project, assert_same},
+    scaffold::{refused, run},
+};
+
+const INIT: &str = "init --domain com --repo guestbook";
+const GUESTBOOK: &str = "create api --group webapp --version v1 --kind Guestbook";
+const CAPTAIN: &str = "create api --group crew --version v1 --kind Captain";
+const ANIMAL: &str = "create api --group zoo --version v1 --kind Animal";
+const VISITOR: &str = "create api --group webapp --version v1 --kind Visitor";
+
+/// A project under git that `start` made, then `ours` on one branch and `theirs` on another, and a
+/// merge of the two begun.
+fn merged(start: &[&str], ours: impl Fn(&Project), theirs: impl Fn(&Project)) -> Project {
+    let project = Project::new(start);
+    let git = |arguments: &[&str]| run(&mut project.git(arguments));
+    let commit = || {
+        git(&["add", "--all"]);
+        git(&["commit", "--quiet", "--message=change"]);
+    };
+    git(&["init", "--quiet", "--initial-branch=main"]);
+    commit();
+    git(&["switch", "--quiet", "--create=theirs"]);
+    theirs(&project);
+    commit();
+    git(&["switch", "--quiet", "main"]);
+    ours(&project);
+    commit();
+    // It fails if there is something to settle.
+    let merge = project.git(&["merge", "theirs"]).output();
+    assert!(merge.is_ok(), "{merge:?}");
+    project
+}
+
+/// What git left open.
+fn open(project: &Project) -> Vec<String> {
+    let mut git = project.git(&["diff", "--name-only", "--diff-filter=U"]);
+    run(&mut git).lines().map(str::to_owned).collect()
+}
+
+fn command(line: &str) -> impl Fn(&Project) {
+    move |project| _ = project.rscaffold(line)
+}
+
+#[test]
+fn apis_at_different_places_merge_by_git_alone() {
+    // What is added stands above and below what is there.
+    let project = merged(&[INIT, GUESTBOOK], command(CAPTAIN), command(ANIMAL));
+    // The rules for people and the events are one list, of which each API adds to both ends.
+    let open = open(&project);
+    assert!(
+        open.iter().all(|path| path == "config/rbac/role.yaml"),
+        "{open:?}"
+    );
+    let expected = Project::new(&[INIT, GUESTBOOK, CAPTAIN, ANIMAL]);
+    assert_same(project.rscaffold("apply"), &expected, "settled");
+}
+
+#[test]
+fn apis_at_one_place_are_settled_by_apply() {
+    for (ours, theirs) in [
+        (GUESTBOOK, CAPTAIN),
+        (CAPTAIN, GUESTBOOK),
+        // The same group, which neither had before.
+        (GUESTBOOK, VISITOR),
+        (
+            GUESTBOOK,
+            "create api --group apps --version v1 --kind Deployment --resource=false",
+        ),
+        // The same on both.
+        (GUESTBOOK, GUESTBOOK),
+    ] {
+        let project = merged(&[INIT], command(ours), command(theirs));
+        if ours != theirs {
+            assert!(open(&project).contains(&"PROJECT".to_owned()));
+        }
+        // Nothing but apply takes a project that is not settled.
+        if ours != theirs {
+            let error = refused(&mut project.command(ANIMAL));
+            assert!(error.contains("`rscaffold apply` settles them"), "{error}");
+        }
+        let diff = project.command("diff --exit-code").output().unwrap();
+        assert_eq!(diff.status.code(), Some(i32::from(ours != theirs)));
+        let expected = Project::new(&[INIT, ours, theirs]);
+        let why = format!("{ours}, {theirs}");
+        assert_same(project.rscaffold("apply"), &expected, &why);
+        let settled = project.tree();
+        assert_eq!(project.rscaffold("apply").tree(), settled, "{why}");
+    }
+}
+
+#[test]
+fn edits_on_both_branches_are_kept() {
+    let edit = |project: &Project| {
+        project.replace(
+            "src/main.rs",
+            "    let cli = Cli::parse();\n",
+            "    // ours\n    let cli = Cli::parse();\n",
+        );
+        project.replace(
+            "config/samples/kustomization.yaml",
+            "resources:\n",
+            "# ours\nresources:\n",
+        );
+    };
+    let project = merged(
+        &[INIT, GUESTBOOK],
+        |project| {
+            edit(project.rscaffold(CAPTAIN));
+        },
+        |project| {
+            project
+                .rscaffold("create api --group crew --version v1 --kind Sailor")
+                .replace("Makefile", "CARGO ?= cargo\n", "CARGO ?= cargo\n# theirs\n");
+        },
+    );
+    let expected = Project::new(&[
+        INIT,
+        GUESTBOOK,
+        CAPTAIN,
+        "create api --group crew --version v1 --kind Sailor",
+    ]);
+    edit(&expected);
+    expected.replace("Makefile", "CARGO ?= cargo\n", "CARGO ?= cargo\n# theirs\n");
+    assert_same(project.rscaffold("apply"), &expected, "settled");
+}
+
+#[test]
+fn what_one_branch_deleted_does_not_come_back() {
+    let delete = "delete api --group webapp --version v1 --kind Guestbook";
+    for (ours, theirs) in [(delete, VISITOR), (VISITOR, delete)] {
+        let project = merged(&[INIT, GUESTBOOK], command(ours), command(theirs));
+        let expected = Project::new(&[INIT, VISITOR]);
+        assert_same(project.rscaffold("apply"), &expected, ours);
+    }
+}
+
+#[test]
+fn lines_of_the_user_are_for_the_user_to_decide() {
+    let edit = |comment: &'static str| {
+        move |project: &Project| {
+            let main = "    let cli = Cli::parse();\n";
+            project.replace("src/main.rs", main, &format!("    // {comment}\n{main}"));
+        }
+    };
+    let project = merged(
+        &[INIT],
+        |project| edit("ours")(project.rscaffold(GUESTBOOK)),
+        |project| edit("theirs")(project.rscaffold(CAPTAIN)),
+    );
+    let before = project.tree();
+    let error = refused(&mut project.command("apply"));
+    assert!(
+        error.contains("conflict markers in\n  src/main.rs:"),
+        "{error}"
+    );
+    assert_eq!(project.tree(), before, "nothing is written");
+    run(&mut project.git(&["checkout", "--quiet", "--ours", "src/main.rs"]));
+    let expected = Project::new(&[INIT, GUESTBOOK, CAPTAIN]);
+    edit("ours")(&expected);
+    assert_same(project.rscaffold("apply"), &expected, "settled");
+}
+
+#[test]
+fn branches_that_contradict_each_other_are_for_the_user_to_settle() {
+    let project = merged(
+        &[INIT],
+        command("create api --group webapp --version v1 --kind Guestbook --plural books"),
+        command("create api --group webapp --version v1 --kind Guestbook --plural guests"),
+    );
+    let error = refused(&mut project.command("apply"));
+    assert!(
+        error.contains("the branches disagree on `webapp/v1/Guestbook`"),
+        "{error}"
+    );
+}

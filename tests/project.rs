@@ -1,0 +1,125 @@
+//! Projects to try commands on.
+
+use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
+
+use tempfile::TempDir;
+use walkdir::WalkDir;
+
+use crate::scaffold::run;
+
+/// A new project in a folder called `guestbook`, with the debug binary.
+pub struct Project {
+    top: TempDir,
+}
+
+impl Project {
+    /// The project that these commands make.
+    pub fn new(commands: &[&str]) -> Self {
+        let project = Self {
+            top: TempDir::new().expect("a temporary folder"),
+        };
+        fs::create_dir(project.folder()).expect("a folder");
+        project.all(commands);
+        project
+    }
+
+    /// Another one that is the same, with all that it has.
+    pub fn copy(&self) -> Self {
+        let copy = Self::new(&[]);
+        let from = self.folder().join(".");
+        run(Command::new("cp").arg("-a").arg(from).arg(copy.folder()));
+        copy
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> PathBuf {
+        self.top.path().join("guestbook")
+    }
+
+    /// rscaffold with these arguments.
+    pub fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rscaffold"));
+        command
+            .args(arguments.split_whitespace())
+            .current_dir(self.folder());
+        command
+    }
+
+    /// Runs rscaffold, which has to succeed.
+    pub fn rscaffold(&self, arguments: &str) -> &Self {
+        run(&mut self.command(arguments));
+        self
+    }
+
+    /// Runs rscaffold once for each of these.
+    pub fn all(&self, commands: &[&str]) -> &Self {
+        for command in commands {
+            self.rscaffold(command);
+        }
+        self
+    }
+
+    /// A file's text.
+    pub fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.folder().join(path))
+            .unwrap_or_else(|error| panic!("cannot read {path}: {error}"))
+    }
+
+    /// Writes a file.
+    pub fn write(&self, path: &str, text: &str) -> &Self {
+        let path = self.folder().join(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("a writable file");
+        self
+    }
+
+    /// Replaces the only `old` in a file.
+    pub fn replace(&self, path: &str, old: &str, new: &str) -> &Self {
+        let text = self.read(path);
+        assert_eq!(text.matches(old).count(), 1, "{old} in {path}:\n{text}");
+        self.write(path, &text.replace(old, new))
+    }
+
+    /// git in the project.
+    pub fn git(&self, arguments: &[&str]) -> Command {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=me", "-c", "user.email=me@example.com"])
+            .args(arguments)
+            .current_dir(self.folder())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null");
+        git
+    }
+
+    /// Its files with their texts, and its folders with none; git's own left out.
+    pub fn tree(&self) -> BTreeMap<PathBuf, Option<String>> {
+        let folder = self.folder();
+        let entries = WalkDir::new(&folder).min_depth(1).into_iter();
+        entries
+            .filter_entry(|entry| entry.file_name() != ".git")
+            .map(|entry| {
+                let entry = entry.expect("a readable folder");
+                let path = entry.path().strip_prefix(&folder).expect("a path below");
+                let is_file = entry.file_type().is_file();
+                let text = is_file.then(|| fs::read_to_string(entry.path()).expect("a text"));
+                (path.to_owned(), text)
+            })
+            .collect()
+    }
+}
+
+/// Fails with the differences unless both are the same.
+#[track_caller]
+pub fn assert_same(actual: &Project, expected: &Project, why: &str) {
+    let (actual, expected) = (actual.tree(), expected.tree());
+    let mut differences = String::new();
+    for path in actual.keys().chain(expected.keys()) {
+        let (actual, expected) = (actual.get(path), expected.get(path));
+        if actual != expected && !differences.contains(&format!("\n{}\n", path.display())) {
+            let text = |side: Option<&Option<String>>| side.cloned().flatten().unwrap_or_default();
+            let diff = diffy::create_patch(&text(expected), &text(actual)).to_string();
+            differences.extend(["\n", &path.display().to_string(), "\n", &diff]);
+        }
+    }
+    assert!(differences.is_empty(), "{why}:\n{differences}");
+}

@@ -1,0 +1,133 @@
+//! What `delete` takes away: all that was there for one API or controller alone.
+
+use std::fs;
+
+use crate::{
+    project::{Project, assert_same},
+    scaffold::refused,
+};
+
+/// What is there, what is added, and what deletes it.
+const CASES: &[(&[&str], &str, &str)] = &[
+    (
+        &[],
+        "create api --group webapp --version v1 --kind Guestbook --finalizer",
+        "delete api --group webapp --version v1 --kind Guestbook",
+    ),
+    (
+        &["create api --group webapp --version v1 --kind Guestbook"],
+        "create api --group crew --version v1 --kind Captain --owns v1/ConfigMap,webapp/v1/Guestbook",
+        "delete api --group crew --version v1 --kind Captain",
+    ),
+    (
+        &["create api --group webapp --version v1 --kind Guestbook"],
+        "create api --group webapp --version v1 --kind Visitor --namespaced=false",
+        "delete api --group webapp --version v1 --kind Visitor",
+    ),
+    // One version of several.
+    (
+        &["create api --group webapp --version v1 --kind Guestbook"],
+        "create api --group webapp --version v2 --kind Guestbook",
+        "delete api --group webapp.com --version v2 --kind Guestbook",
+    ),
+    // The kinds of others.
+    (
+        &["create api --group webapp --version v1 --kind Guestbook"],
+        "create api --group apps --version v1 --kind Deployment --resource=false",
+        "delete controller --group apps --version v1 --kind Deployment",
+    ),
+    (
+        &[],
+        "create api --group cert-manager --version v1 --kind Certificate \
+         --external-api-path cert_manager::v1::Certificate --external-api-domain io \
+         --external-api-crate cert-manager@0.1",
+        "delete api --group cert-manager.io --version v1 --kind Certificate",
+    ),
+    // Controllers alone.
+    (
+        &["create api --group webapp --version v1 --kind Guestbook --controller=false"],
+        "create api --group webapp --version v1 --kind Guestbook --controller",
+        "delete controller --group webapp --version v1 --kind Guestbook",
+    ),
+    (
+        &["create api --group webapp --version v1 --kind Guestbook"],
+        "create api --group webapp --version v1 --kind Guestbook --controller-name backup --finalizer",
+        "delete controller --group webapp --version v1 --kind Guestbook --controller-name backup",
+    ),
+];
+
+#[test]
+fn a_project_is_as_if_what_is_deleted_had_never_been() {
+    for (start, add, delete) in CASES {
+        let project = Project::new(&[&["init --domain com"], *start].concat());
+        let before = project.copy();
+        project.rscaffold(add);
+        assert_ne!(project.tree(), before.tree(), "{add}");
+        project.rscaffold(delete);
+        assert_same(&project, &before, delete);
+    }
+}
+
+#[test]
+fn the_version_that_is_left_is_served() {
+    let (v1, v2) = (
+        "create api --group webapp --version v1 --kind Guestbook --controller-name backup",
+        "create api --group webapp --version v2 --kind Guestbook",
+    );
+    let project = Project::new(&["init --domain com", v1, v2]);
+    let output = project
+        .command("delete api --group webapp --version v1 --kind Guestbook")
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("`v2` of Guestbook is served now"), "{told}");
+    assert!(told.contains("`status.storedVersions`"), "{told}");
+    let expected = Project::new(&["init --domain com", &v1.replace("v1", "v2")]);
+    assert_same(&project, &expected, "v2 alone");
+}
+
+#[test]
+fn what_the_user_changed_is_a_conflict() {
+    let controller = "src/controller/webapp/guestbook.rs";
+    let project = Project::new(&[
+        "init --domain com",
+        "create api --group webapp --version v1 --kind Guestbook",
+    ]);
+    let never = Project::new(&["init --domain com"]);
+    let mine = project.read(controller) + "// mine\n";
+    project.write(controller, &mine);
+    let before = project.tree();
+    let delete = "delete api --group webapp --version v1 --kind Guestbook";
+    let error = refused(&mut project.command(delete));
+    assert!(
+        error.contains("src/controller/webapp/guestbook.rs:1"),
+        "{error}"
+    );
+    assert!(
+        error.contains("you changed it, rscaffold deletes it"),
+        "{error}"
+    );
+    assert_eq!(project.tree(), before);
+
+    let kept = project.copy();
+    kept.rscaffold(&format!("{delete} --on-conflict=ours"));
+    assert_eq!(kept.read(controller), mine);
+    fs::remove_dir_all(kept.folder().join("src/controller/webapp")).unwrap();
+    assert_same(&kept, &never, "all but that file is gone");
+
+    project.rscaffold(&format!("{delete} --on-conflict=theirs"));
+    assert_same(&project, &never, "gone");
+}
+
+#[test]
+fn what_is_needed_is_not_deleted() {
+    let project = Project::new(&[
+        "init --domain com",
+        "create api --group press --version v1 --kind Page --controller=false",
+        "create api --group shop --version v1 --kind Book --owns press/v1/Page",
+    ]);
+    let before = project.tree();
+    let error = refused(&mut project.command("delete api --group press --version v1 --kind Page"));
+    assert!(error.contains("`shop/v1/Book`"), "{error}");
+    assert_eq!(project.tree(), before);
+}

@@ -1,0 +1,161 @@
+//! What `edit` changes, each way and back.
+
+use crate::{
+    project::{Project, assert_same},
+    scaffold::{refused, run},
+};
+
+const APIS: [&str; 2] = [
+    "create api --group webapp --version v1 --kind Guestbook --owns v1/ConfigMap --finalizer",
+    "create api --group webapp --version v2 --kind Guestbook",
+];
+
+/// A change of settings, and what undoes it.
+const CHANGES: [(&str, &str); 14] = [
+    ("--disable agents", "--enable agents"),
+    ("--enable certmanager", "--disable certmanager"),
+    ("--disable devcontainer", "--enable devcontainer"),
+    ("--disable github", "--enable github"),
+    ("--disable leader-election", "--enable leader-election"),
+    ("--disable metrics-secure", "--enable metrics-secure"),
+    ("--enable network-policy", "--disable network-policy"),
+    ("--enable prometheus", "--disable prometheus"),
+    ("--namespaced", "--namespaced=false"),
+    ("--license mit", "--license apache2"),
+    ("--owner Example", "--owner="),
+    ("--domain example.org", "--domain com"),
+    ("--project-name library", "--project-name guestbook"),
+    ("--repo github.com/me/books", "--repo guestbook"),
+];
+
+/// A project that is so from the start.
+fn from_the_start(settings: &str) -> Project {
+    let mut init = format!("init {settings}");
+    for (flag, usual) in [("--domain", "com"), ("--repo", "guestbook")] {
+        if !settings.contains(flag) {
+            init.extend([" ", flag, " ", usual]);
+        }
+    }
+    Project::new(&[&[init.as_str()], APIS.as_slice()].concat())
+}
+
+#[test]
+fn every_pair_of_changes_can_be_made_in_any_order_and_undone() {
+    let plain = from_the_start("");
+    let mut singles = Vec::<Project>::new();
+    for (index, (one, undo_one)) in CHANGES.iter().enumerate() {
+        let single = plain.copy();
+        single.rscaffold(&format!("edit {one}"));
+        assert_same(&single, &from_the_start(one), one);
+        for ((other, undo_other), other_single) in CHANGES[..index].iter().zip(&singles) {
+            let both = format!("{one} {other}");
+            let expected = from_the_start(&both);
+            let project = single.copy();
+            project.rscaffold(&format!("edit {other}"));
+            assert_same(&project, &expected, &both);
+            let reverse = other_single.copy();
+            reverse.rscaffold(&format!("edit {one}"));
+            assert_same(&reverse, &expected, &format!("{other} {one}"));
+            project.rscaffold(&format!("edit {undo_one} {undo_other}"));
+            assert_same(&project, &plain, &format!("{both}, undone"));
+        }
+        singles.push(single);
+    }
+}
+
+#[test]
+fn every_feature_can_be_switched() {
+    let features = rscaffold::project::Feature::ALL.map(rscaffold::project::Feature::name);
+    for feature in features {
+        let is_switched = |(change, _): &(&str, &str)| change.ends_with(&format!("able {feature}"));
+        assert!(CHANGES.iter().any(is_switched), "{feature}");
+    }
+}
+
+#[test]
+fn a_hand_edit_of_the_project_works_like_the_command() {
+    let project = Project::new(&["init --domain com"]);
+    project.replace(
+        "PROJECT",
+        "# One entry for each version of a kind.\n",
+        "resources:\n- {group: webapp, version: v1, kind: Guestbook, controller: true,\n   \
+         api: {crdVersion: v1, namespaced: true}}\n",
+    );
+    let would = run(&mut project.command("diff"));
+    assert!(
+        would.contains("+++ b/src/api/webapp/v1/guestbook.rs"),
+        "{would}"
+    );
+    project.rscaffold("apply");
+    let expected = Project::new(&[
+        "init --domain com",
+        "create api --group webapp --version v1 --kind Guestbook",
+    ]);
+    // The entry stays as it was written.
+    expected.write("PROJECT", &project.read("PROJECT"));
+    assert_same(&project, &expected, "apply");
+
+    project.replace("PROJECT", "- agents\n", "");
+    project.rscaffold("apply");
+    assert!(!project.folder().join("AGENTS.md").exists());
+}
+
+#[test]
+fn a_diff_is_what_a_patch_takes() {
+    let project = Project::new(&[&["init --domain com"], APIS.as_slice()].concat());
+    project.replace(
+        "src/main.rs",
+        "    let cli = Cli::parse();\n",
+        "    // mine\n    let cli = Cli::parse();\n",
+    );
+    project.replace("PROJECT", "- metrics-secure\n", "- prometheus\n");
+    project.replace("PROJECT", "domain: com\n", "domain: example.org\n");
+    let diff = run(&mut project.command("diff"));
+    let patched = project.copy();
+    patched.write("../by-hand.diff", &diff);
+    run(&mut patched.git(&["apply", "../by-hand.diff"]));
+    project.rscaffold("apply");
+    // A patch knows nothing of the record.
+    patched.write(
+        ".rscaffold/last-applied.jsonl",
+        &project.read(".rscaffold/last-applied.jsonl"),
+    );
+    assert_same(&patched, &project, "git apply");
+    assert_eq!(run(&mut project.command("diff --exit-code")), "");
+}
+
+#[test]
+fn a_record_that_is_lost_or_damaged_is_made_anew() {
+    let settings = "edit --enable prometheus";
+    for damage in [None, Some("nonsense\n")] {
+        let project = Project::new(&[&["init --domain com"], APIS.as_slice()].concat());
+        let edit = |project: &Project| {
+            project.replace("Makefile", "CARGO ?= cargo\n", "CARGO ?= cargo\n# mine\n");
+            std::fs::remove_file(project.folder().join("LICENSE")).unwrap();
+        };
+        edit(&project);
+        let untouched = project.copy();
+        let record = project.folder().join(".rscaffold/last-applied.jsonl");
+        match damage {
+            None => std::fs::remove_file(&record).unwrap(),
+            Some(text) => std::fs::write(&record, text).unwrap(),
+        }
+        let error = refused(&mut project.command(settings));
+        assert!(
+            error.contains("`rscaffold apply --rebuild-base`"),
+            "{error}"
+        );
+        let output = project.command("apply --rebuild-base").output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{told}");
+        for line in [
+            "keep    Makefile  you edited it",
+            "keep    LICENSE   you deleted it",
+        ] {
+            assert!(told.contains(line), "{told}");
+        }
+        assert_same(&project, &untouched, "rebuilt");
+        project.rscaffold(settings);
+        assert_same(&project, untouched.rscaffold(settings), "and edited");
+    }
+}
