@@ -4,6 +4,7 @@ use std::{
     fs::{self, File},
     io::ErrorKind,
     path::{Path, PathBuf},
+    string::FromUtf8Error,
 };
 
 use anyhow::{Context, Error, Result, anyhow, bail, ensure};
@@ -106,8 +107,8 @@ impl WorkTree {
     pub fn ours<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<Texts> {
         let mut texts = Texts::new();
         for path in paths {
-            if let Some(bytes) = self.read(path)? {
-                let text = String::from_utf8(bytes)
+            if let Some(text) = self.read(path)? {
+                let text = text
                     .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
                 texts.insert(path.to_owned(), text);
             }
@@ -161,7 +162,10 @@ impl WorkTree {
             }
         }
         let record = last_applied::to_text(theirs)?;
-        if self.read_text(LAST_APPLIED)?.as_ref() != Some(&record) {
+        // Most often its size tells already.
+        let size = fs::metadata(self.root.join(LAST_APPLIED)).map(|metadata| metadata.len());
+        let may_be_same = size.is_ok_and(|size| size == record.len() as u64);
+        if !may_be_same || self.read_text(LAST_APPLIED)?.as_ref() != Some(&record) {
             stage.write(LAST_APPLIED, &record)?;
         }
         if let Some(change) = plan.changes.get(Project::FILE) {
@@ -171,12 +175,11 @@ impl WorkTree {
     }
 
     fn read_text(&self, path: &str) -> Result<Option<String>> {
-        let bytes = self.read(path)?;
-        let text = bytes.map(String::from_utf8).transpose();
-        text.map_err(|_| no_text(path))
+        self.read(path)?.transpose().map_err(|_| no_text(path))
     }
 
-    fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
+    /// The file at `path`, if there is one; within, an error if it is not UTF-8 text.
+    fn read(&self, path: &str) -> Result<Option<Result<String, FromUtf8Error>>> {
         ensure_inside(&self.root, path)?;
         let file = self.root.join(path);
         // Asked first, because opening a named pipe would wait for its other end.
@@ -202,9 +205,9 @@ impl WorkTree {
             "`{path}` is not a regular file; move it away and run the command again"
         );
         let bytes = fs::read(&file).with_context(|| format!("failed to read `{path}`"))?;
-        let is_text = str::from_utf8(&bytes).is_ok();
-        self.seen.file(path, &metadata, is_text);
-        Ok(Some(bytes))
+        let text = String::from_utf8(bytes);
+        self.seen.file(path, &metadata, text.is_ok());
+        Ok(Some(text))
     }
 
     /// The file that stands where `path` needs a folder.

@@ -1,5 +1,5 @@
 //! A command that comes to its end at any of its writes, because it is killed or because the system
-//! refuses: strace does that, at a call of its user's choice.
+//! refuses: strace does that, at the call that it is told.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,9 +17,7 @@ use std::{
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
-use crate::scaffold::{rscaffold, run};
-
-const RSCAFFOLD: &str = env!("CARGO_BIN_EXE_rscaffold");
+use crate::{project::Project, scaffold::run};
 
 /// The system calls that change files, on whatever machine; `openat` with `O_CREAT` alone.
 const CALLS: &str = "openat,?open,?creat,write,writev,pwrite64,pwritev,ftruncate,fallocate,\
@@ -28,6 +26,8 @@ const CALLS: &str = "openat,?open,?creat,write,writev,pwrite64,pwritev,ftruncate
 
 /// How the names of temporary files begin.
 const TEMPORARY: &str = ".rscaffold-";
+
+const INIT: &str = "init --domain com --repo guestbook";
 
 /// How many commands run at once.
 const WORKERS: usize = 2;
@@ -65,7 +65,7 @@ fn differences<'a>(one: &'a Tree, other: &'a Tree) -> Vec<&'a Path> {
 /// A command, what it finds, and what it makes of it when nothing goes wrong.
 struct Case {
     arguments: &'static str,
-    start: TempDir,
+    start: Project,
     before: Tree,
     after: Tree,
     /// Its writes, in their order.
@@ -127,113 +127,47 @@ impl Call {
 impl Case {
     /// `init` in an empty folder.
     fn init() -> Self {
-        let start = TempDir::new().expect("a temporary folder");
-        Self::of(
-            start,
-            "init --domain com --repo guestbook --project-name guestbook",
-        )
+        Self::of(Project::new(&[]), INIT)
     }
 
-    /// A command that creates, updates, merges and deletes, in a project that its user has changed.
+    /// A command that creates, updates, merges and deletes.
     fn create_api() -> Self {
-        let start = TempDir::new().expect("a temporary folder");
-        let folder = start.path();
-        rscaffold(
-            Path::new(RSCAFFOLD),
-            folder,
-            "init --domain com --repo guestbook --project-name guestbook",
-        );
-        rscaffold(
-            Path::new(RSCAFFOLD),
-            folder,
-            "create api --group webapp --version v1 --kind Guestbook",
-        );
-        let edit = |path: &str, edit: &dyn Fn(String) -> String| {
-            let path = folder.join(path);
-            let text = fs::read_to_string(&path).expect("a text");
-            fs::write(path, edit(text)).expect("a writable file");
-        };
-        edit("src/api/webapp/v1/guestbook.rs", &|text| {
-            text + "\n// a remark of the user\n"
-        });
-        edit("README.md", &|text| text + "\nOurs.\n");
-        edit("PROJECT", &|text| format!("# of the user\n{text}"));
-        // What a file is survives: read-only, private, a link.
-        let mode = |path: &str, mode| {
-            let mode = fs::Permissions::from_mode(mode);
-            fs::set_permissions(folder.join(path), mode).expect("a file of ours");
-        };
-        mode("config/crd/kustomization.yaml", 0o444);
-        mode("src/controller/mod.rs", 0o600);
-        fs::create_dir(folder.join("ours")).expect("a writable folder");
-        let link = folder.join("config/rbac/webapp_guestbook_admin_role.yaml");
-        fs::rename(&link, folder.join("ours/role.yaml")).expect("a writable folder");
-        symlink("../../ours/role.yaml", link).expect("a writable folder");
         Self::of(
-            start,
+            edited_project(),
             "create api --group webapp --version v1 --kind Guestbook --plural guests \
              --controller=false --force",
         )
     }
 
-    fn of(start: TempDir, arguments: &'static str) -> Self {
-        let before = tree(start.path());
-        let mut case = Self {
-            arguments,
-            start,
-            before,
-            after: Tree::new(),
-            writes: Vec::new(),
-        };
-        let (folder, log) = (case.copy(), TempDir::new().expect("a temporary folder"));
+    /// A command after which no file is left in many folders.
+    fn delete_api() -> Self {
+        Self::of(
+            edited_project(),
+            "delete api --group webapp --version v1 --kind Guestbook --on-conflict=theirs",
+        )
+    }
+
+    fn of(start: Project, arguments: &'static str) -> Self {
+        let (folder, log) = (start.copy(), TempDir::new().expect("a temporary folder"));
         let log = log.path().join("log");
-        let said = run(&mut case.strace(folder.path(), &["--output", &log.to_string_lossy()]));
-        assert_eq!(said, "");
-        case.after = tree(folder.path());
+        let output = format!("--output={}", log.display());
+        run(&mut strace(&folder.command(arguments), &[&output]));
         let calls = Call::all(&fs::read_to_string(log).expect("what strace wrote down"));
-        case.writes = calls.into_iter().filter(Call::is_write).collect();
-        case
+        Self {
+            arguments,
+            before: tree(&start.folder()),
+            start,
+            after: tree(&folder.folder()),
+            writes: calls.into_iter().filter(Call::is_write).collect(),
+        }
     }
 
-    /// A folder to run the command in.
-    fn copy(&self) -> TempDir {
-        let folder = TempDir::new().expect("a temporary folder");
-        run(Command::new("cp")
-            .arg("--archive")
-            .arg(self.start.path().join("."))
-            .arg(folder.path()));
-        folder
-    }
-
-    /// The command in `folder`.
-    fn command(&self, folder: &Path) -> Command {
-        let mut command = Command::new(RSCAFFOLD);
-        command
-            .args(self.arguments.split_ascii_whitespace())
-            .current_dir(folder)
-            .stdin(Stdio::null());
-        command
-    }
-
-    /// The command in `folder`, under strace with these options.
-    fn strace(&self, folder: &Path, options: &[&str]) -> Command {
-        let mut command = Command::new("strace");
-        command
-            .args(["--follow-forks", "--quiet=all", "--trace"])
-            .arg(CALLS)
-            .args(options)
-            .arg(RSCAFFOLD)
-            .args(self.arguments.split_ascii_whitespace())
-            .current_dir(folder)
-            .stdin(Stdio::null());
-        command
-    }
-
-    /// The command in `folder`, with `fault` in place of `call`.
-    fn with(&self, folder: &Path, call: &Call, fault: &str) -> Output {
+    /// The command in `project`, with `fault` in place of `call`.
+    fn with(&self, project: &Project, call: &Call, fault: &str) -> Output {
         let Call { name, number, .. } = call;
         let inject = format!("--inject={name}:{fault}:when={number}");
-        let mut command = self.strace(folder, &["--output=/dev/null", &inject]);
+        let command = project.command(self.arguments);
+        let mut command = strace(&command, &["--output=/dev/null", &inject]);
         command.output().expect("strace runs")
     }
 
@@ -250,13 +184,14 @@ impl Case {
     }
 
     /// The same command, run once more, makes what it makes when nothing goes wrong.
-    fn assert_completed(&self, folder: &Path, what: &str) {
-        let whole = differences(&tree(folder), &self.after).is_empty();
-        let output = self.command(folder).output().expect("rscaffold runs");
+    fn assert_completed(&self, project: &Project, what: &str) {
+        let whole = differences(&tree(&project.folder()), &self.after).is_empty();
+        let output = project.command(self.arguments).output();
+        let output = output.expect("rscaffold runs");
         let said = String::from_utf8_lossy(&output.stderr);
         // A project is not started twice.
         assert!(whole || output.status.success(), "{what}: {said}");
-        let left = tree(folder);
+        let left = tree(&project.folder());
         let differences = differences(&left, &self.after);
         assert!(differences.is_empty(), "{what}: {differences:?}\n{said}");
     }
@@ -264,12 +199,12 @@ impl Case {
     /// Ended by `signal` at each of `calls`.
     fn killed<'a>(&self, signal: i32, calls: impl IntoIterator<Item = &'a Call>) {
         each(calls, |call| {
-            let folder = self.copy();
+            let project = self.start.copy();
             let what = format!("signal {signal} at {}", call.shown);
-            let ended = self.with(folder.path(), call, &format!("signal={signal}"));
+            let ended = self.with(&project, call, &format!("signal={signal}"));
             assert_eq!(ended.status.signal(), Some(signal), "{what}: {ended:?}");
-            self.assert_whole(&tree(folder.path()), &what);
-            self.assert_completed(folder.path(), &what);
+            self.assert_whole(&tree(&project.folder()), &what);
+            self.assert_completed(&project, &what);
         });
     }
 
@@ -279,21 +214,21 @@ impl Case {
         let begun = &self.writes[first.expect("a file that changes") + 1..];
         let calls = calls.into_iter().filter(|call| !call.may_fail());
         each(calls, |call| {
-            let folder = self.copy();
+            let project = self.start.copy();
             let what = format!("{error} at {}", call.shown);
-            let ended = self.with(folder.path(), call, &format!("error={error}"));
+            let ended = self.with(&project, call, &format!("error={error}"));
             let said = String::from_utf8_lossy(&ended.stderr);
             assert_eq!(ended.status.code(), Some(1), "{what}: {said}");
             self.assert_named(&said, reason, &what);
 
-            let left = tree(folder.path());
+            let left = tree(&project.folder());
             if begun.iter().any(|other| other.is(call)) {
                 assert!(
                     said.contains("\nhint: part of it is done; "),
                     "{what}: {said}"
                 );
                 self.assert_whole(&left, &what);
-                self.assert_completed(folder.path(), &what);
+                self.assert_completed(&project, &what);
             } else {
                 let differences = differences(&self.before, &left);
                 assert!(differences.is_empty(), "{what}: {differences:?}\n{said}");
@@ -324,6 +259,51 @@ impl Case {
     }
 }
 
+/// A project with an API that its user has changed.
+fn edited_project() -> Project {
+    let project = Project::new(&[
+        INIT,
+        "create api --group webapp --version v1 --kind Guestbook",
+    ]);
+    for (path, line) in [
+        (
+            "src/api/webapp/v1/guestbook.rs",
+            "// a remark of the user\n",
+        ),
+        ("README.md", "Ours.\n"),
+        ("PROJECT", "# a remark of the user\n"),
+    ] {
+        project.write(path, &(project.read(path) + line));
+    }
+    // What a file is survives: read-only, private, a link.
+    let folder = project.folder();
+    for (path, mode) in [
+        ("config/crd/kustomization.yaml", 0o444),
+        ("src/controller/mod.rs", 0o600),
+    ] {
+        let mode = fs::Permissions::from_mode(mode);
+        fs::set_permissions(folder.join(path), mode).expect("a file of ours");
+    }
+    let link = "config/rbac/webapp_guestbook_admin_role.yaml";
+    project.write("ours/role.yaml", &project.read(link));
+    fs::remove_file(folder.join(link)).expect("a writable folder");
+    symlink("../../ours/role.yaml", folder.join(link)).expect("a writable folder");
+    project
+}
+
+/// `command` under strace with these options.
+fn strace(command: &Command, options: &[&str]) -> Command {
+    let mut strace = Command::new("strace");
+    strace
+        .args(["--follow-forks", "--quiet=all", "--trace", CALLS])
+        .args(options)
+        .arg(command.get_program())
+        .args(command.get_args())
+        .current_dir(command.get_current_dir().expect("a folder"))
+        .stdin(Stdio::null());
+    strace
+}
+
 /// Does `check` for each of `items`, some of them at once.
 fn each<'a, T: Sync + 'a>(items: impl IntoIterator<Item = &'a T>, check: impl Fn(&T) + Sync) {
     let items: Vec<_> = items.into_iter().collect();
@@ -342,11 +322,11 @@ fn each<'a, T: Sync + 'a>(items: impl IntoIterator<Item = &'a T>, check: impl Fn
 
 #[test]
 fn a_command_that_is_killed_at_any_write_is_completed_by_the_same_command() {
-    for case in [Case::create_api(), Case::init()] {
+    for case in [Case::create_api(), Case::delete_api(), Case::init()] {
         let names: BTreeSet<_> = case.writes.iter().map(|call| &*call.name).collect();
         assert!(names.len() >= 4, "{names:?}");
         case.killed(KILL, &case.writes);
-        case.killed(INTERRUPT, case.writes.iter().step_by(10));
+        case.killed(INTERRUPT, case.writes.iter().step_by(25));
     }
 }
 
