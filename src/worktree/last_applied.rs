@@ -16,7 +16,8 @@ use crate::{project::Project, reconcile::Texts};
 
 /// The record of `theirs`, without `PROJECT`: see [`WorkTree::base`](super::WorkTree::base).
 pub(super) fn to_text(theirs: &Texts) -> Result<String> {
-    let mut record = Vec::new();
+    // About twice as long as the texts are, for the paths.
+    let mut record = Vec::with_capacity(2 * theirs.values().map(String::len).sum::<usize>());
     for (path, text) in theirs.iter().filter(|&(path, _)| path != Project::FILE) {
         let path = serde_json::to_vec(path)?;
         // An empty text has no line, but is a file.

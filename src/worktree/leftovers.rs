@@ -27,10 +27,12 @@ pub(super) fn remove<'a>(root: &Path, paths: impl IntoIterator<Item = &'a str>) 
     let paths: BTreeSet<&str> = paths.into_iter().collect();
     let folders: BTreeSet<&str> = paths
         .iter()
-        .filter(|path| ensure_inside(root, path).is_ok())
-        .map(|path| path.rsplit_once('/').map_or("", |(folder, _)| folder))
+        .map(|path| path.rfind('/').map_or("", |end| &path[..=end]))
         .collect();
     for folder in folders {
+        if ensure_inside(root, folder).is_err() {
+            continue;
+        }
         for entry in entries(&root.join(folder)) {
             // A file's temporary one is beside the target of a link.
             let is_link = entry.file_type().is_ok_and(|file| file.is_symlink());
