@@ -132,6 +132,8 @@ pub enum Kept {
     Removed,
     /// It conflicts with what the tool has, and `--on-conflict=ours` holds.
     Ours,
+    /// It has conflict markers, for the user to resolve.
+    Marked,
     /// `make manifests` owns it, and has to be run because the render changed.
     Stale,
 }
@@ -184,6 +186,7 @@ pub fn reconcile(base: &Texts, ours: &Texts, theirs: &Texts, on_conflict: OnConf
             ours: ours.get(path).map(String::as_str),
             theirs: theirs.get(path).map(String::as_str),
             class: Class::of(path),
+            is_source: path.starts_with("src/"),
         };
         let change = file.change(on_conflict);
         // What goes may go on under another name, for which the tool knows its own text alone.
@@ -236,6 +239,8 @@ struct File<'a> {
     ours: Option<&'a str>,
     theirs: Option<&'a str>,
     class: Class,
+    /// Code, which nobody wants to be mixed with other code that it has a line in common with.
+    is_source: bool,
 }
 
 impl File<'_> {
@@ -294,7 +299,10 @@ impl File<'_> {
             (Some(base), _) if base == theirs => Change::Keep(Kept::Edited),
             (_, Class::Derived) => Change::Keep(Kept::Stale),
             (base, Class::Merged) => {
-                let merge = Merge::of(base.unwrap_or_default(), &ours, theirs);
+                let merge = match base {
+                    None if self.is_source => Merge::nothing("", &ours, theirs),
+                    base => Merge::of(base.unwrap_or_default(), &ours, theirs),
+                };
                 let text = match on_conflict {
                     OnConflict::Ours => merge.ours(),
                     _ if merge.is_clean() => merge.ours(),

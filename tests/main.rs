@@ -27,3 +27,4 @@ mod scaffold;
 mod serving;
 mod settings;
 mod tutorials;
+mod update;
