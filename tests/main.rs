@@ -6,6 +6,7 @@
     reason = "a test ends where something fails"
 )]
 
+mod adopt;
 mod branches;
 mod builtin;
 mod children;

@@ -146,12 +146,17 @@ impl<'a> Merge<'a> {
         self.text(|clash| clash.theirs.to_owned())
     }
 
+    /// The merged text, with ours and then theirs where they clash.
+    pub(super) fn both(&self) -> String {
+        self.text(|clash| [clash.ours, clash.theirs].concat())
+    }
+
     /// The merged text, with both between git's markers where they clash.
     pub(super) fn marked(&self) -> String {
         let is_open = self.is_open();
         self.text(|clash| match (clash.ours, clash.theirs) {
             (ours, theirs) if is_open(clash) => mark(ours, theirs),
-            (ours, theirs) => [ours, theirs].concat(),
+            sides => <[&str; 2]>::from(sides).concat(),
         })
     }
 

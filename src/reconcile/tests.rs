@@ -141,6 +141,17 @@ fn code_that_was_there_before_is_a_conflict_as_a_whole() {
 }
 
 #[test]
+fn patterns_that_were_there_before_stay_beside_those_of_the_tool() {
+    let state = (Some("/target\n.idea\n"), Some("/target\n# why\n*.tmp\n"));
+    for on_conflict in [OnConflict::Abort, OnConflict::Theirs, OnConflict::Markers] {
+        assert_eq!(
+            change(".gitignore", None, state.0, state.1, on_conflict),
+            merge("/target\n.idea\n# why\n*.tmp\n")
+        );
+    }
+}
+
+#[test]
 fn file_that_was_there_before_grows_to_the_render() {
     let theirs = Some("/target\n*.pem\n");
     row(
