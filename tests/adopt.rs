@@ -76,11 +76,9 @@ fn a_package_is_asked_what_shall_become_of_it() {
         let text = project.read(path);
         let is_marker =
             |line: &&str| ["<<<<<<< yours", "=======", ">>>>>>> rscaffold"].contains(line);
-        let lines = text.lines().filter(|line| !is_marker(line));
-        project.write(
-            path,
-            &lines.map(|line| format!("{line}\n")).collect::<String>(),
-        );
+        let lines = text.split_inclusive('\n');
+        let lines = lines.filter(|line| !is_marker(&line.trim_end()));
+        project.write(path, &lines.collect::<String>());
     }
     project.rscaffold(GUESTBOOK);
     let fresh = Project::new(&[INIT, GUESTBOOK]);

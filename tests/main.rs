@@ -20,6 +20,7 @@ mod golden;
 mod http;
 mod leader;
 mod library;
+mod manifests;
 mod operator;
 mod project;
 mod proxy;

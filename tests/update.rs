@@ -3,7 +3,11 @@
 //! A folder `update/<version>` has what that version made of [`COMMANDS`]: its PROJECT, and its
 //! record, which is all other files. A release adds one.
 
-use std::{collections::BTreeMap, fs, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use crate::{
     project::{Project, assert_same},
@@ -68,7 +72,7 @@ fn versions() -> Vec<PathBuf> {
 }
 
 /// The project as the version in `folder` left it.
-fn older(folder: &PathBuf) -> Project {
+fn older(folder: &Path) -> Project {
     let project = Project::new(&[]);
     let read = |name: &str| fs::read_to_string(folder.join(name)).expect("a text");
     let record = read("last-applied.jsonl");
