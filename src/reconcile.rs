@@ -132,6 +132,8 @@ pub enum Kept {
     Removed,
     /// It conflicts with what the tool has, and `--on-conflict=ours` holds.
     Ours,
+    /// It has conflict markers, for the user to resolve.
+    Marked,
     /// `make manifests` owns it, and has to be run because the render changed.
     Stale,
 }
@@ -184,6 +186,7 @@ pub fn reconcile(base: &Texts, ours: &Texts, theirs: &Texts, on_conflict: OnConf
             ours: ours.get(path).map(String::as_str),
             theirs: theirs.get(path).map(String::as_str),
             class: Class::of(path),
+            content: Content::of(path),
         };
         let change = file.change(on_conflict);
         // What goes may go on under another name, for which the tool knows its own text alone.
@@ -236,6 +239,28 @@ struct File<'a> {
     ours: Option<&'a str>,
     theirs: Option<&'a str>,
     class: Class,
+    content: Content,
+}
+
+/// What tells how to merge a file that was there before the tool wrote one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Content {
+    /// Nobody wants code to be mixed with other code that it has a line in common with.
+    Code,
+    /// Each line stands for itself, so that all of both can be had.
+    Patterns,
+    /// What is known of neither.
+    Text,
+}
+
+impl Content {
+    fn of(path: &str) -> Self {
+        match path {
+            ".gitattributes" | ".gitignore" => Self::Patterns,
+            _ if path.starts_with("src/") => Self::Code,
+            _ => Self::Text,
+        }
+    }
 }
 
 impl File<'_> {
@@ -294,10 +319,15 @@ impl File<'_> {
             (Some(base), _) if base == theirs => Change::Keep(Kept::Edited),
             (_, Class::Derived) => Change::Keep(Kept::Stale),
             (base, Class::Merged) => {
-                let merge = Merge::of(base.unwrap_or_default(), &ours, theirs);
+                let merge = match base {
+                    None if self.content == Content::Code => Merge::nothing("", &ours, theirs),
+                    base => Merge::of(base.unwrap_or_default(), &ours, theirs),
+                };
+                let takes_both = base.is_none() && self.content == Content::Patterns;
                 let text = match on_conflict {
                     OnConflict::Ours => merge.ours(),
                     _ if merge.is_clean() => merge.ours(),
+                    _ if takes_both => merge.both(),
                     OnConflict::Abort => {
                         let reason = base.map_or(Reason::Untracked, |_| Reason::BothChanged);
                         return Change::Conflict(merge.conflict(reason));

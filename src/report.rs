@@ -75,10 +75,10 @@ pub fn error(error: &anyhow::Error) {
 
 /// Prints the conflicts that keep a plan from being applied; in a dry run after what would be done
 /// without them.
-pub fn conflicts(plan: &Plan, dry_run: bool) {
+pub fn conflicts(plan: &Plan, dry_run: Option<&Story>) {
     let mut text = String::new();
-    if dry_run {
-        text += &plan::list(plan, &Story::default());
+    if let Some(story) = dry_run {
+        text += &plan::list(plan, story);
         text.push('\n');
     }
     say(&(text + &conflicts::text(plan)));

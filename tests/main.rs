@@ -6,6 +6,7 @@
     reason = "a test ends where something fails"
 )]
 
+mod adopt;
 mod branches;
 mod builtin;
 mod children;
@@ -20,6 +21,7 @@ mod http;
 mod kill;
 mod leader;
 mod library;
+mod manifests;
 mod operator;
 mod project;
 mod proxy;
@@ -28,3 +30,4 @@ mod scaffold;
 mod serving;
 mod settings;
 mod tutorials;
+mod update;

@@ -14,13 +14,13 @@ use std::{
 
 use cluster::{Request, wait_until};
 use hyper::Method;
-use serde::Deserialize;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
     docs::{first_code, read, section, tables},
     http,
+    manifests::{items, kustomize, text},
     operator::{Launch, Operator, PATIENCE, Project, cluster, kubectl, kubectl_on, new_cluster},
     proxy::Proxy,
     scaffold::{root, run},
@@ -104,30 +104,6 @@ fn requests(operator: &Operator) -> Vec<Request> {
     let mut requests = cluster().requests().expect("an audit log");
     requests.retain(|request| request.user == operator.user());
     requests
-}
-
-/// The manifests that a folder of kustomize makes.
-fn kustomize(folder: &Path) -> Vec<Value> {
-    let text = run(kubectl("kustomize").arg(folder));
-    let documents = serde_yaml::Deserializer::from_str(&text);
-    documents
-        .map(|document| Value::deserialize(document).expect("YAML"))
-        .collect()
-}
-
-fn items(list: &Value) -> &[Value] {
-    list.as_array().expect("a list")
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().expect("a text").to_owned()
-}
-
-fn of_kind<'a>(manifests: &'a [Value], kind: &str) -> &'a Value {
-    let mut found = manifests.iter().filter(|manifest| manifest["kind"] == kind);
-    let manifest = found.next().unwrap_or_else(|| panic!("no {kind}"));
-    assert!(found.next().is_none(), "more than one {kind}");
-    manifest
 }
 
 #[test]
@@ -549,98 +525,6 @@ fn the_roles_give_what_is_needed_and_no_more() {
         });
     assert_eq!(used, given.collect());
     operator.stop();
-}
-
-/// Whether all labels that `selector` asks for are in `labels`.
-fn selects(selector: &Value, labels: &Value) -> bool {
-    let selector = selector.as_object().expect("labels");
-    !selector.is_empty() && selector.iter().all(|(name, value)| labels[name] == *value)
-}
-
-/// Adds everything that config/default can have, and looks whether it goes together.
-fn the_manifests_fit_together(project: &Project, scheme: &str) {
-    let copy = TempDir::new().expect("a temporary folder");
-    run(Command::new("cp")
-        .arg("-r")
-        .arg(project.path().join("config"))
-        .arg(copy.path()));
-    let folder = copy.path().join("config/default");
-    let file = folder.join("kustomization.yaml");
-    let mut resources = fs::read_to_string(&file).expect("a file");
-    for other in ["- ../prometheus\n", "- ../network-policy\n"] {
-        if !resources.contains(other) {
-            resources.push_str(other);
-        }
-    }
-    fs::write(&file, resources).expect("a file");
-    let manifests = kustomize(&folder);
-
-    let deployment = of_kind(&manifests, "Deployment");
-    let pod = &deployment["spec"]["template"];
-    let container = &pod["spec"]["containers"][0];
-    let has = |argument: &str| items(&container["args"]).contains(&argument.into());
-    let port = |name: &Value| {
-        let mut ports = items(&container["ports"]).iter();
-        let port = ports.find(|port| port["name"] == *name);
-        port.unwrap_or_else(|| panic!("no port {name}"))["containerPort"].clone()
-    };
-    let service = of_kind(&manifests, "Service");
-    let [served] = items(&service["spec"]["ports"]) else {
-        panic!("{service}");
-    };
-    let metrics = port(&served["targetPort"]);
-    assert_eq!(metrics, served["port"]);
-    assert!(
-        has(&format!("--metrics-bind-address=:{metrics}")),
-        "{container}"
-    );
-    assert_eq!(has("--metrics-secure=false"), scheme == "http");
-    assert!(has("--leader-elect"));
-    let labels = &pod["metadata"]["labels"];
-    assert!(selects(&service["spec"]["selector"], labels));
-    assert!(selects(
-        &deployment["spec"]["selector"]["matchLabels"],
-        labels
-    ));
-    for probe in ["livenessProbe", "readinessProbe"] {
-        assert_eq!(port(&container[probe]["httpGet"]["port"]), 8081);
-    }
-
-    let monitor = of_kind(&manifests, "ServiceMonitor");
-    let [endpoint] = items(&monitor["spec"]["endpoints"]) else {
-        panic!("{monitor}");
-    };
-    assert_eq!(endpoint["port"], served["name"]);
-    assert_eq!(endpoint["scheme"], scheme);
-    assert_eq!(endpoint["path"], "/metrics");
-    assert_eq!(endpoint["bearerTokenFile"].is_string(), scheme == "https");
-    let selector = &monitor["spec"]["selector"]["matchLabels"];
-    assert!(selects(selector, &service["metadata"]["labels"]));
-
-    let policy = of_kind(&manifests, "NetworkPolicy");
-    assert!(selects(
-        &policy["spec"]["podSelector"]["matchLabels"],
-        labels
-    ));
-    let [rule] = items(&policy["spec"]["ingress"]) else {
-        panic!("{policy}");
-    };
-    assert_eq!(port(&rule["ports"][0]["port"]), metrics);
-
-    for manifest in [deployment, service, monitor, policy] {
-        assert_eq!(manifest["metadata"]["namespace"], project.namespace());
-    }
-    // The API server knows no ServiceMonitor here.
-    for manifest in [deployment, service, policy] {
-        let file = project.manifest(&manifest.to_string());
-        run(kubectl("apply --dry-run=server -f").arg(file));
-    }
-}
-
-#[test]
-fn what_scrapes_the_metrics_fits_what_serves_them() {
-    the_manifests_fit_together(project(), "https");
-    the_manifests_fit_together(namespaced(), "http");
 }
 
 /// A project without rights in the cluster, with its CRD installed.

@@ -143,7 +143,7 @@ pub fn diff(exit_code: bool, on_conflict: OnConflict) -> Result<ExitCode> {
     let planned = turn.plan(on_conflict)?;
     let differs = report::diff(&planned.plan, &planned.ours)?;
     if planned.plan.conflicts().next().is_some() {
-        report::conflicts(&planned.plan, false);
+        report::conflicts(&planned.plan, None);
         return Ok(ExitCode::FAILURE);
     }
     Ok(if exit_code && differs {

@@ -78,7 +78,7 @@ pub fn run(options: Options, mode: Mode) -> Result<ExitCode> {
     after.add(wanted.clone(), force)?;
 
     let story = story(&id, &wanted, &settings.controller_of(&id), &after);
-    bring_in_line(&tree, Some(&before), after, mode, &story)
+    bring_in_line(&tree, &before, after, mode, &story)
 }
 
 /// The versions of the kind `id` that `project` defines.

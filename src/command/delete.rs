@@ -70,7 +70,7 @@ pub fn api(id: Id, mode: Mode) -> Result<ExitCode> {
         let controllers = resource.controllers.iter();
         notes.extend(controllers.filter_map(|it| held_back(&before, resource, it)));
     }
-    bring_in_line(&tree, Some(&before), after, mode, &story(notes))
+    bring_in_line(&tree, &before, after, mode, &story(notes))
 }
 
 /// Removes a controller from the project: the one called `name`, or the kind's own.
@@ -83,13 +83,7 @@ pub fn controller(id: Id, name: Option<&ControllerName>, mode: Mode) -> Result<E
     let own = resource.kind.controller();
     let controller = resource.controller(name.unwrap_or(&own));
     let note = controller.and_then(|it| held_back(&before, &resource, it));
-    bring_in_line(
-        &tree,
-        Some(&before),
-        after,
-        mode,
-        &story(Vec::from_iter(note)),
-    )
+    bring_in_line(&tree, &before, after, mode, &story(Vec::from_iter(note)))
 }
 
 /// What becomes of objects that a controller holds back when it is gone.

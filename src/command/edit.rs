@@ -24,7 +24,7 @@ pub fn run(settings: Settings, mode: Mode) -> Result<ExitCode> {
         notes,
         ..Story::default()
     };
-    bring_in_line(&tree, Some(&before), after, mode, &story)
+    bring_in_line(&tree, &before, after, mode, &story)
 }
 
 /// What a change of names means for clusters where the operator is deployed.

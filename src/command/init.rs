@@ -1,25 +1,54 @@
 //! `rscaffold init`
 
-use std::{path::Path, process::ExitCode};
+use std::{path::Path, process::ExitCode, time::Instant};
 
 use anyhow::{Result, anyhow};
 
 use super::{
-    Mode, ask, bring_in_line, root,
+    Mode, ask, root,
     settings::{Settings, notes},
+    turn::{Turn, ensure_not_lost},
 };
 use crate::{
     names::ProjectName,
     project::{Feature, License, Project},
+    reconcile::Texts,
+    render::render,
     report::{OrHint, Step, Story},
     worktree::{WorkTree, Workspace},
 };
+
+/// What `cargo init` writes to src/main.rs.
+const CARGO_MAIN: &str = "\
+fn main() {
+    println!(\"Hello, world!\");
+}
+";
+
+/// What `cargo init --lib` writes to src/lib.rs.
+const CARGO_LIB: &str = "\
+pub fn add(left: u64, right: u64) -> u64 {
+    left + right
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_works() {
+        let result = add(2, 2);
+        assert_eq!(result, 4);
+    }
+}
+";
 
 /// Starts a project in the current folder.
 ///
 /// Of `settings`, the domain is asked for if missing, the project's name is the folder's, and that of
 /// the crate the project's.
 pub fn run(settings: Settings, mode: Mode) -> Result<ExitCode> {
+    let start = Instant::now();
     let root = root()?;
     let tree = WorkTree::open(&root)?;
     if tree.project()?.is_some() {
@@ -32,7 +61,7 @@ pub fn run(settings: Settings, mode: Mode) -> Result<ExitCode> {
     let workspace = tree.workspace()?;
     let project = project(settings, &root, workspace.as_ref())?;
     let mut notes = notes(&project);
-    if let Some(workspace) = workspace {
+    if let Some(workspace) = workspace.filter(|workspace| !workspace.is_listed) {
         notes.push(format!(
             "the project is part of the workspace in `{}`: `members` in its Cargo.toml must have \
              `{}`",
@@ -49,7 +78,34 @@ pub fn run(settings: Settings, mode: Mode) -> Result<ExitCode> {
         )],
         ..Story::default()
     };
-    bring_in_line(&tree, None, project, mode, &story)
+    let mut base = tree.base()?;
+    ensure_not_lost(&base, &render(&project)?)?;
+    base.extend(untouched(&tree, &project)?);
+    let turn = Turn {
+        tree: &tree,
+        before: None,
+        after: project,
+        base,
+        settles: false,
+    };
+    let planned = turn.plan(mode.on_conflict)?;
+    planned.carry_out(&tree, mode.dry_run, &story, start)
+}
+
+/// The files that are there as `cargo init` writes them, which nobody would miss.
+fn untouched(tree: &WorkTree, project: &Project) -> Result<Texts> {
+    let manifest = format!(
+        "[package]\nname = \"{}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\n",
+        project.repo.crate_name()
+    );
+    let stock = [
+        ("Cargo.toml", manifest.as_str()),
+        ("src/lib.rs", CARGO_LIB),
+        ("src/main.rs", CARGO_MAIN),
+    ];
+    let mut ours = tree.ours(stock.map(|(path, _)| path))?;
+    ours.retain(|path, text| stock.contains(&(path, text)));
+    Ok(ours)
 }
 
 /// The project that `settings` describe, in the folder `root`.
@@ -73,10 +129,16 @@ fn project(settings: Settings, root: &Path, workspace: Option<&Workspace>) -> Re
         Some(domain) => domain.clone(),
         None => ask::ask("Domain of the API groups", Some(&"example.com".parse()?))?,
     };
+    let mut features = Feature::usual();
+    if workspace.is_some() {
+        // They are read at the top of a repository, which a member is not.
+        features.remove(&Feature::Devcontainer);
+        features.remove(&Feature::Github);
+    }
     let mut project = Project {
         cli_version: env!("CARGO_PKG_VERSION").to_owned(),
         domain,
-        features: Feature::usual(),
+        features,
         layout: vec![Project::LAYOUT.to_owned()],
         license: License::Apache2,
         multigroup: true,

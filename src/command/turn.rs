@@ -1,6 +1,11 @@
 //! One turn of the loop: what becomes of the work tree when the project shall be another one.
 
-use std::{collections::BTreeSet, fmt::Write as _, process::ExitCode, time::Instant};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    process::ExitCode,
+    time::Instant,
+};
 
 use anyhow::{Context, Result, anyhow};
 
@@ -83,29 +88,31 @@ impl Turn<'_> {
         // What a user changed in PROJECT is in `after`. What is left to merge is how it is written
         // (comments, order), and that differs from what the tool would have written for the same
         // project, not from what it wrote last.
-        if let Some(before) = self.before {
-            let text = before.to_text()?;
-            self.base.insert(Project::FILE.to_owned(), text);
-        } else {
-            ensure_not_lost(&self.base, &theirs)?;
-        }
         let paths: BTreeSet<&str> = (self.base.keys())
             .chain(theirs.keys())
             .map(String::as_str)
             .collect();
         let disk = self.tree.ours(paths)?;
-        let (ours, settled) = self.without_markers(&disk, on_conflict)?;
+        if let Some(before) = self.before {
+            let ours = disk.get(Project::FILE).map_or("", String::as_str);
+            let text = before.written(ours)?;
+            self.base.insert(Project::FILE.to_owned(), text);
+        }
+        let (ours, marked) = self.without_markers(&disk, on_conflict)?;
 
         let mut plan = reconcile(&self.base, &ours, &theirs, on_conflict);
-        for path in settled {
+        for (path, own) in marked {
             let text = |texts: &Texts| texts.get(&path).cloned().unwrap_or_default();
             let change = match plan.changes.get(&path) {
                 // One that is stale is for `make manifests` to write, and until then as new.
                 Some(Change::Unchanged | Change::Keep(Kept::Stale)) => {
                     Change::Update(text(&theirs))
                 }
-                Some(Change::Keep(_)) if self.settles => Change::Merge(text(&ours)),
-                Some(Change::Mark(text)) if disk.get(&path) == Some(text) => Change::Unchanged,
+                Some(Change::Keep(_)) if own => Change::Keep(Kept::Marked),
+                Some(Change::Keep(_)) => Change::Merge(text(&ours)),
+                Some(Change::Mark(text)) if disk.get(&path) == Some(text) => {
+                    Change::Keep(Kept::Marked)
+                }
                 _ => continue,
             };
             plan.changes.insert(path, change);
@@ -121,7 +128,7 @@ impl Turn<'_> {
     }
 
     /// The files on disk as they were before conflict markers came into some of them, and which
-    /// ones these are.
+    /// ones these are, with whether the markers are the tool's own.
     ///
     /// A file that the tool marked is the user's side of it, undecided: so a command that was killed
     /// can be run again. One that git marked is settled if the tool's lines alone are in question.
@@ -129,9 +136,9 @@ impl Turn<'_> {
         &mut self,
         disk: &Texts,
         on_conflict: OnConflict,
-    ) -> Result<(Texts, BTreeSet<Path>)> {
+    ) -> Result<(Texts, BTreeMap<Path, bool>)> {
         let mut ours = disk.clone();
-        let mut settled = BTreeSet::new();
+        let mut settled = BTreeMap::new();
         let mut open = Vec::new();
         for (path, text) in disk {
             let Some(marked) = Marked::parse(text) else {
@@ -153,7 +160,7 @@ impl Turn<'_> {
             };
             if let Some(text) = text {
                 ours.insert(path.clone(), text);
-                settled.insert(path.clone());
+                settled.insert(path.clone(), marked.own);
             } else {
                 open.push((path, marked));
             }
@@ -186,7 +193,7 @@ impl Planned {
         start: Instant,
     ) -> Result<ExitCode> {
         if self.plan.conflicts().next().is_some() {
-            report::conflicts(&self.plan, dry_run);
+            report::conflicts(&self.plan, dry_run.then_some(story));
             return Ok(ExitCode::FAILURE);
         }
         if !dry_run {
@@ -202,7 +209,7 @@ impl Planned {
 /// `before` is the project of `PROJECT` as it stands on disk.
 pub fn bring_in_line(
     tree: &WorkTree,
-    before: Option<&Project>,
+    before: &Project,
     after: Project,
     mode: Mode,
     story: &Story,
@@ -210,13 +217,9 @@ pub fn bring_in_line(
     let start = Instant::now();
     let turn = Turn {
         tree,
-        before,
+        before: Some(before),
         after,
-        base: if before.is_some() {
-            base(tree)?
-        } else {
-            tree.base()?
-        },
+        base: base(tree)?,
         settles: false,
     };
     let planned = turn.plan(mode.on_conflict)?;

@@ -19,6 +19,13 @@ const HEADER: &str = "\
 # After an edit, `rscaffold apply` does the same.
 ";
 
+/// What older versions wrote there, 0.1.0 first.
+const FORMER_HEADERS: [&str; 1] = ["\
+# What this project shall be: rscaffold writes it, and brings the files to it.
+# The fields are kubebuilder's, and `finalizer`, `license`, `owner`, `owns`, `served` and `shortNames`
+# besides.
+"];
+
 /// Stands above the list that grows, so that an edit above it and an entry below it are never
 /// adjacent, and merge.
 const RESOURCES: &str = "# One entry for each version of a kind.\n";
@@ -47,11 +54,29 @@ impl Project {
         Ok(project)
     }
 
+    /// How the tool wrote the file that has the text `ours` now: what differs from it is the user's.
+    pub fn written(&self, ours: &str) -> Result<String> {
+        let former = FORMER_HEADERS.into_iter();
+        let header = former
+            .chain([HEADER])
+            .find(|header| ours.starts_with(header));
+        // 0.1.0 had no features.
+        let has_features = ours.lines().any(|line| line.starts_with("features:"));
+        self.text(header.unwrap_or(HEADER), has_features)
+    }
+
     /// The text of the `PROJECT` file: fields in alphabetical order, and resources in their own.
     pub fn to_text(&self) -> Result<String> {
+        self.text(HEADER, true)
+    }
+
+    fn text(&self, header: &str, has_features: bool) -> Result<String> {
         let mut sorted = self.clone();
         sorted.sort();
         let mut project = fields(&sorted)?;
+        if !has_features {
+            project.remove("features");
+        }
         if !sorted.resources.is_empty() {
             let entries = sorted.resources.iter().map(|resource| self.entry(resource));
             let entries = entries.collect::<Result<Vec<_>>>()?;
@@ -61,7 +86,7 @@ impl Project {
         let list = fields.find("\nresources:");
         let at = list.or_else(|| fields.find("\nversion:"));
         let (above, below) = fields.split_at(at.map_or(0, |at| at + 1));
-        Ok(format!("{HEADER}{above}{RESOURCES}{below}"))
+        Ok(format!("{header}{above}{RESOURCES}{below}"))
     }
 
     /// Whether an older rscaffold than this wrote it last.

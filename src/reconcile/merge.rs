@@ -119,6 +119,16 @@ impl<'a> Merge<'a> {
         self.clashes().next().is_none()
     }
 
+    /// Which clashes are for the user to decide. Where both sides inserted lines, those that one of
+    /// them has alone are in nobody's way, as long as there are others that tell what is going on.
+    fn is_open(&self) -> impl Fn(&Clash<'a>) -> bool + use<'a> {
+        let is_alone = |clash: &Clash<'a>| {
+            clash.base.is_empty() && (clash.ours.is_empty() || clash.theirs.is_empty())
+        };
+        let all = self.clashes().all(is_alone);
+        move |clash| all || !is_alone(clash)
+    }
+
     fn clashes(&self) -> impl Iterator<Item = &Clash<'a>> {
         self.0.iter().filter_map(|piece| match piece {
             Piece::Settled(_) => None,
@@ -136,9 +146,18 @@ impl<'a> Merge<'a> {
         self.text(|clash| clash.theirs.to_owned())
     }
 
+    /// The merged text, with ours and then theirs where they clash.
+    pub(super) fn both(&self) -> String {
+        self.text(|clash| [clash.ours, clash.theirs].concat())
+    }
+
     /// The merged text, with both between git's markers where they clash.
     pub(super) fn marked(&self) -> String {
-        self.text(|Clash { ours, theirs, .. }| mark(ours, theirs))
+        let is_open = self.is_open();
+        self.text(|clash| match (clash.ours, clash.theirs) {
+            (ours, theirs) if is_open(clash) => mark(ours, theirs),
+            sides => <[&str; 2]>::from(sides).concat(),
+        })
     }
 
     fn text(&self, resolve: impl Fn(&Clash<'a>) -> String) -> String {
@@ -155,12 +174,16 @@ impl<'a> Merge<'a> {
     /// Where they clash, for the user to decide.
     pub(super) fn conflict(&self, reason: Reason) -> Conflict {
         let lines = |text: &str| text.lines().map(str::to_owned).collect();
-        let hunks = self.clashes().map(|clash| Hunk {
-            line: clash.above + 1,
-            base: lines(clash.base),
-            ours: lines(clash.ours),
-            theirs: lines(clash.theirs),
-        });
+        let is_open = self.is_open();
+        let hunks = self
+            .clashes()
+            .filter(|clash| is_open(clash))
+            .map(|clash| Hunk {
+                line: clash.above + 1,
+                base: lines(clash.base),
+                ours: lines(clash.ours),
+                theirs: lines(clash.theirs),
+            });
         Conflict {
             reason,
             hunks: hunks.collect(),

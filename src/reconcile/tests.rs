@@ -9,7 +9,8 @@ const POLICIES: [OnConflict; 4] = [
     OnConflict::Markers,
 ];
 
-const MERGED: &str = "src/lib.rs";
+const MERGED: &str = "Makefile";
+const SOURCE: &str = "src/lib.rs";
 const DERIVED: &str = "config/rbac/role.yaml";
 
 const EDITED: Change = Change::Keep(Kept::Edited);
@@ -121,6 +122,33 @@ fn file_that_was_there_before_is_a_conflict() {
             mark("same\n<<<<<<< yours\nmine\n=======\nnew\n>>>>>>> rscaffold\n"),
         ],
     );
+}
+
+#[test]
+fn code_that_was_there_before_is_a_conflict_as_a_whole() {
+    let (ours, theirs) = ("}\nmine\n", "}\nmine\nnew\n");
+    let whole = hunk(1, &[], &["}", "mine"], &["}", "mine", "new"]);
+    assert_eq!(
+        change(SOURCE, None, Some(ours), Some(theirs), OnConflict::Abort),
+        Change::Conflict(Conflict {
+            reason: Reason::Untracked,
+            hunks: vec![whole]
+        })
+    );
+    let by_ours = change(SOURCE, None, Some(ours), Some(theirs), OnConflict::Ours);
+    assert_eq!(by_ours, OURS);
+    row(SOURCE, None, Some(theirs), Some(theirs), &Change::Unchanged);
+}
+
+#[test]
+fn patterns_that_were_there_before_stay_beside_those_of_the_tool() {
+    let state = (Some("/target\n.idea\n"), Some("/target\n# why\n*.tmp\n"));
+    for on_conflict in [OnConflict::Abort, OnConflict::Theirs, OnConflict::Markers] {
+        assert_eq!(
+            change(".gitignore", None, state.0, state.1, on_conflict),
+            merge("/target\n.idea\n# why\n*.tmp\n")
+        );
+    }
 }
 
 #[test]

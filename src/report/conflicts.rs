@@ -37,7 +37,8 @@ fn file(text: &mut String, path: &str, Conflict { reason, hunks }: &Conflict) {
     };
     for hunk in hunks.iter().take(HUNKS) {
         let place = style(format!("{path}:{}", hunk.line)).for_stderr().bold();
-        let _ = writeln!(text, "  {place}  {}", take(&mut reason));
+        let line = format!("  {place}  {}", take(&mut reason));
+        let _ = writeln!(text, "{}", line.trim_end());
         self::hunk(text, hunk);
     }
     if hunks.len() > HUNKS {

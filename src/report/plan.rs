@@ -148,7 +148,7 @@ pub(super) fn list(plan: &Plan, story: &Story) -> String {
             Change::Create(_) => story.remarks.get(path).copied().unwrap_or_default(),
             Change::Update(_) | Change::Delete => "",
             Change::Merge(_) => "with your changes",
-            Change::Mark(_) => "resolve the conflict markers in it",
+            Change::Mark(_) | Change::Keep(Kept::Marked) => "resolve the conflict markers in it",
             Change::Keep(Kept::Ours) => "yours, as `--on-conflict=ours` says",
             Change::Keep(Kept::Stale) => "`make manifests` brings it up to date",
             Change::Keep(kept @ Kept::Edited) if story.kept.contains(kept) => "you edited it",

@@ -1,0 +1,139 @@
+//! `init` where there is Rust already: in a package, and in a workspace.
+
+use std::{fs, process::Output};
+
+use crate::{
+    project::{Project, assert_same},
+    scaffold::{building, cargo, make, pin, refused, run},
+};
+
+const INIT: &str = "init --domain com";
+const GUESTBOOK: &str = "create api --group webapp --version v1 --kind Guestbook";
+
+/// A folder as `cargo init` leaves it.
+fn package(kind: &str) -> Project {
+    let project = Project::new(&[]);
+    let arguments = ["init", "--quiet", "--vcs=none", "--name=guestbook", kind];
+    run(cargo(&project.folder()).args(arguments));
+    project
+}
+
+#[test]
+fn what_cargo_has_just_made_is_nobodys() {
+    for kind in ["--bin", "--lib"] {
+        let project = package(kind);
+        assert_same(project.rscaffold(INIT), &Project::new(&[INIT]), kind);
+    }
+}
+
+#[test]
+fn a_package_is_asked_what_shall_become_of_it() {
+    let project = package("--lib");
+    let mine = "//! Mine.\n\n/// Signs.\npub fn sign() {}\n";
+    project.write("src/lib.rs", mine);
+    project.replace(
+        "Cargo.toml",
+        "[dependencies]\n",
+        "[dependencies]\nsemver = \"1\"\n",
+    );
+    project.write("src/sign.rs", "// mine\n");
+    project.write(".gitignore", "/target\n.idea\n");
+    let before = project.tree();
+    // What it would add, and what is in the way.
+    let told = refused(&mut project.command(&format!("{INIT} --dry-run")));
+    for line in [
+        "  create  45 files: config/ (13), src/ (25)",
+        "  merge   .gitignore",
+        "error: 2 files conflict with what would be written; nothing was written\n",
+        "  Cargo.toml:7  was there before rscaffold\n      ours   | semver = \"1\"\n",
+        "  src/lib.rs:1  was there before rscaffold\n      ours   | //! Mine.\n",
+    ] {
+        assert!(told.contains(line), "{line}\n{told}");
+    }
+    refused(&mut project.command(INIT));
+    assert_eq!(project.tree(), before, "nothing is written");
+
+    let ours = project.copy();
+    ours.rscaffold(&format!("{INIT} --on-conflict=ours"));
+    assert_eq!(ours.read("src/lib.rs"), mine);
+    assert_eq!(ours.read("src/sign.rs"), "// mine\n");
+
+    project.rscaffold(&format!("{INIT} --on-conflict=markers"));
+    let marked = project.tree();
+    let error = refused(&mut project.command(GUESTBOOK));
+    assert!(
+        error.contains("conflict markers in\n  Cargo.toml:"),
+        "{error}"
+    );
+    // The same once more, as after a command that was killed.
+    project.rscaffold("apply --on-conflict=markers");
+    assert_eq!(project.tree(), marked);
+
+    // The user wants both, in the order that Rust asks for.
+    let lib = project.read("src/lib.rs").replace(mine, "");
+    project.write("src/lib.rs", &(lib + "\n/// Signs.\npub fn sign() {}\n"));
+    for path in ["Cargo.toml", "src/lib.rs"] {
+        let text = project.read(path);
+        let is_marker =
+            |line: &&str| ["<<<<<<< yours", "=======", ">>>>>>> rscaffold"].contains(line);
+        let lines = text.split_inclusive('\n');
+        let lines = lines.filter(|line| !is_marker(&line.trim_end()));
+        project.write(path, &lines.collect::<String>());
+    }
+    project.rscaffold(GUESTBOOK);
+    let fresh = Project::new(&[INIT, GUESTBOOK]);
+    assert_eq!(
+        project.read("src/lib.rs"),
+        fresh.read("src/lib.rs") + "\n/// Signs.\npub fn sign() {}\n"
+    );
+    let manifest = project.read("Cargo.toml").replace("semver = \"1\"\n", "");
+    assert_eq!(manifest, fresh.read("Cargo.toml"));
+}
+
+/// Where the project is a member of a workspace, its Cargo.lock and target folder are the
+/// workspace's.
+#[test]
+fn a_member_of_a_workspace_builds_with_it() {
+    let _building = building();
+    let workspace = Project::new(&[]);
+    let profile = "[profile.dev]\ndebug = \"line-tables-only\"\n";
+    workspace.write(
+        "Cargo.toml",
+        &format!(
+            "[workspace]\nmembers = [\"core\", \"operators/*\"]\nresolver = \"3\"\n\n{profile}"
+        ),
+    );
+    workspace.write(
+        "core/Cargo.toml",
+        "[package]\nname = \"core-of-mine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n",
+    );
+    workspace.write("core/src/lib.rs", "");
+    pin(&workspace.folder()).expect("a lock file");
+    let member = workspace.folder().join("operators/guestbook");
+    fs::create_dir_all(&member).expect("a folder");
+    let rscaffold = |arguments: &str| -> Output {
+        let mut command = workspace.command(arguments);
+        command.current_dir(&member).output().expect("rscaffold")
+    };
+    let output = rscaffold(INIT);
+    let told = String::from_utf8(output.stderr).expect("a text");
+    assert!(output.status.success(), "{told}");
+    assert!(
+        told.contains("note: the project is part of the workspace in `../..`"),
+        "{told}"
+    );
+    assert!(rscaffold(GUESTBOOK).status.success());
+
+    let mut manifests = make(&member, "manifests");
+    let output = manifests.output().expect("make");
+    let told = String::from_utf8(output.stderr).expect("a text");
+    assert!(output.status.success(), "{told}");
+    assert!(!told.contains("warning"), "{told}");
+    assert!(!member.join("Cargo.lock").exists());
+    assert!(rscaffold("diff --exit-code").status.success(), "as it was");
+    let build = run(make(&member, "docker-build").args(["--dry-run", "IMG=guestbook:dev"]));
+    assert_eq!(
+        build,
+        "docker build --tag guestbook:dev --file Dockerfile ../..\n"
+    );
+}

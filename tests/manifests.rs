@@ -1,0 +1,328 @@
+//! The manifests that kustomize makes of a project, whatever features it has.
+
+use std::{collections::BTreeSet, path::Path};
+
+use rscaffold::project::Feature;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{operator::kubectl, project::Project, scaffold::run};
+
+/// The features that change manifests.
+const FEATURES: [Feature; 5] = [
+    Feature::Certmanager,
+    Feature::LeaderElection,
+    Feature::MetricsSecure,
+    Feature::NetworkPolicy,
+    Feature::Prometheus,
+];
+
+/// The manifests that a folder of kustomize makes.
+pub fn kustomize(folder: &Path) -> Vec<Value> {
+    let text = run(kubectl("kustomize").arg(folder));
+    let documents = serde_yaml::Deserializer::from_str(&text);
+    documents
+        .map(|document| Value::deserialize(document).expect("YAML"))
+        .collect()
+}
+
+/// The entries of a list.
+pub fn items(list: &Value) -> &[Value] {
+    list.as_array().expect("a list")
+}
+
+/// A text.
+pub fn text(value: &Value) -> String {
+    value.as_str().expect("a text").to_owned()
+}
+
+/// The only manifest of a kind, if there is one.
+fn find<'a>(manifests: &'a [Value], kind: &str) -> Option<&'a Value> {
+    let mut found = manifests.iter().filter(|manifest| manifest["kind"] == kind);
+    let manifest = found.next();
+    assert!(found.next().is_none(), "more than one {kind}");
+    manifest
+}
+
+/// Whether all labels that `selector` asks for are in `labels`.
+fn selects(selector: &Value, labels: &Value) -> bool {
+    let selector = selector.as_object().expect("labels");
+    !selector.is_empty() && selector.iter().all(|(name, value)| labels[name] == *value)
+}
+
+#[test]
+fn they_fit_together_with_every_combination_of_features() {
+    let project = Project::new(&[
+        "init --domain com --repo guestbook",
+        "create api --group webapp --version v1 --kind Guestbook",
+    ]);
+    for namespaced in [false, true] {
+        for bits in 0..1 << FEATURES.len() {
+            let (mut on, mut off) = (BTreeSet::new(), BTreeSet::new());
+            for (bit, feature) in FEATURES.into_iter().enumerate() {
+                let set = if bits & 1 << bit == 0 {
+                    &mut off
+                } else {
+                    &mut on
+                };
+                set.insert(feature);
+            }
+            let mut edit = format!("edit --namespaced={namespaced}");
+            for (flag, features) in [("enable", &on), ("disable", &off)] {
+                for feature in features {
+                    edit.extend([" --", flag, "=", feature.name()]);
+                }
+            }
+            project.rscaffold(&edit);
+            let manifests = kustomize(&project.folder().join("config/default"));
+            fit_together(&manifests, &on, namespaced);
+        }
+    }
+}
+
+/// What is deployed with some features.
+struct Deployed<'a> {
+    manifests: &'a [Value],
+    features: &'a BTreeSet<Feature>,
+    namespaced: bool,
+    /// Which case it is.
+    why: String,
+}
+
+fn fit_together(manifests: &[Value], features: &BTreeSet<Feature>, namespaced: bool) {
+    let deployed = Deployed {
+        manifests,
+        features,
+        namespaced,
+        why: format!("{features:?}, namespaced: {namespaced}"),
+    };
+    deployed.leader_election();
+    deployed.metrics();
+    let secret = deployed.certificate();
+    deployed.monitor(secret.as_deref());
+    deployed.policy();
+    deployed.scope();
+}
+
+impl Deployed<'_> {
+    fn has(&self, feature: Feature) -> bool {
+        self.features.contains(&feature)
+    }
+
+    /// Whether metrics are served over HTTPS to those alone who may read them.
+    fn is_secure(&self) -> bool {
+        self.has(Feature::MetricsSecure) && !self.namespaced
+    }
+
+    fn is_there(&self, name: &str) -> bool {
+        let name = format!("guestbook-{name}");
+        let mut names = self.manifests.iter().map(|it| &it["metadata"]["name"]);
+        names.any(|it| *it == *name)
+    }
+
+    fn one(&self, kind: &str) -> &Value {
+        find(self.manifests, kind).unwrap_or_else(|| panic!("{}: no {kind}", self.why))
+    }
+
+    fn pod(&self) -> &Value {
+        &self.one("Deployment")["spec"]["template"]
+    }
+
+    fn container(&self) -> &Value {
+        &self.pod()["spec"]["containers"][0]
+    }
+
+    fn has_argument(&self, argument: &str) -> bool {
+        items(&self.container()["args"]).contains(&argument.into())
+    }
+
+    fn port(&self, name: &Value) -> Value {
+        let mut ports = items(&self.container()["ports"]).iter();
+        let port = ports.find(|port| port["name"] == *name);
+        port.unwrap_or_else(|| panic!("{}: no port {name}", self.why))["containerPort"].clone()
+    }
+
+    /// The name and the port of the metrics.
+    fn served(&self) -> &Value {
+        match items(&self.one("Service")["spec"]["ports"]) {
+            [served] => served,
+            ports => panic!("{}: {ports:?}", self.why),
+        }
+    }
+
+    fn host(&self) -> String {
+        let service = &self.one("Service")["metadata"];
+        format!(
+            "{}.{}.svc",
+            text(&service["name"]),
+            text(&service["namespace"])
+        )
+    }
+
+    /// Either one of several works, or there are no two at once.
+    fn leader_election(&self) {
+        let elects = self.has(Feature::LeaderElection);
+        assert_eq!(self.has_argument("--leader-elect"), elects, "{}", self.why);
+        for object in ["leader-election-role", "leader-election-rolebinding"] {
+            assert_eq!(self.is_there(object), elects, "{}", self.why);
+        }
+        let strategy = &self.one("Deployment")["spec"]["strategy"]["type"];
+        assert_eq!(*strategy == "Recreate", !elects, "{}", self.why);
+    }
+
+    fn metrics(&self) {
+        let (why, secure, served) = (&self.why, self.is_secure(), self.served());
+        let metrics = self.port(&served["targetPort"]);
+        assert_eq!(metrics, served["port"], "{why}");
+        assert!(
+            self.has_argument(&format!("--metrics-bind-address=:{metrics}")),
+            "{why}"
+        );
+        assert_eq!(
+            self.has_argument("--metrics-secure=false"),
+            !secure,
+            "{why}"
+        );
+        assert_eq!(self.is_there("metrics-auth-role"), secure, "{why}");
+        assert_eq!(self.is_there("metrics-reader"), secure, "{why}");
+        let labels = &self.pod()["metadata"]["labels"];
+        let deployment = &self.one("Deployment")["spec"];
+        assert!(
+            selects(&self.one("Service")["spec"]["selector"], labels),
+            "{why}"
+        );
+        assert!(
+            selects(&deployment["selector"]["matchLabels"], labels),
+            "{why}"
+        );
+        for probe in ["livenessProbe", "readinessProbe"] {
+            let port = self.port(&self.container()[probe]["httpGet"]["port"]);
+            assert_eq!(port, 8081, "{why}");
+        }
+    }
+
+    /// The Secret of the certificate, if cert-manager makes it.
+    fn certificate(&self) -> Option<String> {
+        let why = &self.why;
+        let certificate = find(self.manifests, "Certificate");
+        let expected = self.is_secure() && self.has(Feature::Certmanager);
+        assert_eq!(certificate.is_some(), expected, "{why}");
+        let spec = &certificate?["spec"];
+        assert_eq!(
+            spec["issuerRef"]["name"],
+            self.one("Issuer")["metadata"]["name"],
+            "{why}"
+        );
+        assert!(
+            items(&spec["dnsNames"]).contains(&self.host().into()),
+            "{why}"
+        );
+        let secret = text(&spec["secretName"]);
+        let [volume] = items(&self.pod()["spec"]["volumes"]) else {
+            panic!("{why}: no volume");
+        };
+        assert_eq!(volume["secret"]["secretName"], *secret, "{why}");
+        let [mount] = items(&self.container()["volumeMounts"]) else {
+            panic!("{why}: no mount");
+        };
+        assert_eq!(mount["name"], volume["name"], "{why}");
+        let path = format!("--metrics-cert-path={}", text(&mount["mountPath"]));
+        assert!(self.has_argument(&path), "{why}");
+        Some(secret)
+    }
+
+    fn monitor(&self, secret: Option<&str>) {
+        let (why, secure) = (&self.why, self.is_secure());
+        let monitor = find(self.manifests, "ServiceMonitor");
+        assert_eq!(monitor.is_some(), self.has(Feature::Prometheus), "{why}");
+        let Some(monitor) = monitor else {
+            return;
+        };
+        let [endpoint] = items(&monitor["spec"]["endpoints"]) else {
+            panic!("{why}: {monitor}");
+        };
+        assert_eq!(endpoint["port"], self.served()["name"], "{why}");
+        assert_eq!(
+            endpoint["scheme"],
+            if secure { "https" } else { "http" },
+            "{why}"
+        );
+        assert_eq!(endpoint["path"], "/metrics", "{why}");
+        assert_eq!(endpoint["bearerTokenFile"].is_string(), secure, "{why}");
+        if let Some(secret) = secret {
+            let tls = &endpoint["tlsConfig"];
+            assert_eq!(tls["ca"]["secret"]["name"], *secret, "{why}");
+            assert_eq!(tls["serverName"], self.host(), "{why}");
+            assert!(tls["insecureSkipVerify"].is_null(), "{why}");
+        }
+        let selector = &monitor["spec"]["selector"]["matchLabels"];
+        let labels = &self.one("Service")["metadata"]["labels"];
+        assert!(selects(selector, labels), "{why}");
+    }
+
+    fn policy(&self) {
+        let why = &self.why;
+        let policy = find(self.manifests, "NetworkPolicy");
+        let expected = self.namespaced || self.has(Feature::NetworkPolicy);
+        assert_eq!(policy.is_some(), expected, "{why}");
+        if let Some(policy) = policy {
+            let selector = &policy["spec"]["podSelector"]["matchLabels"];
+            assert!(
+                selects(selector, &self.pod()["metadata"]["labels"]),
+                "{why}"
+            );
+            let [rule] = items(&policy["spec"]["ingress"]) else {
+                panic!("{why}: {policy}");
+            };
+            let port = self.port(&rule["ports"][0]["port"]);
+            assert_eq!(port, self.port(&self.served()["targetPort"]), "{why}");
+        }
+    }
+
+    /// What is in the project's namespace, and what is not.
+    fn scope(&self) {
+        let why = &self.why;
+        for manifest in self.manifests {
+            let (kind, name) = (text(&manifest["kind"]), text(&manifest["metadata"]["name"]));
+            // What people may do with the kinds of an operator is for all namespaces.
+            let people = ["-admin-role", "-editor-role", "-viewer-role"];
+            let is_for_people = people.iter().any(|role| name.ends_with(role));
+            match kind.as_str() {
+                "CustomResourceDefinition" | "Namespace" => {}
+                "ClusterRole" => assert!(!self.namespaced || is_for_people, "{why}: {name}"),
+                "ClusterRoleBinding" => assert!(!self.namespaced, "{why}: {name}"),
+                _ => assert_eq!(
+                    manifest["metadata"]["namespace"], "guestbook-system",
+                    "{why}"
+                ),
+            }
+        }
+    }
+}
+
+#[test]
+fn an_api_server_takes_them() {
+    for settings in ["", " --namespaced"] {
+        let project = Project::new(&[
+            &format!("init --domain com --enable certmanager,network-policy,prometheus{settings}"),
+            "create api --group webapp --version v1 --kind Guestbook",
+        ]);
+        let mut manifests = kustomize(&project.folder().join("config/default"));
+        // Those of which it knows the kind.
+        manifests.retain(|manifest| {
+            let version = text(&manifest["apiVersion"]);
+            let others = ["cert-manager.io/", "monitoring.coreos.com/"];
+            !others.iter().any(|other| version.starts_with(other))
+        });
+        for manifest in &mut manifests {
+            // A dry run makes no namespace.
+            if manifest["metadata"]["namespace"].is_string() {
+                manifest["metadata"]["namespace"] = "default".into();
+            }
+        }
+        let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": manifests});
+        project.write("../manifests.json", &list.to_string());
+        run(kubectl("apply --server-side --dry-run=server -f")
+            .arg(project.folder().join("../manifests.json")));
+    }
+}

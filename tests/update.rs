@@ -1,0 +1,195 @@
+//! Projects of older versions of rscaffold, brought up to date.
+//!
+//! A folder `update/<version>` has what that version made of [`COMMANDS`]: its PROJECT, and its
+//! record, which is all other files. A release adds one.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    project::{Project, assert_same},
+    scaffold::{refused, root, run},
+};
+
+const COMMANDS: [&str; 2] = [
+    "init --domain com --repo guestbook",
+    "create api --group webapp --version v1 --kind Guestbook --owns v1/ConfigMap",
+];
+
+/// What a user may have changed since: a line, and what became of it.
+const EDITS: [(&str, &str, &str); 8] = [
+    (
+        "src/main.rs",
+        "    let cli = Cli::parse();\n",
+        "    let cli = Cli::parse();\n    std::panic::set_hook(Box::new(|panic| eprintln!(\"{panic}\")));\n",
+    ),
+    (
+        "src/controller/webapp/guestbook.rs",
+        "    async fn reconcile(&self, object: &Guestbook) -> Result<Action, Error> {\n",
+        "    async fn reconcile(&self, object: &Guestbook) -> Result<Action, Error> {\n        \
+         tracing::debug!(title = %object.spec.title, \"reading\");\n",
+    ),
+    (
+        "src/api/webapp/v1/guestbook.rs",
+        "pub struct GuestbookSpec {\n",
+        "pub struct GuestbookSpec {\n    /// How many pages it has.\n    pub pages: u32,\n",
+    ),
+    (
+        "config/default/kustomization.yaml",
+        "- ../manager\n",
+        "- ../manager\n- pull_secret.yaml\n",
+    ),
+    (
+        "config/manager/manager.yaml",
+        "            memory: 512Mi\n",
+        "            memory: 1Gi\n",
+    ),
+    (
+        "Makefile",
+        "KUBECTL ?= kubectl\n",
+        "KUBECTL ?= kubectl --context=staging\n",
+    ),
+    (
+        "Makefile",
+        "##@ Build\n",
+        ".PHONY: watch\nwatch: ## Run the tests whenever something changes.\n\tcargo watch -x test\n\n##@ Build\n",
+    ),
+    (
+        "Cargo.toml",
+        "# Your own dependencies go below this line.",
+        "uuid = \"1\"\n# Your own dependencies go below this line.",
+    ),
+];
+
+fn versions() -> Vec<PathBuf> {
+    let folders = fs::read_dir(root().join("tests/update")).expect("older versions");
+    folders
+        .map(|entry| entry.expect("a folder").path())
+        .collect()
+}
+
+/// The project as the version in `folder` left it.
+fn older(folder: &Path) -> Project {
+    let project = Project::new(&[]);
+    let read = |name: &str| fs::read_to_string(folder.join(name)).expect("a text");
+    let record = read("last-applied.jsonl");
+    let mut files = BTreeMap::<String, String>::new();
+    for line in record.lines() {
+        let (path, line): (String, String) = serde_json::from_str(line).expect("a line of a file");
+        files.entry(path).or_default().push_str(&line);
+    }
+    for (path, text) in files {
+        project.write(&path, &text);
+    }
+    project.write(".rscaffold/last-applied.jsonl", &record);
+    project.write("PROJECT", &read("PROJECT"));
+    project
+}
+
+fn edit(project: &Project) {
+    for (path, old, new) in EDITS {
+        project.replace(path, old, new);
+    }
+}
+
+#[test]
+fn every_change_of_the_templates_arrives() {
+    for version in versions() {
+        let project = older(&version);
+        let why = version.display().to_string();
+        let error = refused(&mut project.command("edit --enable prometheus"));
+        assert!(error.contains("`rscaffold update`"), "{error}");
+        let patch = run(&mut project.command("diff"));
+        let patched = project.copy();
+        patched.write("../by-hand.diff", &patch);
+        run(&mut patched.git(&["apply", "../by-hand.diff"]));
+
+        let before = project.tree();
+        project.rscaffold("update --dry-run");
+        assert_eq!(project.tree(), before, "{why}: a dry run writes nothing");
+        assert_same(project.rscaffold("update"), &Project::new(&COMMANDS), &why);
+        let updated = project.tree();
+        assert_eq!(project.rscaffold("update").tree(), updated, "{why}: twice");
+        patched.write(
+            ".rscaffold/last-applied.jsonl",
+            &project.read(".rscaffold/last-applied.jsonl"),
+        );
+        assert_same(&patched, &project, &format!("{why}: `diff` shows it"));
+    }
+}
+
+#[test]
+fn every_edit_survives() {
+    for version in versions() {
+        let project = older(&version);
+        edit(&project);
+        project.rscaffold("update");
+        let expected = Project::new(&COMMANDS);
+        edit(&expected);
+        assert_same(&project, &expected, &version.display().to_string());
+    }
+}
+
+/// A line that both changed is shown as it was, as the user has it, and as it would be.
+#[test]
+fn what_both_changed_is_a_conflict() {
+    let version = root().join("tests/update/0.1.0");
+    let project = older(&version);
+    edit(&project);
+    project.replace(
+        "config/default/kustomization.yaml",
+        "# Add ../prometheus where the Prometheus operator runs, and ../network-policy to let nobody but\n\
+         # Prometheus reach the operator.\n",
+        "- ../prometheus\n",
+    );
+    let before = project.tree();
+    let error = refused(&mut project.command("update"));
+    let expected = "\
+error: 1 file conflicts with what would be written; nothing was written
+
+  config/default/kustomization.yaml:11  both you and rscaffold changed this
+      base   | # Add ../prometheus where the Prometheus operator runs, and ../network-policy to let nobody but
+      base   | # Prometheus reach the operator.
+      ours   | - ../prometheus
+      theirs | # What is yours goes below this line.
+
+hint: `--on-conflict=ours` or `theirs` picks a side, `markers` writes both
+";
+    assert_eq!(error, expected);
+    assert_eq!(project.tree(), before);
+
+    project.rscaffold("update --on-conflict=ours");
+    project.rscaffold("edit --enable prometheus --on-conflict=ours");
+    let kustomization = project.read("config/default/kustomization.yaml");
+    assert_eq!(kustomization.matches("- ../prometheus\n").count(), 1);
+    assert!(
+        project
+            .folder()
+            .join("config/prometheus/monitor.yaml")
+            .exists()
+    );
+}
+
+#[test]
+fn a_project_of_a_newer_version_is_refused() {
+    let project = Project::new(&COMMANDS);
+    let version = env!("CARGO_PKG_VERSION");
+    project.replace(
+        "PROJECT",
+        &format!("cliVersion: {version}"),
+        "cliVersion: 99.0.0",
+    );
+    let before = project.tree();
+    for command in ["update", "apply", "diff", "edit --enable prometheus"] {
+        let error = refused(&mut project.command(command));
+        let expected = format!(
+            "error: `PROJECT` was written by rscaffold 99.0.0, and this is {version}: it takes \
+             99.0.0 or newer\n"
+        );
+        assert_eq!(error, expected, "{command}");
+    }
+    assert_eq!(project.tree(), before);
+}
