@@ -256,6 +256,7 @@ impl Case {
         let cause = causes.last().copied().unwrap_or_default();
         assert!(cause.starts_with("  caused by: "), "{what}: {said}");
         assert!(cause.contains(reason), "{what}: {said}");
+        assert!(!said.contains(TEMPORARY), "{what}: {said}");
     }
 }
 

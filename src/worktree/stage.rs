@@ -1,10 +1,9 @@
 //! Changes of files that either all get ready, or do not happen.
 
 use std::{
-    fs::{self, Permissions},
+    fs::{self, File},
     io::{self, ErrorKind, Write},
     mem,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
@@ -103,11 +102,11 @@ impl<'a> Stage<'a> {
     }
 
     fn temporary(&self, folder: &Path) -> io::Result<NamedTempFile> {
+        // Made here, so that it gets the permissions of any new file, and an error does not name a
+        // file that tells the user nothing.
         tempfile::Builder::new()
             .prefix(&self.prefix)
-            .permissions(Permissions::from_mode(0o666)) // less the umask, as for any new file
-            .tempfile_in(folder)
-            .map_err(without_path)
+            .make_in(folder, |path| File::create_new(path))
     }
 
     fn create_folder(&mut self, folder: &Path) -> Result<()> {
@@ -204,13 +203,4 @@ impl Drop for Stage<'_> {
             let _ = fs::remove_dir(folder);
         }
     }
-}
-
-/// `error` without the path of the temporary file, which tells the user nothing.
-fn without_path(error: io::Error) -> io::Error {
-    let cause = error.get_ref().and_then(|wrapped| wrapped.source());
-    let cause = cause.and_then(|cause| cause.downcast_ref::<io::Error>());
-    cause
-        .and_then(io::Error::raw_os_error)
-        .map_or(error, io::Error::from_raw_os_error)
 }
