@@ -78,6 +78,11 @@ fn an_edit_of_any_file_survives_the_next_api() {
         "create api --group cert-manager --version v1 --kind Certificate \
          --external-api-path cert_manager::v1::Certificate --external-api-domain io \
          --external-api-crate cert-manager@0.1",
+        "edit --enable certmanager,network-policy,prometheus",
+        "delete api --group webapp --version v1 --kind Visitor",
+        "delete controller --group webapp --version v1 --kind Guestbook --controller-name backup",
+        "edit --disable certmanager,network-policy,prometheus",
+        "apply",
     ] {
         rscaffold(program, project, command);
         for path in &edited {

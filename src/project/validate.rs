@@ -169,6 +169,11 @@ impl Project {
 
 impl Resource {
     fn validate(&self) -> Result<()> {
+        let names = &self.short_names;
+        let is_twice = |&(index, name): &(usize, _)| names[..index].contains(name);
+        if let Some((_, name)) = names.iter().enumerate().find(is_twice) {
+            bail!("{self} has the short name `{name}` twice");
+        }
         if let Some(external) = &self.external {
             self.validate_external(external)?;
         } else if self.core {
@@ -399,6 +404,15 @@ mod tests {
             error([without_controller(v1()), controlled]),
             "`webapp/v2/Guestbook` cannot have a controller: the API server does not serve it, so \
              use `--controller=false`"
+        );
+    }
+
+    #[test]
+    fn a_short_name_is_given_once() {
+        let guestbook = with_short_name(api("webapp", "v1", "Guestbook"), "gb");
+        assert_eq!(
+            error([with_short_name(guestbook, "gb")]),
+            "`webapp/v1/Guestbook` has the short name `gb` twice"
         );
     }
 

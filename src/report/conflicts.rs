@@ -62,7 +62,9 @@ fn hunk(
 
 /// The lines of one side, each with its name in front.
 fn side(text: &mut String, name: &str, lines: &[String], style: &Style) {
-    let mut shown: Vec<String> = lines.iter().take(LINES).cloned().collect();
+    // What a terminal would take for a command is for it to show, not to carry out.
+    let visible = |line: &String| line.replace(|c: char| c.is_control() && c != '\t', "\u{fffd}");
+    let mut shown: Vec<String> = lines.iter().take(LINES).map(visible).collect();
     if lines.is_empty() {
         shown.push("(nothing)".to_owned());
     } else if lines.len() > LINES {
@@ -121,6 +123,18 @@ error: 1 file conflicts with what would be written; nothing was written
 hint: `--on-conflict=ours` or `theirs` picks a side, `markers` writes both
 "
         );
+    }
+
+    #[test]
+    fn control_characters_reach_no_terminal() {
+        let hunk = Hunk {
+            line: 1,
+            base: Vec::new(),
+            ours: lines(&["\ta\u{1b}[2Jb"]),
+            theirs: Vec::new(),
+        };
+        let text = text_of(&[("a", Reason::Untracked, vec![hunk])]);
+        assert!(text.contains("ours   | \ta\u{fffd}[2Jb\n"), "{text}");
     }
 
     #[test]
