@@ -89,12 +89,13 @@ impl<'a> Stage<'a> {
         let folder = file.parent().unwrap_or(self.root);
         self.create_folder(folder)?;
         let mut temporary = self.temporary(folder)?;
-        temporary.as_file_mut().write_all(text.as_bytes())?;
+        // Before there is anything in it that others may not read.
         if let Ok(metadata) = fs::metadata(&file) {
             temporary
                 .as_file()
                 .set_permissions(metadata.permissions())?;
         }
+        temporary.as_file_mut().write_all(text.as_bytes())?;
         // No fsync, which would take longer than all the rest: the kernel has the text, so no kill
         // can lose it. Only a crash of the machine within seconds can; then git has what was there,
         // and the command can be run again.
