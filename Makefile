@@ -30,10 +30,14 @@ golden: ## Write the golden projects and the transcripts anew.
 	SNAPSHOTS=overwrite $(CARGO) test --test tests -- projects_are_what transcripts
 	cd tests/golden && $(CARGO) update --quiet --workspace
 
-# What the tests and the demo need, named before anything is built.
+# What the tests and the demo need, named before anything is built. A machine of CI, which sets CI, may
+# get what its image lacks.
 .PHONY: tools
 tools:
-	@missing() { echo "error: $$1 is missing" >&2; echo "hint: $$2" >&2; exit 1; }; \
+	@if [ -n "$(CI)" ] && [ "$$(id -u)" = 0 ] && ! command -v strace >/dev/null; then \
+		apt-get update -qq && apt-get install -qq --yes strace; \
+	fi; \
+	missing() { echo "error: $$1 is missing" >&2; echo "hint: $$2" >&2; exit 1; }; \
 	need() { command -v "$$1" >/dev/null || missing "$$1" "$$2"; }; \
 	need git "install git with the package manager of your system"; \
 	need cc "install a C compiler, such as the package gcc"; \

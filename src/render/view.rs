@@ -49,6 +49,8 @@ pub struct Project {
     pub apis: Vec<Api>,
     pub crds: Vec<Crd>,
     pub controllers: Vec<Controller>,
+    /// The modules of the controllers that have a test on an API server, in order.
+    tested: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -169,6 +171,13 @@ pub struct Controller {
     finalizer: bool,
     /// The sample of its kind, as seen from the controller's source file.
     sample: String,
+    /// The same, in `config/samples`.
+    sample_file: String,
+    /// Whether it makes objects of the project's own kinds: what these ask for, only a person knows.
+    owns_own: bool,
+    /// Whether it has a test on an API server: not if that lacks the CRD of a kind that others
+    /// define.
+    tested: bool,
     /// Whether the kind is not the project's own.
     foreign: bool,
     /// Whether Kubernetes itself has the kind.
@@ -283,6 +292,7 @@ impl Project {
             } else {
                 "ClusterRole"
             },
+            tested: tested(&controllers),
             rules: rules(&controllers),
             dependencies: project
                 .dependencies()
@@ -328,6 +338,11 @@ impl Kind {
             module: resource.kind.module(),
         }
     }
+}
+
+/// Whether the project defines a kind that is owned.
+fn is_own(owned: &project::Owned) -> bool {
+    owned.definition.path.starts_with("crate::api::")
 }
 
 /// The file of a kind's sample, in `config/samples`.
@@ -402,6 +417,9 @@ impl Controller {
             finalizer: controller.finalizer,
             foreign: resource.api.is_none(),
             sample: format!("../../../config/samples/{}", sample(resource)),
+            sample_file: sample(resource),
+            owns_own: owns.iter().any(is_own),
+            tested: resource.api.is_some() && owns.iter().all(|it| it.definition.core || is_own(it)),
             core: resource.core,
             namespaced: resource.namespaced(),
             owns: owns.into_iter().map(Owned::new).collect(),
@@ -489,6 +507,16 @@ fn crds(apis: &[Api]) -> Vec<Crd> {
         })
     };
     versions_of.into_values().filter_map(crd).collect()
+}
+
+/// The modules of the tests of `controllers`.
+fn tested(controllers: &[Controller]) -> Vec<String> {
+    let tested = controllers.iter().filter(|controller| controller.tested);
+    let mut modules: Vec<_> = tested
+        .map(|controller| format!("{}_{}", controller.group.module, controller.module))
+        .collect();
+    modules.sort_unstable();
+    modules
 }
 
 /// The rules of `controllers` as the operator merges them: `rbac::merge` in the rendered project.

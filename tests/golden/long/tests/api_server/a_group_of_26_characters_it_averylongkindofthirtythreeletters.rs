@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controller of Averylongkindofthirtythreeletters, on a real API server.
+
+use kube::{
+    Api, ResourceExt,
+    api::{DeleteParams, PostParams},
+    runtime::wait::{await_condition, conditions::is_deleted},
+};
+use tokio::time::timeout;
+
+use a_project_with_a_rather_long_name::api::a_group_of_26_characters_it::v1alpha1::Averylongkindofthirtythreeletters;
+
+use crate::control_plane::{PATIENCE, client};
+
+fn sample() -> Averylongkindofthirtythreeletters {
+    let text = include_str!(
+        // What `kubectl apply -k config/samples` creates.
+        "../../config/samples/a-group-of-26-characters-it_v1alpha1_averylongkindofthirtythreeletters.yaml"
+    );
+    serde_saphyr::from_str(text).expect("the sample fits the type")
+}
+
+/// Whether the controller has said that all is as asked for.
+fn is_reconciled(object: Option<&Averylongkindofthirtythreeletters>) -> bool {
+    let status = object.and_then(|object| object.status.as_ref());
+    let conditions = status.map(|status| status.conditions.as_slice());
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|it| it.type_ == "Ready" && it.status == "True")
+}
+
+#[tokio::test]
+#[ignore = "needs an API server: `make envtest` says how to get one"]
+async fn a_sample_is_reconciled() {
+    let client = client().await;
+    let api: Api<Averylongkindofthirtythreeletters> = Api::default_namespaced(client);
+    // A name of its own, so that other tests may use the sample as well.
+    let name = "a-group-of-26-characters-it-averylongkindofthirtythreeletters-test";
+    let mut object = sample();
+    object.metadata.name = Some(name.to_owned());
+    let created = api.create(&PostParams::default(), &object).await;
+    let uid = created.expect("an object that fits").uid().expect("a UID");
+
+    let reconciled = await_condition(api.clone(), name, is_reconciled);
+    let reconciled = timeout(PATIENCE, reconciled).await;
+    reconciled.expect("a reconcile in time").expect("a watch");
+
+    let deleted = api.delete(name, &DeleteParams::default()).await;
+    deleted.expect("an API server that deletes it");
+    let gone = await_condition(api, name, is_deleted(&uid));
+    timeout(PATIENCE, gone)
+        .await
+        .expect("an end in time")
+        .expect("a watch");
+}

@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: The owner authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! What the operator does on a real API server, under the role that `make deploy` gives it. `make
+//! envtest` says where to get one; without it, these tests are listed as ignored.
+
+mod control_plane;
+
+// One module for each controller.
+mod shop_book;
+mod shop_event;
+mod shop_nightly_index;
+mod shop_shelf;
+// End of the controllers.

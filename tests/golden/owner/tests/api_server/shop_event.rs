@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The owner authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controller of Event, on a real API server.
+
+use kube::{
+    Api, ResourceExt,
+    api::{DeleteParams, PostParams},
+    runtime::wait::{await_condition, conditions::is_deleted},
+};
+use tokio::time::timeout;
+
+use owner::api::shop::v1::Event;
+
+use crate::control_plane::{PATIENCE, client};
+
+fn sample() -> Event {
+    let text = include_str!(
+        // What `kubectl apply -k config/samples` creates.
+        "../../config/samples/shop_v1_event.yaml"
+    );
+    serde_saphyr::from_str(text).expect("the sample fits the type")
+}
+
+/// Whether the controller has said that all is as asked for.
+fn is_reconciled(object: Option<&Event>) -> bool {
+    let status = object.and_then(|object| object.status.as_ref());
+    let conditions = status.map(|status| status.conditions.as_slice());
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|it| it.type_ == "Ready" && it.status == "True")
+}
+
+#[tokio::test]
+#[ignore = "needs an API server: `make envtest` says how to get one"]
+async fn a_sample_is_reconciled() {
+    let client = client().await;
+    let api: Api<Event> = Api::default_namespaced(client);
+    // A name of its own, so that other tests may use the sample as well.
+    let name = "shop-event-test";
+    let mut object = sample();
+    object.metadata.name = Some(name.to_owned());
+    let created = api.create(&PostParams::default(), &object).await;
+    let uid = created.expect("an object that fits").uid().expect("a UID");
+
+    let reconciled = await_condition(api.clone(), name, is_reconciled);
+    let reconciled = timeout(PATIENCE, reconciled).await;
+    reconciled.expect("a reconcile in time").expect("a watch");
+
+    let deleted = api.delete(name, &DeleteParams::default()).await;
+    deleted.expect("an API server that deletes it");
+    let gone = await_condition(api, name, is_deleted(&uid));
+    timeout(PATIENCE, gone)
+        .await
+        .expect("an end in time")
+        .expect("a watch");
+}

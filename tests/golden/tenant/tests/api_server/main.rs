@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: The tenant authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! What the operator does on a real API server, under the role that `make deploy` gives it. `make
+//! envtest` says where to get one; without it, these tests are listed as ignored.
+
+mod control_plane;
+
+// One module for each controller.
+mod webapp_backup;
+mod webapp_guestbook;
+// End of the controllers.
