@@ -44,7 +44,7 @@ tools:
 		need go "install Go from https://go.dev/dl; it builds the operator to compare with"; \
 	fi; \
 	if [ -n "$(filter test,$(MAKECMDGOALS))" ]; then \
-		need go "install Go from https://go.dev/dl; it builds Prometheus' linter for the tests"; \
+		need go "install Go from https://go.dev/dl; it builds linters for the tests"; \
 	fi; \
 	if [ ! -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" ]; then \
 		need go "install Go from https://go.dev/dl; it builds etcd and Kubernetes for the tests"; \

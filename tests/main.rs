@@ -30,3 +30,4 @@ mod serving;
 mod settings;
 mod tutorials;
 mod update;
+mod workflows;
