@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use rscaffold::{names::Kind, reconcile::Class};
+use rscaffold::{names::Kind, project::Feature, reconcile::Class};
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
@@ -218,6 +218,28 @@ fn commands_flags_and_defaults() {
     }
 }
 
+/// A project with all features but `without`, before and after its first API.
+fn files_without(without: Option<Feature>) -> [BTreeSet<String>; 2] {
+    let project = TempDir::new().unwrap();
+    let (disabled, enabled): (Vec<_>, Vec<_>) = Feature::ALL
+        .into_iter()
+        .partition(|feature| Some(*feature) == without);
+    let flag = |flag: &str, features: &[Feature]| {
+        let names = features.iter().flat_map(|feature| [flag, feature.name()]);
+        names.collect::<Vec<_>>().join(" ")
+    };
+    let init = format!(
+        "init --domain com --project-name guestbook {} {}",
+        flag("--enable", &enabled),
+        flag("--disable", &disabled)
+    );
+    let create = "create api --group webapp --version v1 --kind Guestbook";
+    [init.trim_end(), create].map(|command| {
+        rscaffold(Path::new(RSCAFFOLD), project.path(), command);
+        files(project.path())
+    })
+}
+
 #[test]
 fn files_of_a_project() {
     let layout = read("docs/layout.md");
@@ -232,20 +254,47 @@ fn files_of_a_project() {
             .replace("<domain>", "com");
         let derived = Class::of(&path) == Class::Derived;
         assert_eq!(row[1] == "derived", derived, "{path}");
-        documented.insert(path, first_code(row[2]));
+        documented.insert(path, row.clone());
     }
-    let all: BTreeSet<_> = documented.keys().cloned().collect();
-    assert_eq!(all, files(&root().join("tests/golden/guestbook")));
+    let [by_init, all] = files_without(None);
+    assert_eq!(documented.keys().cloned().collect::<BTreeSet<_>>(), all);
+    documented.retain(|_, row| first_code(row[2]) == "init");
+    let documented_by_init = documented.keys().cloned().collect::<BTreeSet<_>>();
+    assert_eq!(documented_by_init, by_init);
 
-    let project = TempDir::new().unwrap();
-    rscaffold(
-        Path::new(RSCAFFOLD),
-        project.path(),
-        "init --domain com --project-name guestbook",
-    );
-    documented.retain(|_, by| *by == "init");
-    let by_init: BTreeSet<_> = documented.into_keys().collect();
-    assert_eq!(by_init, files(project.path()));
+    for feature in Feature::ALL {
+        let [rest, _] = files_without(Some(feature));
+        let gone: BTreeSet<_> = by_init.difference(&rest).cloned().collect();
+        let needs = |row: &[&str]| {
+            let (_, needed) = row[4].split_once("not without the ")?;
+            let needed = needed.split([',', ';']).next()?;
+            code(needed)
+                .any(|name| name == feature.name())
+                .then_some(())
+        };
+        let documented = documented.iter().filter(|(_, row)| needs(row).is_some());
+        let documented: BTreeSet<_> = documented.map(|(path, _)| path.clone()).collect();
+        assert_eq!(documented, gone, "without {feature}");
+    }
+}
+
+#[test]
+fn features_of_a_project() {
+    let layout = read("docs/layout.md");
+    let rows = tables(section(&layout, "## Features")).concat();
+    let documented: Vec<_> = rows
+        .iter()
+        .map(|row| (first_code(row[0]), row[1]))
+        .collect();
+    let usual = Feature::usual();
+    let known: Vec<_> = Feature::ALL
+        .iter()
+        .map(|feature| {
+            let usual = usual.contains(feature);
+            (feature.name(), if usual { "yes" } else { "no" })
+        })
+        .collect();
+    assert_eq!(documented, known);
 }
 
 /// rscaffold names the fields that it knows when it meets one that it does not.

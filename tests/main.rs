@@ -31,3 +31,4 @@ mod serving;
 mod settings;
 mod tutorials;
 mod update;
+mod workflows;

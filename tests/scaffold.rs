@@ -128,3 +128,22 @@ pub fn make(folder: &Path, arguments: &str) -> Command {
     make.arg(format!("CARGO={}", env!("CARGO")));
     make
 }
+
+/// Builds `package` in the Go module `tests/<module>`, which pins it, and gives the program.
+pub fn go_build(module: &str, package: &str) -> PathBuf {
+    let program = root().join("target").join(module);
+    run(Command::new("go")
+        .args([
+            "build",
+            "-mod=readonly",
+            "-trimpath",
+            "-buildvcs=false",
+            "-o",
+        ])
+        .arg(&program)
+        .arg(package)
+        .current_dir(root().join("tests").join(module))
+        .env("CGO_ENABLED", "0")
+        .env("GOWORK", "off"));
+    program
+}

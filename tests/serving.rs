@@ -6,7 +6,7 @@ use std::{
     fs,
     io::Write,
     os::unix::fs::symlink,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Stdio},
     sync::LazyLock,
     time::Duration,
@@ -23,7 +23,7 @@ use crate::{
     manifests::{items, kustomize, text},
     operator::{Launch, Operator, PATIENCE, Project, cluster, kubectl, kubectl_on, new_cluster},
     proxy::Proxy,
-    scaffold::{root, run},
+    scaffold::{go_build, run},
 };
 
 const CONTROLLER: &str = "item.serving.example.com";
@@ -339,7 +339,7 @@ fn value(text: &str, series: &str) -> f64 {
 
 /// What Prometheus' linter says.
 fn lint(text: &str) -> String {
-    let mut child = Command::new(promlint())
+    let mut child = Command::new(go_build("promlint", "."))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
@@ -352,23 +352,6 @@ fn lint(text: &str) -> String {
     let problems = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(i32::from(!problems.is_empty())));
     problems
-}
-
-fn promlint() -> PathBuf {
-    let program = root().join("target/promlint");
-    run(Command::new("go")
-        .args([
-            "build",
-            "-mod=readonly",
-            "-trimpath",
-            "-buildvcs=false",
-            "-o",
-        ])
-        .arg(&program)
-        .current_dir(root().join("tests/promlint"))
-        .env("CGO_ENABLED", "0")
-        .env("GOWORK", "off"));
-    program
 }
 
 #[test]

@@ -4,6 +4,8 @@
 //! What the operator does on a real API server, under the role that `make deploy` gives it. `make
 //! envtest` says where to get one; without it, these tests are listed as ignored.
 
+#![cfg(feature = "operator")]
+
 mod control_plane;
 
 // One module for each controller.
