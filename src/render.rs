@@ -28,6 +28,14 @@ const FEATURE: &str = "feature";
 /// The folder of the templates of what a controller makes, which stands in the controller's file.
 const OWNED: &str = "owned";
 
+/// Kinds of Kubernetes of which an object needs nothing but a name.
+const NAME_ALONE: [&str; 4] = [
+    "core/v1/configmap",
+    "core/v1/namespace",
+    "core/v1/secret",
+    "core/v1/serviceaccount",
+];
+
 /// Renders all files of `project`.
 ///
 /// # Errors
@@ -130,6 +138,8 @@ impl Renderer {
                 .as_ref()
                 .map(|kind| format!("{OWNED}/{kind}.rs.tera"))
                 .filter(|name| TEMPLATES.contains(name));
+            let kind = owned.template.as_deref().unwrap_or_default();
+            controller.is_complete &= own.is_some() || NAME_ALONE.contains(&kind);
             let name = own.unwrap_or_else(|| format!("{OWNED}/other.rs.tera"));
             let text = self.text(&name, &context)?;
             controller.labels |= text.contains("labels(object)");

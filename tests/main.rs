@@ -14,6 +14,7 @@ mod cli;
 mod docs;
 mod edits;
 mod end_to_end;
+mod envtest;
 mod faults;
 mod from_go;
 mod golden;

@@ -173,8 +173,9 @@ pub struct Controller {
     sample: String,
     /// The same, in `config/samples`.
     sample_file: String,
-    /// Whether it makes objects of the project's own kinds: what these ask for, only a person knows.
-    owns_own: bool,
+    /// Whether the API server takes what it makes as it is. Where it does not, somebody has to say
+    /// what it shall be.
+    pub is_complete: bool,
     /// Whether it has a test on an API server: not if that lacks the CRD of a kind that others
     /// define.
     tested: bool,
@@ -418,8 +419,9 @@ impl Controller {
             foreign: resource.api.is_none(),
             sample: format!("../../../config/samples/{}", sample(resource)),
             sample_file: sample(resource),
-            owns_own: owns.iter().any(is_own),
-            tested: resource.api.is_some() && owns.iter().all(|it| it.definition.core || is_own(it)),
+            is_complete: true,
+            tested: resource.api.is_some()
+                && owns.iter().all(|it| it.definition.core || is_own(it)),
             core: resource.core,
             namespaced: resource.namespaced(),
             owns: owns.into_iter().map(Owned::new).collect(),

@@ -15,6 +15,7 @@ use std::{
     io::{self, Read, Write},
     iter,
     net::{Ipv4Addr, SocketAddr},
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
@@ -116,6 +117,25 @@ impl Cluster {
             .env("KUBECONFIG", &self.kubeconfig)
             .env("KUBERC", "off");
         kubectl
+    }
+
+    /// A folder with etcd, kube-apiserver and kubectl, for tests that start their own: what
+    /// `KUBEBUILDER_ASSETS` names by convention.
+    pub fn assets(&self) -> Result<PathBuf> {
+        let folder = self.folder.path().join("assets");
+        let programs = [
+            ("etcd", &self.binaries.etcd),
+            ("kube-apiserver", &self.binaries.api_server),
+            ("kubectl", &self.binaries.kubectl),
+        ];
+        fs::create_dir_all(&folder).context("failed to create the folder of the programs")?;
+        for (name, program) in programs {
+            let link = folder.join(name);
+            if !link.exists() {
+                symlink(program, link).with_context(|| format!("failed to link {name}"))?;
+            }
+        }
+        Ok(folder)
     }
 
     /// The kubectl that [`Cluster::kubectl`] runs.

@@ -9,7 +9,7 @@ use std::{
     io::Read,
     net::TcpListener,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{self, Child, Command, Stdio},
     sync::LazyLock,
     thread,
     time::{Duration, Instant},
@@ -26,6 +26,9 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where the operator lives when it is deployed.
 const NAMESPACE: &str = "a-project-with-a-rather-long-name-system";
+
+/// Runs a program until nobody holds the other end of stdin any more, then removes the folder.
+const SCRIPT: &str = r#""$0" "$@" & read -r _; kill $!; wait; rm -rf "$PWD""#;
 
 /// Started by the first test that asks for it, for all of them.
 static CONTROL_PLANE: LazyLock<ControlPlane> = LazyLock::new(ControlPlane::start);
@@ -53,8 +56,8 @@ impl ControlPlane {
             Path::new(&programs).join("kube-apiserver").exists(),
             "KUBEBUILDER_ASSETS must name a folder with etcd, kube-apiserver and kubectl"
         );
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("api_server");
-        let _ = fs::remove_dir_all(&folder);
+        let name = format!("api_server-{}", process::id());
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         fs::create_dir_all(&folder).expect("a folder");
         let port = free_port();
         let mut control_plane = Self {
@@ -103,8 +106,8 @@ impl ControlPlane {
         );
         let deadline = Instant::now() + PATIENCE;
         while self.kubectl(&["get", "--raw=/readyz"]).is_err() {
-            let log = self.folder.join("kube-apiserver.log");
-            assert!(Instant::now() < deadline, "see {}", log.display());
+            let log = fs::read_to_string(self.folder.join("kube-apiserver.log"));
+            assert!(Instant::now() < deadline, "it is not ready: {log:?}");
             thread::sleep(Duration::from_millis(100));
         }
     }
@@ -138,9 +141,8 @@ impl ControlPlane {
     fn spawn(&mut self, program: &Path, arguments: &[&str]) {
         let name = program.file_name().expect("a program").to_string_lossy();
         let log = File::create(self.folder.join(format!("{name}.log"))).expect("a file");
-        // The shell reads until nobody holds the other end, which is when this program is gone.
         let child = Command::new("sh")
-            .args(["-c", "\"$0\" \"$@\" & read -r _; kill $!"])
+            .args(["-c", SCRIPT])
             .arg(program)
             .args(arguments)
             .current_dir(&self.folder)

@@ -1,0 +1,36 @@
+//! The tests of a generated project on a real API server.
+
+use crate::{
+    operator::cluster,
+    scaffold::{building, cargo, root, run},
+};
+
+/// Of the golden projects, these between them have controllers of each sort: plain ones, with
+/// finalizers, of cluster-scoped kinds, two of one kind, that own objects of Kubernetes and of the
+/// project, and in an operator of one namespace.
+const PROJECTS: [&str; 3] = ["guestbook", "owner", "tenant"];
+
+#[test]
+fn the_tests_of_a_project_pass_on_a_real_api_server() {
+    let _building = building();
+    let assets = cluster().assets().expect("programs");
+    let mut tests = cargo(&root().join("tests/golden"));
+    tests.args(["test", "--locked", "--test=api_server"]);
+    for project in PROJECTS {
+        tests.args(["--package", project]);
+    }
+    tests.args(["--", "--ignored"]);
+    let printed = run(tests.env("KUBEBUILDER_ASSETS", assets));
+    for project in PROJECTS {
+        let folder = root().join("tests/golden").join(project);
+        let modules = std::fs::read_dir(folder.join("tests/api_server")).expect("tests");
+        for module in modules {
+            let name = module.expect("a file").file_name();
+            let name = name.to_string_lossy().replace(".rs", "");
+            if !["main", "control_plane"].contains(&&*name) {
+                let passed = format!("test {name}::a_sample_is_reconciled ... ok");
+                assert!(printed.contains(&passed), "{passed}\n{printed}");
+            }
+        }
+    }
+}
