@@ -252,7 +252,7 @@ fn make_help_lists_what_a_user_needs() {
         .lines()
         .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
         .collect();
-    let expected = "help manifests fmt lint test build run docker-build docker-push docker-buildx \
+    let expected = "help manifests fmt lint test envtest test-e2e build run docker-build docker-push docker-buildx \
                     build-installer install uninstall deploy undeploy";
     assert_eq!(targets, expected.split(' ').collect::<Vec<_>>());
     assert_eq!(
