@@ -222,7 +222,7 @@ struct AnySettings {
     #[arg(long)]
     owner: Option<String>,
 
-    /// Whether the operator watches its own namespace instead of the whole cluster [default: false]
+    /// Whether the operator watches its own namespace instead of the whole cluster
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     namespaced: Option<bool>,

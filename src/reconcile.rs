@@ -282,7 +282,14 @@ impl File<'_> {
             (Some(base), Class::Merged) => {
                 let merge = Merge::nothing(base, "", theirs);
                 match on_conflict {
-                    OnConflict::Abort => Change::Conflict(merge.conflict(Reason::Removed)),
+                    OnConflict::Abort => Change::Conflict(Conflict {
+                        reason: Reason::Removed,
+                        hunks: merge::hunks(base, theirs, |it| Hunk {
+                            theirs: it.ours,
+                            ours: Vec::new(),
+                            ..it
+                        }),
+                    }),
                     OnConflict::Ours => Change::Keep(Kept::Ours),
                     OnConflict::Theirs => Change::Create(theirs.to_owned()),
                     OnConflict::Markers => Change::Mark(merge.marked()),
@@ -301,7 +308,10 @@ impl File<'_> {
             (Some(base), Class::Merged) => {
                 let merge = Merge::nothing(base, &ours, "");
                 match on_conflict {
-                    OnConflict::Abort => Change::Conflict(merge.conflict(Reason::Dropped)),
+                    OnConflict::Abort => Change::Conflict(Conflict {
+                        reason: Reason::Dropped,
+                        hunks: merge::hunks(base, &ours, |it| it),
+                    }),
                     OnConflict::Ours => Change::Keep(Kept::Ours),
                     OnConflict::Theirs => Change::Delete,
                     OnConflict::Markers => Change::Mark(ends.restore(merge.marked())),

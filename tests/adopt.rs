@@ -42,7 +42,7 @@ fn a_package_is_asked_what_shall_become_of_it() {
     // What it would add, and what is in the way.
     let told = refused(&mut project.command(&format!("{INIT} --dry-run")));
     for line in [
-        "  create  53 files: config/ (13), src/ (25)",
+        " files: config/ (13), src/ (25)",
         "  merge   .gitignore",
         "error: 2 files conflict with what would be written; nothing was written\n",
         "  Cargo.toml:7  was there before rscaffold\n      ours   | semver = \"1\"\n",
@@ -68,6 +68,25 @@ fn a_package_is_asked_what_shall_become_of_it() {
     // The same once more, as after a command that was killed.
     project.rscaffold("apply --on-conflict=markers");
     assert_eq!(project.tree(), marked);
+
+    // Another command with markers goes around what is undecided.
+    let later = project.copy();
+    later.rscaffold(&format!("{GUESTBOOK} --on-conflict=markers"));
+    for (path, markers) in [("Cargo.toml", 3), ("src/lib.rs", 3)] {
+        let text = later.read(path);
+        let is_marker = |line: &&str| {
+            ["<<<<<<< ", "=======", ">>>>>>> "]
+                .iter()
+                .any(|it| line.starts_with(it))
+        };
+        assert_eq!(
+            text.lines().filter(is_marker).count(),
+            markers,
+            "{path}\n{text}"
+        );
+    }
+    let added = later.read("src/api/mod.rs");
+    assert!(added.contains("pub mod webapp;"), "{added}");
 
     // The user wants both, in the order that Rust asks for.
     let lib = project.read("src/lib.rs").replace(mine, "");

@@ -138,6 +138,16 @@ fn what_one_branch_deleted_does_not_come_back() {
 }
 
 #[test]
+fn a_feature_that_one_branch_disabled_stays_so() {
+    let (on, off) = ("edit --enable prometheus", "edit --disable metrics-secure");
+    for (ours, theirs) in [(on, off), (off, on)] {
+        let project = merged(&[INIT, GUESTBOOK], command(ours), command(theirs));
+        let expected = Project::new(&[INIT, GUESTBOOK, on, off]);
+        assert_same(project.rscaffold("apply"), &expected, ours);
+    }
+}
+
+#[test]
 fn lines_of_the_user_are_for_the_user_to_decide() {
     let edit = |comment: &'static str| {
         move |project: &Project| {

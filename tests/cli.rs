@@ -20,6 +20,16 @@ use tempfile::TempDir;
 
 const RSCAFFOLD: &str = env!("CARGO_BIN_EXE_rscaffold");
 
+/// A git that knows who commits, whoever runs the tests.
+const GIT: [(&str, &str); 6] = [
+    ("GIT_AUTHOR_EMAIL", "me@example.com"),
+    ("GIT_AUTHOR_NAME", "me"),
+    ("GIT_COMMITTER_EMAIL", "me@example.com"),
+    ("GIT_COMMITTER_NAME", "me"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+];
+
 #[test]
 fn transcripts() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");
@@ -87,6 +97,7 @@ fn run(command: &str, folder: &Path) -> String {
         .current_dir(folder)
         .env("PATH", path)
         .env("LC_ALL", "C")
+        .envs(GIT)
         .env_remove("CLICOLOR_FORCE")
         .env_remove("COLUMNS")
         .stdin(Stdio::null())

@@ -20,13 +20,14 @@ use crate::{
 
 const RSCAFFOLD: &str = env!("CARGO_BIN_EXE_rscaffold");
 
-const DOCUMENTS: [&str; 7] = [
+const DOCUMENTS: [&str; 8] = [
     "CONTRIBUTING.md",
     "README.md",
     "docs/ARCHITECTURE.md",
     "docs/commands.md",
     "docs/from-go.md",
     "docs/layout.md",
+    "docs/loop.md",
     "tests/cluster/README.md",
 ];
 
@@ -99,7 +100,7 @@ fn transcripts(text: &str) -> Vec<&str> {
         &text[start..start + length]
     });
     blocks
-        .filter(|block| block.contains("$ rscaffold"))
+        .filter(|block| !block.contains("$ kubectl"))
         .collect()
 }
 

@@ -101,6 +101,14 @@ fn a_hand_edit_of_the_project_works_like_the_command() {
 }
 
 #[test]
+fn a_project_grows_from_its_description_alone() {
+    let project = Project::new(&[&["init --domain com"], APIS.as_slice()].concat());
+    let anew = Project::new(&[]);
+    anew.write("PROJECT", &project.read("PROJECT"));
+    assert_same(anew.rscaffold("apply"), &project, "apply");
+}
+
+#[test]
 fn a_diff_is_what_a_patch_takes() {
     let project = Project::new(&[&["init --domain com"], APIS.as_slice()].concat());
     project.replace(

@@ -43,11 +43,12 @@ pub fn apply(options: &Options, mode: Mode) -> Result<ExitCode> {
         merged.base(&tree)?
     };
     for path in &options.restore {
+        let path = path.strip_prefix("./").unwrap_or(path);
         ensure!(
             base.remove(path).is_some(),
             "`{path}` is not a file that rscaffold writes in this project"
         );
-        if tree.ours([path.as_str()])?.contains_key(path) {
+        if tree.ours([path])?.contains_key(path) {
             return Err(anyhow!("`{path}` is there, so it cannot be restored")).or_hint(
                 "to have it as rscaffold writes it, delete it before; git keeps what it was",
             );
@@ -107,12 +108,7 @@ pub fn update(mode: Mode) -> Result<ExitCode> {
     let story = Story {
         unchanged: format!("the project is what rscaffold {now} makes of it"),
         notes: (before.is_older())
-            .then(|| {
-                format!(
-                    "the project was of rscaffold {}, and is of {now} now",
-                    before.cli_version
-                )
-            })
+            .then(|| format!("from rscaffold {} to {now}", before.cli_version))
             .into_iter()
             .collect(),
         ..Story::default()

@@ -20,7 +20,7 @@ pub fn run(settings: Settings, mode: Mode) -> Result<ExitCode> {
     let mut notes = notes(&after);
     notes.extend(renamed(&before, &after));
     let story = Story {
-        unchanged: "the project is so already".to_owned(),
+        unchanged: "the project is as asked for".to_owned(),
         notes,
         ..Story::default()
     };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 
 use super::{missing, turn};
 use crate::{
@@ -57,6 +57,13 @@ impl Merged {
     /// What was written last, without files that one branch has not: git has removed such a file,
     /// and not the user.
     pub fn base(&self, tree: &WorkTree) -> Result<Texts> {
+        // Of a project that has nothing but its description, all else is new.
+        let files = render(&self.after)?;
+        let paths = files.keys().map(String::as_str);
+        let mut paths = paths.filter(|path| *path != Project::FILE);
+        if tree.base()?.is_empty() && tree.ours(paths.by_ref())?.is_empty() {
+            return Ok(Texts::new());
+        }
         let mut base = turn::base(tree)?;
         if let Some(other) = &self.other {
             let sides = [render(&self.before)?, render(other)?];
@@ -81,10 +88,13 @@ fn both(tree: &WorkTree, ours: &Project, theirs: &Project) -> Result<Project> {
         resources: Vec::new(),
         ..project.clone()
     };
-    ensure!(
-        shared(ours) == shared(theirs),
-        "the branches disagree on the settings in `{file}`"
-    );
+    let [a, b] = [shared(ours), shared(theirs)].map(serde_yaml::to_value);
+    let (a, b) = (a?, b?);
+    let settings = a.as_mapping().into_iter().chain(b.as_mapping()).flatten();
+    let mut names = settings.filter_map(|(name, _)| name.as_str());
+    if let Some(name) = names.find(|name| a.get(name) != b.get(name)) {
+        bail!("the branches disagree on `{name}` in `{file}`");
+    }
     let mut both = ours.clone();
     both.features.extend(&theirs.features);
     let only_ours = ours.resources.iter();
@@ -104,8 +114,17 @@ fn both(tree: &WorkTree, ours: &Project, theirs: &Project) -> Result<Project> {
         }
     }
     for resource in once {
-        if !has_files(tree, &both, &resource)? {
-            both.resources.retain(|other| *other != resource);
+        let mut without = both.clone();
+        without.resources.retain(|other| *other != resource);
+        if !has_files(tree, &both, &without)? {
+            both = without;
+        }
+    }
+    for feature in &ours.features ^ &theirs.features {
+        let mut without = both.clone();
+        without.features.remove(&feature);
+        if !has_files(tree, &both, &without)? {
+            both = without;
         }
     }
     both.sort();
@@ -113,17 +132,16 @@ fn both(tree: &WorkTree, ours: &Project, theirs: &Project) -> Result<Project> {
     Ok(both)
 }
 
-/// Whether any of the files is there that only `resource` has.
+/// Whether any of the files is there that the project `with` something has, and the one `without` it
+/// has not.
 ///
-/// An entry that stands on one side alone was added there, or deleted on the other. `PROJECT` does
-/// not tell, but git has merged the files.
-fn has_files(tree: &WorkTree, project: &Project, resource: &Resource) -> Result<bool> {
-    let mut without = project.clone();
-    without.resources.retain(|other| other != resource);
+/// What stands on one side alone was added there, or deleted on the other. `PROJECT` does not tell,
+/// but git has merged the files.
+fn has_files(tree: &WorkTree, with: &Project, without: &Project) -> Result<bool> {
     if without.validate().is_err() {
         return Ok(true);
     }
-    let (with, without) = (render(project)?, render(&without)?);
+    let (with, without) = (render(with)?, render(without)?);
     let own: Vec<_> = with
         .keys()
         .filter(|path| !without.contains_key(*path))

@@ -101,18 +101,24 @@ impl Turn<'_> {
         let (ours, marked) = self.without_markers(&disk, on_conflict)?;
 
         let mut plan = reconcile(&self.base, &ours, &theirs, on_conflict);
+        let marked_as_it_is = reconcile(&self.base, &disk, &theirs, on_conflict);
         for (path, own) in marked {
             let text = |texts: &Texts| texts.get(&path).cloned().unwrap_or_default();
-            let change = match plan.changes.get(&path) {
-                // One that is stale is for `make manifests` to write, and until then as new.
-                Some(Change::Unchanged | Change::Keep(Kept::Stale)) => {
-                    Change::Update(text(&theirs))
-                }
-                Some(Change::Keep(_)) if own => Change::Keep(Kept::Marked),
-                Some(Change::Keep(_)) => Change::Merge(text(&ours)),
-                Some(Change::Mark(text)) if disk.get(&path) == Some(text) => {
+            let as_it_is = marked_as_it_is.changes.get(&path);
+            let change = match (plan.changes.get(&path), as_it_is) {
+                // A command that was killed is run again.
+                (Some(Change::Mark(text)), _) if disk.get(&path) == Some(text) => {
                     Change::Keep(Kept::Marked)
                 }
+                // What is new goes around what is undecided, if it can.
+                (Some(change), Some(Change::Mark(_))) if own => change.clone(),
+                (_, Some(Change::Keep(_))) if own => Change::Keep(Kept::Marked),
+                (_, Some(change)) if own => change.clone(),
+                // One that is stale is for `make manifests` to write, and until then as new.
+                (Some(Change::Unchanged | Change::Keep(Kept::Stale)), _) => {
+                    Change::Update(text(&theirs))
+                }
+                (Some(Change::Keep(_)), _) => Change::Merge(text(&ours)),
                 _ => continue,
             };
             plan.changes.insert(path, change);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A part of a project that is switched on and off as a whole.
 // In the order of the file, which is alphabetical.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", try_from = "String")]
 pub enum Feature {
     /// AGENTS.md: what a coding agent should know about the project.
     Agents,
@@ -67,6 +67,14 @@ impl Feature {
 impl fmt::Display for Feature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+impl TryFrom<String> for Feature {
+    type Error = anyhow::Error;
+
+    fn try_from(name: String) -> anyhow::Result<Self> {
+        name.parse()
     }
 }
 

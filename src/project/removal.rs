@@ -45,6 +45,19 @@ impl Project {
         let mut project = self.clone();
         let index = project.index(id)?;
         let resource = project.resources.remove(index);
+        for other in &project.resources {
+            for controller in &other.controllers {
+                let owned = controller.owns.iter().flat_map(|it| self.named(it));
+                let is_owned = owned.into_iter().any(|it| *it == resource);
+                ensure!(
+                    !is_owned,
+                    "the controller `{}` of {other} owns {resource}: take it from its `owns` in \
+                     `{}`, then `rscaffold apply`",
+                    controller.name,
+                    Self::FILE
+                );
+            }
+        }
         let is_served = resource.api.as_ref().is_some_and(|api| api.served);
         let sibling = (project.resources.iter())
             .enumerate()
@@ -183,7 +196,11 @@ mod tests {
         let mut project = project([owner, without_controller(api("press", "v1", "Page"))]);
         let before = project.clone();
         let error = project.remove(&id("press/v1/Page")).unwrap_err();
-        assert!(error.to_string().contains("`press/v1/Page`"), "{error}");
+        assert_eq!(
+            error.to_string(),
+            "the controller `guestbook` of `webapp/v1/Guestbook` owns `press/v1/Page`: take it from \
+             its `owns` in `PROJECT`, then `rscaffold apply`"
+        );
         assert_eq!(project, before);
     }
 

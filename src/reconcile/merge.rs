@@ -238,6 +238,19 @@ struct Edit {
     new: Range<usize>,
 }
 
+/// What became of `old` in `new`, as ours, each piece changed by `arrange`.
+pub(super) fn hunks(old: &str, new: &str, arrange: impl Fn(Hunk) -> Hunk) -> Vec<Hunk> {
+    let (before, after) = (Lines::of(old), Lines::of(new));
+    let lines = |text: &str| text.lines().map(str::to_owned).collect();
+    let edits = edits(old, new).into_iter().map(|edit| Hunk {
+        line: edit.new.start + 1,
+        base: lines(before.text(edit.old)),
+        ours: lines(after.text(edit.new)),
+        theirs: Vec::new(),
+    });
+    edits.map(arrange).collect()
+}
+
 /// `new` with the lines of `old` wherever they became others that `is_undone`.
 pub(super) fn undo(old: &str, new: &str, is_undone: impl Fn(&Range<usize>) -> bool) -> String {
     let (before, after) = (Lines::of(old), Lines::of(new));

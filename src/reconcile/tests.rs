@@ -222,10 +222,7 @@ fn removed_file_without_news_stays_removed() {
 fn removed_file_with_news_is_a_conflict() {
     row_of_conflict(
         (Some("old\nsame\n"), None, Some("new\nsame\n")),
-        (
-            Reason::Removed,
-            vec![hunk(1, &["old", "same"], &[], &["new", "same"])],
-        ),
+        (Reason::Removed, vec![hunk(1, &["old"], &[], &["new"])]),
         [
             OURS,
             create("new\nsame\n"),
@@ -257,10 +254,7 @@ fn removed_file_without_render_is_unchanged() {
 fn edited_file_without_render_is_a_conflict() {
     row_of_conflict(
         (Some("old\nsame\n"), Some("mine\nsame\n"), None),
-        (
-            Reason::Dropped,
-            vec![hunk(1, &["old", "same"], &["mine", "same"], &[])],
-        ),
+        (Reason::Dropped, vec![hunk(1, &["old"], &["mine"], &[])]),
         [
             OURS,
             Change::Delete,

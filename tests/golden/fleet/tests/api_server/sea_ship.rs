@@ -4,8 +4,7 @@
 //! The controller of Ship, on a real API server.
 
 use kube::{
-    Api, ResourceExt,
-    api::{DeleteParams, PostParams},
+    ResourceExt, api,
     runtime::wait::{await_condition, conditions::is_deleted},
 };
 use tokio::time::timeout;
@@ -34,21 +33,21 @@ fn is_reconciled(object: Option<&Ship>) -> bool {
 #[ignore = "needs an API server: `make envtest` says how to get one"]
 async fn a_sample_is_reconciled() {
     let client = client().await;
-    let api: Api<Ship> = Api::default_namespaced(client);
+    let objects: api::Api<Ship> = api::Api::default_namespaced(client);
     // A name of its own, so that other tests may use the sample as well.
     let name = "sea-ship-test";
     let mut object = sample();
     object.metadata.name = Some(name.to_owned());
-    let created = api.create(&PostParams::default(), &object).await;
+    let created = objects.create(&api::PostParams::default(), &object).await;
     let uid = created.expect("an object that fits").uid().expect("a UID");
 
-    let reconciled = await_condition(api.clone(), name, is_reconciled);
+    let reconciled = await_condition(objects.clone(), name, is_reconciled);
     let reconciled = timeout(PATIENCE, reconciled).await;
     reconciled.expect("a reconcile in time").expect("a watch");
 
-    let deleted = api.delete(name, &DeleteParams::default()).await;
+    let deleted = objects.delete(name, &api::DeleteParams::default()).await;
     deleted.expect("an API server that deletes it");
-    let gone = await_condition(api, name, is_deleted(&uid));
+    let gone = await_condition(objects, name, is_deleted(&uid));
     timeout(PATIENCE, gone)
         .await
         .expect("an end in time")
