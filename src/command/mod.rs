@@ -23,6 +23,7 @@ mod init;
 mod merged;
 pub mod settings;
 mod turn;
+mod undecided;
 mod version;
 
 /// How a command that changes the project writes.

@@ -1,22 +1,13 @@
 //! One turn of the loop: what becomes of the work tree when the project shall be another one.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::Write as _,
-    process::ExitCode,
-    time::Instant,
-};
+use std::{collections::BTreeSet, process::ExitCode, time::Instant};
 
 use anyhow::{Context, Result, anyhow};
 
-use super::Mode;
+use super::{Mode, undecided::Undecided};
 use crate::{
     project::Project,
-    reconcile::{
-        Change, Class, Kept, OnConflict, Path, Plan, Texts,
-        markers::{Marked, Take},
-        reconcile, settle,
-    },
+    reconcile::{Change, OnConflict, Plan, Texts, reconcile},
     render::render,
     report::{self, OrHint, Story},
     worktree::{LAST_APPLIED, WorkTree},
@@ -98,94 +89,17 @@ impl Turn<'_> {
             let text = before.written(ours)?;
             self.base.insert(Project::FILE.to_owned(), text);
         }
-        let (ours, marked) = self.without_markers(&disk, on_conflict)?;
-
-        let mut plan = reconcile(&self.base, &ours, &theirs, on_conflict);
-        let marked_as_it_is = reconcile(&self.base, &disk, &theirs, on_conflict);
-        for (path, own) in marked {
-            let text = |texts: &Texts| texts.get(&path).cloned().unwrap_or_default();
-            let as_it_is = marked_as_it_is.changes.get(&path);
-            let change = match (plan.changes.get(&path), as_it_is) {
-                // A command that was killed is run again.
-                (Some(Change::Mark(text)), _) if disk.get(&path) == Some(text) => {
-                    Change::Keep(Kept::Marked)
-                }
-                // What is new goes around what is undecided, if it can.
-                (Some(change), Some(Change::Mark(_))) if own => change.clone(),
-                (_, Some(Change::Keep(_))) if own => Change::Keep(Kept::Marked),
-                (_, Some(change)) if own => change.clone(),
-                // One that is stale is for `make manifests` to write, and until then as new.
-                (Some(Change::Unchanged | Change::Keep(Kept::Stale)), _) => {
-                    Change::Update(text(&theirs))
-                }
-                (Some(Change::Keep(_)), _) => Change::Merge(text(&ours)),
-                _ => continue,
-            };
-            plan.changes.insert(path, change);
-        }
+        let undecided = Undecided::new(&disk, &mut self.base, self.settles, on_conflict)?;
+        let mut plan = reconcile(&self.base, &undecided.ours, &theirs, on_conflict);
+        undecided.settle(&mut plan, &self.base, &theirs, on_conflict);
         if plan.conflicts().next().is_none() {
-            settle_project(&mut plan, &ours, &theirs, on_conflict)?;
+            settle_project(&mut plan, &undecided.ours, &theirs, on_conflict)?;
         }
         Ok(Planned {
             plan,
             ours: disk,
             theirs,
         })
-    }
-
-    /// The files on disk as they were before conflict markers came into some of them, and which
-    /// ones these are, with whether the markers are the tool's own.
-    ///
-    /// A file that the tool marked is the user's side of it, undecided: so a command that was killed
-    /// can be run again. One that git marked is settled if the tool's lines alone are in question.
-    fn without_markers(
-        &mut self,
-        disk: &Texts,
-        on_conflict: OnConflict,
-    ) -> Result<(Texts, BTreeMap<Path, bool>)> {
-        let mut ours = disk.clone();
-        let mut settled = BTreeMap::new();
-        let mut open = Vec::new();
-        for (path, text) in disk {
-            let Some(marked) = Marked::parse(text) else {
-                continue;
-            };
-            let base = self.base.get(path).map_or("", String::as_str);
-            let text = if path == Project::FILE || marked.own && on_conflict == OnConflict::Markers
-            {
-                Some(marked.take(Take::Ours))
-            } else if marked.own || !self.settles {
-                None
-            } else if Class::of(path) == Class::Derived {
-                Some(marked.take(Take::Both))
-            } else if let Some(settled) = settle(base, &marked) {
-                self.base.insert(path.clone(), settled.base);
-                Some(settled.ours)
-            } else {
-                None
-            };
-            if let Some(text) = text {
-                ours.insert(path.clone(), text);
-                settled.insert(path.clone(), marked.own);
-            } else {
-                open.push((path, marked));
-            }
-        }
-        let mut list = String::new();
-        for (path, marked) in &open {
-            let _ = write!(list, "\n  {path}:{}", marked.line);
-        }
-        let hint = match open.first() {
-            None => return Ok((ours, settled)),
-            Some((_, marked)) if marked.own || self.settles => {
-                "decide between the lines, and run the command again"
-            }
-            Some(_) => {
-                "`rscaffold apply` settles the lines that are rscaffold's; those that are yours are \
-                 for you to decide"
-            }
-        };
-        Err(anyhow!("there are conflict markers in{list}")).or_hint(hint)
     }
 }
 
