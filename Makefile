@@ -48,7 +48,7 @@ tools:
 		need go "install Go from https://go.dev/dl; it builds the operator to compare with"; \
 	fi; \
 	if [ -n "$(filter test,$(MAKECMDGOALS))" ]; then \
-		need go "install Go from https://go.dev/dl; it builds linters for the tests"; \
+		need go "install Go from https://go.dev/dl; it builds Helm and linters for the tests"; \
 		need strace "apt-get install strace, on Linux; the tests end rscaffold with it at each of its writes"; \
 	fi; \
 	if [ ! -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" ]; then \

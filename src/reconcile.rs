@@ -41,10 +41,17 @@ impl Class {
     pub fn of(path: &str) -> Self {
         match path {
             "config/rbac/role.yaml" | "config/webhook/manifests.yaml" => Self::Derived,
-            _ if path.starts_with("config/crd/bases/") => Self::Derived,
+            _ if path.starts_with("config/crd/bases/") || is_of_chart(path) => Self::Derived,
             _ => Self::Merged,
         }
     }
+}
+
+/// Whether `path` is `charts/<chart>/files/...`: what a Helm chart takes from the operator's code.
+fn is_of_chart(path: &str) -> bool {
+    let chart = path.strip_prefix("charts/");
+    let inside = chart.and_then(|path| path.split_once('/'));
+    inside.is_some_and(|(_, path)| path.starts_with("files/"))
 }
 
 /// What becomes of lines that cannot be merged.

@@ -252,7 +252,8 @@ fn files_of_a_project() {
             .replace("<version>", "v1")
             .replace("<kind>", "guestbook")
             .replace("<plural>", "guestbooks")
-            .replace("<domain>", "com");
+            .replace("<domain>", "com")
+            .replace("<project name>", "guestbook");
         let derived = Class::of(&path) == Class::Derived;
         assert_eq!(row[1] == "derived", derived, "{path}");
         documented.insert(path, row.clone());
@@ -423,7 +424,7 @@ fn tests_that_the_architecture_names() {
 
 #[test]
 fn make_targets() {
-    let makefiles = ["Makefile", "tests/golden/guestbook/Makefile"].map(read);
+    let makefiles = ["Makefile", "tests/golden/fleet/Makefile"].map(read);
     let lines = makefiles.iter().flat_map(|text| text.lines());
     let targets: BTreeSet<_> = lines
         .filter_map(|line| line.strip_prefix(".PHONY: "))

@@ -43,7 +43,7 @@ fn an_edit_of_any_file_survives_the_next_api() {
     rscaffold(
         program,
         project,
-        "init --domain com --repo guestbook --project-name guestbook",
+        "init --domain com --repo guestbook --project-name guestbook --enable grafana,helm",
     );
     // The last line above the list that the first API begins.
     let text = fs::read_to_string(project.join("PROJECT")).expect("a text");

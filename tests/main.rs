@@ -18,6 +18,8 @@ mod envtest;
 mod faults;
 mod from_go;
 mod golden;
+mod grafana;
+mod helm;
 mod http;
 mod kill;
 mod leader;

@@ -19,8 +19,12 @@ const FEATURES: [Feature; 5] = [
 
 /// The manifests that a folder of kustomize makes.
 pub fn kustomize(folder: &Path) -> Vec<Value> {
-    let text = run(kubectl("kustomize").arg(folder));
-    let documents = serde_yaml::Deserializer::from_str(&text);
+    documents(&run(kubectl("kustomize").arg(folder)))
+}
+
+/// The manifests in a text, with `---` between them.
+pub fn documents(text: &str) -> Vec<Value> {
+    let documents = serde_yaml::Deserializer::from_str(text);
     documents
         .map(|document| Value::deserialize(document).expect("YAML"))
         .collect()
@@ -37,7 +41,7 @@ pub fn text(value: &Value) -> String {
 }
 
 /// The only manifest of a kind, if there is one.
-fn find<'a>(manifests: &'a [Value], kind: &str) -> Option<&'a Value> {
+pub fn find<'a>(manifests: &'a [Value], kind: &str) -> Option<&'a Value> {
     let mut found = manifests.iter().filter(|manifest| manifest["kind"] == kind);
     let manifest = found.next();
     assert!(found.next().is_none(), "more than one {kind}");

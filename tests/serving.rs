@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use crate::{
     docs::{first_code, read, section, tables},
-    http,
+    grafana, http,
     manifests::{items, kustomize, text},
     operator::{Launch, Operator, PATIENCE, Project, cluster, kubectl, kubectl_on, new_cluster},
     proxy::Proxy,
@@ -39,7 +39,7 @@ fn project() -> &'static Project {
         let project = Project::scaffold_shared(
             "serving",
             &[
-                "init --domain example.com",
+                "init --domain example.com --enable grafana",
                 "create api --group serving --version v1 --kind Item",
             ],
         );
@@ -402,6 +402,7 @@ fn metrics_have_the_names_and_types_that_dashboards_expect() {
     let rows = tables(section(&layout, "## The operator's metrics")).concat();
     let documented = rows.iter().map(|row| (first_code(row[0]), row[1]));
     assert_eq!(types, documented.collect(), "{text}");
+    grafana::finds_its_series(&project().read("config/grafana/dashboard.json"), &text);
     let at_least = |series: &str, least: f64| {
         let series = series.replace("CONTROLLER", &format!("controller=\"{CONTROLLER}\""));
         let value = value(&text, &series);

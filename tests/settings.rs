@@ -11,11 +11,13 @@ const APIS: [&str; 2] = [
 ];
 
 /// A change of settings, and what undoes it.
-const CHANGES: [(&str, &str); 14] = [
+const CHANGES: [(&str, &str); 16] = [
     ("--disable agents", "--enable agents"),
     ("--enable certmanager", "--disable certmanager"),
     ("--disable devcontainer", "--enable devcontainer"),
     ("--disable github", "--enable github"),
+    ("--enable grafana", "--disable grafana"),
+    ("--enable helm", "--disable helm"),
     ("--disable leader-election", "--enable leader-election"),
     ("--disable metrics-secure", "--enable metrics-secure"),
     ("--enable network-policy", "--disable network-policy"),

@@ -8,7 +8,11 @@ use super::{
     Mode, bring_in_line, load_current, root,
     settings::{Settings, notes},
 };
-use crate::{project::Project, report::Story, worktree::WorkTree};
+use crate::{
+    project::{Feature, Project},
+    report::{Step, Story},
+    worktree::WorkTree,
+};
 
 /// Changes what the project is as a whole.
 pub fn run(settings: Settings, mode: Mode) -> Result<ExitCode> {
@@ -22,9 +26,21 @@ pub fn run(settings: Settings, mode: Mode) -> Result<ExitCode> {
     let story = Story {
         unchanged: "the project is as asked for".to_owned(),
         notes,
+        next: next(&before, &after),
         ..Story::default()
     };
     bring_in_line(&tree, &before, after, mode, &story)
+}
+
+/// What is left to do for a chart that is new: its CRDs and its role follow from code that may be the
+/// user's by now.
+fn next(before: &Project, after: &Project) -> Vec<Step> {
+    let has_chart = |project: &Project| project.features.contains(&Feature::Helm);
+    if has_chart(before) || !has_chart(after) {
+        return Vec::new();
+    }
+    let why = "CRDs and role of your code, for the chart as well";
+    vec![Step::new("make manifests", why)]
 }
 
 /// What a change of names means for clusters where the operator is deployed.

@@ -18,6 +18,10 @@ pub enum Feature {
     Devcontainer,
     /// `.github`: workflows that lint, test and build.
     Github,
+    /// A dashboard for Grafana shows the metrics.
+    Grafana,
+    /// A Helm chart installs what the manifests for kustomize do.
+    Helm,
     /// Of several replicas one works, and the others stand by.
     LeaderElection,
     /// Metrics are served over HTTPS, to those alone who may read them.
@@ -30,11 +34,13 @@ pub enum Feature {
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Agents,
         Self::Certmanager,
         Self::Devcontainer,
         Self::Github,
+        Self::Grafana,
+        Self::Helm,
         Self::LeaderElection,
         Self::MetricsSecure,
         Self::NetworkPolicy,
@@ -43,7 +49,13 @@ impl Feature {
 
     /// Those of a project that says nothing else.
     pub fn usual() -> BTreeSet<Self> {
-        let needs_others = [Self::Certmanager, Self::NetworkPolicy, Self::Prometheus];
+        let needs_others = [
+            Self::Certmanager,
+            Self::Grafana,
+            Self::Helm,
+            Self::NetworkPolicy,
+            Self::Prometheus,
+        ];
         let mut features = BTreeSet::from(Self::ALL);
         features.retain(|feature| !needs_others.contains(feature));
         features
@@ -56,6 +68,8 @@ impl Feature {
             Self::Certmanager => "certmanager",
             Self::Devcontainer => "devcontainer",
             Self::Github => "github",
+            Self::Grafana => "grafana",
+            Self::Helm => "helm",
             Self::LeaderElection => "leader-election",
             Self::MetricsSecure => "metrics-secure",
             Self::NetworkPolicy => "network-policy",

@@ -28,8 +28,8 @@ pub struct Cli {
 pub enum Command {
     /// Write the manifests that follow from the code: CustomResourceDefinitions and RBAC rules
     Manifests {
-        /// Folder to write to
-        #[arg(long, default_value = "config")]
+        /// Folder of the project
+        #[arg(long, default_value = ".")]
         out: PathBuf,
     },
 }

@@ -16,7 +16,11 @@ use serde_saphyr::SerializerOptions;
 
 use super::rbac::{self, Rule};
 
-/// Writes `crd/bases/<group>_<plural>.yaml` for each CRD and `rbac/role.yaml` below `out`.
+/// Where the Helm chart has what its templates take from the code.
+const CHART: &str = "charts/tenant/files";
+
+/// Writes `config/crd/bases/<group>_<plural>.yaml` for each CRD and `config/rbac/role.yaml` below
+/// `out`, and both for the chart as well.
 ///
 /// # Errors
 ///
@@ -28,7 +32,8 @@ pub fn write<'a>(
 ) -> anyhow::Result<()> {
     for crd in crds {
         let name = format!("{}_{}.yaml", crd.spec.group, crd.spec.names.plural);
-        write_file(&out.join("crd/bases").join(name), crd)?;
+        write_file(&out.join("config/crd/bases").join(&name), crd)?;
+        write_file(&out.join(CHART).join("crds").join(name), crd)?;
     }
     let role = Role {
         metadata: ObjectMeta {
@@ -37,7 +42,8 @@ pub fn write<'a>(
         },
         rules: Some(rbac::merge(rules)),
     };
-    write_file(&out.join("rbac/role.yaml"), &role)
+    write_file(&out.join("config/rbac/role.yaml"), &role)?;
+    write_file(&out.join(CHART).join("role.yaml"), &role)
 }
 
 fn write_file(path: &Path, manifest: &impl Serialize) -> anyhow::Result<()> {

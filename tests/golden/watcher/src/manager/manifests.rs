@@ -16,7 +16,8 @@ use serde_saphyr::SerializerOptions;
 
 use super::rbac::{self, Rule};
 
-/// Writes `crd/bases/<group>_<plural>.yaml` for each CRD and `rbac/role.yaml` below `out`.
+/// Writes `config/crd/bases/<group>_<plural>.yaml` for each CRD and `config/rbac/role.yaml` below
+/// `out`.
 ///
 /// # Errors
 ///
@@ -28,7 +29,7 @@ pub fn write<'a>(
 ) -> anyhow::Result<()> {
     for crd in crds {
         let name = format!("{}_{}.yaml", crd.spec.group, crd.spec.names.plural);
-        write_file(&out.join("crd/bases").join(name), crd)?;
+        write_file(&out.join("config/crd/bases").join(name), crd)?;
     }
     let role = ClusterRole {
         metadata: ObjectMeta {
@@ -38,7 +39,7 @@ pub fn write<'a>(
         rules: Some(rbac::merge(rules)),
         ..ClusterRole::default()
     };
-    write_file(&out.join("rbac/role.yaml"), &role)
+    write_file(&out.join("config/rbac/role.yaml"), &role)
 }
 
 fn write_file(path: &Path, manifest: &impl Serialize) -> anyhow::Result<()> {

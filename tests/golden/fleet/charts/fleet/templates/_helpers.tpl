@@ -1,0 +1,50 @@
+{{/* What the names of all objects begin with. */}}
+{{- define "fleet.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride -}}
+{{- else if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The Service of the metrics: no other name may have 63 characters at most. */}}
+{{- define "fleet.metricsService" -}}
+{{- $name := include "fleet.fullname" . | trunc 28 | trimSuffix "-" -}}
+{{- printf "%s-controller-manager-metrics-service" $name -}}
+{{- end -}}
+
+{{- define "fleet.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- $name := printf "%s-controller-manager" (include "fleet.fullname" .) -}}
+{{- default $name .Values.serviceAccount.name -}}
+{{- else -}}
+{{- required "serviceAccount.name must be given if serviceAccount.create is false" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* By which the Pods are found, those of this release alone. */}}
+{{- define "fleet.selectorLabels" -}}
+app.kubernetes.io/name: fleet
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+control-plane: controller-manager
+{{- end -}}
+
+{{- define "fleet.labels" -}}
+app.kubernetes.io/name: fleet
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | replace "+" "_" | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" | quote }}
+{{- end -}}
+
+{{/* Whether metrics are served over HTTPS: a text, which is empty if they are not. */}}
+{{- define "fleet.metricsSecure" -}}
+{{- if and .Values.metrics.enable .Values.metrics.secure }}true{{ end -}}
+{{- end -}}
+
+{{/* Whether cert-manager makes the certificate for that. */}}
+{{- define "fleet.metricsCertificate" -}}
+{{- if and (include "fleet.metricsSecure" .) .Values.certmanager.enable }}true{{ end -}}
+{{- end -}}

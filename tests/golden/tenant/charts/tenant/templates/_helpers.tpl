@@ -1,0 +1,40 @@
+{{/* What the names of all objects begin with. */}}
+{{- define "tenant.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride -}}
+{{- else if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The Service of the metrics: no other name may have 63 characters at most. */}}
+{{- define "tenant.metricsService" -}}
+{{- $name := include "tenant.fullname" . | trunc 28 | trimSuffix "-" -}}
+{{- printf "%s-controller-manager-metrics-service" $name -}}
+{{- end -}}
+
+{{- define "tenant.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- $name := printf "%s-controller-manager" (include "tenant.fullname" .) -}}
+{{- default $name .Values.serviceAccount.name -}}
+{{- else -}}
+{{- required "serviceAccount.name must be given if serviceAccount.create is false" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* By which the Pods are found, those of this release alone. */}}
+{{- define "tenant.selectorLabels" -}}
+app.kubernetes.io/name: tenant
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+control-plane: controller-manager
+{{- end -}}
+
+{{- define "tenant.labels" -}}
+app.kubernetes.io/name: tenant
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | replace "+" "_" | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" | quote }}
+{{- end -}}

@@ -1,0 +1,180 @@
+//! The dashboard for Grafana. That it asks for what an operator has is held in `serving`, where one
+//! runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use promql_parser::{
+    parser::{self, Expr, VectorSelector},
+    util::{ExprVisitor, walk_expr},
+};
+use serde_json::Value;
+
+use crate::{
+    manifests::{items, kustomize, text},
+    project::Project,
+};
+
+/// What Prometheus itself says of each series.
+const OF_PROMETHEUS: [&str; 3] = ["instance", "job", "namespace"];
+
+/// A query of the dashboard.
+#[derive(Debug, Default)]
+struct Query {
+    /// The series that it reads.
+    series: BTreeSet<String>,
+    /// The labels that it chooses and groups them by, or shows.
+    labels: BTreeSet<String>,
+}
+
+impl Query {
+    /// As Prometheus gets it, once Grafana has put in how long a rate is taken over.
+    fn parse(promql: &str) -> Self {
+        let promql = promql.replace("$__rate_interval", "5m");
+        let expr = parser::parse(&promql).unwrap_or_else(|error| panic!("{promql}: {error}"));
+        let mut query = Self::default();
+        let Ok(_) = walk_expr(&mut query, &expr);
+        assert!(!query.series.is_empty(), "{promql}");
+        query
+    }
+
+    fn selects(&mut self, selector: &VectorSelector) {
+        self.series.extend(selector.name.clone());
+        let matchers = &selector.matchers;
+        let all = matchers.or_matchers.iter().flatten();
+        let names = all.chain(&matchers.matchers).map(|it| it.name.clone());
+        self.labels.extend(names);
+    }
+}
+
+impl ExprVisitor for Query {
+    type Error = std::convert::Infallible;
+
+    fn pre_visit(&mut self, expr: &Expr) -> Result<bool, Self::Error> {
+        match expr {
+            Expr::Aggregate(aggregate) => {
+                let labels = aggregate.modifier.iter().flat_map(|it| &it.labels().labels);
+                self.labels.extend(labels.cloned());
+            }
+            Expr::VectorSelector(selector) => self.selects(selector),
+            Expr::MatrixSelector(matrix) => self.selects(&matrix.vs),
+            _ => {}
+        }
+        Ok(true)
+    }
+}
+
+/// What stands between each `start` and the next `end`.
+fn between<'a>(text: &'a str, start: &'a str, end: &'a str) -> impl Iterator<Item = &'a str> {
+    let rest = text.split(start).skip(1);
+    rest.filter_map(move |rest| rest.split(end).next())
+}
+
+/// All queries of a dashboard: those of its panels, and those that its variables get values from.
+fn queries(dashboard: &Value) -> Vec<Query> {
+    let panels = items(&dashboard["panels"]).iter();
+    let targets = panels.flat_map(|panel| items(&panel["targets"]));
+    let mut queries: Vec<_> = targets
+        .map(|target| {
+            let mut query = Query::parse(&text(&target["expr"]));
+            let legend = text(&target["legendFormat"]);
+            let shown = between(&legend, "{{", "}}").map(str::to_owned);
+            query.labels.extend(shown);
+            query
+        })
+        .collect();
+    let variables = items(&dashboard["templating"]["list"]).iter();
+    for variable in variables.filter(|variable| variable["type"] == "query") {
+        let query = text(&variable["query"]);
+        let parts = query.strip_prefix("label_values(");
+        let parts = parts.and_then(|query| query.strip_suffix(')')?.rsplit_once(", "));
+        let (selector, label) = parts.unwrap_or_else(|| panic!("{query}"));
+        let mut query = Query::parse(selector);
+        query.labels.insert(label.to_owned());
+        queries.push(query);
+    }
+    queries
+}
+
+/// Fails unless `metrics`, as an operator serves them, have all series and labels that the dashboard
+/// in `text` asks for.
+pub fn finds_its_series(text: &str, metrics: &str) {
+    let mut labels_of = BTreeMap::<&str, BTreeSet<&str>>::new();
+    for line in metrics.lines().filter(|line| !line.starts_with('#')) {
+        let (series, _) = line.rsplit_once(' ').expect("a value");
+        let (name, labels) = series.split_once('{').unwrap_or((series, ""));
+        let labels = labels.trim_end_matches('}').split("\",");
+        let labels = labels.filter_map(|label| Some(label.split_once('=')?.0));
+        labels_of.entry(name).or_default().extend(labels);
+    }
+    let dashboard: Value = serde_json::from_str(text).expect("JSON");
+    for query in queries(&dashboard) {
+        for series in &query.series {
+            let labels = labels_of.get(series.as_str());
+            let labels = labels.unwrap_or_else(|| panic!("there is no {series}:\n{metrics}"));
+            for label in &query.labels {
+                let known = labels.contains(label.as_str());
+                let is_of_prometheus = OF_PROMETHEUS.contains(&label.as_str());
+                assert!(known || is_of_prometheus, "{series} has no {label}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_dashboard_that_asks_for_what_is_not_there_is_found_out() {
+    let dashboard = |expr: &str, legend: &str| {
+        let panel = serde_json::json!({"targets": [{"expr": expr, "legendFormat": legend}]});
+        serde_json::json!({"panels": [panel], "templating": {"list": []}}).to_string()
+    };
+    let metrics = "# TYPE a counter\na{b=\"1,2\",c=\"x=y\"} 1\na_bucket{le=\"+Inf\"} 2\n";
+    let finds = |expr: &str, legend: &str| {
+        let dashboard = dashboard(expr, legend);
+        std::panic::catch_unwind(|| finds_its_series(&dashboard, metrics)).is_ok()
+    };
+    let good = "sum by (b) (rate(a{c=\"1\", job=\"x\"}[$__rate_interval]))";
+    assert!(finds(good, "{{b}}"));
+    assert!(finds("sum(a_bucket{le=\"1\"})", "{{instance}}"));
+    for (expr, legend) in [
+        ("sum by (b) (rate(other{c=\"1\"}[5m]))", ""),
+        ("sum by (d) (rate(a[5m]))", ""),
+        ("rate(a{d=\"1\"}[5m])", ""),
+        ("rate(a[5m])", "{{b}} {{d}}"),
+        ("rate(a[5m]", ""),
+        ("1", ""),
+    ] {
+        assert!(!finds(expr, legend), "{expr}");
+    }
+}
+
+#[test]
+fn the_sidecar_of_grafana_finds_the_dashboard() {
+    let project = Project::new(&["init --domain com --repo guestbook --enable grafana"]);
+    let manifests = kustomize(&project.folder().join("config/grafana"));
+    let [manifest] = manifests.as_slice() else {
+        panic!("{manifests:?}");
+    };
+    assert_eq!(manifest["kind"], "ConfigMap");
+    assert_eq!(manifest["metadata"]["name"], "guestbook-dashboard");
+    assert_eq!(manifest["metadata"]["labels"]["grafana_dashboard"], "1");
+    let dashboard = project.read("config/grafana/dashboard.json");
+    assert_eq!(manifest["data"]["guestbook.json"], dashboard);
+}
+
+#[test]
+fn the_panels_of_the_dashboard_do_not_overlap() {
+    let project = Project::new(&["init --domain com --repo guestbook --enable grafana"]);
+    let dashboard = project.read("config/grafana/dashboard.json");
+    let dashboard: Value = serde_json::from_str(&dashboard).expect("JSON");
+    let mut taken = BTreeSet::new();
+    let mut ids = BTreeSet::new();
+    for panel in items(&dashboard["panels"]) {
+        let at = |name: &str| panel["gridPos"][name].as_u64().expect("a number");
+        assert!(at("x") + at("w") <= 24, "{panel}");
+        for x in at("x")..at("x") + at("w") {
+            for y in at("y")..at("y") + at("h") {
+                assert!(taken.insert((x, y)), "{panel}");
+            }
+        }
+        assert!(ids.insert(panel["id"].as_u64()), "{panel}");
+    }
+}

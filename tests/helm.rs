@@ -1,0 +1,547 @@
+//! The Helm chart: that it installs what kustomize does, and that its values do what they say.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    process::Command,
+    sync::LazyLock,
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    manifests::{documents, find, items, kustomize, text},
+    operator::{cluster, kubectl},
+    project::Project,
+    scaffold::{go_build, plain_make, refused, run},
+};
+
+/// A namespaced kind with two versions, a cluster-scoped one, and one of Kubernetes.
+const APIS: [&str; 4] = [
+    "create api --group webapp --version v1 --kind Guestbook --finalizer --owns v1/ConfigMap",
+    "create api --group webapp --version v2 --kind Guestbook",
+    "create api --group on --version v1 --kind Yes --namespaced=false --controller=false",
+    "create api --group core --version v1 --kind Pod --resource=false",
+];
+
+const CHART: &str = "charts/guestbook";
+
+/// All features that change what is installed.
+const EVERYTHING: &str = "--enable=certmanager,network-policy,prometheus";
+
+fn guestbook(settings: &str) -> Project {
+    let init = format!("init --domain com --repo guestbook --enable helm {settings}");
+    Project::new(&[&[init.as_str()], APIS.as_slice()].concat())
+}
+
+/// Helm with nobody's settings, and none of a cluster.
+fn helm(folder: &Path) -> Command {
+    static HELM: LazyLock<PathBuf> = LazyLock::new(|| go_build("helm", "helm.sh/helm/v3/cmd/helm"));
+    let mut helm = Command::new(&*HELM);
+    for home in ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"] {
+        helm.env(home, folder.join("../helm"));
+    }
+    helm.env_remove("KUBECONFIG").current_dir(folder);
+    helm
+}
+
+fn template(project: &Project, arguments: &str) -> Command {
+    let mut template = helm(&project.folder());
+    template
+        .args(["template", "guestbook", CHART])
+        .args(arguments.split_whitespace());
+    template
+}
+
+/// What is installed under the names that kustomize gives, with `values` set.
+fn installs(project: &Project, values: &str) -> Vec<Value> {
+    let arguments = match values {
+        "" => String::new(),
+        values => format!("--set {values}"),
+    };
+    let namespace = "--namespace guestbook-system ";
+    documents(&run(&mut template(
+        project,
+        &(namespace.to_owned() + &arguments),
+    )))
+}
+
+/// An object of the cluster: kind, namespace, name.
+type Id = (String, String, String);
+
+/// Each object without what differs by convention.
+fn comparable(manifests: Vec<Value>) -> BTreeMap<Id, Value> {
+    // What Helm labels objects with, and kustomize in part or not at all.
+    const LABELS: [&str; 5] = [
+        "app.kubernetes.io/instance",
+        "app.kubernetes.io/managed-by",
+        "app.kubernetes.io/name",
+        "app.kubernetes.io/version",
+        "helm.sh/chart",
+    ];
+    let mut objects = BTreeMap::new();
+    for mut manifest in manifests {
+        // Helm makes the namespace itself, with `--create-namespace`.
+        if manifest["kind"] == "Namespace" {
+            continue;
+        }
+        let metadata = &mut manifest["metadata"];
+        remove(metadata, "labels", &LABELS);
+        // Whether a CRD goes with the release is a question that kustomize does not have.
+        remove(metadata, "annotations", &["helm.sh/resource-policy"]);
+        let of = |key: &str| metadata[key].as_str().unwrap_or_default().to_owned();
+        let (namespace, name) = (of("namespace"), of("name"));
+        // A release finds its own Pods and nobody else's.
+        for path in [
+            "/spec/podSelector/matchLabels",
+            "/spec/selector",
+            "/spec/selector/matchLabels",
+            "/spec/template/metadata/labels",
+        ] {
+            if let Some(Value::Object(labels)) = manifest.pointer_mut(path) {
+                labels.remove("app.kubernetes.io/instance");
+            }
+        }
+        let id = (text(&manifest["kind"]), namespace, name);
+        let twice = objects.insert(id, manifest);
+        assert!(twice.is_none(), "{twice:?}");
+    }
+    objects
+}
+
+/// Removes `names` from the map at `key`, and that as well if nothing else is in it.
+fn remove(metadata: &mut Value, key: &str, names: &[&str]) {
+    let metadata = metadata.as_object_mut().expect("a map");
+    if let Some(Value::Object(map)) = metadata.get_mut(key) {
+        map.retain(|name, _| !names.contains(&name.as_str()));
+        if map.is_empty() {
+            metadata.remove(key);
+        }
+    }
+}
+
+/// Fails with the differences unless both are the same.
+#[track_caller]
+fn assert_same(actual: Vec<Value>, expected: Vec<Value>, why: &str) {
+    let (actual, expected) = (comparable(actual), comparable(expected));
+    let ids = |objects: &BTreeMap<Id, Value>| objects.keys().cloned().collect::<BTreeSet<_>>();
+    assert_eq!(ids(&actual), ids(&expected), "{why}");
+    for (id, object) in &actual {
+        let lines = |object| serde_json::to_string_pretty(object).expect("JSON");
+        let diff = diffy::create_patch(&lines(&expected[id]), &lines(object)).to_string();
+        assert!(*object == expected[id], "{why}: {id:?}\n{diff}");
+    }
+}
+
+#[test]
+fn the_chart_installs_what_kustomize_does() {
+    for settings in [
+        "",
+        EVERYTHING,
+        "--namespaced",
+        &format!("--namespaced {EVERYTHING}"),
+        "--disable leader-election",
+        "--disable metrics-secure",
+        &format!("{EVERYTHING} --disable metrics-secure,leader-election"),
+        "--enable certmanager",
+        "--enable prometheus",
+    ] {
+        let project = guestbook(settings);
+        let chart = project.folder().join(CHART);
+        run(helm(&chart).args(["lint", "--strict", "."]));
+        let manifests = kustomize(&project.folder().join("config/default"));
+        assert_same(installs(&project, ""), manifests, settings);
+    }
+    // Without an API.
+    let project = Project::new(&["init --domain com --repo guestbook --enable helm"]);
+    let manifests = kustomize(&project.folder().join("config/default"));
+    assert_same(installs(&project, ""), manifests, "no API");
+    run(helm(&project.folder()).args(["lint", "--strict", CHART]));
+}
+
+/// The values of a chart ask for what the features of a project do.
+#[test]
+fn a_value_does_what_the_feature_does() {
+    let everything = guestbook(EVERYTHING);
+    let usual = guestbook("");
+    for (value, feature, is_usual) in [
+        ("certmanager.enable", "certmanager", false),
+        ("leaderElection.enable", "leader-election", true),
+        ("metrics.secure", "metrics-secure", true),
+        ("networkPolicy.enable", "network-policy", false),
+        ("prometheus.enable", "prometheus", false),
+    ] {
+        let without = guestbook(EVERYTHING);
+        without.rscaffold(&format!("edit --disable {feature}"));
+        let expected = installs(&without, "");
+        assert_same(
+            installs(&everything, &format!("{value}=false")),
+            expected,
+            value,
+        );
+        if !is_usual {
+            let with = guestbook(&format!("--enable {feature}"));
+            let expected = installs(&with, "");
+            assert_same(installs(&usual, &format!("{value}=true")), expected, value);
+        }
+    }
+}
+
+/// The ids of what is not installed because of `values`. All else is there, and nothing new.
+fn gone(project: &Project, values: &str) -> BTreeSet<(String, String)> {
+    let ids = |values| {
+        let objects = comparable(installs(project, values)).into_keys();
+        objects
+            .map(|(kind, _, name)| (kind, name))
+            .collect::<BTreeSet<_>>()
+    };
+    let (all, rest) = (ids(""), ids(values));
+    assert!(all.is_superset(&rest), "{values}");
+    &all - &rest
+}
+
+fn is_gone(project: &Project, values: &str, expected: &[(&str, &str)]) {
+    let expected = expected.iter();
+    let expected = expected.map(|(kind, name)| ((*kind).to_owned(), (*name).to_owned()));
+    assert_eq!(gone(project, values), expected.collect(), "{values}");
+}
+
+#[test]
+fn values_do_what_they_say() {
+    let project = guestbook(EVERYTHING);
+    let crds = [
+        ("CustomResourceDefinition", "guestbooks.webapp.com"),
+        ("CustomResourceDefinition", "yes.on.com"),
+    ];
+    is_gone(&project, "crd.enable=false", &crds);
+    let roles = ["on-yes", "webapp-guestbook"].into_iter().flat_map(|kind| {
+        let who = ["admin", "editor", "viewer"].into_iter();
+        who.map(move |who| format!("guestbook-{kind}-{who}-role"))
+    });
+    let roles: Vec<_> = roles.collect();
+    let roles: Vec<_> = roles
+        .iter()
+        .map(|name| ("ClusterRole", name.as_str()))
+        .collect();
+    is_gone(&project, "rbac.userRoles=false", &roles);
+    let metrics = [
+        ("Certificate", "guestbook-metrics-certs"),
+        ("ClusterRole", "guestbook-metrics-auth-role"),
+        ("ClusterRole", "guestbook-metrics-reader"),
+        ("ClusterRoleBinding", "guestbook-metrics-auth-rolebinding"),
+        ("Issuer", "guestbook-selfsigned-issuer"),
+        ("Service", "guestbook-controller-manager-metrics-service"),
+        (
+            "ServiceMonitor",
+            "guestbook-controller-manager-metrics-monitor",
+        ),
+    ];
+    is_gone(&project, "metrics.enable=false", &metrics);
+
+    let container = |values: &str| {
+        let manifests = installs(&project, values);
+        let deployment = find(&manifests, "Deployment").expect("a Deployment");
+        deployment["spec"]["template"]["spec"]["containers"][0].clone()
+    };
+    let silent = container("metrics.enable=false");
+    assert_eq!(
+        silent["args"],
+        json!(["--leader-elect", "--log-format=json"])
+    );
+    assert_eq!(
+        silent["ports"],
+        json!([{"name": "probes", "containerPort": 8081}])
+    );
+    assert_eq!(silent["volumeMounts"], Value::Null);
+    let closed = installs(&project, "metrics.enable=false");
+    let policy = find(&closed, "NetworkPolicy").expect("a policy");
+    assert_eq!(policy["spec"]["ingress"], Value::Null);
+
+    let image = |values: &str| text(&container(values)["image"]);
+    assert_eq!(image("image.tag=v1"), "guestbook:v1");
+    assert_eq!(
+        image("image.repository=example.com:5000/a/b"),
+        "example.com:5000/a/b:latest"
+    );
+    assert_eq!(
+        container("image.pullPolicy=Always")["imagePullPolicy"],
+        "Always"
+    );
+    let args = container("args={--log-level=debug,--concurrency=3}")["args"].clone();
+    assert_eq!(
+        items(&args)[3..],
+        [json!("--log-level=debug"), json!("--concurrency=3")]
+    );
+    let env = container("env[0].name=A,env[0].value=b")["env"].clone();
+    assert_eq!(env, json!([{"name": "A", "value": "b"}]));
+    let resources = container("resources.limits.memory=1Gi")["resources"].clone();
+    assert_eq!(resources["limits"]["memory"], "1Gi");
+
+    let deployment = |values: &str| {
+        let manifests = installs(&project, values);
+        find(&manifests, "Deployment").expect("a Deployment")["spec"].clone()
+    };
+    assert_eq!(deployment("replicas=3")["replicas"], 3);
+    for (values, path, expected) in [
+        ("podLabels.a=b", "metadata/labels/a", json!("b")),
+        ("podAnnotations.a=b", "metadata/annotations/a", json!("b")),
+        (
+            "imagePullSecrets[0].name=a",
+            "spec/imagePullSecrets",
+            json!([{"name": "a"}]),
+        ),
+        ("nodeSelector.a=b", "spec/nodeSelector", json!({"a": "b"})),
+        (
+            "tolerations[0].operator=Exists",
+            "spec/tolerations",
+            json!([{"operator": "Exists"}]),
+        ),
+        (
+            "affinity.podAffinity.a=b",
+            "spec/affinity/podAffinity/a",
+            json!("b"),
+        ),
+    ] {
+        let template = deployment(values)["template"].clone();
+        assert_eq!(
+            template.pointer(&format!("/{path}")),
+            Some(&expected),
+            "{values}"
+        );
+    }
+}
+
+#[test]
+fn crds_stay_with_their_objects_unless_asked_otherwise() {
+    let project = guestbook("");
+    let policies = |values: &str| {
+        let manifests = installs(&project, values);
+        let crds = manifests
+            .iter()
+            .filter(|it| it["kind"] == "CustomResourceDefinition");
+        let policy =
+            |crd: &Value| crd["metadata"]["annotations"]["helm.sh/resource-policy"].clone();
+        crds.map(policy).collect::<Vec<_>>()
+    };
+    assert_eq!(policies(""), ["keep", "keep"]);
+    assert_eq!(policies("crd.keep=false"), [Value::Null, Value::Null]);
+}
+
+/// Helm itself would write 1000000 as 1e+06, which is no integer for an API server.
+#[test]
+fn the_numbers_of_a_crd_stay_what_they_are() {
+    let project = guestbook("");
+    let crd = format!("{CHART}/files/crds/on.com_yes.yaml");
+    project.replace(&crd, "maxLength: 80\n", "maxLength: 1000000\n");
+    // An annotation of its own stays beside that of Helm.
+    project.replace(
+        &crd,
+        "metadata:\n",
+        "metadata:\n  annotations:\n    mine: \"1\"\n",
+    );
+    let text = run(&mut template(&project, ""));
+    assert_eq!(text.matches("maxLength: 1000000\n").count(), 1);
+    let manifests = documents(&text);
+    let is_it = |it: &&Value| it["metadata"]["name"] == "yes.on.com";
+    let installed = manifests.iter().find(is_it).expect("the CRD");
+    let [written] = documents(&project.read(&crd)).try_into().expect("one");
+    assert_eq!(installed["spec"], written["spec"]);
+    let annotations = json!({"helm.sh/resource-policy": "keep", "mine": "1"});
+    assert_eq!(installed["metadata"]["annotations"], annotations);
+}
+
+#[test]
+fn names_follow_from_the_release() {
+    let project = guestbook(EVERYTHING);
+    let long = "a-release-with-a-name-of-47-characters-at-least";
+    for (release, arguments, prefix) in [
+        ("guestbook", "", "guestbook-"),
+        ("my-guestbook", "", "my-guestbook-"),
+        ("1", "", "1-guestbook-"),
+        ("1", "--set fullnameOverride=mine", "mine-"),
+        (long, "", long),
+    ] {
+        let mut template = helm(&project.folder());
+        template
+            .args(["template", release, CHART, "--namespace", "there"])
+            .args(arguments.split_whitespace());
+        let manifests = documents(&run(&mut template));
+        for manifest in manifests {
+            let (kind, name) = (text(&manifest["kind"]), text(&manifest["metadata"]["name"]));
+            match kind.as_str() {
+                "CustomResourceDefinition" => continue,
+                // The only name that has to be short.
+                "Service" => assert!(name.len() < 64, "{name}"),
+                _ => assert!(name.starts_with(prefix), "{name}"),
+            }
+            let namespace = manifest["metadata"]["namespace"].as_str();
+            let is_clusters = kind.starts_with("Cluster");
+            assert_eq!(
+                namespace,
+                (!is_clusters).then_some("there"),
+                "{kind} {name}"
+            );
+            if let Some(subject) = manifest["subjects"].get(0) {
+                assert_eq!(subject["namespace"], "there", "{manifest}");
+            }
+        }
+    }
+    let mine = installs(
+        &project,
+        "serviceAccount.create=false,serviceAccount.name=mine",
+    );
+    assert!(find(&mine, "ServiceAccount").is_none());
+    let deployment = find(&mine, "Deployment").expect("a Deployment");
+    assert_eq!(
+        deployment["spec"]["template"]["spec"]["serviceAccountName"],
+        "mine"
+    );
+    for manifest in mine.iter().filter(|it| it["subjects"].is_array()) {
+        assert_eq!(manifest["subjects"][0]["name"], "mine", "{manifest}");
+    }
+}
+
+#[test]
+fn values_that_would_do_harm_are_refused() {
+    let project = guestbook("");
+    for (values, reason) in [
+        (
+            "replicas=2,leaderElection.enable=false",
+            "more than one of replicas takes leaderElection.enable",
+        ),
+        (
+            "serviceAccount.create=false",
+            "serviceAccount.name must be given if serviceAccount.create is false",
+        ),
+        ("crd.enabled=false", "enabled"),
+        ("metrics.enable=maybe", "metrics"),
+        ("image.pullPolicy=Sometimes", "pullPolicy"),
+    ] {
+        let error = refused(&mut template(&project, &format!("--set {values}")));
+        assert!(error.contains(reason), "{values}: {error}");
+    }
+}
+
+#[test]
+fn what_a_user_adds_to_the_chart_stays() {
+    let project = guestbook("");
+    let values = format!("{CHART}/values.yaml");
+    project.replace(&values, "replicas: 1\n", "replicas: 3\n");
+    let text = project.read(&values);
+    project.write(&values, &format!("{text}\nmine:\n  colour: blue\n"));
+    project.replace(
+        &format!("{CHART}/Chart.yaml"),
+        "version: 0.1.0\n",
+        "version: 1.2.3\n",
+    );
+    project.write(
+        &format!("{CHART}/templates/mine.yaml"),
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: mine\n\
+         data:\n  colour: {{ .Values.mine.colour }}\n",
+    );
+    let added = "      hostNetwork: {{ .Values.mine.hostNetwork | default false }}\n";
+    let before = "      # The operator gives reconciles in flight 8 s to end.\n";
+    let deployment = format!("{CHART}/templates/deployment.yaml");
+    project.replace(&deployment, before, &format!("{added}{before}"));
+
+    project.all(&[
+        "edit --enable prometheus,network-policy",
+        "create api --group webapp --version v1 --kind Visitor",
+        "edit --namespaced=false --disable network-policy --license mit",
+    ]);
+    run(helm(&project.folder()).args(["lint", "--strict", CHART]));
+    let manifests = installs(&project, "");
+    let mine = find(&manifests, "ConfigMap").expect("the user's template");
+    assert_eq!(mine["data"]["colour"], "blue");
+    let spec = &find(&manifests, "Deployment").expect("a Deployment")["spec"];
+    assert_eq!(spec["replicas"], 3);
+    assert_eq!(spec["template"]["spec"]["hostNetwork"], false);
+    assert!(find(&manifests, "ServiceMonitor").is_some());
+    let names = manifests.iter().map(|it| it["metadata"]["name"].as_str());
+    assert!(names.flatten().any(|name| name == "visitors.webapp.com"));
+    assert!(
+        project
+            .read(&format!("{CHART}/Chart.yaml"))
+            .contains("version: 1.2.3\n")
+    );
+    let labels = &find(&manifests, "Deployment").expect("a Deployment")["metadata"]["labels"];
+    assert_eq!(labels["helm.sh/chart"], "guestbook-1.2.3");
+
+    // Without the feature, what is the user's alone stays, and what is of both is a conflict.
+    let error = refused(&mut project.command("edit --disable helm"));
+    assert!(
+        error.contains(&values) && error.contains(&deployment),
+        "{error}"
+    );
+    assert!(!error.contains("mine.yaml"), "{error}");
+    project.rscaffold("edit --disable helm --on-conflict=theirs");
+    let left: Vec<_> = project
+        .tree()
+        .into_iter()
+        .filter(|(path, text)| path.starts_with("charts") && text.is_some())
+        .collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn an_api_server_takes_what_the_chart_installs() {
+    for settings in ["--enable network-policy", "--namespaced"] {
+        let project = guestbook(settings);
+        // A dry run makes no namespace.
+        let installed = run(&mut template(&project, "--namespace default"));
+        project.write("../installed.yaml", &installed);
+        run(kubectl("apply --server-side --dry-run=server -f")
+            .arg(project.folder().join("../installed.yaml")));
+    }
+}
+
+#[test]
+fn make_installs_the_chart_and_removes_it() {
+    let project = Project::new(&[
+        "init --domain example.com --project-name charted --enable helm",
+        "create api --group charted --version v1 --kind Chart",
+    ]);
+    let folder = project.folder();
+    let make = |target: &str, image: &str| {
+        let helm = helm(&folder);
+        let mut make = plain_make();
+        // The manifests are those of the code, which takes minutes to compile.
+        make.args([target, "CARGO=true"])
+            .arg(format!("IMG={image}"))
+            .arg(format!("HELM={}", helm.get_program().display()))
+            .envs(
+                helm.get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            )
+            .env("KUBECONFIG", cluster().kubeconfig())
+            .current_dir(&folder);
+        run(&mut make)
+    };
+    make("helm-lint", "");
+    make("helm-package", "");
+    assert!(folder.join("dist/charted-0.1.0.tgz").is_file());
+
+    let (crd, namespace) = (
+        "crd charts.charted.example.com",
+        "--namespace charted-system",
+    );
+    let of_registry = "localhost:5000/me/charted";
+    for (image, expected) in [
+        ("charted", "charted:latest"),
+        (of_registry, "localhost:5000/me/charted:latest"),
+        ("localhost:5000/charted:1.10", "localhost:5000/charted:1.10"),
+        ("charted:v1@sha256:0", "charted:v1@sha256:0"),
+    ] {
+        make("helm-deploy", image);
+        let path = "jsonpath={.spec.template.spec.containers[0].image}";
+        let get = format!("get deployment charted-controller-manager {namespace} --output {path}");
+        assert_eq!(run(&mut kubectl(&get)), expected);
+    }
+    run(&mut kubectl(&format!("get {crd}")));
+    make("helm-undeploy", "");
+    let kinds = "deployments,serviceaccounts,services,roles,rolebindings";
+    let label = "app.kubernetes.io/instance=charted";
+    let left = format!("get {kinds} {namespace} --selector {label} --output name");
+    assert_eq!(run(&mut kubectl(&left)), "");
+    run(&mut kubectl(&format!("get {crd}")));
+}
