@@ -23,6 +23,7 @@ mod kill;
 mod leader;
 mod library;
 mod manifests;
+mod node;
 mod operator;
 mod project;
 mod proxy;
