@@ -15,6 +15,10 @@ demo: tools ## Scaffold an operator, and see it reconcile on a throwaway cluster
 test: tools lint ## Run all tests. The first run builds a Kubernetes control plane.
 	$(CARGO) test --locked --workspace
 
+.PHONY: test-e2e
+test-e2e: tools ## Build the image of an operator, and see it work in a Pod: takes root, on Linux.
+	$(CARGO) test --locked --workspace --test cluster --test tests -- --ignored --nocapture
+
 .PHONY: lint
 lint: ## Check the format, and let clippy and rustdoc read the code.
 	$(CARGO) fmt --all --check
@@ -30,12 +34,19 @@ golden: ## Write the golden projects and the transcripts anew.
 	SNAPSHOTS=overwrite $(CARGO) test --test tests -- projects_are_what transcripts
 	cd tests/golden && $(CARGO) update --quiet --workspace
 
+# The packages of Debian that have what `make test-e2e` runs.
+NODE_PACKAGES = binutils containerd containernetworking-plugins debootstrap iproute2 iptables podman \
+	runc socat
+
 # What the tests and the demo need, named before anything is built. A machine of CI, which sets CI, may
 # get what its image lacks.
 .PHONY: tools
 tools:
-	@if [ -n "$(CI)" ] && [ "$$(id -u)" = 0 ] && ! command -v strace >/dev/null; then \
-		apt-get update -qq && apt-get install -qq --yes strace; \
+	@lacks() { for program; do command -v "$$program" >/dev/null || return 0; done; return 1; }; \
+	node="$(if $(filter test-e2e,$(MAKECMDGOALS)),containerd debootstrap ip iptables podman readelf runc socat)"; \
+	if [ -n "$(CI)" ] && [ "$$(id -u)" = 0 ] && lacks strace $$node; then \
+		apt-get update -qq && apt-get install -qq --yes --no-install-recommends strace \
+			$${node:+$(NODE_PACKAGES)}; \
 	fi; \
 	missing() { echo "error: $$1 is missing" >&2; echo "hint: $$2" >&2; exit 1; }; \
 	need() { command -v "$$1" >/dev/null || missing "$$1" "$$2"; }; \
@@ -51,6 +62,9 @@ tools:
 		need go "install Go from https://go.dev/dl; it builds Helm and linters for the tests"; \
 		need strace "apt-get install strace, on Linux; the tests end rscaffold with it at each of its writes"; \
 	fi; \
+	for program in $$node; do \
+		need $$program "on Debian, apt-get install --no-install-recommends $(NODE_PACKAGES)"; \
+	done; \
 	if [ ! -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" ]; then \
 		need go "install Go from https://go.dev/dl; it builds etcd and Kubernetes for the tests"; \
 	fi

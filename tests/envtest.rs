@@ -1,8 +1,12 @@
 //! The tests of a generated project on a real API server.
 
+use std::{collections::BTreeSet, ffi::OsString, fs};
+
+use cluster::wait_until;
+
 use crate::{
-    operator::cluster,
-    scaffold::{building, cargo, root, run},
+    operator::{PATIENCE, cluster},
+    scaffold::{building, cargo, root, run, target},
 };
 
 /// Of the golden projects, these between them have controllers of each sort: plain ones, with
@@ -10,10 +14,21 @@ use crate::{
 /// project, and in an operator of one namespace.
 const PROJECTS: [&str; 3] = ["guestbook", "owner", "tenant"];
 
+/// What control planes of such tests have written to.
+fn folders() -> BTreeSet<OsString> {
+    let folder = fs::read_dir(target().join("tmp"));
+    let entries = folder.into_iter().flatten();
+    entries
+        .map(|entry| entry.expect("a readable folder").file_name())
+        .filter(|name| name.to_string_lossy().starts_with("api_server-"))
+        .collect()
+}
+
 #[test]
 fn the_tests_of_a_project_pass_on_a_real_api_server() {
     let _building = building();
     let assets = cluster().assets().expect("programs");
+    let before = folders();
     let mut tests = cargo(&root().join("tests/golden"));
     tests.args(["test", "--locked", "--test=api_server"]);
     for project in PROJECTS {
@@ -21,9 +36,16 @@ fn the_tests_of_a_project_pass_on_a_real_api_server() {
     }
     tests.args(["--", "--ignored"]);
     let printed = run(tests.env("KUBEBUILDER_ASSETS", assets));
+    // What they started ends with them, and then its folder goes.
+    wait_until("their API servers to end", PATIENCE, || {
+        let left: BTreeSet<_> = folders().difference(&before).cloned().collect();
+        anyhow::ensure!(left.is_empty(), "{left:?}");
+        Ok(Some(()))
+    })
+    .unwrap_or_else(|error| panic!("{error:#}"));
     for project in PROJECTS {
         let folder = root().join("tests/golden").join(project);
-        let modules = std::fs::read_dir(folder.join("tests/api_server")).expect("tests");
+        let modules = fs::read_dir(folder.join("tests/api_server")).expect("tests");
         for module in modules {
             let name = module.expect("a file").file_name();
             let name = name.to_string_lossy().replace(".rs", "");

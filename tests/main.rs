@@ -25,6 +25,7 @@ mod kill;
 mod leader;
 mod library;
 mod manifests;
+mod node;
 mod operator;
 mod project;
 mod proxy;

@@ -146,10 +146,15 @@ impl Project {
 
     /// Runs make against the cluster: a target, and variables after it, separated by spaces.
     pub fn make(&self, arguments: &str) -> String {
+        self.make_on(cluster(), arguments)
+    }
+
+    /// The same against another cluster than the shared one.
+    pub fn make_on(&self, cluster: &Cluster, arguments: &str) -> String {
         let _building = building();
         let mut make = make(&self.path(), arguments);
-        make.arg(format!("KUBECTL={}", cluster().kubectl_path().display()));
-        run(make.env("KUBECONFIG", cluster().kubeconfig()))
+        make.arg(format!("KUBECTL={}", cluster.kubectl_path().display()));
+        run(make.env("KUBECONFIG", cluster.kubeconfig()))
     }
 
     /// Creates the namespace, the ServiceAccount and the roles of config/default, and nothing else.

@@ -24,7 +24,7 @@ static KUBERNETES: Module = Module {
     go_mod: include_str!("../binaries/go.mod"),
     versioned: "k8s.io/kubernetes",
 };
-static NODE: Module = Module {
+static SIMULATION: Module = Module {
     folder: concat!(env!("CARGO_MANIFEST_DIR"), "/kwok"),
     go_mod: include_str!("../kwok/go.mod"),
     versioned: "sigs.k8s.io/kwok",
@@ -44,9 +44,17 @@ pub(crate) struct Binaries {
 }
 
 /// The programs that a simulated node needs.
-pub(crate) struct NodeBinaries {
+pub(crate) struct SimulationBinaries {
     pub scheduler: PathBuf,
     pub kwok: PathBuf,
+}
+
+/// The programs that a node needs on which Pods run, but for those that have to be installed.
+pub(crate) struct NodeBinaries {
+    pub scheduler: PathBuf,
+    pub kubelet: PathBuf,
+    pub proxy: PathBuf,
+    pub pause: PathBuf,
 }
 
 struct Program {
@@ -81,10 +89,25 @@ const SCHEDULER: Program = Program {
     package: "k8s.io/kubernetes/cmd/kube-scheduler",
     module: &KUBERNETES,
 };
+const KUBELET: Program = Program {
+    name: "kubelet",
+    package: "k8s.io/kubernetes/cmd/kubelet",
+    module: &KUBERNETES,
+};
+const PROXY: Program = Program {
+    name: "kube-proxy",
+    package: "k8s.io/kubernetes/cmd/kube-proxy",
+    module: &KUBERNETES,
+};
+const PAUSE: Program = Program {
+    name: "pause",
+    package: "./pause",
+    module: &KUBERNETES,
+};
 const KWOK: Program = Program {
     name: "kwok",
     package: "sigs.k8s.io/kwok/cmd/kwok",
-    module: &NODE,
+    module: &SIMULATION,
 };
 
 impl Binaries {
@@ -111,12 +134,24 @@ impl Binaries {
     }
 }
 
+impl SimulationBinaries {
+    /// Takes what `KUBEBUILDER_ASSETS` holds and builds the rest.
+    pub fn find(progress: &dyn Fn(&str)) -> Result<SimulationBinaries> {
+        Ok(SimulationBinaries {
+            scheduler: find(&SCHEDULER, progress)?,
+            kwok: find(&KWOK, progress)?,
+        })
+    }
+}
+
 impl NodeBinaries {
     /// Takes what `KUBEBUILDER_ASSETS` holds and builds the rest.
     pub fn find(progress: &dyn Fn(&str)) -> Result<NodeBinaries> {
         Ok(NodeBinaries {
             scheduler: find(&SCHEDULER, progress)?,
-            kwok: find(&KWOK, progress)?,
+            kubelet: find(&KUBELET, progress)?,
+            proxy: find(&PROXY, progress)?,
+            pause: find(&PAUSE, progress)?,
         })
     }
 }

@@ -59,11 +59,10 @@ pub(crate) struct Component {
 }
 
 impl Component {
-    /// Starts `program` in the cluster's folder, where its log goes too.
+    /// Starts `command` in the cluster's folder, where its log goes too.
     pub fn start(
         name: &'static str,
-        program: &Path,
-        arguments: &[&str],
+        mut command: Command,
         folder: &Path,
         group: &Group,
     ) -> Result<Component> {
@@ -73,15 +72,14 @@ impl Component {
             .append(true)
             .open(&log)
             .with_context(|| format!("failed to open `{}`", log.display()))?;
-        let process = Command::new(program)
-            .args(arguments)
+        let process = command
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)
             .process_group(group.id)
             .spawn()
-            .with_context(|| format!("failed to run `{}`", program.display()))?;
+            .with_context(|| format!("failed to run `{}`", command.get_program().display()))?;
         Ok(Component { name, process, log })
     }
 
@@ -107,15 +105,21 @@ impl Component {
             Ok(ready()?.then_some(Ok(())))
         })
         .flatten()
-        .map_err(|error| anyhow!("{error:#}\n\nthe end of {name}'s log:\n{}", self.log_tail()))
+        .map_err(|error| {
+            anyhow!(
+                "{error:#}\n\nthe end of {name}'s log:\n{}",
+                log_tail(&self.log)
+            )
+        })
     }
+}
 
-    fn log_tail(&self) -> String {
-        const LINES: usize = 20;
-        let log = fs::read_to_string(&self.log).unwrap_or_default();
-        let lines: Vec<_> = log.lines().collect();
-        lines[lines.len().saturating_sub(LINES)..].join("\n")
-    }
+/// The last lines of a log.
+pub(crate) fn log_tail(log: &Path) -> String {
+    const LINES: usize = 20;
+    let log = fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<_> = log.lines().collect();
+    lines[lines.len().saturating_sub(LINES)..].join("\n")
 }
 
 impl Drop for Component {

@@ -3,11 +3,14 @@
 //!
 //! It authorizes by RBAC and runs all controllers, so that roles, custom resources, owner references
 //! and namespaces work as in any cluster. There is no node, so Pods stay `Pending`, unless a simulated
-//! one is added: then they are said to run.
+//! one is added: then they are said to run. Where they have to, [`Cluster::start_with_node`] has a node
+//! on which they do.
 
 mod audit;
 mod binaries;
 mod component;
+mod image;
+mod node;
 mod wait;
 
 use std::{
@@ -27,8 +30,9 @@ use socket2::{Domain, Socket, Type};
 use tempfile::{NamedTempFile, TempDir};
 
 use crate::{
-    binaries::{Binaries, NodeBinaries},
+    binaries::{Binaries, NodeBinaries, SimulationBinaries},
     component::{Component, Group},
+    node::{Namespaces, Tools},
 };
 
 pub use crate::{audit::Request, wait::wait_until};
@@ -45,6 +49,10 @@ const CONTROLLER_MANAGER: &str = "system:kube-controller-manager";
 const CONTROLLER_MANAGER_KUBECONFIG: &str = "controller-manager.kubeconfig";
 const SCHEDULER: &str = "system:kube-scheduler";
 const SCHEDULER_KUBECONFIG: &str = "scheduler.kubeconfig";
+const KUBELET: &str = "system:node:node";
+const KUBELET_KUBECONFIG: &str = "kubelet.kubeconfig";
+const PROXY: &str = "system:kube-proxy";
+pub(crate) const PROXY_KUBECONFIG: &str = "kube-proxy.kubeconfig";
 const STAGES: &str = "stages.yaml";
 const AUDIT_POLICY: &str = "audit-policy.json";
 const AUDIT_LOG: &str = "audit.log";
@@ -61,6 +69,8 @@ pub struct Cluster {
     api_server: Option<Component>,
     others: Vec<Component>,
     group: Group,
+    /// Of a cluster with a node that runs Pods: all of its components are in the node's network.
+    node: Option<Namespaces>,
     folder: TempDir,
     binaries: Binaries,
     port: Port,
@@ -76,15 +86,36 @@ impl Cluster {
     pub fn start(progress: &dyn Fn(&str)) -> Result<Cluster> {
         let binaries = Binaries::find(progress)?;
         progress("starting the control plane");
-        let folder = tempfile::Builder::new()
-            .prefix("cluster-")
-            .tempdir()
-            .context("failed to create a temporary folder")?;
+        let folder = folder()?;
+        Self::start_in(folder, None, binaries)
+    }
+
+    /// Starts a control plane and a node that runs Pods, with an address for each of them and for
+    /// each Service. There are no names.
+    ///
+    /// That takes Linux, root, and what the error lists if it is not there. Everything is in
+    /// namespaces of its own, and ends with this process; only the API server's port is reachable
+    /// from outside, on the loopback interface.
+    pub fn start_with_node(progress: &dyn Fn(&str)) -> Result<Cluster> {
+        let tools = Tools::find()?;
+        let binaries = Binaries::find(progress)?;
+        let node_binaries = NodeBinaries::find(progress)?;
+        progress("starting the control plane");
+        let folder = folder()?;
+        let node = Namespaces::start(folder.path())?;
+        let mut cluster = Self::start_in(folder, Some(node), binaries)?;
+        progress("starting the node");
+        cluster.start_node(&tools, &node_binaries)?;
+        Ok(cluster)
+    }
+
+    fn start_in(folder: TempDir, node: Option<Namespaces>, binaries: Binaries) -> Result<Cluster> {
         let port = Port::reserve()?;
         let mut cluster = Cluster {
             api_server: None,
             others: Vec::new(),
             group: Group::start(folder.path())?,
+            node,
             binaries,
             server: format!("https://127.0.0.1:{}", port.number),
             port,
@@ -93,6 +124,7 @@ impl Cluster {
         };
         cluster.write_configuration()?;
         cluster.start_etcd()?;
+        cluster.start_forwarders()?;
         cluster.start_api_server()?;
         cluster.start_controller_manager()?;
         Ok(cluster)
@@ -178,31 +210,47 @@ impl Cluster {
     /// Starts the API server again, on the same port, and waits until it is ready.
     pub fn start_api_server(&mut self) -> Result<()> {
         self.stop_api_server();
+        let listening = if self.node.is_some() {
+            // In a network of its own, where Pods have to reach it.
+            vec![
+                "--bind-address=0.0.0.0".to_owned(),
+                format!("--advertise-address={}", node::ADDRESS),
+                "--authorization-mode=Node,RBAC".to_owned(),
+                "--kubelet-preferred-address-types=InternalIP".to_owned(),
+            ]
+        } else {
+            vec![
+                "--bind-address=127.0.0.1".to_owned(),
+                "--advertise-address=127.0.0.1".to_owned(),
+                // Its own address is loopback, which no Endpoints may hold.
+                "--endpoint-reconciler-type=none".to_owned(),
+                "--authorization-mode=RBAC".to_owned(),
+            ]
+        };
+        let listening: Vec<_> = listening.iter().map(String::as_str).collect();
         let mut api_server = self.component(
             "kube-apiserver",
             &self.binaries.api_server,
             &[
                 &format!("--etcd-servers=unix://{ETCD_SOCKET}"),
-                "--bind-address=127.0.0.1",
-                "--advertise-address=127.0.0.1",
                 &format!("--secure-port={}", self.port.number),
                 "--permit-port-sharing=true",
                 "--cert-dir=certs",
-                "--authorization-mode=RBAC",
                 &format!("--token-auth-file={TOKENS}"),
                 "--service-account-issuer=https://kubernetes.default.svc",
                 &format!("--service-account-signing-key-file={KEY}"),
                 &format!("--service-account-key-file={KEY}"),
                 "--service-cluster-ip-range=10.0.0.0/24",
-                // Its own address is loopback, which no Endpoints may hold.
-                "--endpoint-reconciler-type=none",
                 "--allow-privileged=true",
                 &format!("--audit-policy-file={AUDIT_POLICY}"),
                 &format!("--audit-log-path={AUDIT_LOG}"),
                 "--audit-log-mode=blocking",
                 // In MB; the default of 100 would begin a new file now and then.
                 "--audit-log-maxsize=100000",
-            ],
+            ]
+            .into_iter()
+            .chain(listening)
+            .collect::<Vec<_>>(),
         )?;
         api_server.wait_until("the API server to be ready", PATIENCE, || {
             self.answers(&["get", "--raw=/readyz"])
@@ -216,19 +264,9 @@ impl Cluster {
     ///
     /// `progress` is told what happens, as for [`Cluster::start`].
     pub fn add_simulated_node(&mut self, progress: &dyn Fn(&str)) -> Result<()> {
-        let binaries = NodeBinaries::find(progress)?;
+        let binaries = SimulationBinaries::find(progress)?;
         progress("starting the node");
-        let scheduler = self.component(
-            "kube-scheduler",
-            &binaries.scheduler,
-            &[
-                &format!("--kubeconfig={SCHEDULER_KUBECONFIG}"),
-                "--leader-elect=false",
-                // Serves nothing.
-                "--secure-port=0",
-            ],
-        )?;
-        self.others.push(scheduler);
+        self.start_scheduler(&binaries.scheduler)?;
         self.write(STAGES, include_str!("../kwok/stages.yaml"))?;
         let mut kwok = self.component(
             "kwok",
@@ -254,11 +292,120 @@ impl Cluster {
             .to_string(),
         )?;
         run(self.kubectl().args(["create", "-f"]).arg(node))?;
-        kwok.wait_until("the node to be ready", PATIENCE, || {
-            let nodes = run(self.kubectl().args(["get", "nodes", "--no-headers"]))?;
-            Ok(nodes.contains(" Ready "))
-        })?;
+        kwok.wait_until("the node to be ready", PATIENCE, || self.has_ready_node())?;
         self.others.push(kwok);
+        Ok(())
+    }
+
+    /// Gives the node an image whose only file is `program`, which has to be linked statically.
+    pub fn load_program(&self, image: &str, program: &Path) -> Result<()> {
+        let archive = image::of_program(image, program, self.folder.path())?;
+        self.load_images(archive.path())
+    }
+
+    /// Gives the node the images of an archive such as `docker save` writes.
+    ///
+    /// A Pod uses them if its `imagePullPolicy` is not `Always`, which it is by default for an image
+    /// with the tag `latest`: there is nowhere to pull from.
+    pub fn load_images(&self, archive: &Path) -> Result<()> {
+        let node = self.node.as_ref().context("the cluster has no node")?;
+        run(node
+            .in_network(Path::new("ctr"))
+            .arg("--address")
+            .arg(self.folder.path().join(node::CONTAINERD_SOCKET))
+            .args(["--namespace", "k8s.io", "images", "import"])
+            .arg(archive))?;
+        Ok(())
+    }
+
+    fn start_node(&mut self, tools: &Tools, binaries: &NodeBinaries) -> Result<()> {
+        for (file, text) in node::configuration(self.folder.path(), tools)? {
+            self.write(file, &text)?;
+        }
+        let mut containerd = self.inside(
+            "containerd",
+            Path::new("containerd"),
+            &["--config", node::CONTAINERD_CONFIG],
+        )?;
+        let socket = self.folder.path().join(node::CONTAINERD_SOCKET);
+        containerd.wait_until("containerd to listen", PATIENCE, || Ok(socket.exists()))?;
+        containerd.wait_until("containerd to take an image", PATIENCE, || {
+            self.load_program(node::PAUSE_IMAGE, &binaries.pause)?;
+            Ok(true)
+        })?;
+        self.others.push(containerd);
+
+        self.start_scheduler(&binaries.scheduler)?;
+        let proxy = self.inside(
+            "kube-proxy",
+            &binaries.proxy,
+            &[&format!("--config={}", node::PROXY_CONFIG)],
+        )?;
+        self.others.push(proxy);
+        let mut kubelet = self.inside(
+            "kubelet",
+            &binaries.kubelet,
+            &[
+                &format!("--config={}", node::KUBELET_CONFIG),
+                &format!("--kubeconfig={KUBELET_KUBECONFIG}"),
+                &format!("--hostname-override={}", node::NAME),
+                &format!("--node-ip={}", node::ADDRESS),
+                &format!(
+                    "--root-dir={}",
+                    self.folder.path().join("kubelet").display()
+                ),
+                "--cert-dir=kubelet-certs",
+            ],
+        )?;
+        kubelet.wait_until("the node to be ready", PATIENCE, || self.has_ready_node())?;
+        self.others.push(kubelet);
+        Ok(())
+    }
+
+    fn has_ready_node(&self) -> Result<bool> {
+        let nodes = run(self.kubectl().args(["get", "nodes", "--no-headers"]))?;
+        Ok(nodes.contains(" Ready "))
+    }
+
+    fn start_scheduler(&mut self, program: &Path) -> Result<()> {
+        let scheduler = self.component(
+            "kube-scheduler",
+            program,
+            &[
+                &format!("--kubeconfig={SCHEDULER_KUBECONFIG}"),
+                "--leader-elect=false",
+                // Serves nothing.
+                "--secure-port=0",
+            ],
+        )?;
+        self.others.push(scheduler);
+        Ok(())
+    }
+
+    /// Leads from the API server's port on this machine to the one in the node's network, by a socket
+    /// in the cluster's folder.
+    fn start_forwarders(&mut self) -> Result<()> {
+        if self.node.is_none() {
+            return Ok(());
+        }
+        let socat = Path::new("socat");
+        let port = self.port.number;
+        let to_server = format!("TCP:127.0.0.1:{port},nodelay");
+        let socket = format!("{},fork,backlog=100", node::API_SOCKET);
+        let inner = self.component(
+            "inner-forwarder",
+            socat,
+            &[&format!("UNIX-LISTEN:{socket}"), &to_server],
+        )?;
+        self.others.push(inner);
+        let mut command = Command::new(socat);
+        command
+            .arg(format!(
+                "TCP-LISTEN:{port},bind=127.0.0.1,reuseport,fork,backlog=100,nodelay"
+            ))
+            .arg(format!("UNIX-CONNECT:{}", node::API_SOCKET));
+        let outer = Component::start("outer-forwarder", command, self.folder.path(), &self.group)?;
+        self.others.push(outer);
         Ok(())
     }
 
@@ -312,7 +459,20 @@ impl Cluster {
         program: &Path,
         arguments: &[&str],
     ) -> Result<Component> {
-        Component::start(name, program, arguments, self.folder.path(), &self.group)
+        let mut command = self
+            .node
+            .as_ref()
+            .map_or_else(|| Command::new(program), |node| node.in_network(program));
+        command.args(arguments);
+        Component::start(name, command, self.folder.path(), &self.group)
+    }
+
+    /// A program that needs more of the node than its network.
+    fn inside(&self, name: &'static str, program: &Path, arguments: &[&str]) -> Result<Component> {
+        let node = self.node.as_ref().context("the cluster has no node")?;
+        let mut command = node.inside(program);
+        command.args(arguments);
+        Component::start(name, command, self.folder.path(), &self.group)
     }
 
     fn answers(&self, request: &[&str]) -> Result<bool> {
@@ -324,18 +484,24 @@ impl Cluster {
         let administrator = random_token()?;
         let controller_manager = random_token()?;
         let scheduler = random_token()?;
+        let kubelet = random_token()?;
+        let proxy = random_token()?;
         self.write(
             TOKENS,
             &format!(
                 "{administrator},admin,admin,\"system:masters\"\n\
                  {controller_manager},{CONTROLLER_MANAGER},{CONTROLLER_MANAGER}\n\
-                 {scheduler},{SCHEDULER},{SCHEDULER}\n",
+                 {scheduler},{SCHEDULER},{SCHEDULER}\n\
+                 {kubelet},{KUBELET},{KUBELET},\"system:nodes\"\n\
+                 {proxy},{PROXY},{PROXY}\n",
             ),
         )?;
         for (file, token) in [
             (KUBECONFIG, administrator),
             (CONTROLLER_MANAGER_KUBECONFIG, controller_manager),
             (SCHEDULER_KUBECONFIG, scheduler),
+            (KUBELET_KUBECONFIG, kubelet),
+            (PROXY_KUBECONFIG, proxy),
         ] {
             self.write(file, &self.kubeconfig_of(&token, "default"))?;
         }
@@ -344,7 +510,7 @@ impl Cluster {
     }
 
     fn kubeconfig_of(&self, token: &str, namespace: &str) -> String {
-        let kubeconfig = json!({
+        let mut kubeconfig = json!({
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": "cluster", "cluster": {
@@ -359,6 +525,10 @@ impl Cluster {
             }}],
             "current-context": "cluster",
         });
+        if self.node.is_some() {
+            // A server of all addresses has a certificate for its name and the advertised one alone.
+            kubeconfig["clusters"][0]["cluster"]["tls-server-name"] = json!("localhost");
+        }
         format!("{kubeconfig:#}\n")
     }
 
@@ -374,6 +544,13 @@ impl Cluster {
         write().with_context(|| format!("failed to write `{}`", path.display()))?;
         Ok(path)
     }
+}
+
+fn folder() -> Result<TempDir> {
+    tempfile::Builder::new()
+        .prefix("cluster-")
+        .tempdir()
+        .context("failed to create a temporary folder")
 }
 
 /// Runs a command to its end and returns its standard output.

@@ -19,13 +19,14 @@ use signal_hook::{consts::SIGINT, flag};
 const USAGE: &str = "\
 Starts a throwaway Kubernetes control plane
 
-Usage: cluster [--node] [--kubeconfig FILE] [--] [COMMAND [ARGUMENT]...]
+Usage: cluster [--node|--real-node] [--kubeconfig FILE] [--] [COMMAND [ARGUMENT]...]
 
 With a COMMAND, runs it with KUBECONFIG set and kubectl on PATH, then stops the control plane and
 exits with the command's code. Without one, runs until Ctrl-C.
 
 Options:
   --node             Adds a simulated node: Pods are said to run, but do not
+  --real-node        Adds a node that runs Pods: takes Linux, root and a container runtime
   --kubeconfig FILE  Makes FILE a link to the kubeconfig, which is gone when the control plane is
   -h, --help         Prints this
 ";
@@ -34,6 +35,7 @@ Options:
 struct Arguments {
     help: bool,
     node: bool,
+    real_node: bool,
     kubeconfig: Option<PathBuf>,
     command: Vec<OsString>,
 }
@@ -54,6 +56,7 @@ fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Arguments> {
         match argument.to_str() {
             Some("-h" | "--help") => parsed.help = true,
             Some("--node") => parsed.node = true,
+            Some("--real-node") => parsed.real_node = true,
             Some("--kubeconfig") => {
                 let file = arguments.next().context("--kubeconfig takes a file")?;
                 parsed.kubeconfig = Some(file.into());
@@ -77,9 +80,16 @@ fn run(arguments: &Arguments) -> Result<u8> {
         print!("{USAGE}");
         return Ok(0);
     }
+    if arguments.node && arguments.real_node {
+        bail!("a cluster has one node: `--node` or `--real-node`");
+    }
     let started = Instant::now();
     let progress = |line: &str| eprintln!("{line}");
-    let mut cluster = Cluster::start(&progress)?;
+    let mut cluster = if arguments.real_node {
+        Cluster::start_with_node(&progress)?
+    } else {
+        Cluster::start(&progress)?
+    };
     if arguments.node {
         cluster.add_simulated_node(&progress)?;
     }

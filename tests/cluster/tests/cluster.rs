@@ -239,6 +239,148 @@ fn leaves_nothing_when_its_parent_is_killed() {
     assert!(!kubeconfig.parent().unwrap().exists());
 }
 
+/// What it takes: Pods that run, with addresses; Services that lead to them; names for nobody.
+#[test]
+#[ignore = "a node that runs Pods takes root and a container runtime: `make test-e2e`"]
+fn a_node_runs_pods_and_leads_to_services() {
+    let cluster = Cluster::start_with_node(&|line| eprintln!("{line}"));
+    let cluster = cluster.unwrap_or_else(|error| panic!("{error:#}"));
+    let kubectl = |arguments: &str| {
+        let arguments: Vec<_> = arguments.split(' ').collect();
+        kubectl(&cluster, &arguments)
+    };
+    let image = "example.com/kubectl:test";
+    let program = fs::canonicalize(cluster.kubectl_path()).unwrap();
+    cluster.load_program(image, &program).unwrap();
+    let entry = program.file_name().unwrap().to_string_lossy().into_owned();
+
+    // By the address of a Service, with the token of its ServiceAccount, and the certificate of the
+    // API server is the one that Pods are told.
+    kubectl(&format!(
+        "run asks --image={image} --restart=Never --command -- /{entry} auth whoami -o jsonpath={{.status.userInfo.username}}"
+    ))
+    .unwrap();
+    let ended = "wait --for=jsonpath={.status.phase}=Succeeded pod/asks --timeout=60s";
+    kubectl(ended).unwrap_or_else(|error| panic!("{error:#}\n{:?}", kubectl("logs asks")));
+    assert_eq!(
+        kubectl("logs asks").unwrap(),
+        "system:serviceaccount:default:default"
+    );
+
+    // From one Pod to another, and back to itself, by a Service.
+    kubectl(
+        "run serves --image=example.com/kubectl:test --labels=app=serves --command -- \
+             /PROGRAM proxy --address=0.0.0.0 --accept-hosts=.* --port=8001"
+            .replace("PROGRAM", &entry)
+            .as_str(),
+    )
+    .unwrap();
+    kubectl("expose pod serves --port=80 --target-port=8001").unwrap();
+    kubectl("wait --for=condition=Ready pod/serves --timeout=60s").unwrap();
+    let address = kubectl("get service serves -o jsonpath={.spec.clusterIP}").unwrap();
+    kubectl(&format!(
+        "run calls --image={image} --restart=Never --command -- \
+         /{entry} --server=http://{address} get --raw /version"
+    ))
+    .unwrap();
+    let ended = "wait --for=jsonpath={.status.phase}=Succeeded pod/calls --timeout=60s";
+    kubectl(ended).unwrap_or_else(|error| panic!("{error:#}\n{:?}", kubectl("logs calls")));
+    assert!(kubectl("logs calls").unwrap().contains("gitVersion"));
+    let version = kubectl(&format!(
+        "exec serves -- /{entry} --server=http://{address} get --raw /version"
+    ));
+    assert!(version.unwrap().contains("gitVersion"));
+}
+
+#[test]
+#[ignore = "a node that runs Pods takes root and a container runtime: `make test-e2e`"]
+fn leaves_nothing_of_a_node_when_its_parent_is_killed() {
+    let link = tempfile::tempdir().unwrap();
+    let link = link.path().join("kubeconfig");
+    let settings = settings_of_the_machine().unwrap();
+    let program = program(&["--real-node".as_ref(), "--kubeconfig".as_ref(), &link]).spawn();
+    let mut program = Killed(program.unwrap());
+    let started = Duration::from_secs(120);
+    wait_until("the link to the kubeconfig", started, || {
+        ensure!(program.0.try_wait()?.is_none(), "it ended");
+        Ok(link.exists().then_some(()))
+    })
+    .unwrap();
+    let folder = fs::canonicalize(&link).unwrap();
+    let folder = folder.parent().unwrap();
+    let kubectl = |arguments: &[&str]| {
+        let mut kubectl = Command::new("kubectl");
+        run(kubectl.env("KUBECONFIG", &link).args(arguments)).unwrap();
+    };
+    kubectl(&["run", "pod", "--image=registry.k8s.io/pause:3.10"]);
+    kubectl(&["wait", "--for=condition=Ready", "pod/pod", "--timeout=60s"]);
+    // A shim of containerd is in no process group of the cluster, and a container has only its control
+    // group to tell whose it is.
+    let name = folder.file_name().unwrap().to_str().unwrap();
+    let left = || -> Result<Vec<String>> {
+        let mut left = Vec::new();
+        for process in fs::read_dir("/proc")? {
+            let file = |file: &str| {
+                let text = fs::read(process.as_ref().ok()?.path().join(file)).ok()?;
+                Some(String::from_utf8_lossy(&text).replace('\0', " "))
+            };
+            let (command, groups) = (file("cmdline"), file("cgroup"));
+            if format!("{command:?}{groups:?}").contains(name) {
+                left.extend(command);
+            }
+        }
+        for folder in ["/sys/fs/cgroup", "/tmp"] {
+            left.push(run(Command::new("find").args([folder, "-name", name]))?);
+        }
+        left.retain(|line| !line.is_empty());
+        Ok(left)
+    };
+    let running = left().unwrap();
+    for what in ["kubelet ", "containerd-shim", "/pause", "/sys/fs/cgroup/"] {
+        assert!(
+            running.iter().any(|line| line.contains(what)),
+            "no {what} in {running:#?}"
+        );
+    }
+
+    drop(program);
+    wait_until("the end of the node", PATIENCE, || {
+        let left = left()?;
+        ensure!(left.is_empty(), "{left:#?}");
+        Ok(Some(()))
+    })
+    .unwrap();
+    assert!(!folder.exists());
+    assert_eq!(settings_of_the_machine().unwrap(), settings);
+}
+
+/// What programs of a node would set for the whole machine.
+fn settings_of_the_machine() -> Result<Vec<String>> {
+    [
+        "vm/overcommit_memory",
+        "kernel/panic",
+        "kernel/panic_on_oops",
+        "net/ipv4/ip_forward",
+    ]
+    .into_iter()
+    .map(|name| Ok(fs::read_to_string(Path::new("/proc/sys").join(name))?))
+    .collect()
+}
+
+#[test]
+fn names_what_a_node_needs_and_where_it_is_from() {
+    let nothing = tempfile::tempdir().unwrap();
+    let output = program(&["--real-node".as_ref()])
+        .env("PATH", nothing.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&output.stderr);
+    let hint =
+        "hint: on Debian, `apt-get install --yes --no-install-recommends containerd runc iptables";
+    assert!(error.contains(hint), "{error}");
+}
+
 #[test]
 fn runs_a_command_and_exits_with_its_code() {
     let output = program(&[])

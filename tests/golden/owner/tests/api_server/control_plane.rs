@@ -27,8 +27,9 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Where the operator lives when it is deployed.
 const NAMESPACE: &str = "owner-system";
 
-/// Runs a program until nobody holds the other end of stdin any more, then removes the folder.
-const SCRIPT: &str = r#""$0" "$@" & read -r _; kill $!; wait; rm -rf "$PWD""#;
+/// Runs a program until nobody holds the other end of stdin any more, then removes the folder. Asked
+/// politely, an API server whose etcd has gone before would not end.
+const SCRIPT: &str = r#""$0" "$@" & read -r _; kill -9 $!; wait; rm -rf "$PWD""#;
 
 /// Started by the first test that asks for it, for all of them.
 static CONTROL_PLANE: LazyLock<ControlPlane> = LazyLock::new(ControlPlane::start);

@@ -1,0 +1,332 @@
+//! A node that runs Pods, in namespaces of its own: what it mounts, routes, filters and starts is
+//! seen by nobody else, and the kernel ends it all with the first process in them.
+
+use std::{
+    fs::{self, File},
+    io::{BufRead, BufReader},
+    net::Ipv4Addr,
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Stdio},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::json;
+
+use crate::{binaries::on_path, component::log_tail};
+
+/// The node's own address, which no other machine can reach: it stands on the loopback interface of
+/// the node's network namespace.
+pub(crate) const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 245, 0, 1);
+pub(crate) const NAME: &str = "node";
+pub(crate) const POD_NETWORK: &str = "10.244.0.0/24";
+
+// In the cluster's folder.
+pub(crate) const API_SOCKET: &str = "api.sock";
+pub(crate) const CONTAINERD_CONFIG: &str = "containerd.toml";
+pub(crate) const CONTAINERD_SOCKET: &str = "containerd.sock";
+pub(crate) const KUBELET_CONFIG: &str = "kubelet.json";
+pub(crate) const PROXY_CONFIG: &str = "kube-proxy.json";
+const CNI_CONFIGS: &str = "cni";
+const RESOLV_CONF: &str = "resolv.conf";
+
+/// The image that holds the namespaces of a Pod. It has the name that manifests know it by, so that
+/// they can use it as the image that does nothing.
+pub(crate) const PAUSE_IMAGE: &str = "registry.k8s.io/pause:3.10";
+
+/// The programs that have to be installed, and the Debian package of each.
+const REQUIRED: [(&str, &str); 7] = [
+    ("containerd", "containerd"),
+    ("ctr", "containerd"),
+    ("runc", "runc"),
+    ("iptables", "iptables"),
+    ("socat", "socat"),
+    ("ip", "iproute2"),
+    ("nsenter", "util-linux"),
+];
+const CNI_PACKAGE: &str = "containernetworking-plugins";
+/// Where distributions put the CNI plugins.
+const CNI_FOLDERS: [&str; 3] = ["/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni"];
+
+/// Starts the first process in the namespaces, says its ID, and cleans up after its end: control
+/// groups are in no namespace that ends with it.
+const OUTER: &str = r#"
+    exec 3<&0
+    cd /sys/fs/cgroup
+    if [ -e cgroup.controllers ]; then
+        echo "+cpu +cpuset +memory +pids" > cgroup.subtree_control
+        mkdir "${1##*/}"
+    else
+        for hierarchy in */; do mkdir "$hierarchy${1##*/}"; done
+    fi
+    cd /
+    unshare --mount --net --pid --fork --mount-proc sh -ec "$2" <&3 &
+    echo "$!"
+    wait "$!"
+    find /sys/fs/cgroup -depth -type d -path "*/${1##*/}*" -exec rmdir {} + 2>/dev/null
+    # What is only in the network may write until it is killed, too.
+    for try in 1 2 3 4 5 6 7 8 9 10; do rm -rf -- "$1" && break; sleep 1; done
+"#;
+/// The first process in the namespaces. It ends with its standard input, a pipe that only the program
+/// with the cluster writes to, and everything else in the namespaces ends with it.
+const INNER: &str = r"
+    mount --make-rshared /
+    # Where a container runtime and kubelet keep more than they can be told to keep elsewhere.
+    for folder in /run /var/lib /var/log; do mount -t tmpfs node $folder; done
+    # What kubelet sets, but is the whole machine's.
+    for setting in vm/overcommit_memory kernel/panic kernel/panic_on_oops \
+        kernel/keys/root_maxkeys kernel/keys/root_maxbytes; do
+        copy=/run/${setting##*/}
+        cat /proc/sys/$setting > $copy
+        mount --bind $copy /proc/sys/$setting
+    done
+    ip link set lo up
+    ip address add ADDRESS/32 dev lo
+    echo 1 > /proc/sys/net/ipv4/ip_forward
+    echo ready
+    exec > /dev/null
+    read -r _
+";
+
+/// The namespaces of a node.
+pub(crate) struct Namespaces {
+    outer: Child,
+    input: Option<ChildStdin>,
+    /// The process that made them; it has the ones for network and mounts itself.
+    id: u32,
+    working_folder: PathBuf,
+}
+
+impl Namespaces {
+    pub fn start(folder: &Path) -> Result<Namespaces> {
+        let log = folder.join("node.log");
+        let mut outer = Command::new("sh")
+            .args(["-c", OUTER, "sh"])
+            .arg(folder)
+            .arg(INNER.replace("ADDRESS", &ADDRESS.to_string()))
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log).context("failed to create `node.log`")?)
+            // So that Ctrl-C does not reach it.
+            .process_group(0)
+            .spawn()
+            .context("failed to run `sh`")?;
+        let output = outer.stdout.take().context("no stdout")?;
+        let mut namespaces = Namespaces {
+            input: outer.stdin.take(),
+            outer,
+            id: 0,
+            working_folder: folder.to_owned(),
+        };
+        let mut lines = BufReader::new(output).lines();
+        let mut line = || lines.next().transpose().map(Option::unwrap_or_default);
+        namespaces.id = line()?.parse().context("no process ID")?;
+        ensure!(
+            line()? == "ready",
+            "failed to make the namespaces of a node\n\n{}",
+            log_tail(&log),
+        );
+        Ok(namespaces)
+    }
+
+    /// `program` in the network of the node.
+    pub fn in_network(&self, program: &Path) -> Command {
+        let mut nsenter = Command::new("nsenter");
+        nsenter.arg(format!("--net=/proc/{}/ns/net", self.id));
+        nsenter.arg("--").arg(program);
+        nsenter
+    }
+
+    /// `program` in all namespaces of the node. It has another process ID than the command, and
+    /// lives until the node ends.
+    pub fn inside(&self, program: &Path) -> Command {
+        let mut nsenter = Command::new("nsenter");
+        let folder = format!("/proc/{}/ns", self.id);
+        nsenter
+            .arg(format!("--net={folder}/net"))
+            .arg(format!("--mount={folder}/mnt"))
+            .arg(format!("--pid={folder}/pid_for_children"))
+            // In that namespace for mounts: the working directory is of another one.
+            .arg(format!("--wdns={}", self.working_folder.display()))
+            .arg("--")
+            .arg(program);
+        nsenter
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let _ = self.outer.wait();
+    }
+}
+
+/// Where the programs are that the node needs and nobody builds; the error says what to install.
+pub(crate) struct Tools {
+    cni: &'static str,
+}
+
+impl Tools {
+    pub fn find() -> Result<Tools> {
+        let cni = CNI_FOLDERS
+            .into_iter()
+            .find(|folder| Path::new(folder).join("ptp").is_file());
+        let mut missing: Vec<_> = REQUIRED
+            .iter()
+            .filter(|(program, _)| on_path(program).is_none())
+            .map(|(_, package)| *package)
+            .chain(cni.is_none().then_some(CNI_PACKAGE))
+            .collect();
+        missing.dedup();
+        ensure!(
+            cfg!(target_os = "linux"),
+            "a node that runs Pods needs Linux"
+        );
+        ensure!(
+            missing.is_empty(),
+            "a node that runs Pods needs {}\n\
+             hint: on Debian, `apt-get install --yes --no-install-recommends {}`",
+            missing.join(", "),
+            missing.join(" "),
+        );
+        let status = fs::read_to_string("/proc/self/status").context("failed to read `/proc`")?;
+        let user = status
+            .lines()
+            .find_map(|line| line.strip_prefix("Uid:")?.split_whitespace().nth(1));
+        ensure!(
+            user == Some("0"),
+            "a node that runs Pods needs root, to make namespaces and to mount"
+        );
+        let Some(cni) = cni else {
+            bail!("no CNI plugins");
+        };
+        Ok(Tools { cni })
+    }
+}
+
+/// The files that a node's programs read, by their names in `folder`.
+pub(crate) fn configuration(folder: &Path, tools: &Tools) -> Result<Vec<(&'static str, String)>> {
+    fs::create_dir(folder.join(CNI_CONFIGS)).context("failed to create a folder")?;
+    let path = |name: &str| folder.join(name).display().to_string();
+    Ok(vec![
+        (CONTAINERD_CONFIG, containerd(path, tools)),
+        ("cni/pods.conflist", network(path)),
+        (KUBELET_CONFIG, kubelet(folder, path)),
+        (PROXY_CONFIG, proxy(path)),
+        (RESOLV_CONF, String::new()),
+    ])
+}
+
+fn containerd(path: impl Fn(&str) -> String, tools: &Tools) -> String {
+    format!(
+        r#"
+version = 2
+root = {root:?}
+# In the node's own /run: it is gone with the node.
+state = "/run/containerd-node"
+# They look for file systems and folders that are not the node's business.
+disabled_plugins = [
+  "io.containerd.snapshotter.v1.aufs",
+  "io.containerd.snapshotter.v1.btrfs",
+  "io.containerd.snapshotter.v1.devmapper",
+  "io.containerd.snapshotter.v1.zfs",
+  "io.containerd.internal.v1.opt",
+]
+
+[grpc]
+address = {socket:?}
+
+[plugins."io.containerd.grpc.v1.cri"]
+sandbox_image = {PAUSE_IMAGE:?}
+# Where root may not do everything, it may not lower the score.
+restrict_oom_score_adj = true
+
+[plugins."io.containerd.grpc.v1.cri".cni]
+bin_dir = {cni_programs:?}
+conf_dir = {cni_configs:?}
+
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+"#,
+        root = path("containerd"),
+        socket = path(CONTAINERD_SOCKET),
+        cni_programs = tools.cni,
+        cni_configs = path(CNI_CONFIGS),
+    )
+}
+
+fn network(path: impl Fn(&str) -> String) -> String {
+    // A pair of interfaces for each Pod and a route to it: unlike with a bridge, all packets come by
+    // the rules of kube-proxy, without a module of the kernel for that.
+    let network = json!({
+        "cniVersion": "0.4.0",
+        "name": "pods",
+        "plugins": [{
+            "type": "ptp",
+            "ipam": {
+                "type": "host-local",
+                "ranges": [[{"subnet": POD_NETWORK}]],
+                "routes": [{"dst": "0.0.0.0/0"}],
+                "dataDir": path("addresses"),
+            },
+        }],
+    });
+    format!("{network:#}\n")
+}
+
+fn kubelet(folder: &Path, path: impl Fn(&str) -> String) -> String {
+    let config = json!({
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "containerRuntimeEndpoint": format!("unix://{}", path(CONTAINERD_SOCKET)),
+        // Nobody reaches it but the node's own network, and the cluster is a throwaway one.
+        "authentication": {"anonymous": {"enabled": true}, "webhook": {"enabled": false}},
+        "authorization": {"mode": "AlwaysAllow"},
+        "readOnlyPort": 0,
+        // Either version will do, below a group of the cluster's own.
+        "failCgroupV1": false,
+        "cgroupDriver": "cgroupfs",
+        "cgroupRoot": cgroup(folder),
+        "cgroupsPerQOS": true,
+        "enforceNodeAllocatable": [],
+        "failSwapOn": false,
+        // There are no names: Services are found by their addresses.
+        "clusterDomain": "cluster.local",
+        "resolvConf": path(RESOLV_CONF),
+        "podLogsDir": "/var/log/pods",
+        "volumePluginDir": path("volume-plugins"),
+        // What else fills the disk of this machine is not the node's business.
+        "evictionHard": {
+            "memory.available": "0%",
+            "nodefs.available": "0%",
+            "nodefs.inodesFree": "0%",
+            "imagefs.available": "0%",
+            "imagefs.inodesFree": "0%",
+        },
+        "imageGCHighThresholdPercent": 100,
+        "imageGCLowThresholdPercent": 99,
+    });
+    format!("{config:#}\n")
+}
+
+fn proxy(path: impl Fn(&str) -> String) -> String {
+    let config = json!({
+        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+        "kind": "KubeProxyConfiguration",
+        "clientConnection": {"kubeconfig": path(crate::PROXY_KUBECONFIG)},
+        "clusterCIDR": POD_NETWORK,
+        "mode": "iptables",
+        // Those are the whole machine's.
+        "conntrack": {"maxPerCore": 0, "min": 0},
+        "hostnameOverride": NAME,
+        "healthzBindAddress": "127.0.0.1:10256",
+    });
+    format!("{config:#}\n")
+}
+
+/// The control group of all containers, named after the cluster's folder.
+fn cgroup(folder: &Path) -> String {
+    let name = folder.file_name().unwrap_or_default();
+    format!("/{}", name.display())
+}

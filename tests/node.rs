@@ -1,0 +1,317 @@
+//! From source to a Pod that works: the image of a project, on a cluster with a node.
+
+mod images;
+
+use std::{fs, process::Command, thread, time::SystemTime};
+
+use cluster::{Cluster, wait_until};
+use tempfile::TempDir;
+
+use self::images::{BASE, Images};
+use crate::{
+    operator::{PATIENCE, Project, kubectl_on},
+    scaffold::{refused, run},
+};
+
+const IMAGE: &str = "example.com/guestbook:e2e";
+const NAMESPACE: &str = "guestbook-system";
+const DEPLOYMENT: &str = "deployment/guestbook-controller-manager";
+const SERVICE: &str = "guestbook-controller-manager-metrics-service";
+const LABEL: &str = "control-plane=controller-manager";
+/// An image with nothing but kubectl.
+const KUBECTL: &str = "example.com/kubectl:e2e";
+
+/// More than the image may add to what the Dockerfile's last stage begins with.
+const TOO_BIG: u64 = 20_000_000;
+
+#[test]
+#[ignore = "takes root, podman and a container runtime, and minutes: `make test-e2e`"]
+fn make_deploy_makes_a_pod_that_works() {
+    let project = Project::scaffold(
+        "guestbook",
+        &[
+            "init --domain com --repo guestbook",
+            "create api --group webapp --version v1 --kind Guestbook --owns apps/v1/Deployment",
+        ],
+    );
+    let images = Images::new();
+    images.build(&project.path(), IMAGE);
+    a_change_compiles_no_dependency(&images, &project);
+    the_image_holds_the_program_alone(&images);
+
+    let cluster = Cluster::start_with_node(&|step| eprintln!("{step}"));
+    let node = Node(cluster.unwrap_or_else(|error| panic!("{error:#}")));
+    let folder = TempDir::new().unwrap();
+    let archive = folder.path().join("image.tar");
+    images.podman(&format!("save --output={} {IMAGE}", archive.display()));
+    node.0.load_images(&archive).unwrap();
+    let kubectl = fs::canonicalize(node.0.kubectl_path()).unwrap();
+    node.0.load_program(KUBECTL, &kubectl).unwrap();
+
+    project.make_on(&node.0, &format!("deploy IMG={IMAGE}"));
+    node.waits(&format!(
+        "condition=Available --namespace={NAMESPACE} {DEPLOYMENT}"
+    ));
+    let refusal = refused(&mut node.kubectl(&format!(
+        "run privileged --image={KUBECTL} --namespace={NAMESPACE}"
+    )));
+    assert!(
+        refusal.contains(r#"violates PodSecurity "restricted:"#),
+        "{refusal}"
+    );
+
+    // The operator works, and what it owns does.
+    run(node
+        .kubectl("apply -k")
+        .arg(project.path().join("config/samples")));
+    node.waits("condition=Ready guestbook/guestbook-sample");
+    node.waits("condition=Available deployment/guestbook-sample");
+
+    metrics_are_for_pods_that_may_read_them(&node);
+
+    // A container that is killed is started again, and goes on.
+    let pod = node.prints(&format!(
+        "get pods --namespace={NAMESPACE} --selector={LABEL} -o \
+         jsonpath={{.items[0].status.containerStatuses[0].containerID}}"
+    ));
+    let (_, container) = pod.split_once("//").unwrap();
+    kill(container);
+    node.shows(
+        &format!(
+            "pods --namespace={NAMESPACE} --selector={LABEL} -o \
+             jsonpath={{.items[0].status.containerStatuses[0].restartCount}}"
+        ),
+        |restarts| restarts == "1",
+    );
+    node.follows_a_change("2");
+
+    of_two_the_other_one_leads_when_the_leader_is_gone(&node);
+
+    // It was never refused what it asked for.
+    let user = format!("system:serviceaccount:{NAMESPACE}:guestbook-controller-manager");
+    let requests = node.0.requests().unwrap();
+    let own = requests.iter().filter(|request| request.user == user);
+    let (refused, answered): (Vec<_>, Vec<_>) = own.partition(|request| request.code == 403);
+    assert!(!answered.is_empty(), "{user} asked for nothing");
+    assert!(refused.is_empty(), "{refused:#?}");
+
+    // The operator and its CRD go, and with them what it owned.
+    project.make_on(&node.0, "undeploy");
+    let kinds = "all,crd,namespaces,clusterroles,clusterrolebindings";
+    node.shows(&format!("{kinds} --all-namespaces -o name"), |names| {
+        !names.contains("guestbook")
+    });
+}
+
+/// A build after a change of the source takes the layer of the dependencies from the cache.
+fn a_change_compiles_no_dependency(images: &Images, project: &Project) {
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap();
+    let controller = "src/controller/webapp/guestbook.rs";
+    let text = format!("{}\n// Changed at {now:?}.\n", project.read(controller));
+    fs::write(project.path().join(controller), text).unwrap();
+    let said = images.build(&project.path(), IMAGE);
+    assert!(said.contains("Compiling guestbook"), "{said}");
+    assert_eq!(said.matches("Compiling").count(), 1, "{said}");
+}
+
+/// It runs without root; there is nothing in it but the program and what the last stage begins with.
+fn the_image_holds_the_program_alone(images: &Images) {
+    let added = images.size(IMAGE) - images.size(BASE);
+    assert!(added < TOO_BIG, "the image adds {added} bytes");
+    let user = images.podman(&format!("image inspect --format={{{{.User}}}} {IMAGE}"));
+    assert_eq!(user.trim(), "65532:65532");
+    let difference = images.podman(&format!("diff {IMAGE} {BASE}"));
+    assert_eq!(difference.trim(), "A /manager");
+    let folder = TempDir::new().unwrap();
+    let manager = folder.path().join("manager");
+    images.extract(IMAGE, "/manager", &manager);
+    let sections = run(Command::new("readelf")
+        .args(["--wide", "--section-headers"])
+        .arg(&manager));
+    assert!(sections.contains(" .text"), "{sections}");
+    assert!(
+        !sections.contains(" .symtab") && !sections.contains(" .debug_"),
+        "{sections}"
+    );
+}
+
+/// By the Service, over HTTPS, and by the token of a `ServiceAccount` that has the role for it.
+fn metrics_are_for_pods_that_may_read_them(node: &Node) {
+    let address = node.prints(&format!(
+        "get service --namespace={NAMESPACE} {SERVICE} \
+         -o jsonpath={{.spec.clusterIP}}"
+    ));
+    run(&mut node.kubectl("create namespace monitoring"));
+    for account in ["reader", "stranger"] {
+        run(&mut node.kubectl(&format!(
+            "create serviceaccount {account} --namespace=monitoring"
+        )));
+    }
+    run(&mut node.kubectl(
+        "create clusterrolebinding monitoring --clusterrole=guestbook-metrics-reader \
+         --serviceaccount=monitoring:reader",
+    ));
+    let program = fs::canonicalize(node.0.kubectl_path()).unwrap();
+    let program = program.file_name().unwrap().display();
+    let scrape = |account: &str| {
+        let kubeconfig = serde_json::json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "metrics", "cluster": {
+                "server": format!("https://{address}:8443"),
+                // The operator makes its certificate itself.
+                "insecure-skip-tls-verify": true,
+            }}],
+            "users": [{"name": "account", "user": {
+                "tokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
+            }}],
+            "contexts": [{"name": "metrics", "context": {"cluster": "metrics", "user": "account"}}],
+            "current-context": "metrics",
+        });
+        run(node
+            .kubectl(&format!(
+                "create configmap {account} --namespace=monitoring"
+            ))
+            .arg(format!("--from-literal=kubeconfig={kubeconfig}")));
+        let pod = serde_json::json!({"spec": {
+            "serviceAccountName": account,
+            "volumes": [{"name": "kubeconfig", "configMap": {"name": account}}],
+            "containers": [{
+                "name": account,
+                "image": KUBECTL,
+                "command": [format!("/{program}"), "get", "--raw=/metrics"],
+                "env": [{"name": "KUBECONFIG", "value": "/config/kubeconfig"}],
+                "volumeMounts": [{"name": "kubeconfig", "mountPath": "/config"}],
+            }],
+        }});
+        run(node
+            .kubectl(&format!(
+                "run {account} --namespace=monitoring --restart=Never --image={KUBECTL}"
+            ))
+            .arg(format!("--overrides={pod}")));
+        let phase = node.shows(
+            &format!("pod {account} --namespace=monitoring -o jsonpath={{.status.phase}}"),
+            |phase| ["Succeeded", "Failed"].contains(&phase),
+        );
+        (
+            phase,
+            node.prints(&format!("logs {account} --namespace=monitoring")),
+        )
+    };
+    let (phase, metrics) = scrape("reader");
+    assert_eq!(phase, "Succeeded", "{metrics}");
+    let counted =
+        r#"controller_runtime_reconcile_total{controller="guestbook.webapp.com",result="success"}"#;
+    assert!(metrics.contains(counted), "{metrics}");
+    let (phase, said) = scrape("stranger");
+    assert_eq!(phase, "Failed", "{said}");
+    assert!(said.contains("Forbidden"), "{said}");
+    // The API server hands on no token.
+    let said = refused(&mut node.kubectl(&format!(
+        "get --raw=/api/v1/namespaces/{NAMESPACE}/services/https:{SERVICE}:https/proxy/metrics"
+    )));
+    assert!(said.contains("provide credentials"), "{said}");
+}
+
+fn of_two_the_other_one_leads_when_the_leader_is_gone(node: &Node) {
+    run(&mut node.kubectl(&format!(
+        "scale --namespace={NAMESPACE} --replicas=2 {DEPLOYMENT}"
+    )));
+    run(&mut node.kubectl(&format!(
+        "rollout status --namespace={NAMESPACE} --timeout=120s {DEPLOYMENT}"
+    )));
+    let leader =
+        format!("leases --namespace={NAMESPACE} -o jsonpath={{.items[0].spec.holderIdentity}}");
+    let first = node.shows(&leader, |holder| !holder.is_empty());
+    let pods = node.prints(&format!(
+        "get pods --namespace={NAMESPACE} --selector={LABEL} -o jsonpath={{.items[*].metadata.name}}"
+    ));
+    let (leading, others): (Vec<_>, Vec<_>) =
+        pods.split(' ').partition(|pod| first.starts_with(pod));
+    let ([leading], [other]) = (&leading[..], &others[..]) else {
+        panic!("{first} leads {pods}");
+    };
+    run(&mut node.kubectl(&format!("delete pod --namespace={NAMESPACE} {leading}")));
+    let second = node.shows(&leader, |holder| !holder.is_empty() && holder != first);
+    assert!(
+        second.starts_with(other),
+        "{second} leads after {first}, beside {pods}"
+    );
+    node.follows_a_change("3");
+}
+
+/// Kills all processes of a container: they are in control groups with its ID in their name.
+fn kill(container: &str) {
+    let mut killed = 0;
+    for process in fs::read_dir("/proc").unwrap().flatten() {
+        let groups = fs::read_to_string(process.path().join("cgroup")).unwrap_or_default();
+        if groups.contains(container) {
+            run(Command::new("kill").arg("-KILL").arg(process.file_name()));
+            killed += 1;
+        }
+    }
+    assert!(killed > 0, "no process is in {container}");
+}
+
+/// A cluster with a node, which tells what it was like when a test fails.
+struct Node(Cluster);
+
+impl Node {
+    fn kubectl(&self, arguments: &str) -> Command {
+        kubectl_on(&self.0, arguments)
+    }
+
+    fn prints(&self, arguments: &str) -> String {
+        run(&mut self.kubectl(arguments))
+    }
+
+    /// Waits with `kubectl wait`.
+    fn waits(&self, what: &str) {
+        self.shows_with(&format!("wait --timeout=1s --for={what}"), |_| true);
+    }
+
+    /// Waits until `kubectl get` prints what `good` accepts, and gives it.
+    fn shows(&self, arguments: &str, good: impl Fn(&str) -> bool) -> String {
+        self.shows_with(&format!("get {arguments}"), good)
+    }
+
+    fn shows_with(&self, arguments: &str, good: impl Fn(&str) -> bool) -> String {
+        let shown = wait_until(&format!("kubectl {arguments}"), 2 * PATIENCE, || {
+            let text = cluster::run(&mut self.kubectl(arguments))?;
+            Ok(good(&text).then_some(text))
+        });
+        shown.unwrap_or_else(|error| panic!("{error:#}"))
+    }
+
+    /// Changes the sample: the operator brings its status to the generation that comes of it.
+    fn follows_a_change(&self, generation: &str) {
+        let patch = format!(r#"{{"spec":{{"title":"Generation {generation}"}}}}"#);
+        let mut kubectl = self.kubectl("patch guestbook guestbook-sample --type=merge -p");
+        run(kubectl.arg(patch));
+        self.shows(
+            "guestbook guestbook-sample -o jsonpath={.status.observedGeneration}",
+            |observed| observed == generation,
+        );
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            return;
+        }
+        for arguments in [
+            "get pods --all-namespaces -o wide",
+            "get events --all-namespaces --sort-by=.lastTimestamp",
+            "get guestbooks,deployments -o yaml",
+            "logs --namespace=guestbook-system --selector=control-plane=controller-manager --tail=50",
+        ] {
+            let output = self.kubectl(arguments).output();
+            let text = output.map(|output| [output.stdout, output.stderr].concat());
+            eprintln!("kubectl {arguments}:");
+            eprintln!("{}", String::from_utf8_lossy(&text.unwrap_or_default()));
+        }
+    }
+}
