@@ -97,6 +97,17 @@ fn a_hand_edit_of_the_project_works_like_the_command() {
     expected.write("PROJECT", &project.read("PROJECT"));
     assert_same(&project, &expected, "apply");
 
+    // And away again.
+    let text = project.read("PROJECT");
+    let (above, below) = text.split_once("resources:\n").expect("the resources");
+    let version = below.find("version: '3'").expect("the version");
+    let list = "# One entry for each version of a kind.\n";
+    let without = format!("{above}{list}{}", &below[version..]);
+    project.write("PROJECT", &without);
+    let never = Project::new(&["init --domain com"]);
+    assert_eq!(never.read("PROJECT"), without);
+    assert_same(project.rscaffold("apply"), &never, "without the API");
+
     project.replace("PROJECT", "- agents\n", "");
     project.rscaffold("apply");
     assert!(!project.folder().join("AGENTS.md").exists());
