@@ -11,7 +11,7 @@ use clap::{
 use clap_complete::Shell;
 
 use crate::{
-    command::{Mode, apply, create_api, delete, settings::Settings},
+    command::{Mode, apply, create_api, id, settings::Settings},
     names::{
         ControllerName, Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ProjectName,
         Repo, ShortName, TypePath, Version,
@@ -258,17 +258,8 @@ impl From<AnySettings> for Settings {
 #[derive(Debug, Args)]
 #[command(after_help = CREATE_API_EXAMPLES)]
 pub struct CreateApi {
-    /// API group without the domain, such as `webapp`; asked for at a terminal
-    #[arg(long)]
-    group: Option<Group>,
-
-    /// API version, such as `v1` or `v1alpha1`; asked for at a terminal
-    #[arg(long)]
-    version: Option<Version>,
-
-    /// Kind, in upper camel case, such as `Guestbook`; asked for at a terminal
-    #[arg(long)]
-    kind: Option<Kind>,
+    #[command(flatten)]
+    id: Id,
 
     /// Plural of the kind, in lower case [default: the English one]
     #[arg(long)]
@@ -367,9 +358,7 @@ impl CreateApi {
     /// The plain values.
     pub fn split(self) -> (create_api::Options, Mode) {
         let options = create_api::Options {
-            group: self.group,
-            version: self.version,
-            kind: self.kind,
+            id: self.id.into(),
             settings: create_api::Settings {
                 plural: self.plural,
                 short_names: self.short_name,
@@ -391,7 +380,7 @@ impl CreateApi {
     }
 }
 
-/// Which kind a `delete` is about.
+/// Which kind a command is about.
 #[derive(Debug, Args)]
 struct Id {
     /// API group without the domain, such as `webapp`; asked for at a terminal
@@ -407,7 +396,7 @@ struct Id {
     kind: Option<Kind>,
 }
 
-impl From<Id> for delete::Id {
+impl From<Id> for id::Id {
     fn from(id: Id) -> Self {
         Self {
             group: id.group,
@@ -439,7 +428,7 @@ Examples:
 
 impl DeleteApi {
     /// The plain values.
-    pub fn split(self) -> (delete::Id, Mode) {
+    pub fn split(self) -> (id::Id, Mode) {
         (self.id.into(), self.writing.into())
     }
 }
@@ -470,7 +459,7 @@ Examples:
 
 impl DeleteController {
     /// The plain values.
-    pub fn split(self) -> (delete::Id, Option<ControllerName>, Mode) {
+    pub fn split(self) -> (id::Id, Option<ControllerName>, Mode) {
         (self.id.into(), self.controller_name, self.writing.into())
     }
 }

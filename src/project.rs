@@ -263,6 +263,12 @@ impl Project {
         resource.api.is_some() && (group.ends_with(".k8s.io") || group.ends_with(".kubernetes.io"))
     }
 
+    /// Whether metrics are served over HTTPS, to those alone who may read them. To ask who that is
+    /// takes rights in the whole cluster.
+    pub fn has_secure_metrics(&self) -> bool {
+        self.features.contains(&Feature::MetricsSecure) && !self.namespaced
+    }
+
     /// The Rust module that has the type of a resource.
     fn path(&self, resource: &Resource) -> String {
         if let Some(builtin) = resource.builtin() {

@@ -48,16 +48,13 @@ pub trait OrHint<T> {
 
 impl<T, E: Into<anyhow::Error>> OrHint<T> for Result<T, E> {
     fn or_hint(self, hint: impl Into<String>) -> Result<T> {
-        self.map_err(|error| hinted(error.into(), hint))
+        self.map_err(|error| {
+            anyhow::Error::new(Hinted {
+                error: error.into(),
+                hint: hint.into(),
+            })
+        })
     }
-}
-
-/// An error with `hint` for the user.
-pub fn hinted(error: anyhow::Error, hint: impl Into<String>) -> anyhow::Error {
-    anyhow::Error::new(Hinted {
-        error,
-        hint: hint.into(),
-    })
 }
 
 /// Writes `bytes` to stdout. A reader that has seen enough is no error.

@@ -9,7 +9,7 @@ use super::{
     Mode, ensure_current, load,
     merged::Merged,
     root,
-    turn::{self, Turn},
+    turn::{Turn, bring_in_line},
 };
 use crate::{
     project::Project,
@@ -34,13 +34,22 @@ pub fn apply(options: &Options, mode: Mode) -> Result<ExitCode> {
     let tree = WorkTree::open(root()?)?;
     let merged = Merged::load(&tree)?;
     let before = &merged.before;
-    let mut notes = Vec::new();
-    let mut base = if options.rebuild_base {
-        notes.extend(rebuilt(before));
-        render(&merged.after)?
+    let (mut base, story) = if options.rebuild_base {
+        let story = Story {
+            done: Some("the record is made anew".to_owned()),
+            kept: &[Kept::Edited, Kept::Removed],
+            notes: rebuilt(before),
+            ..Story::default()
+        };
+        (render(&merged.after)?, story)
     } else {
         ensure_current(before)?;
-        merged.base(&tree)?
+        let story = Story {
+            unchanged: "all files are what `PROJECT` says".to_owned(),
+            kept: &[Kept::Removed],
+            ..Story::default()
+        };
+        (merged.base(&tree)?, story)
     };
     for path in &options.restore {
         let path = path.strip_prefix("./").unwrap_or(path);
@@ -54,23 +63,6 @@ pub fn apply(options: &Options, mode: Mode) -> Result<ExitCode> {
             );
         }
     }
-    let story = Story {
-        done: options
-            .rebuild_base
-            .then(|| "the record is made anew".to_owned()),
-        unchanged: if options.rebuild_base {
-            String::new()
-        } else {
-            "all files are what `PROJECT` says".to_owned()
-        },
-        kept: if options.rebuild_base {
-            &[Kept::Edited, Kept::Removed]
-        } else {
-            &[Kept::Removed]
-        },
-        notes,
-        ..Story::default()
-    };
     let turn = Turn {
         tree: &tree,
         before: Some(before),
@@ -101,7 +93,6 @@ fn rebuilt(before: &Project) -> Vec<String> {
 
 /// Brings a project of an older rscaffold up to date.
 pub fn update(mode: Mode) -> Result<ExitCode> {
-    let start = Instant::now();
     let tree = WorkTree::open(root()?)?;
     let before = load(&tree)?;
     let now = env!("CARGO_PKG_VERSION");
@@ -113,15 +104,7 @@ pub fn update(mode: Mode) -> Result<ExitCode> {
             .collect(),
         ..Story::default()
     };
-    let turn = Turn {
-        tree: &tree,
-        before: Some(&before),
-        after: before.clone(),
-        base: turn::base(&tree)?,
-        settles: false,
-    };
-    let planned = turn.plan(mode.on_conflict)?;
-    planned.carry_out(&tree, mode.dry_run, &story, start)
+    bring_in_line(&tree, &before, before.clone(), mode, &story)
 }
 
 /// Prints what `apply`, or in a project of an older rscaffold `update`, would change now. With

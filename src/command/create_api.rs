@@ -4,12 +4,11 @@ use std::{collections::BTreeMap, process::ExitCode};
 
 use anyhow::{Result, anyhow, ensure};
 
-use super::{Mode, ask, bring_in_line, load_current, root};
+use super::{Mode, bring_in_line, id::Id, load_current, root};
 use crate::{
     builtin,
     names::{
-        ControllerName, Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ShortName,
-        TypePath, Version,
+        ControllerName, Dependency, Domain, Group, GroupVersionKind, Plural, ShortName, TypePath,
     },
     project::{self, Api, Controller, Project, Resource},
     report::{OrHint, Step, Story},
@@ -20,11 +19,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Options {
     /// Asked for if missing.
-    pub group: Option<Group>,
-    /// Asked for if missing.
-    pub version: Option<Version>,
-    /// Asked for if missing.
-    pub kind: Option<Kind>,
+    pub id: Id,
     /// What the API shall be.
     pub settings: Settings,
     /// Whether the settings of an API that is there already may change.
@@ -71,7 +66,8 @@ pub fn run(options: Options, mode: Mode) -> Result<ExitCode> {
     let tree = WorkTree::open(root()?)?;
     let before = load_current(&tree)?;
     let force = options.force;
-    let (id, settings) = options.complete(&before)?;
+    let id = (options.id).complete(last_group(&before), Some(&"v1".parse()?))?;
+    let settings = options.settings;
 
     let wanted = settings.resource(&id, &before)?;
     let mut after = before.clone();
@@ -92,31 +88,6 @@ fn versions<'a>(project: &'a Project, id: &GroupVersionKind) -> impl Iterator<It
 /// The kind `id` in `project` that Kubernetes or others define.
 fn foreign<'a>(project: &'a Project, id: &GroupVersionKind) -> Option<&'a Resource> {
     project.named(id).find(|there| there.api.is_none())
-}
-
-impl Options {
-    /// Asks for what is missing of the API's identity.
-    fn complete(self, project: &Project) -> Result<(GroupVersionKind, Settings)> {
-        ask::possible(&[
-            ("--group", self.group.is_some()),
-            ("--version", self.version.is_some()),
-            ("--kind", self.kind.is_some()),
-        ])?;
-        let group = match self.group {
-            Some(group) => group,
-            None => ask::ask("Group", last_group(project))?,
-        };
-        let version = match self.version {
-            Some(version) => version,
-            None => ask::ask("Version", Some(&"v1".parse()?))?,
-        };
-        let kind = match self.kind {
-            Some(kind) => kind,
-            None => ask::ask("Kind", None)?,
-        };
-        let id = GroupVersionKind::new(group, version, kind);
-        Ok((id, self.settings))
-    }
 }
 
 /// The group that was probably meant.

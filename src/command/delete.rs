@@ -4,46 +4,20 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use super::{Mode, ask, bring_in_line, load_current, root};
+use super::{Mode, bring_in_line, id::Id, load_current, root};
 use crate::{
-    names::{ControllerName, Group, GroupVersionKind, Kind, Version},
+    names::ControllerName,
     project::{Controller, Project, Resource},
     report::Story,
     worktree::WorkTree,
 };
-
-/// Which kind is meant. What is `None` is asked for.
-#[derive(Debug)]
-pub struct Id {
-    /// Its group.
-    pub group: Option<Group>,
-    /// Its version.
-    pub version: Option<Version>,
-    /// The kind.
-    pub kind: Option<Kind>,
-}
-
-impl Id {
-    /// Asks for what is missing.
-    fn complete(self) -> Result<GroupVersionKind> {
-        ask::possible(&[
-            ("--group", self.group.is_some()),
-            ("--version", self.version.is_some()),
-            ("--kind", self.kind.is_some()),
-        ])?;
-        let group = self.group.map_or_else(|| ask::ask("Group", None), Ok)?;
-        let version = self.version.map_or_else(|| ask::ask("Version", None), Ok)?;
-        let kind = self.kind.map_or_else(|| ask::ask("Kind", None), Ok)?;
-        Ok(GroupVersionKind::new(group, version, kind))
-    }
-}
 
 /// Removes a version of a kind from the project, with what only it needed.
 pub fn api(id: Id, mode: Mode) -> Result<ExitCode> {
     let tree = WorkTree::open(root()?)?;
     let before = load_current(&tree)?;
     let mut after = before.clone();
-    let removed = after.remove(&id.complete()?)?;
+    let removed = after.remove(&id.complete(None, None)?)?;
 
     let resource = &removed.resource;
     let mut notes = Vec::new();
@@ -74,15 +48,17 @@ pub fn api(id: Id, mode: Mode) -> Result<ExitCode> {
 }
 
 /// Removes a controller from the project: the one called `name`, or the kind's own.
-pub fn controller(id: Id, name: Option<&ControllerName>, mode: Mode) -> Result<ExitCode> {
+pub fn controller(id: Id, name: Option<ControllerName>, mode: Mode) -> Result<ExitCode> {
     let tree = WorkTree::open(root()?)?;
     let before = load_current(&tree)?;
     let mut after = before.clone();
-    let resource = after.remove_controller(&id.complete()?, name)?;
+    let id = id.complete(None, None)?;
+    let name = name.unwrap_or_else(|| id.kind().controller());
+    let resource = after.remove_controller(&id, &name)?;
 
-    let own = resource.kind.controller();
-    let controller = resource.controller(name.unwrap_or(&own));
-    let note = controller.and_then(|it| held_back(&before, &resource, it));
+    let note = resource
+        .controller(&name)
+        .and_then(|it| held_back(&before, &resource, it));
     bring_in_line(&tree, &before, after, mode, &story(Vec::from_iter(note)))
 }
 

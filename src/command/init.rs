@@ -79,7 +79,9 @@ pub fn run(settings: Settings, mode: Mode) -> Result<ExitCode> {
         ..Story::default()
     };
     let mut base = tree.base()?;
-    ensure_not_lost(&base, &render(&project)?)?;
+    if !base.is_empty() {
+        ensure_not_lost(&base, &render(&project)?)?;
+    }
     base.extend(untouched(&tree, &project)?);
     let turn = Turn {
         tree: &tree,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail, ensure};
 
-use super::{missing, turn};
+use super::{text, turn};
 use crate::{
     project::{Project, Resource},
     reconcile::{
@@ -29,9 +29,7 @@ pub struct Merged {
 impl Merged {
     /// Reads the project, and settles what git left open in `PROJECT`.
     pub fn load(tree: &WorkTree) -> Result<Self> {
-        let Some(text) = tree.project()? else {
-            return Err(missing(tree)?);
-        };
+        let text = text(tree)?;
         let Some(marked) = Marked::parse(&text) else {
             let project = Project::parse(&text)?;
             return Ok(Self {
@@ -57,14 +55,11 @@ impl Merged {
     /// What was written last, without files that one branch has not: git has removed such a file,
     /// and not the user.
     pub fn base(&self, tree: &WorkTree) -> Result<Texts> {
-        // Of a project that has nothing but its description, all else is new.
-        let files = render(&self.after)?;
-        let paths = files.keys().map(String::as_str);
-        let mut paths = paths.filter(|path| *path != Project::FILE);
-        if tree.base()?.is_empty() && tree.ours(paths.by_ref())?.is_empty() {
-            return Ok(Texts::new());
+        let mut base = tree.base()?;
+        if base.is_empty() && self.is_alone(tree)? {
+            return Ok(base);
         }
-        let mut base = turn::base(tree)?;
+        turn::ensure_known(&base)?;
         if let Some(other) = &self.other {
             let sides = [render(&self.before)?, render(other)?];
             let is_once = |path: &&str| sides.iter().any(|side| !side.contains_key(*path));
@@ -76,6 +71,13 @@ impl Merged {
             }
         }
         Ok(base)
+    }
+
+    /// Whether the project has nothing but its description, so that all else is new.
+    fn is_alone(&self, tree: &WorkTree) -> Result<bool> {
+        let mut files = render(&self.after)?;
+        files.remove(Project::FILE);
+        Ok(tree.ours(files.keys().map(String::as_str))?.is_empty())
     }
 }
 

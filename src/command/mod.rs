@@ -2,7 +2,7 @@
 
 use std::{env, path::PathBuf, process::ExitCode};
 
-use anyhow::{Context, Error, Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 
 use self::turn::{bring_in_line, ensure_not_lost};
 use crate::{
@@ -19,6 +19,7 @@ mod completion;
 pub mod create_api;
 pub mod delete;
 mod edit;
+pub mod id;
 mod init;
 mod merged;
 pub mod settings;
@@ -52,7 +53,7 @@ pub fn run(cli: Cli) -> Result<ExitCode> {
         }
         Command::Delete(Delete::Controller(args)) => {
             let (id, name, mode) = args.split();
-            delete::controller(id, name.as_ref(), mode)
+            delete::controller(id, name, mode)
         }
         Command::Edit(args) => {
             let (settings, mode) = args.split();
@@ -88,9 +89,7 @@ fn root() -> Result<PathBuf> {
 
 /// The project of the work tree, of this rscaffold or an older one.
 fn load(tree: &WorkTree) -> Result<Project> {
-    let Some(text) = tree.project()? else {
-        return Err(missing(tree)?);
-    };
+    let text = text(tree)?;
     if let Some(marked) = Marked::parse(&text) {
         let file = Project::FILE;
         return Err(anyhow!(
@@ -122,12 +121,15 @@ fn ensure_current(project: &Project) -> Result<()> {
     .or_hint("`rscaffold update` brings it up to date; `rscaffold diff` shows how")
 }
 
-/// Why a folder without `PROJECT` is no project.
-fn missing(tree: &WorkTree) -> Result<Error> {
+/// The text of `PROJECT`.
+fn text(tree: &WorkTree) -> Result<String> {
+    if let Some(text) = tree.project()? {
+        return Ok(text);
+    }
     ensure_not_lost(&tree.base()?, &Texts::new())?;
-    let error = anyhow!("there is no `{}` file in this folder", Project::FILE);
-    Ok(crate::report::hinted(
-        error,
-        "`rscaffold init` starts a project; in an existing one, go to its top folder",
+    Err(anyhow!(
+        "there is no `{}` file in this folder",
+        Project::FILE
     ))
+    .or_hint("`rscaffold init` starts a project; in an existing one, go to its top folder")
 }

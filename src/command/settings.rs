@@ -62,10 +62,9 @@ impl Settings {
 
 /// What the user may not expect of features that go together, or do not.
 pub fn notes(project: &Project) -> Vec<String> {
-    let has = |feature| project.features.contains(&feature);
-    let secure = has(Feature::MetricsSecure) && !project.namespaced;
     let mut notes = Vec::new();
-    if has(Feature::Certmanager) && !secure {
+    let has_certmanager = project.features.contains(&Feature::Certmanager);
+    if has_certmanager && !project.has_secure_metrics() {
         notes.push(format!(
             "`{}` has nothing to certify: metrics are not served over HTTPS",
             Feature::Certmanager

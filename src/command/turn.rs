@@ -42,16 +42,22 @@ pub struct Planned {
 /// When nothing is known of that.
 pub fn base(tree: &WorkTree) -> Result<Texts> {
     let base = tree.base()?;
-    if base.is_empty() {
-        return Err(anyhow!(
-            "`{LAST_APPLIED}` is gone: it tells your lines from rscaffold's"
-        ))
-        .or_hint(
-            "bring it back, for example with `git restore .rscaffold`; or `rscaffold apply \
-             --rebuild-base` makes it anew, and says what that means",
-        );
-    }
+    ensure_known(&base)?;
     Ok(base)
+}
+
+/// Refuses a record that is not there.
+pub fn ensure_known(base: &Texts) -> Result<()> {
+    if !base.is_empty() {
+        return Ok(());
+    }
+    Err(anyhow!(
+        "`{LAST_APPLIED}` is gone: it tells your lines from rscaffold's"
+    ))
+    .or_hint(
+        "bring it back, for example with `git restore .rscaffold`; or `rscaffold apply \
+         --rebuild-base` makes it anew, and says what that means",
+    )
 }
 
 /// Refuses a work tree without `PROJECT` whose record, `base`, is that of a project: to start anew

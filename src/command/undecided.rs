@@ -1,6 +1,6 @@
 //! Files that have conflict markers, of this tool or of git.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _};
 
 use anyhow::{Result, anyhow};
 
@@ -18,7 +18,7 @@ use crate::{
 pub struct Undecided<'a> {
     disk: &'a Texts,
     /// The files as they are without the markers.
-    pub ours: Texts,
+    pub ours: Cow<'a, Texts>,
     /// Those that have some, and whether these are the tool's own.
     marked: BTreeMap<Path, bool>,
 }
@@ -37,7 +37,7 @@ impl<'a> Undecided<'a> {
     ) -> Result<Self> {
         let mut undecided = Self {
             disk,
-            ours: disk.clone(),
+            ours: Cow::Borrowed(disk),
             marked: BTreeMap::new(),
         };
         let mut open = Vec::new();
@@ -60,7 +60,7 @@ impl<'a> Undecided<'a> {
                 })
             };
             if let Some(text) = text {
-                undecided.ours.insert(path.clone(), text);
+                undecided.ours.to_mut().insert(path.clone(), text);
                 undecided.marked.insert(path.clone(), marked.own);
             } else {
                 open.push((path, marked));

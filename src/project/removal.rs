@@ -84,22 +84,20 @@ impl Project {
         Ok(removed)
     }
 
-    /// Removes a controller of the resource called `id`: the one called `name`, or the kind's own. A
-    /// kind of Kubernetes goes with its last one. Gives that resource as it was.
+    /// Removes the controller called `name` of the resource called `id`. A kind of Kubernetes goes
+    /// with its last one. Gives that resource as it was.
     ///
     /// # Errors
     /// When there is none, or what is left does not go together.
     pub fn remove_controller(
         &mut self,
         id: &GroupVersionKind,
-        name: Option<&ControllerName>,
+        name: &ControllerName,
     ) -> Result<Resource> {
         let mut project = self.clone();
         let index = project.index(id)?;
         let resource = &mut project.resources[index];
         let before = resource.clone();
-        let own = resource.kind.controller();
-        let name = name.unwrap_or(&own);
         ensure!(
             before.controller(name).is_some(),
             "{before} has no controller `{name}`{}",
@@ -116,10 +114,7 @@ impl Project {
 
     fn index(&self, id: &GroupVersionKind) -> Result<usize> {
         let found = self.named(id).next();
-        let index = self
-            .resources
-            .iter()
-            .position(|there| found.is_some_and(|found| std::ptr::eq(found, there)));
+        let index = found.and_then(|found| self.position(found));
         index.ok_or_else(|| {
             let others = self.resources.iter().map(ToString::to_string);
             anyhow!("`{id}` is not in this project{}", one_of(others))
@@ -217,7 +212,7 @@ mod tests {
         let name = "backup".parse().unwrap();
         assert_eq!(
             project
-                .remove_controller(&id("webapp/v1/Guestbook"), Some(&name))
+                .remove_controller(&id("webapp/v1/Guestbook"), &name)
                 .unwrap_err()
                 .to_string(),
             "`webapp/v1/Guestbook` has no controller `backup`: it has `guestbook`"
@@ -229,11 +224,11 @@ mod tests {
         let pod = with_controller(core("core", "v1", "Pod"), "audit");
         let mut project = project([pod]);
         let name = "audit".parse().unwrap();
-        project
-            .remove_controller(&id("v1/Pod"), Some(&name))
-            .unwrap();
+        project.remove_controller(&id("v1/Pod"), &name).unwrap();
         assert_eq!(project.resources.len(), 1);
-        project.remove_controller(&id("v1/Pod"), None).unwrap();
+        project
+            .remove_controller(&id("v1/Pod"), &"pod".parse().unwrap())
+            .unwrap();
         assert!(project.resources.is_empty());
     }
 }

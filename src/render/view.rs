@@ -32,8 +32,7 @@ pub struct Project {
     workspace: Option<String>,
     /// Whether each feature is enabled, with `_` in its name.
     features: BTreeMap<String, bool>,
-    /// Whether metrics are served over HTTPS to those alone who may read them. To ask who that is
-    /// takes rights in the whole cluster.
+    /// [`project::Project::has_secure_metrics`]
     metrics_secure: bool,
     /// Whether cert-manager makes the certificate for that.
     metrics_certificate: bool,
@@ -51,6 +50,8 @@ pub struct Project {
     pub controllers: Vec<Controller>,
     /// The modules of the controllers that have a test on an API server, in order.
     tested: Vec<String>,
+    /// Whether there are controllers of kinds that others define.
+    needs_others: bool,
 }
 
 #[derive(Serialize)]
@@ -261,7 +262,7 @@ impl Project {
         }
         let crate_name = project.repo.crate_name();
         let has = |feature| project.features.contains(&feature);
-        let metrics_secure = has(Feature::MetricsSecure) && !project.namespaced;
+        let metrics_secure = project.has_secure_metrics();
         Ok(Self {
             project_name: project.project_name.to_string(),
             crate_name: crate_name.to_string(),
@@ -294,6 +295,7 @@ impl Project {
                 "ClusterRole"
             },
             tested: tested(&controllers),
+            needs_others: controllers.iter().any(|it| it.foreign && !it.core),
             rules: rules(&controllers),
             dependencies: project
                 .dependencies()

@@ -1,0 +1,36 @@
+//! Which kind a command is about.
+
+use anyhow::Result;
+
+use super::ask;
+use crate::names::{Group, GroupVersionKind, Kind, Version};
+
+/// The name of a kind as far as it was given.
+#[derive(Debug)]
+pub struct Id {
+    /// Its group.
+    pub group: Option<Group>,
+    /// Its version.
+    pub version: Option<Version>,
+    /// The kind.
+    pub kind: Option<Kind>,
+}
+
+impl Id {
+    /// Asks for what is missing; `group` and `version` are what was probably meant.
+    pub fn complete(
+        self,
+        group: Option<&Group>,
+        version: Option<&Version>,
+    ) -> Result<GroupVersionKind> {
+        ask::possible(&[
+            ("--group", self.group.is_some()),
+            ("--version", self.version.is_some()),
+            ("--kind", self.kind.is_some()),
+        ])?;
+        let group = self.group.map_or_else(|| ask::ask("Group", group), Ok)?;
+        let version = (self.version).map_or_else(|| ask::ask("Version", version), Ok)?;
+        let kind = self.kind.map_or_else(|| ask::ask("Kind", None), Ok)?;
+        Ok(GroupVersionKind::new(group, version, kind))
+    }
+}
