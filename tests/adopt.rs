@@ -142,6 +142,12 @@ fn a_member_of_a_workspace_builds_with_it() {
         "{told}"
     );
     assert!(rscaffold(GUESTBOOK).status.success());
+    let told = rscaffold("edit --enable github").stderr;
+    let told = String::from_utf8(told).expect("a text");
+    assert!(
+        told.contains("note: `github` makes no difference: its files are the repository's"),
+        "{told}"
+    );
 
     let mut manifests = make(&member, "manifests");
     let output = manifests.output().expect("make");

@@ -55,7 +55,8 @@ impl Project {
             .find(|code| code.starts_with(create))
             .unwrap_or_else(|| panic!("there is no `{create}`"));
         let create = create.strip_prefix("rscaffold ").unwrap();
-        for command in ["init --domain com --project-name from-go", create] {
+        let init = "init --domain com --project-name from-go --enable grafana,helm";
+        for command in [init, create] {
             let program = Path::new(env!("CARGO_BIN_EXE_rscaffold"));
             rscaffold(program, project.0.path(), command);
         }
@@ -68,7 +69,8 @@ impl Project {
         let path = path
             .replace("<group>", "webapp")
             .replace("<version>", "v1")
-            .replace("<kind>", "guestbook");
+            .replace("<kind>", "guestbook")
+            .replace("<project name>", "from-go");
         self.0.path().join(path)
     }
 

@@ -267,6 +267,15 @@ fn make_help_lists_what_a_user_needs() {
     );
 }
 
+/// They are run where there is a node; nobody else may have to hear of a forgotten quote from them.
+#[test]
+fn shell_scripts_are_well_formed() {
+    for (name, _) in PROJECTS {
+        let script = golden().join(name).join("tests/e2e.sh");
+        run(std::process::Command::new("sh").arg("-n").arg(script));
+    }
+}
+
 /// What every owner of a project runs first: format, lints, tests and documentation are clean, and
 /// `make manifests` finds nothing to write.
 #[test]

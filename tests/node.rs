@@ -2,7 +2,13 @@
 
 mod images;
 
-use std::{fs, process::Command, thread, time::SystemTime};
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt,
+    process::Command,
+    thread,
+    time::SystemTime,
+};
 
 use cluster::{Cluster, wait_until};
 use tempfile::TempDir;
@@ -10,7 +16,7 @@ use tempfile::TempDir;
 use self::images::{BASE, Images};
 use crate::{
     operator::{PATIENCE, Project, kubectl_on},
-    scaffold::{refused, run},
+    scaffold::{refused, root, run, target},
 };
 
 const IMAGE: &str = "example.com/guestbook:e2e";
@@ -27,7 +33,7 @@ const TOO_BIG: u64 = 20_000_000;
 #[test]
 #[ignore = "takes root, podman and a container runtime, and minutes: `make test-e2e`"]
 fn make_deploy_makes_a_pod_that_works() {
-    let project = Project::scaffold(
+    let project = Project::new(
         "guestbook",
         &[
             "init --domain com --repo guestbook",
@@ -35,7 +41,9 @@ fn make_deploy_makes_a_pod_that_works() {
         ],
     );
     let images = Images::new();
-    images.build(&project.path(), IMAGE);
+    images_of_all_platforms_are_pushed(&images, &project);
+    let build = format!("docker-build IMG={IMAGE}");
+    run(&mut images.make(&project.path(), &build));
     a_change_compiles_no_dependency(&images, &project);
     the_image_holds_the_program_alone(&images);
 
@@ -85,7 +93,7 @@ fn make_deploy_makes_a_pod_that_works() {
     );
     node.follows_a_change("2");
 
-    of_two_the_other_one_leads_when_the_leader_is_gone(&node);
+    another_one_leads_when_the_leader_is_gone(&node);
 
     // It was never refused what it asked for.
     let user = format!("system:serviceaccount:{NAMESPACE}:guestbook-controller-manager");
@@ -97,10 +105,72 @@ fn make_deploy_makes_a_pod_that_works() {
 
     // The operator and its CRD go, and with them what it owned.
     project.make_on(&node.0, "undeploy");
-    let kinds = "all,crd,namespaces,clusterroles,clusterrolebindings";
-    node.shows(&format!("{kinds} --all-namespaces -o name"), |names| {
-        !names.contains("guestbook")
-    });
+    node.has_nothing_of_the_operator();
+
+    // Its owner's test sees the same.
+    let mut make = images.make(&project.path(), &format!("test-e2e KIND= IMG={IMAGE}"));
+    let said = run(make
+        .arg(format!("KUBECTL={}", node.0.kubectl_path().display()))
+        .env("KUBECONFIG", node.0.kubeconfig())
+        .env("CARGO_TARGET_DIR", target()));
+    assert!(said.contains("==> Remove all of it"), "{said}");
+    node.has_nothing_of_the_operator();
+}
+
+/// What the owner's test made for itself goes with it, whatever went wrong.
+#[test]
+fn make_test_e2e_leaves_no_cluster_of_kind() {
+    let folder = TempDir::new().unwrap();
+    let kind = folder.path().join("kind");
+    fs::write(
+        &kind,
+        "#!/bin/sh\necho \"$@\" >> calls\ntest \"$1\" != load\n",
+    )
+    .unwrap();
+    fs::set_permissions(&kind, Permissions::from_mode(0o755)).unwrap();
+    let script = root().join("tests/golden/guestbook/tests/e2e.sh");
+    let output = Command::new("sh")
+        .arg(script)
+        .current_dir(folder.path())
+        .env("IMG", IMAGE)
+        .env("KIND", kind)
+        .env("KUBECTL", "true")
+        .env("CONTAINER_TOOL", "true")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(
+        fs::read_to_string(folder.path().join("calls")).unwrap(),
+        "create cluster --name guestbook-e2e --wait 3m\n\
+         load image-archive --name guestbook-e2e target/e2e/image.tar\n\
+         delete cluster --name guestbook-e2e\n"
+    );
+}
+
+/// What the compiler makes for the other platform, it makes on this one: programs of the other do not
+/// run here.
+fn images_of_all_platforms_are_pushed(images: &Images, project: &Project) {
+    let (one, all) = (
+        images.in_registry("guestbook:one"),
+        images.in_registry("guestbook:all"),
+    );
+    for arguments in [
+        format!("docker-buildx IMG={all}"),
+        format!("docker-build docker-push IMG={one}"),
+    ] {
+        run(&mut images.make(&project.path(), &arguments));
+    }
+    for (image, platform, machine) in [
+        (&one, images::PLATFORM, images::MACHINE),
+        (&all, "linux/amd64", "X86-64"),
+        (&all, "linux/arm64", "AArch64"),
+    ] {
+        // The one that was built, or the one before.
+        images.podman(&format!("rmi {image}"));
+        images.podman(&format!("pull --platform={platform} {image}"));
+        let said = images.elf(image, "--file-header");
+        assert!(said.contains(machine), "{platform}: {said}");
+    }
 }
 
 /// A build after a change of the source takes the layer of the dependencies from the cache.
@@ -111,7 +181,7 @@ fn a_change_compiles_no_dependency(images: &Images, project: &Project) {
     let controller = "src/controller/webapp/guestbook.rs";
     let text = format!("{}\n// Changed at {now:?}.\n", project.read(controller));
     fs::write(project.path().join(controller), text).unwrap();
-    let said = images.build(&project.path(), IMAGE);
+    let said = run(&mut images.make(&project.path(), &format!("docker-build IMG={IMAGE}")));
     assert!(said.contains("Compiling guestbook"), "{said}");
     assert_eq!(said.matches("Compiling").count(), 1, "{said}");
 }
@@ -124,12 +194,7 @@ fn the_image_holds_the_program_alone(images: &Images) {
     assert_eq!(user.trim(), "65532:65532");
     let difference = images.podman(&format!("diff {IMAGE} {BASE}"));
     assert_eq!(difference.trim(), "A /manager");
-    let folder = TempDir::new().unwrap();
-    let manager = folder.path().join("manager");
-    images.extract(IMAGE, "/manager", &manager);
-    let sections = run(Command::new("readelf")
-        .args(["--wide", "--section-headers"])
-        .arg(&manager));
+    let sections = images.elf(IMAGE, "--section-headers");
     assert!(sections.contains(" .text"), "{sections}");
     assert!(
         !sections.contains(" .symtab") && !sections.contains(" .debug_"),
@@ -215,7 +280,8 @@ fn metrics_are_for_pods_that_may_read_them(node: &Node) {
     assert!(said.contains("provide credentials"), "{said}");
 }
 
-fn of_two_the_other_one_leads_when_the_leader_is_gone(node: &Node) {
+/// Be it the one that stood by or the one that the Deployment makes instead.
+fn another_one_leads_when_the_leader_is_gone(node: &Node) {
     run(&mut node.kubectl(&format!(
         "scale --namespace={NAMESPACE} --replicas=2 {DEPLOYMENT}"
     )));
@@ -225,20 +291,11 @@ fn of_two_the_other_one_leads_when_the_leader_is_gone(node: &Node) {
     let leader =
         format!("leases --namespace={NAMESPACE} -o jsonpath={{.items[0].spec.holderIdentity}}");
     let first = node.shows(&leader, |holder| !holder.is_empty());
-    let pods = node.prints(&format!(
-        "get pods --namespace={NAMESPACE} --selector={LABEL} -o jsonpath={{.items[*].metadata.name}}"
-    ));
-    let (leading, others): (Vec<_>, Vec<_>) =
-        pods.split(' ').partition(|pod| first.starts_with(pod));
-    let ([leading], [other]) = (&leading[..], &others[..]) else {
-        panic!("{first} leads {pods}");
-    };
-    run(&mut node.kubectl(&format!("delete pod --namespace={NAMESPACE} {leading}")));
-    let second = node.shows(&leader, |holder| !holder.is_empty() && holder != first);
-    assert!(
-        second.starts_with(other),
-        "{second} leads after {first}, beside {pods}"
-    );
+    let (pod, _) = first.split_once('_').unwrap();
+    run(&mut node.kubectl(&format!("delete pod --namespace={NAMESPACE} {pod}")));
+    node.shows(&leader, |holder| {
+        !holder.is_empty() && !holder.starts_with(pod)
+    });
     node.follows_a_change("3");
 }
 
@@ -283,6 +340,13 @@ impl Node {
             Ok(good(&text).then_some(text))
         });
         shown.unwrap_or_else(|error| panic!("{error:#}"))
+    }
+
+    fn has_nothing_of_the_operator(&self) {
+        let kinds = "all,crd,namespaces,clusterroles,clusterrolebindings";
+        self.shows(&format!("{kinds} --all-namespaces -o name"), |names| {
+            !names.contains("guestbook")
+        });
     }
 
     /// Changes the sample: the operator brings its status to the generation that comes of it.

@@ -19,9 +19,10 @@ pub fn run(settings: Settings, mode: Mode) -> Result<ExitCode> {
     let tree = WorkTree::open(root()?)?;
     let before = load_current(&tree)?;
     let mut after = before.clone();
+    let enabled = settings.enable.clone();
     settings.apply(&mut after)?;
 
-    let mut notes = notes(&after);
+    let mut notes = notes(&after, &enabled);
     notes.extend(renamed(&before, &after));
     let story = Story {
         unchanged: "the project is as asked for".to_owned(),

@@ -59,8 +59,9 @@ pub fn run(settings: Settings, mode: Mode) -> Result<ExitCode> {
         .or_hint("`rscaffold create api` adds to it, `rscaffold edit` changes it");
     }
     let workspace = tree.workspace()?;
+    let enabled = settings.enable.clone();
     let project = project(settings, &root, workspace.as_ref())?;
-    let mut notes = notes(&project);
+    let mut notes = notes(&project, &enabled);
     if let Some(workspace) = workspace.filter(|workspace| !workspace.is_listed) {
         notes.push(format!(
             "the project is part of the workspace in `{}`: `members` in its Cargo.toml must have \

@@ -60,9 +60,26 @@ impl Settings {
     }
 }
 
-/// What the user may not expect of features that go together, or do not.
-pub fn notes(project: &Project) -> Vec<String> {
+/// What the user may not expect of features that go together, or do not, and of those that were asked
+/// for in vain.
+pub fn notes(project: &Project, enabled: &[Feature]) -> Vec<String> {
     let mut notes = Vec::new();
+    for feature in enabled {
+        let reason = match feature {
+            Feature::Devcontainer | Feature::Github if project.workspace.is_some() => {
+                "its files are the repository's, and the project is a member of a workspace"
+            }
+            Feature::MetricsSecure if project.namespaced => {
+                "a namespaced project serves plain HTTP, because to ask who it is takes rights in \
+                 the whole cluster"
+            }
+            Feature::NetworkPolicy if project.namespaced => {
+                "a namespaced project has a NetworkPolicy anyway"
+            }
+            _ => continue,
+        };
+        notes.push(format!("`{feature}` makes no difference: {reason}"));
+    }
     let has_certmanager = project.features.contains(&Feature::Certmanager);
     if has_certmanager && !project.has_secure_metrics() {
         notes.push(format!(

@@ -1,16 +1,25 @@
 //! Images, built with podman in a store of its own: neither those of this machine's user nor a
-//! registry have a part in it.
+//! registry of others have a part in it.
 
 use std::{
     env, fs,
+    io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::Command,
+    process::{Child, Command, Stdio},
 };
 
-use crate::scaffold::{by_hand, root, run};
+use crate::scaffold::{by_hand, go_build, root, run};
 
-/// What the Dockerfile's last stage begins with.
-pub const BASE: &str = "gcr.io/distroless/cc-debian13:nonroot";
+/// The platform of this machine, as images and as programs name it, and what the Dockerfile's last stage
+/// begins with there.
+pub const PLATFORM: &str = if ARM { "linux/arm64" } else { "linux/amd64" };
+pub const MACHINE: &str = if ARM { "AArch64" } else { "X86-64" };
+pub const BASE: &str = if ARM {
+    "localhost/base:arm64"
+} else {
+    "localhost/base:amd64"
+};
+const ARM: bool = cfg!(target_arch = "aarch64");
 
 /// The programs that it takes, and the Debian package of each.
 const REQUIRED: [(&str, &str); 3] = [
@@ -19,9 +28,10 @@ const REQUIRED: [(&str, &str); 3] = [
     ("readelf", "binutils"),
 ];
 
-/// podman and the images that a Dockerfile begins with.
+/// podman, the images that a Dockerfile begins with, and a registry to push to.
 pub struct Images {
     folder: PathBuf,
+    registry: Registry,
 }
 
 impl Images {
@@ -43,7 +53,10 @@ impl Images {
 
         let folder = root().join("target/containers");
         fs::create_dir_all(&folder).expect("a folder for images");
-        let images = Self { folder };
+        let images = Self {
+            folder,
+            registry: Registry::start(),
+        };
         let path = |name: &str| images.folder.join(name).display().to_string();
         let storage = format!(
             "[storage]\ndriver = \"overlay\"\ngraphroot = {:?}\nrunroot = {:?}\n",
@@ -51,17 +64,18 @@ impl Images {
             path("run"),
         );
         fs::write(path("storage.conf"), storage).expect("a writable file");
-        let (cargo, rustup) = rust();
         // With the network of this machine, because a build downloads crates.
         let containers = format!(
             "[containers]\nnetns = \"host\"\n\
-             volumes = [\"{}:/usr/local/cargo\", \"{}:/usr/local/rustup:ro\"]\n\
              [engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"none\"\ntmp_dir = {:?}\n",
-            cargo.display(),
-            rustup.display(),
             path("tmp"),
         );
         fs::write(path("containers.conf"), containers).expect("a writable file");
+        let registries = format!(
+            "[[registry]]\nlocation = {:?}\ninsecure = true\n",
+            images.registry.address
+        );
+        fs::write(path("registries.conf"), registries).expect("a writable file");
         run(images
             .command("sh")
             .arg(root().join("tests/node/stand-ins.sh"))
@@ -76,9 +90,18 @@ impl Images {
             .args(["--mount", "--", program])
             .env("CONTAINERS_STORAGE_CONF", self.folder.join("storage.conf"))
             .env("CONTAINERS_CONF", self.folder.join("containers.conf"))
+            .env(
+                "CONTAINERS_REGISTRIES_CONF",
+                self.folder.join("registries.conf"),
+            )
             // What works wherever the tests run as root, be it in a container.
             .env("BUILDAH_ISOLATION", "chroot");
         command
+    }
+
+    /// The name of an image in the registry, which forgets it with the end of this.
+    pub fn in_registry(&self, name: &str) -> String {
+        format!("{}/{name}", self.registry.address)
     }
 
     /// podman, with arguments separated by spaces.
@@ -86,14 +109,19 @@ impl Images {
         run(self.command("podman").args(arguments.split(' ')))
     }
 
-    /// Builds the image of the project in `folder` with its own Makefile, and gives what that said.
-    pub fn build(&self, folder: &Path, image: &str) -> String {
-        // What a build prints, it prints to stderr.
+    /// make in `folder`, with arguments separated by spaces and podman for the targets that take one.
+    /// All that it says goes to stdout: what a build prints, it prints to stderr.
+    pub fn make(&self, folder: &Path, arguments: &str) -> Command {
         let mut make = self.command("sh");
-        make.args(["-c", r#"exec make "$@" 2>&1"#, "sh", "docker-build"])
-            .args(["CONTAINER_TOOL=podman", &format!("IMG={image}")])
-            .current_dir(folder);
-        run(&mut make)
+        make.args([
+            "-c",
+            r#"exec make "$@" 2>&1"#,
+            "sh",
+            "CONTAINER_TOOL=podman",
+        ])
+        .args(arguments.split(' '))
+        .current_dir(folder);
+        make
     }
 
     /// The size in bytes.
@@ -102,30 +130,44 @@ impl Images {
         size.trim().parse().expect("a number")
     }
 
-    /// A file of an image, copied to `target`.
-    pub fn extract(&self, image: &str, file: &str, target: &Path) {
+    /// What readelf says of the operator in an image.
+    pub fn elf(&self, image: &str, option: &str) -> String {
+        let script = r#"readelf --wide "$2" "$(podman image mount "$1")/manager""#;
         run(self
             .command("sh")
-            .args(["-ec", r#"cp "$(podman image mount "$1")$2" "$3""#, "sh"])
-            .args([image, file])
-            .arg(target));
+            .args(["-ec", script, "sh", image, option]))
     }
 }
 
-/// The folders of the machine's cargo and rustup.
-fn rust() -> (PathBuf, PathBuf) {
-    let folder = |variable: &str, default: &str| {
-        let home = env::home_dir().expect("a home folder").join(default);
-        let folder = env::var_os(variable).map_or(home, PathBuf::from);
-        assert!(
-            folder.is_dir(),
-            "`{}` is not there: an image is built with the Rust of rustup, https://rustup.rs",
-            folder.display()
-        );
-        folder
-    };
-    (
-        folder("CARGO_HOME", ".cargo"),
-        folder("RUSTUP_HOME", ".rustup"),
-    )
+/// A registry on the loopback interface, without TLS.
+struct Registry {
+    process: Child,
+    address: String,
+}
+
+impl Registry {
+    fn start() -> Self {
+        // However this process ends, the registry's stdin ends with it.
+        let mut process = Command::new(go_build("registry", "."))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a registry");
+        let stdout = process.stdout.take().expect("a pipe");
+        let mut address = String::new();
+        BufReader::new(stdout)
+            .read_line(&mut address)
+            .expect("its address");
+        Self {
+            process,
+            address: address.trim().to_owned(),
+        }
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        let _ = self.process.wait();
+    }
 }

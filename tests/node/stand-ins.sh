@@ -1,30 +1,71 @@
 #!/bin/sh
 # Makes the images that a project's Dockerfile begins with, under their names, from Debian's packages:
-# the tests ask no registry of images. Takes a folder to work in.
+# the tests ask no registry of images. The compiler is Debian's, for the machine that builds; what the
+# operator runs on is there for all platforms. Takes a folder to work in.
 set -eu
 builder=docker.io/library/rust:1-trixie
 base=gcr.io/distroless/cc-debian13:nonroot
-if podman image exists "$builder" && podman image exists "$base"; then
+if podman image exists "$builder" && podman manifest exists "$base"; then
     exit
 fi
 
 rm -rf "$1"
 mkdir -p "$1"
-debootstrap --variant=minbase --include=ca-certificates,gcc,libc6-dev,tzdata trixie "$1/builder" >&2
+debootstrap --variant=minbase --include=ca-certificates,gcc,libc6-dev trixie "$1/builder" >&2
 # The machine may trust more than Debian does, to get at crates.
-cp -L /etc/ssl/certs/ca-certificates.crt "$1/builder/etc/ssl/certs/ca-certificates.crt"
-mkdir "$1/base"
-for package in base-files ca-certificates libc6 libgcc-s1 tzdata; do
-    dpkg-deb --extract "$1/builder/var/cache/apt/archives/${package}_"*.deb "$1/base"
-done
-cp "$1/builder/etc/ssl/certs/ca-certificates.crt" "$1/base/etc/ssl/certs/"
-echo "nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin" > "$1/base/etc/passwd"
-rm "$1/builder/var/cache/apt/archives/"*.deb
+certificates=etc/ssl/certs/ca-certificates.crt
+cp -L "/$certificates" "$1/builder/$certificates"
+echo "deb http://deb.debian.org/debian trixie-backports main" \
+    > "$1/builder/etc/apt/sources.list.d/backports.list"
+cat > "$1/builder/usr/local/bin/rustup" <<'END'
+#!/bin/sh
+# As much of rustup as the Dockerfile asks for.
+set -eu
+case "$1 $2 $3" in
+"target list --installed")
+    for folder in /usr/lib/rustlib/*-unknown-linux-gnu; do
+        basename "$folder"
+    done
+    exit
+    ;;
+"target add x86_64-unknown-linux-gnu") architecture=amd64 ;;
+"target add aarch64-unknown-linux-gnu") architecture=arm64 ;;
+*)
+    echo "no stand-in for rustup $*" >&2
+    exit 1
+    ;;
+esac
+dpkg --add-architecture "$architecture"
+apt-get update
+apt-get install --yes --no-install-recommends --target-release trixie-backports \
+    "libstd-rust-dev:$architecture=$(dpkg-query --show --showformat '${Version}' rustc)"
+END
+chmod +x "$1/builder/usr/local/bin/rustup"
+chroot "$1/builder" sh -ec "
+    apt-get update
+    apt-get install --yes --no-install-recommends --target-release trixie-backports cargo rustc
+    apt-get clean" >&2
 
-# Rust itself is the machine's: its folders are mounted there, by containers.conf.
-tar -C "$1/builder" -c . | podman import \
-    --change "ENV PATH=/usr/local/cargo/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
-    --change "ENV CARGO_HOME=/usr/local/cargo" --change "ENV RUSTUP_HOME=/usr/local/rustup" \
-    - "$builder"
-tar -C "$1/base" -c . | podman import --change "USER 65532" - "$base"
+tar -C "$1/builder" -c . | podman import - "$builder"
+
+podman manifest rm "$base" >&2 || true
+podman manifest create "$base"
+for architecture in amd64 arm64; do
+    root=$1/$architecture
+    mkdir "$root"
+    chroot "$1/builder" sh -ec '
+        dpkg --add-architecture "$1"
+        apt-get update >&2
+        cd "$(mktemp -d)"
+        chmod 755 .
+        apt-get download ca-certificates tzdata "base-files:$1" "libc6:$1" "libgcc-s1:$1" >&2
+        for package in *.deb; do
+            dpkg-deb --fsys-tarfile "$package"
+        done' sh "$architecture" | tar -C "$root" -x --ignore-zeros
+    cp "$1/builder/$certificates" "$root/$certificates"
+    echo "nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin" > "$root/etc/passwd"
+    image=localhost/base:$architecture
+    tar -C "$root" -c . | podman import --arch "$architecture" --change "USER 65532" - "$image"
+    podman manifest add "$base" "containers-storage:$image"
+done
 rm -rf "$1"

@@ -6,13 +6,28 @@ set -eu
 
 namespace=empty-system
 deployment=deployment/empty-controller-manager
+operator=control-plane=controller-manager
 cluster=empty-e2e
+folder=target/e2e
+
+# KUBECTL may have arguments.
+kubectl() {
+  command $KUBECTL "$@"
+}
+
+in_namespace() {
+  kubectl --namespace "$namespace" "$@"
+}
+
+step() {
+  echo "==> $*"
+}
 
 # As much as there is of what went wrong.
 explain() {
   kubectl get events --all-namespaces --sort-by=.lastTimestamp
-  kubectl describe --namespace "$namespace" deployments,pods
-  kubectl logs --namespace "$namespace" --selector control-plane=controller-manager --tail=-1
+  in_namespace describe deployments,pods
+  in_namespace logs --selector "$operator" --tail=-1
 }
 
 finish() {
@@ -22,31 +37,25 @@ finish() {
   exit "$code"
 }
 
-step() {
-  echo "==> $*"
-}
-
 trap finish EXIT
+mkdir -p "$folder"
 
 if [ -n "$KIND" ]; then
   step "Create a cluster"
-  mkdir -p target/e2e
-  KUBECONFIG=$PWD/target/e2e/kubeconfig
+  KUBECONFIG=$PWD/$folder/kubeconfig
   export KUBECONFIG
   "$KIND" create cluster --name "$cluster" --wait 3m
-  "$CONTAINER_TOOL" save --output target/e2e/image.tar "$IMG"
-  "$KIND" load image-archive --name "$cluster" target/e2e/image.tar
+  "$CONTAINER_TOOL" save --output "$folder/image.tar" "$IMG"
+  "$KIND" load image-archive --name "$cluster" "$folder/image.tar"
 fi
 
 step "Deploy the operator"
 make deploy "IMG=$IMG"
-kubectl wait --namespace "$namespace" --for=condition=Available --timeout=3m "$deployment"
+in_namespace wait --for=condition=Available --timeout=3m "$deployment"
 
 step "Kill the operator, and see it come back"
-pods=$(kubectl get pods --namespace "$namespace" --selector control-plane=controller-manager --output name)
-kubectl delete --namespace "$namespace" --grace-period=0 --force $pods
-kubectl wait --namespace "$namespace" --for=delete --timeout=1m $pods
-kubectl rollout status --namespace "$namespace" --timeout=3m "$deployment"
+in_namespace delete pods --selector "$operator" --grace-period=0 --force --timeout=1m
+in_namespace rollout status --timeout=3m "$deployment"
 
 step "Remove all of it"
 make undeploy

@@ -6,14 +6,34 @@ set -eu
 
 namespace=tenant-system
 deployment=deployment/tenant-controller-manager
+operator=control-plane=controller-manager
 cluster=tenant-e2e
+folder=target/e2e
+
+# KUBECTL may have arguments.
+kubectl() {
+  command $KUBECTL "$@"
+}
+
+in_namespace() {
+  kubectl --namespace "$namespace" "$@"
+}
+
+# The samples are where the operator works.
+on_samples() {
+  in_namespace "$@"
+}
+
+step() {
+  echo "==> $*"
+}
 
 # As much as there is of what went wrong.
 explain() {
   kubectl get events --all-namespaces --sort-by=.lastTimestamp
-  kubectl describe --namespace "$namespace" deployments,pods
-  kubectl logs --namespace "$namespace" --selector control-plane=controller-manager --tail=-1
-  kubectl get --namespace "$namespace" --kustomize config/samples --output yaml
+  in_namespace describe deployments,pods
+  in_namespace logs --selector "$operator" --tail=-1
+  on_samples get --kustomize config/samples --output yaml
 }
 
 finish() {
@@ -23,38 +43,68 @@ finish() {
   exit "$code"
 }
 
-step() {
-  echo "==> $*"
+# Waits for a command to succeed, for a minute.
+eventually() {
+  tries=60
+  until "$@"; do
+    tries=$((tries - 1))
+    if [ "$tries" = 0 ]; then
+      echo "gave up waiting: $*" >&2
+      return 1
+    fi
+    sleep 1
+  done
+}
+
+samples_are_reconciled() {
+  on_samples apply --kustomize config/samples
+  # One line for each controller.
+  on_samples wait --for=condition=Ready --timeout=2m --all guestbooks.webapp.example.com
+  on_samples wait --for=condition=BackupReady --timeout=2m --all guestbooks.webapp.example.com
+  # End of the controllers.
+}
+
+# Succeeds if a Pod other than $1 holds the Lease, and makes $leader its name. The Lease outlives a Pod
+# that was killed.
+has_leader_besides() {
+  holder=$(in_namespace get leases --output 'jsonpath={.items[0].spec.holderIdentity}')
+  leader=${holder%%_*}
+  [ "$leader" != "$1" ] && in_namespace get pods --output name | grep -qx "pod/$leader"
 }
 
 trap finish EXIT
+mkdir -p "$folder"
 
 if [ -n "$KIND" ]; then
   step "Create a cluster"
-  mkdir -p target/e2e
-  KUBECONFIG=$PWD/target/e2e/kubeconfig
+  KUBECONFIG=$PWD/$folder/kubeconfig
   export KUBECONFIG
   "$KIND" create cluster --name "$cluster" --wait 3m
-  "$CONTAINER_TOOL" save --output target/e2e/image.tar "$IMG"
-  "$KIND" load image-archive --name "$cluster" target/e2e/image.tar
+  "$CONTAINER_TOOL" save --output "$folder/image.tar" "$IMG"
+  "$KIND" load image-archive --name "$cluster" "$folder/image.tar"
 fi
 
 step "Deploy the operator"
 make deploy "IMG=$IMG"
-kubectl wait --namespace "$namespace" --for=condition=Available --timeout=3m "$deployment"
+in_namespace wait --for=condition=Available --timeout=3m "$deployment"
 
 step "Apply the samples, and wait for what the controllers say"
-kubectl apply --namespace "$namespace" --kustomize config/samples
-# One line for each controller.
-kubectl wait --namespace "$namespace" --for=condition=Ready --timeout=2m --all guestbooks.webapp.example.com
-kubectl wait --namespace "$namespace" --for=condition=BackupReady --timeout=2m --all guestbooks.webapp.example.com
-# End of the controllers.
+samples_are_reconciled
 
 step "Kill the operator, and see it come back"
-pods=$(kubectl get pods --namespace "$namespace" --selector control-plane=controller-manager --output name)
-kubectl delete --namespace "$namespace" --grace-period=0 --force $pods
-kubectl wait --namespace "$namespace" --for=delete --timeout=1m $pods
-kubectl rollout status --namespace "$namespace" --timeout=3m "$deployment"
+in_namespace delete pods --selector "$operator" --grace-period=0 --force --timeout=1m
+in_namespace rollout status --timeout=3m "$deployment"
+
+step "Run two, delete the one that leads, and see another one take over"
+in_namespace scale --replicas=2 "$deployment"
+in_namespace rollout status --timeout=3m "$deployment"
+eventually has_leader_besides ""
+in_namespace delete "pod/$leader"
+eventually has_leader_besides "$leader"
+
+step "Delete the samples, and apply them once more"
+on_samples delete --timeout=2m --kustomize config/samples
+samples_are_reconciled
 
 step "Remove all of it"
 make undeploy
