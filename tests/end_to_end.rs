@@ -262,10 +262,14 @@ fn a_namespaced_operator_stays_in_its_namespace() {
 
 /// The cluster has no node to run a Pod on, but what comes before that is real: the overlay with the
 /// image, Pod Security admission, and the controllers that turn a Deployment into a Pod.
+///
+/// The names of all objects begin with that of the project: the longest one is accepted.
 #[test]
 fn deploy_makes_a_pod_that_pod_security_admits() {
+    let name = "deployed-under-the-longest-name-that-a-project-may-have";
+    let namespace = format!("{name}-system");
     let project = Project::new(
-        "deployed",
+        name,
         &[
             "init --domain example.com",
             "create api --group deployed --version v1 --kind Thing",
@@ -282,10 +286,11 @@ fn deploy_makes_a_pod_that_pod_security_admits() {
 
     let image = "registry.example.com/deployed:v1";
     project.make(&format!("deploy IMG={image}"));
-    let pods = "pods --namespace deployed-system -o jsonpath={.items[*].spec.containers[*].image}";
-    assert_eq!(get_until(pods, |images| !images.is_empty()), image);
-    let level = "namespace deployed-system -o jsonpath={.metadata.labels}";
-    let labels = get_until(level, |labels| !labels.is_empty());
+    let pods =
+        format!("pods --namespace {namespace} -o jsonpath={{.items[*].spec.containers[*].image}}");
+    assert_eq!(get_until(&pods, |images| !images.is_empty()), image);
+    let level = format!("namespace {namespace} -o jsonpath={{.metadata.labels}}");
+    let labels = get_until(&level, |labels| !labels.is_empty());
     assert!(
         labels.contains(r#""pod-security.kubernetes.io/enforce":"restricted""#),
         "{labels}"
@@ -297,14 +302,13 @@ fn deploy_makes_a_pod_that_pod_security_admits() {
     );
 
     project.make("undeploy");
-    get_until("all,crd -o name --namespace deployed-system", |names| {
-        !names.contains("deployed")
-    });
+    let left = format!("all,crd -o name --namespace {namespace}");
+    get_until(&left, |names| !names.contains("deployed"));
 
     // The same in one file, for those who have only that.
     project.make(&format!("build-installer IMG={image}"));
     let installer = project.path().join("dist/install.yaml");
     run(kubectl("apply --server-side -f").arg(&installer));
-    assert_eq!(get_until(pods, |images| !images.is_empty()), image);
+    assert_eq!(get_until(&pods, |images| !images.is_empty()), image);
     run(kubectl("delete -f").arg(&installer));
 }

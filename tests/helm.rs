@@ -230,7 +230,7 @@ fn values_do_what_they_say() {
         ("ClusterRole", "guestbook-metrics-reader"),
         ("ClusterRoleBinding", "guestbook-metrics-auth-rolebinding"),
         ("Issuer", "guestbook-selfsigned-issuer"),
-        ("Service", "guestbook-controller-manager-metrics-service"),
+        ("Service", "guestbook-metrics"),
         (
             "ServiceMonitor",
             "guestbook-controller-manager-metrics-monitor",

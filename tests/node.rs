@@ -22,7 +22,7 @@ use crate::{
 const IMAGE: &str = "example.com/guestbook:e2e";
 const NAMESPACE: &str = "guestbook-system";
 const DEPLOYMENT: &str = "deployment/guestbook-controller-manager";
-const SERVICE: &str = "guestbook-controller-manager-metrics-service";
+const SERVICE: &str = "guestbook-metrics";
 const LABEL: &str = "control-plane=controller-manager";
 /// An image with nothing but kubectl.
 const KUBECTL: &str = "example.com/kubectl:e2e";

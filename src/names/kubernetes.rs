@@ -82,10 +82,10 @@ dns! {
     ProjectName: Shape {
         what: "a project name",
         example: "guestbook",
-        // Its namespace, `<name>-system`, has 63 characters at most.
-        max: 56,
+        // Its Service, `<name>-metrics`, has 63 characters at most, and begins with a letter.
+        max: 55,
         dots: false,
-        digit_first: true,
+        digit_first: false,
     };
 }
 
@@ -232,7 +232,7 @@ mod tests {
     fn dns_names_of_each_type() {
         assert!("com".parse::<Domain>().is_ok());
         assert!("batch-jobs.infra".parse::<Group>().is_ok());
-        assert!("3d-models".parse::<ProjectName>().is_ok());
+        assert!("3d-models".parse::<ProjectName>().is_err());
         assert!("3d-models".parse::<Plural>().is_err());
         assert!("3d".parse::<ShortName>().is_err());
         assert!("nightly-backup".parse::<ControllerName>().is_ok());

@@ -122,7 +122,7 @@ samples_are_reconciled
 step "Read the metrics, as one who may and as one who may not"
 # Not the function: a shell of its own would be between.
 $KUBECTL --namespace "$namespace" port-forward \
-  service/fleet-controller-manager-metrics-service :8443 > "$folder/forward" &
+  service/fleet-metrics :8443 > "$folder/forward" &
 forwarder=$!
 eventually grep -q 127.0.0.1 "$folder/forward"
 port=$(sed -n 's/.* 127\.0\.0\.1:\([0-9]*\) .*/\1/p' "$folder/forward")

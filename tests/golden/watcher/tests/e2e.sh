@@ -87,7 +87,7 @@ in_namespace wait --for=condition=Available --timeout=3m "$deployment"
 step "Read the metrics, as one who may and as one who may not"
 # Not the function: a shell of its own would be between.
 $KUBECTL --namespace "$namespace" port-forward \
-  service/watcher-controller-manager-metrics-service :8443 > "$folder/forward" &
+  service/watcher-metrics :8443 > "$folder/forward" &
 forwarder=$!
 eventually grep -q 127.0.0.1 "$folder/forward"
 port=$(sed -n 's/.* 127\.0\.0\.1:\([0-9]*\) .*/\1/p' "$folder/forward")

@@ -11,8 +11,8 @@
 
 {{/* The Service of the metrics: no other name may have 63 characters at most. */}}
 {{- define "fleet.metricsService" -}}
-{{- $name := include "fleet.fullname" . | trunc 28 | trimSuffix "-" -}}
-{{- printf "%s-controller-manager-metrics-service" $name -}}
+{{- $name := include "fleet.fullname" . | trunc 55 | trimSuffix "-" -}}
+{{- printf "%s-metrics" $name -}}
 {{- end -}}
 
 {{- define "fleet.serviceAccount" -}}
