@@ -165,10 +165,7 @@ fn images_of_all_platforms_are_pushed(images: &Images, project: &Project) {
         (&all, "linux/amd64", "X86-64"),
         (&all, "linux/arm64", "AArch64"),
     ] {
-        // The one that was built, or the one before.
-        images.podman(&format!("rmi {image}"));
-        images.podman(&format!("pull --platform={platform} {image}"));
-        let said = images.elf(image, "--file-header");
+        let said = images.pulled_elf_header(image, platform);
         assert!(said.contains(machine), "{platform}: {said}");
     }
 }
@@ -194,7 +191,7 @@ fn the_image_holds_the_program_alone(images: &Images) {
     assert_eq!(user.trim(), "65532:65532");
     let difference = images.podman(&format!("diff {IMAGE} {BASE}"));
     assert_eq!(difference.trim(), "A /manager");
-    let sections = images.elf(IMAGE, "--section-headers");
+    let sections = images.sections(IMAGE);
     assert!(sections.contains(" .text"), "{sections}");
     assert!(
         !sections.contains(" .symtab") && !sections.contains(" .debug_"),

@@ -8,6 +8,8 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use tempfile::TempDir;
+
 use crate::scaffold::{by_hand, go_build, root, run};
 
 /// The platform of this machine, as images and as programs name it, and what the Dockerfile's last stage
@@ -130,12 +132,23 @@ impl Images {
         size.trim().parse().expect("a number")
     }
 
-    /// What readelf says of the operator in an image.
-    pub fn elf(&self, image: &str, option: &str) -> String {
-        let script = r#"readelf --wide "$2" "$(podman image mount "$1")/manager""#;
+    /// The section headers of the operator in an image, as readelf shows them.
+    pub fn sections(&self, image: &str) -> String {
+        let script = r#"readelf --wide --section-headers "$(podman image mount "$1")/manager""#;
+        run(self.command("sh").args(["-ec", script, "sh", image]))
+    }
+
+    /// The header of the operator in an image that somebody pulls who has nothing of it.
+    pub fn pulled_elf_header(&self, image: &str, platform: &str) -> String {
+        let store = TempDir::new().expect("a temporary folder");
+        let script = r#"
+            podman() { command podman --root "$store/root" --runroot "$store/run" "$@"; }
+            podman pull --quiet --platform "$2" "$1" >&2
+            readelf --file-header "$(podman image mount "$1")/manager""#;
         run(self
             .command("sh")
-            .args(["-ec", script, "sh", image, option]))
+            .args(["-ec", script, "sh", image, platform])
+            .env("store", store.path()))
     }
 }
 

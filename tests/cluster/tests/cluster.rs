@@ -278,8 +278,9 @@ fn a_node_runs_pods_and_leads_to_services() {
     kubectl("expose pod serves --port=80 --target-port=8001").unwrap();
     kubectl("wait --for=condition=Ready pod/serves --timeout=60s").unwrap();
     let address = kubectl("get service serves -o jsonpath={.spec.clusterIP}").unwrap();
+    // Once more if the node does not know the Service yet.
     kubectl(&format!(
-        "run calls --image={image} --restart=Never --command -- \
+        "run calls --image={image} --restart=OnFailure --command -- \
          /{entry} --server=http://{address} get --raw /version"
     ))
     .unwrap();
