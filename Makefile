@@ -58,8 +58,10 @@ tools:
 	if [ -n "$(filter bench,$(MAKECMDGOALS))" ]; then \
 		need go "install Go from https://go.dev/dl; it builds the operator to compare with"; \
 	fi; \
+	if [ -n "$(filter test test-e2e,$(MAKECMDGOALS))" ]; then \
+		need go "install Go from https://go.dev/dl; it builds programs that the tests run"; \
+	fi; \
 	if [ -n "$(filter test,$(MAKECMDGOALS))" ]; then \
-		need go "install Go from https://go.dev/dl; it builds Helm and linters for the tests"; \
 		need strace "apt-get install strace, on Linux; the tests end rscaffold with it at each of its writes"; \
 	fi; \
 	for program in $$node; do \
