@@ -118,10 +118,10 @@ mod tests {
 
     #[test]
     fn a_name_that_looks_like_a_number_needs_no_quotes() {
-        let name: ProjectName = serde_yaml::from_str("007").unwrap();
+        let name: Domain = serde_yaml::from_str("007").unwrap();
         assert_eq!(name.as_str(), "007");
         let yaml = serde_yaml::to_string(&name).unwrap();
-        assert_eq!(serde_yaml::from_str::<ProjectName>(&yaml).unwrap(), name);
+        assert_eq!(serde_yaml::from_str::<Domain>(&yaml).unwrap(), name);
     }
 
     #[test]

@@ -84,6 +84,26 @@ fn they_fit_together_with_every_combination_of_features() {
     }
 }
 
+/// A name that YAML takes for something else unless it has quotes.
+#[test]
+fn labels_are_texts_whatever_a_project_is_called() {
+    let features = Feature::ALL.map(Feature::name).join(",");
+    let project = Project::new(&[
+        &format!("init --domain com --repo guestbook --project-name null --enable {features}"),
+        "create api --group webapp --version v1 --kind Guestbook",
+    ]);
+    for folder in ["config/default", "config/samples", "config/grafana"] {
+        for manifest in kustomize(&project.folder().join(folder)) {
+            // The operator writes its CRDs and its role itself, without labels.
+            let derived = ["null-manager-role", "guestbooks.webapp.com"];
+            if !derived.contains(&manifest["metadata"]["name"].as_str().expect("a name")) {
+                let name = &manifest["metadata"]["labels"]["app.kubernetes.io/name"];
+                assert_eq!(name, "null", "{manifest}");
+            }
+        }
+    }
+}
+
 /// What is deployed with some features.
 struct Deployed<'a> {
     manifests: &'a [Value],

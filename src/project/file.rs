@@ -594,9 +594,12 @@ version: '3'
 
     #[test]
     fn names_that_yaml_takes_for_something_else_stay_texts() {
-        for name in ["007", "true", "null", "1e3", "0x1f"] {
+        for name in ["true", "null", "no", "007", "1e3", "0x1f"] {
             let mut project = empty();
-            project.project_name = name.parse().unwrap();
+            project.domain = name.parse().unwrap();
+            if let Ok(name) = name.parse() {
+                project.project_name = name;
+            }
             let text = project.to_text().unwrap();
             assert_eq!(Project::parse(&text).unwrap(), project, "{text}");
         }
