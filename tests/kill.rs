@@ -294,8 +294,10 @@ fn edited_project() -> Project {
 
 /// `command` under strace with these options.
 fn strace(command: &Command, options: &[&str]) -> Command {
-    let mut strace = Command::new("strace");
+    // Who was started in the background ignores Ctrl-C, and all that it starts would too.
+    let mut strace = Command::new("env");
     strace
+        .args(["--default-signal=INT", "strace"])
         .args(["--follow-forks", "--quiet=all", "--trace", CALLS])
         .args(options)
         .arg(command.get_program())
