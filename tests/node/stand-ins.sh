@@ -15,7 +15,7 @@ debootstrap --variant=minbase --include=ca-certificates,gcc,libc6-dev trixie "$1
 # The machine may trust more than Debian does, to get at crates.
 certificates=etc/ssl/certs/ca-certificates.crt
 cp -L "/$certificates" "$1/builder/$certificates"
-echo "deb http://deb.debian.org/debian trixie-backports main" \
+sed 's/ trixie / trixie-backports /' "$1/builder/etc/apt/sources.list" \
     > "$1/builder/etc/apt/sources.list.d/backports.list"
 cat > "$1/builder/usr/local/bin/rustup" <<'END'
 #!/bin/sh
