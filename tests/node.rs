@@ -42,8 +42,6 @@ fn make_deploy_makes_a_pod_that_works() {
     );
     let images = Images::new();
     images_of_all_platforms_are_pushed(&images, &project);
-    let build = format!("docker-build IMG={IMAGE}");
-    run(&mut images.make(&project.path(), &build));
     a_change_compiles_no_dependency(&images, &project);
     the_image_holds_the_program_alone(&images);
 

@@ -39,7 +39,7 @@ explain() {
 
 finish() {
   code=$?
-  [ -z "$forwarder" ] || kill "$forwarder"
+  [ -z "$forwarder" ] || kill "$forwarder" || true
   [ "$code" = 0 ] || explain || true
   [ -z "$KIND" ] || "$KIND" delete cluster --name "$cluster"
   exit "$code"
