@@ -20,3 +20,6 @@ pub mod reconcile;
 // apply: plan -> disk, and what the user sees of it
 pub mod report;
 pub mod worktree;
+
+// what an error tells the user to do
+pub mod hint;

@@ -4,8 +4,7 @@
 //! Texts are made as a whole by pure functions, then written at once.
 
 use std::{
-    error::Error,
-    fmt::{self, Display, Write as _},
+    fmt::{Display, Write as _},
     io::{self, Write as _},
     time::Duration,
 };
@@ -13,49 +12,16 @@ use std::{
 use anyhow::{Context, Result};
 use console::style;
 
-use crate::reconcile::{Plan, Texts};
+use crate::{
+    hint::hint,
+    reconcile::{Plan, Texts},
+};
 
 mod conflicts;
 mod diff;
 mod plan;
 
 pub use plan::{Step, Story};
-
-/// An error with the line that says how to go on.
-#[derive(Debug)]
-struct Hinted {
-    error: anyhow::Error,
-    hint: String,
-}
-
-impl Display for Hinted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
-    }
-}
-
-impl Error for Hinted {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.error.source()
-    }
-}
-
-/// Adds a hint to an error, printed on a line of its own.
-pub trait OrHint<T> {
-    /// The same result, with `hint` for the user if it is an error.
-    fn or_hint(self, hint: impl Into<String>) -> Result<T>;
-}
-
-impl<T, E: Into<anyhow::Error>> OrHint<T> for Result<T, E> {
-    fn or_hint(self, hint: impl Into<String>) -> Result<T> {
-        self.map_err(|error| {
-            anyhow::Error::new(Hinted {
-                error: error.into(),
-                hint: hint.into(),
-            })
-        })
-    }
-}
 
 /// Writes `bytes` to stdout. A reader that has seen enough is no error.
 pub fn data(bytes: &[u8]) -> Result<()> {
@@ -121,7 +87,7 @@ fn error_text(error: &anyhow::Error) -> String {
     for cause in error.chain().skip(1) {
         let _ = writeln!(text, "  caused by: {cause}");
     }
-    if let Some(Hinted { hint, .. }) = error.downcast_ref() {
+    if let Some(hint) = hint(error) {
         text += &hint_line(hint);
     }
     text
@@ -144,6 +110,7 @@ mod tests {
     use anyhow::anyhow;
 
     use super::*;
+    use crate::hint::OrHint;
 
     #[test]
     fn an_error_is_followed_by_its_causes_and_its_hint() {

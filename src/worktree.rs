@@ -16,9 +16,9 @@ use self::{
     stage::{Stage, Step},
 };
 use crate::{
+    hint::OrHint,
     project::Project,
     reconcile::{Change, Plan, Texts},
-    report::OrHint,
 };
 
 mod holder;

@@ -12,10 +12,11 @@ use super::{
     turn::{Turn, bring_in_line},
 };
 use crate::{
+    hint::OrHint,
     project::Project,
     reconcile::{Kept, OnConflict, Path},
     render::render,
-    report::{self, OrHint, Story},
+    report::{self, Story},
     worktree::WorkTree,
 };
 

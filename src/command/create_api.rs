@@ -7,11 +7,12 @@ use anyhow::{Result, anyhow, ensure};
 use super::{Mode, bring_in_line, id::Id, load_current, root};
 use crate::{
     builtin,
+    hint::OrHint,
     names::{
         ControllerName, Dependency, Domain, Group, GroupVersionKind, Plural, ShortName, TypePath,
     },
     project::{self, Api, Controller, Project, Resource},
-    report::{OrHint, Step, Story},
+    report::{Step, Story},
     worktree::WorkTree,
 };
 

@@ -10,11 +10,12 @@ use super::{
     turn::{Turn, ensure_not_lost},
 };
 use crate::{
+    hint::OrHint,
     names::ProjectName,
     project::{Feature, License, Project},
     reconcile::Texts,
     render::render,
-    report::{OrHint, Step, Story},
+    report::{Step, Story},
     worktree::{WorkTree, Workspace},
 };
 

@@ -6,13 +6,13 @@ use anyhow::{Result, bail, ensure};
 
 use super::{text, turn};
 use crate::{
+    hint::OrHint,
     project::{Project, Resource},
     reconcile::{
         Texts,
         markers::{Marked, Take},
     },
     render::render,
-    report::OrHint,
     worktree::WorkTree,
 };
 

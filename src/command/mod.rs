@@ -7,9 +7,9 @@ use anyhow::{Context, Result, anyhow};
 use self::turn::{bring_in_line, ensure_not_lost};
 use crate::{
     cli::{Cli, Command, Create, Delete},
+    hint::OrHint,
     project::Project,
     reconcile::{OnConflict, Texts, markers::Marked},
-    report::OrHint,
     worktree::WorkTree,
 };
 

@@ -6,10 +6,11 @@ use anyhow::{Context, Result, anyhow};
 
 use super::{Mode, undecided::Undecided};
 use crate::{
+    hint::OrHint,
     project::Project,
     reconcile::{Change, OnConflict, Plan, Texts, reconcile},
     render::render,
-    report::{self, OrHint, Story},
+    report::{self, Story},
     worktree::{LAST_APPLIED, WorkTree},
 };
 

@@ -5,13 +5,13 @@ use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _};
 use anyhow::{Result, anyhow};
 
 use crate::{
+    hint::OrHint,
     project::Project,
     reconcile::{
         Change, Class, Kept, OnConflict, Path, Plan, Texts,
         markers::{Marked, Take},
         reconcile, settle,
     },
-    report::OrHint,
 };
 
 /// The files on disk, of which some have conflict markers.

@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, anyhow};
 
 use super::holder::Holder;
-use crate::report::OrHint;
+use crate::hint::OrHint;
 
 /// How long a command waits for another one: many times what any command takes.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Result, anyhow, ensure};
 
-use crate::report::OrHint;
+use crate::hint::OrHint;
 
 /// The files that were read, and those that were looked for in vain.
 #[derive(Debug, Default)]

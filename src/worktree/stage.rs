@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use tempfile::{NamedTempFile, TempPath};
 
 use super::{inside::ensure_inside, leftovers};
-use crate::{reconcile::Change, report::OrHint};
+use crate::{hint::OrHint, reconcile::Change};
 
 /// Changes below a folder: prepared one by one, then made in the same order by [`Stage::commit`].
 ///

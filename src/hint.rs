@@ -1,0 +1,72 @@
+//! Errors with a hint: a sentence that tells the user how to continue.
+
+use std::{
+    error::Error,
+    fmt::{self, Display},
+};
+
+use anyhow::Result;
+
+/// Adds a hint to an error.
+pub trait OrHint<T> {
+    /// The same result; an error also has this `hint`.
+    fn or_hint(self, hint: impl Into<String>) -> Result<T>;
+}
+
+impl<T, E: Into<anyhow::Error>> OrHint<T> for Result<T, E> {
+    fn or_hint(self, hint: impl Into<String>) -> Result<T> {
+        self.map_err(|error| {
+            anyhow::Error::new(Hinted {
+                error: error.into(),
+                hint: hint.into(),
+            })
+        })
+    }
+}
+
+/// The hint of `error`, if it has one.
+pub fn hint(error: &anyhow::Error) -> Option<&str> {
+    error
+        .downcast_ref()
+        .map(|Hinted { hint, .. }| hint.as_str())
+}
+
+/// Looks like `error` itself in a chain of errors.
+#[derive(Debug)]
+struct Hinted {
+    error: anyhow::Error,
+    hint: String,
+}
+
+impl Display for Hinted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl Error for Hinted {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.error.source()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::{Context, anyhow};
+
+    use super::*;
+
+    #[test]
+    fn a_hint_changes_no_message_and_survives_context() {
+        let error = Err::<(), _>(anyhow!("no such file").context("failed to read `a`"))
+            .or_hint("create it")
+            .context("failed to load")
+            .unwrap_err();
+        assert_eq!(
+            format!("{error:#}"),
+            "failed to load: failed to read `a`: no such file"
+        );
+        assert_eq!(hint(&error), Some("create it"));
+        assert_eq!(hint(&anyhow!("no hint")), None);
+    }
+}
