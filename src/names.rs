@@ -125,11 +125,11 @@ mod tests {
     }
 
     #[test]
-    fn yaml_with_a_bad_name_is_refused_with_the_reason() {
+    fn yaml_with_a_bad_name_is_refused_with_line_and_reason() {
         let error = serde_yaml::from_str::<Vec<Version>>("- v1\n- latest\n").unwrap_err();
         assert_eq!(error.location().unwrap().line(), 2);
-        let expected = ".[1]: `latest` is not an API version: it must look like `v1`, `v1beta2` or \
-                        `v2alpha1` at line 2 column 3";
-        assert_eq!(error.to_string(), expected);
+        let reason = "".parse::<Version>().unwrap_err().to_string();
+        let reason = reason.replacen("``", "`latest`", 1);
+        assert!(error.to_string().contains(&reason), "{error}");
     }
 }

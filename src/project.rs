@@ -9,6 +9,7 @@ mod owns;
 mod removal;
 mod validate;
 mod workspace;
+mod yaml;
 
 use std::collections::BTreeSet;
 

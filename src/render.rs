@@ -184,7 +184,7 @@ impl Renderer {
 /// A text as a YAML scalar: in quotes where it would be read as something else, such as `on` or `1.5`.
 /// By the library that writes the manifests of the rendered operator, so that both agree.
 fn yaml(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
-    let scalar = serde_saphyr::to_string(&text).map_err(tera::Error::message)?;
+    let scalar = serde_yaml::to_string(&text).map_err(tera::Error::message)?;
     Ok(scalar.trim_end().to_owned())
 }
 

@@ -130,12 +130,12 @@ fn transcripts_of_the_documents() {
 /// The end-to-end test sees to it that kubectl prints these columns.
 #[test]
 fn what_kubectl_prints_is_that_of_the_golden_project() {
-    let yaml = |path: &str| -> serde_yaml::Value {
+    let yaml = |path: &str| -> serde_json::Value {
         serde_yaml::from_str(&read(&format!("tests/golden/guestbook/config/{path}"))).unwrap()
     };
     let crd = yaml("crd/bases/webapp.com_guestbooks.yaml");
     let sample = yaml("samples/webapp_v1_guestbook.yaml");
-    let columns = crd["spec"]["versions"][0]["additionalPrinterColumns"].as_sequence();
+    let columns = crd["spec"]["versions"][0]["additionalPrinterColumns"].as_array();
     let columns = columns.unwrap().iter().map(|column| &column["name"]);
     let columns = columns.map(|name| name.as_str().unwrap().to_uppercase());
     let header: Vec<_> = ["NAME".to_owned()].into_iter().chain(columns).collect();

@@ -9,7 +9,7 @@ use std::{
     process::Command,
 };
 
-use serde_yaml::Value;
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
@@ -209,10 +209,10 @@ fn types<'a>(rows: &'a [Vec<&'a str>], generated: &str) -> (String, Vec<Marker<'
 /// Whether `value` says all that `part` says.
 fn says(value: &Value, part: &Value) -> bool {
     match (value, part) {
-        (Value::Mapping(value), Value::Mapping(part)) => part
+        (Value::Object(value), Value::Object(part)) => part
             .iter()
             .all(|(key, part)| value.get(key).is_some_and(|value| says(value, part))),
-        (Value::Sequence(value), Value::Sequence(part)) => part
+        (Value::Array(value), Value::Array(part)) => part
             .iter()
             .all(|part| value.iter().any(|value| says(value, part))),
         // 1 may be written as 1.0.
@@ -225,8 +225,8 @@ fn says(value: &Value, part: &Value) -> bool {
 fn has(value: &Value, part: &Value) -> bool {
     says(value, part)
         || match value {
-            Value::Mapping(value) => value.values().any(|value| has(value, part)),
-            Value::Sequence(value) => value.iter().any(|value| has(value, part)),
+            Value::Object(value) => value.values().any(|value| has(value, part)),
+            Value::Array(value) => value.iter().any(|value| has(value, part)),
             _ => false,
         }
 }

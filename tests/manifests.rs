@@ -3,7 +3,6 @@
 use std::{collections::BTreeSet, path::Path};
 
 use rscaffold::project::Feature;
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{operator::kubectl, project::Project, scaffold::run};
@@ -24,10 +23,7 @@ pub fn kustomize(folder: &Path) -> Vec<Value> {
 
 /// The manifests in a text, with `---` between them.
 pub fn documents(text: &str) -> Vec<Value> {
-    let documents = serde_yaml::Deserializer::from_str(text);
-    documents
-        .map(|document| Value::deserialize(document).expect("YAML"))
-        .collect()
+    serde_yaml::from_multiple(text).expect("YAML")
 }
 
 /// The entries of a list.

@@ -61,19 +61,19 @@ fn actions_are_pinned_to_commits() {
 fn pull_requests_get_no_rights() {
     for workflow in workflows() {
         let text = fs::read_to_string(&workflow).unwrap();
-        let yaml: serde_yaml::Value = serde_yaml::from_str(&text).unwrap();
+        let yaml: serde_json::Value = serde_yaml::from_str(&text).unwrap();
         let path = workflow.display();
         assert!(yaml["on"]["pull_request_target"].is_null(), "{path}");
-        let read = serde_yaml::from_str::<serde_yaml::Value>("contents: read").unwrap();
+        let read = serde_yaml::from_str::<serde_json::Value>("contents: read").unwrap();
         assert_eq!(yaml["permissions"], read, "{path}");
-        for (name, job) in yaml["jobs"].as_mapping().unwrap() {
+        for (name, job) in yaml["jobs"].as_object().unwrap() {
             let of_pushes = job["if"] == "github.event_name == 'push'";
             assert!(
                 of_pushes || job["permissions"].is_null(),
                 "{path}: {name:?}"
             );
             assert!(job["timeout-minutes"].is_u64(), "{path}: {name:?}");
-            let checkout = job["steps"].as_sequence().unwrap().iter().find(|step| {
+            let checkout = job["steps"].as_array().unwrap().iter().find(|step| {
                 let uses = step["uses"].as_str().unwrap_or_default();
                 Path::new(uses).starts_with("actions")
             });

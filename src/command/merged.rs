@@ -90,10 +90,10 @@ fn both(tree: &WorkTree, ours: &Project, theirs: &Project) -> Result<Project> {
         resources: Vec::new(),
         ..project.clone()
     };
-    let [a, b] = [shared(ours), shared(theirs)].map(serde_yaml::to_value);
+    let [a, b] = [shared(ours), shared(theirs)].map(serde_json::to_value);
     let (a, b) = (a?, b?);
-    let settings = a.as_mapping().into_iter().chain(b.as_mapping()).flatten();
-    let mut names = settings.filter_map(|(name, _)| name.as_str());
+    let settings = a.as_object().into_iter().chain(b.as_object()).flatten();
+    let mut names = settings.map(|(name, _)| name);
     if let Some(name) = names.find(|name| a.get(name) != b.get(name)) {
         bail!("the branches disagree on `{name}` in `{file}`");
     }

@@ -7,9 +7,9 @@ use serde::{
     Deserialize, Deserializer, Serialize,
     de::{Error as _, MapAccess, Visitor, value::MapAccessDeserializer},
 };
-use serde_yaml::Value;
+use serde_json::Value;
 
-use super::{Api, Controller, External, Project, Resource, is_false};
+use super::{Api, Controller, External, Project, Resource, is_false, yaml};
 use crate::names::{
     Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ShortName, TypePath, Version,
 };
@@ -39,14 +39,14 @@ impl Project {
             !text.lines().all(blank),
             "`{file}` is empty: bring it back, for example with `git restore {file}`"
         );
-        let parsed: Result<Self, _> = serde_yaml::from_str(text);
+        let parsed = yaml::read::<Self>(file, text);
         // Of a file that some other tool wrote, an unknown field is not what is worth telling.
         let origin = match &parsed {
             Ok(project) => Origin::of(project),
-            Err(_) => serde_yaml::from_str(text).unwrap_or_default(),
+            Err(_) => yaml::read_or_default(text),
         };
         origin.check()?;
-        let mut project = parsed.map_err(|error| located(&error))?;
+        let mut project = parsed?;
         project.sort();
         project
             .validate()
@@ -80,9 +80,9 @@ impl Project {
         if !sorted.resources.is_empty() {
             let entries = sorted.resources.iter().map(|resource| self.entry(resource));
             let entries = entries.collect::<Result<Vec<_>>>()?;
-            project.insert("resources".to_owned(), serde_yaml::to_value(entries)?);
+            project.insert("resources".to_owned(), serde_json::to_value(entries)?);
         }
-        let fields = serde_yaml::to_string(&project)?;
+        let fields = yaml::write(&project)?;
         let list = fields.find("\nresources:");
         let at = list.or_else(|| fields.find("\nversion:"));
         let (above, below) = fields.split_at(at.map_or(0, |at| at + 1));
@@ -106,7 +106,7 @@ impl Project {
 
 /// The fields of a struct in alphabetical order.
 fn fields(value: impl Serialize) -> Result<BTreeMap<String, Value>> {
-    Ok(serde_yaml::from_value(serde_yaml::to_value(value)?)?)
+    Ok(serde_json::from_value(serde_json::to_value(value)?)?)
 }
 
 /// A resource as the file has it.
@@ -340,24 +340,6 @@ fn check_age(theirs: &str, ours: &str) -> Result<()> {
 fn age(a: &str, b: &str) -> Option<Ordering> {
     let [a, b] = [a, b].map(|version| version.parse::<semver::Version>().ok());
     Some(a?.cmp_precedence(&b?))
-}
-
-/// A parser's error in the order of our own: file, line, field, reason.
-fn located(error: &serde_yaml::Error) -> anyhow::Error {
-    let file = Project::FILE;
-    let text = error.to_string();
-    let Some(at) = error.location() else {
-        return anyhow!("`{file}`: {text}");
-    };
-    let line = at.line();
-    let text = text.replace(&format!(" at line {line} column {}", at.column()), "");
-    let is_path = |c: char| c.is_ascii_alphanumeric() || "[].".contains(c);
-    match text.split_once(": ") {
-        Some((field, reason)) if field.chars().all(is_path) => {
-            anyhow!("`{file}` line {line}, `{field}`: {reason}")
-        }
-        _ => anyhow!("`{file}` line {line}: {text}"),
-    }
 }
 
 #[cfg(test)]
@@ -640,8 +622,7 @@ version: '3'
         );
         assert_error(
             &with("domain: com", "domain:"),
-            "`PROJECT` line 4, `domain`: `` is not a domain: it must not be empty, as in \
-             `example.com`",
+            "`PROJECT` line 4, `domain`: it has no value",
         );
     }
 
@@ -649,28 +630,28 @@ version: '3'
     fn unknown_missing_and_double_fields() {
         assert_error(
             &with("license: apache2", "licence: apache2"),
-            "`PROJECT` line 13: unknown field `licence`, expected one of `cliVersion`, \
+            "`PROJECT` line 13, `licence`: unknown field, expected one of `cliVersion`, \
              `domain`, `features`, `layout`, `license`, `multigroup`, `namespaced`, `owner`, \
              `projectName`, `repo`, `resources`, `version`, `workspace`",
         );
         assert_error(
             &with("  finalizer: true", "  finaliser: true"),
-            "`PROJECT` line 39, `resources[2]`: unknown field `finaliser`, expected one \
+            "`PROJECT` line 39, `resources[2].finaliser`: unknown field, expected one \
              of `api`, `controller`, `controllers`, `core`, `domain`, `external`, \
              `finalizer`, `group`, `kind`, `module`, `namespaced`, `owns`, `path`, `plural`, \
              `shortNames`, `version`",
         );
         assert_error(
             &with("domain: com\n", ""),
-            "`PROJECT` line 3: missing field `domain`",
+            "`PROJECT`: missing field `domain`",
         );
         assert_error(
             &with("  group: webapp\n", ""),
-            "`PROJECT` line 35, `resources[2]`: missing field `group`",
+            "`PROJECT`, `resources[2]`: missing field `group`",
         );
         assert_error(
             &with("domain: com", "domain: com\ndomain: com"),
-            "`PROJECT` line 3: duplicate field `domain`",
+            "`PROJECT` line 5, `domain`: this field is there twice",
         );
     }
 
@@ -678,25 +659,24 @@ version: '3'
     fn values_of_the_wrong_type() {
         assert_error(
             &with("license: apache2", "license: gpl"),
-            "`PROJECT` line 13, `license`: unknown variant `gpl`, expected one of `apache2`, `mit`, \
+            "`PROJECT` line 13, `license`: `gpl` must be one of `apache2`, `mit`, \
              `none`",
         );
         assert_error(
             &with("multigroup: true", "multigroup: many"),
-            "`PROJECT` line 14, `multigroup`: invalid type: string \"many\", expected a boolean",
+            "`PROJECT` line 14, `multigroup`: it must be `true` or `false`",
         );
         assert_error(
             &with(
                 "- controller: true\n  core: true",
                 "- nonsense\n- core: true",
             ),
-            "`PROJECT` line 20, `resources[0]`: invalid type: string \"nonsense\", expected the \
-             fields of a resource",
+            "`PROJECT` line 20, `resources[0]`: fields are expected, as in \
+             `kind: Guestbook`",
         );
         assert_error(
             "a project",
-            "`PROJECT` line 1: invalid type: string \"a project\", expected the fields of a \
-             project",
+            "`PROJECT` line 1: fields are expected, as in `kind: Guestbook`",
         );
     }
 

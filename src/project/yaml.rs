@@ -1,0 +1,295 @@
+//! YAML as `PROJECT` has it.
+
+use std::borrow::Cow;
+
+use anyhow::{Result, anyhow};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_path_to_error::{Deserializer, Track};
+use serde_yaml::{
+    DuplicateKeyPolicy, Error, MergeKeyPolicy, MessageFormatter, Options, UserMessageFormatter,
+};
+
+/// Reads the text of `file`. A text that looks like a number needs quotes, and only `true` and
+/// `false` are booleans.
+///
+/// # Errors
+/// Name the line and the field.
+pub fn read<T: DeserializeOwned>(file: &str, text: &str) -> Result<T> {
+    let mut options = limits();
+    options.no_schema = true;
+    options.strict_booleans = true;
+    let mut track = Track::new();
+    let read = serde_yaml::with_deserializer_from_str_with_options(text, options, |deserializer| {
+        T::deserialize(Deserializer::new(deserializer, &mut track))
+    });
+    read.map_err(|error| located(file, &error, &track.path().to_string()))
+}
+
+/// Reads the fields of `T` from a text that may have others, too. The default if that fails.
+pub fn read_or_default<T: DeserializeOwned + Default>(text: &str) -> T {
+    serde_yaml::from_str_with_options(text, limits()).unwrap_or_default()
+}
+
+/// Aliases may not multiply a text, so that it is always read in a moment.
+fn limits() -> Options {
+    serde_yaml::options! {
+        alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 1_000 },
+        duplicate_keys: DuplicateKeyPolicy::Error,
+        merge_keys: MergeKeyPolicy::Error,
+        with_snippet: false,
+    }
+}
+
+/// File, line, field, reason.
+fn located(file: &str, error: &Error, path: &str) -> anyhow::Error {
+    let line = error.location().map_or(1, |location| location.line());
+    let mut cause = error.without_snippet();
+    while let Error::AliasError { error, .. } = cause {
+        cause = error;
+    }
+    let field = match cause {
+        Error::DuplicateMappingKey { key: Some(key), .. } => path.replace('?', key),
+        _ => path.to_owned(),
+    };
+    let reason = reason(cause);
+    // Of a field that is missing, the parser gives a line further down.
+    let line = match cause {
+        Error::SerdeMissingField { .. } => String::new(),
+        _ => format!(" line {line}"),
+    };
+    // `.` is the whole text, and `?` a field whose name was not read.
+    let field = match field.as_str() {
+        field if field == "." || field.contains('?') => String::new(),
+        field => format!(", `{field}`"),
+    };
+    anyhow!("`{file}`{line}{field}: {reason}")
+}
+
+fn reason(error: &Error) -> Cow<'_, str> {
+    let list = |names: &[&str]| format!("`{}`", names.join("`, `"));
+    match error {
+        Error::AliasReplayLimitExceeded { .. } => "its aliases repeat too much text".into(),
+        Error::DuplicateMappingKey { .. } => "this field is there twice".into(),
+        Error::InvalidBooleanStrict { .. } => "it must be `true` or `false`".into(),
+        Error::NullIntoString { .. } => "it has no value".into(),
+        Error::QuotingRequired { value, .. } => {
+            format!("`{value}` needs quotes: `'{value}'`").into()
+        }
+        Error::SerdeUnknownField { expected, .. } => {
+            format!("unknown field, expected one of {}", list(expected)).into()
+        }
+        Error::SerdeUnknownVariant {
+            variant, expected, ..
+        } => format!("`{variant}` must be one of {}", list(expected)).into(),
+        Error::Unexpected { expected, .. } => match *expected {
+            "mapping start" => "fields are expected, as in `kind: Guestbook`".into(),
+            "sequence start" => "a list is expected".into(),
+            "string scalar" => "a text is expected".into(),
+            _ => UserMessageFormatter.format_message(error),
+        },
+        _ => UserMessageFormatter.format_message(error),
+    }
+}
+
+/// The text of a value. A text has quotes where YAML 1.2 takes it for something else: single ones,
+/// unless it needs an escape.
+pub fn write(value: impl Serialize) -> Result<String> {
+    let options = serde_yaml::ser_options! {
+        no_lang_directive: true,
+        prefer_block_scalars: false,
+        yaml_12: true,
+    };
+    let text = serde_yaml::to_string_with_options(&value, options)?;
+    let lines = text.lines().map(with_single_quotes);
+    Ok(lines.fold(String::new(), |text, line| text + &line + "\n"))
+}
+
+fn with_single_quotes(line: &str) -> Cow<'_, str> {
+    let entry = line.trim_start_matches([' ', '-']);
+    let value = match entry.split_once(": ") {
+        Some((_, value)) if !entry.starts_with('"') => value,
+        _ => entry,
+    };
+    let quoted = value.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    let Some(quoted) = quoted else {
+        return line.into();
+    };
+    let text = quoted.replace("\\\"", "\"").replace("\\\\", "\\");
+    if text.replace('\\', "\\\\").replace('"', "\\\"") != quoted {
+        return line.into();
+    }
+    let before = &line[..line.len() - value.len()];
+    format!("{before}'{}'", text.replace('\'', "''")).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, time::Instant};
+
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Book {
+        #[serde(default)]
+        lent: bool,
+        #[serde(default)]
+        pages: Vec<Page>,
+        title: String,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Page {
+        text: String,
+        #[serde(default)]
+        size: Size,
+    }
+
+    #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Size {
+        #[default]
+        Small,
+        Large,
+    }
+
+    #[track_caller]
+    fn assert_error(text: &str, expected: &str) {
+        let error = read::<Book>("BOOK", text).unwrap_err().to_string();
+        assert_eq!(error, expected, "{text}");
+    }
+
+    #[test]
+    fn an_error_has_line_field_and_reason() {
+        let cases = [
+            (
+                "title: 12",
+                "`BOOK` line 1, `title`: `12` needs quotes: `'12'`",
+            ),
+            (
+                "title: true",
+                "`BOOK` line 1, `title`: `true` needs quotes: `'true'`",
+            ),
+            ("title:", "`BOOK` line 1, `title`: it has no value"),
+            ("title: [a]", "`BOOK` line 1, `title`: a text is expected"),
+            (
+                "lent: no",
+                "`BOOK` line 1, `lent`: it must be `true` or `false`",
+            ),
+            ("pages: a", "`BOOK` line 1, `pages`: a list is expected"),
+            (
+                "a book",
+                "`BOOK` line 1: fields are expected, as in `kind: Guestbook`",
+            ),
+            (
+                "pages:\n- text: a\n- b",
+                "`BOOK` line 3, `pages[1]`: fields are expected, as in `kind: Guestbook`",
+            ),
+            (
+                "pages:\n- text: a\n  size: tiny",
+                "`BOOK` line 3, `pages[0].size`: `tiny` must be one of `small`, `large`",
+            ),
+            (
+                "pages:\n- text: a\n- texd: b",
+                "`BOOK` line 3, `pages[1].texd`: unknown field, expected one of `text`, `size`",
+            ),
+            (
+                "pages:\n- size: small",
+                "`BOOK`, `pages[0]`: missing field `text`",
+            ),
+            (
+                "title: a\ntitle: b",
+                "`BOOK` line 2, `title`: this field is there twice",
+            ),
+            (
+                "pages:\n- text: a\n  text: b",
+                "`BOOK` line 3, `pages[0].text`: this field is there twice",
+            ),
+            ("lent: true", "`BOOK`: missing field `title`"),
+            (
+                "title: a: b",
+                "`BOOK` line 1: mapping values are not allowed in this context",
+            ),
+            (
+                "lent: true\n<<: {}",
+                "`BOOK` line 2: merge key not allowed here",
+            ),
+            (
+                "title: a\n---\ntitle: b",
+                "`BOOK` line 3: only single YAML document expected but multiple found",
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_error(text, expected);
+        }
+    }
+
+    #[test]
+    fn what_would_take_long_to_read_is_refused_at_once() {
+        let start = Instant::now();
+        let brackets = "[".repeat(100_000);
+        assert_error(&brackets, "`BOOK` line 1: recursion limit exceeded");
+        assert_error(
+            &format!("lent: true\npages: {brackets}"),
+            "`BOOK` line 2, `pages`: recursion limit exceeded",
+        );
+        let level = |level: usize| {
+            let below = vec![format!("*a{}", level - 1); 9].join(", ");
+            format!("a{level}: &a{level} [{below}]\n")
+        };
+        let bomb: String = (1..12).map(level).collect();
+        let bomb = format!("a0: &a0 [x, x, x, x, x, x, x, x, x]\n{bomb}");
+        let error = read::<BTreeMap<String, serde_json::Value>>("BOMB", &bomb).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`BOMB` line 3, `a2[8][8]`: its aliases repeat too much text"
+        );
+        assert_eq!(read_or_default::<Book>(&bomb), Book::default());
+        assert!(start.elapsed().as_secs() < 1, "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn the_default_stands_for_what_cannot_be_read() {
+        let title = |text| read_or_default::<BTreeMap<String, String>>(text);
+        assert_eq!(title("title: 12")["title"], "12");
+        assert!(title("title: [").is_empty());
+    }
+
+    #[test]
+    fn texts_are_quoted_where_they_need_it() {
+        let cases = [
+            ("guestbook", "guestbook"),
+            ("0.1.0", "0.1.0"),
+            ("no", "no"),
+            ("3", "'3'"),
+            ("1e3", "'1e3'"),
+            ("true", "'true'"),
+            ("null", "'null'"),
+            ("Me: & you", "'Me: & you'"),
+            ("O'Brien", "O'Brien"),
+            ("O'Brien: us", "'O''Brien: us'"),
+            ("say \"x\"", "say \"x\""),
+            ("\"x\": \\y", "'\"x\": \\y'"),
+            ("\\\": ", "'\\\": '"),
+            ("- a", "'- a'"),
+            ("a\\nb", "a\\nb"),
+            ("a: \u{feff}", "\"a: \\uFEFF\""),
+        ];
+        for (text, expected) in cases {
+            let entries = write(vec![text]).unwrap();
+            assert_eq!(entries, format!("- {expected}\n"));
+            assert_eq!(read::<Vec<String>>("", &entries).unwrap(), [text]);
+            let fields = BTreeMap::from([("k".to_owned(), text.to_owned())]);
+            let written = write(&fields).unwrap();
+            assert_eq!(written, format!("k: {expected}\n"));
+            assert_eq!(read::<BTreeMap<_, _>>("", &written).unwrap(), fields);
+            let nested = write([&fields]).unwrap();
+            assert_eq!(nested, format!("- k: {expected}\n"));
+        }
+        let long = "long ".repeat(50) + "text";
+        assert_eq!(write(&long).unwrap(), format!("{long}\n"));
+    }
+}
