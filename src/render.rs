@@ -7,14 +7,20 @@
 
 mod view;
 
-use std::path::Path;
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    fmt,
+};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use include_dir::{Dir, File, include_dir};
-use serde::Serialize;
 use tera::{Context, Delimiters, Kwargs, State, Tera, TeraResult};
 
-use crate::{project::Project, reconcile::Texts};
+use self::view::Item;
+use crate::{
+    project::Project,
+    reconcile::{Path, Texts},
+};
 
 static TEMPLATES: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates");
 
@@ -36,40 +42,85 @@ const NAME_ALONE: [&str; 4] = [
     "core/v1/serviceaccount",
 ];
 
+/// The files of a project.
+#[derive(Debug, Default)]
+pub struct Rendered {
+    /// The text of each file.
+    pub texts: Texts,
+    /// The origin of each file.
+    pub origins: BTreeMap<Path, Origin>,
+}
+
+/// The template and the item from which a file is rendered. An origin contains neither the name nor
+/// the domain of the project: when they change, a file may get another path, but keeps its origin.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Origin {
+    template: &'static str,
+    /// For example `webapp/v1/Guestbook`; empty for the project itself.
+    item: String,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`", self.template)?;
+        if !self.item.is_empty() {
+            write!(f, " for `{}`", self.item)?;
+        }
+        Ok(())
+    }
+}
+
 /// Renders all files of `project`.
 ///
 /// # Errors
 ///
-/// Only for a defect in a template, such as an unknown name; the error says in which.
-pub fn render(project: &Project) -> Result<Texts> {
+/// For a defect in a template, such as an unknown name, or two templates that render to one path;
+/// the error names the template.
+pub fn render(project: &Project) -> Result<Rendered> {
     let mut view = view::Project::new(project)?;
     let mut renderer = Renderer::new(&view)?;
     for controller in &mut view.controllers {
         renderer.desired(controller)?;
     }
-    renderer.scope("project", "project", &[()])?;
+    renderer.scope("project", &[()])?;
     for feature in &project.features {
-        let folder = format!("{FEATURE}/{feature}");
-        renderer.scope(&folder, "feature", &[()])?;
+        renderer.scope(&format!("{FEATURE}/{feature}"), &[()])?;
     }
-    renderer.scope("group", "group", &view.groups)?;
+    renderer.scope("group", &view.groups)?;
     for group in &view.groups {
-        renderer.scope("version", "version", &group.versions)?;
+        renderer.scope("version", &group.versions)?;
     }
-    renderer.scope("api", "api", &view.apis)?;
-    renderer.scope("kind", "crd", &view.crds)?;
-    renderer.scope("controller", "controller", &view.controllers)?;
+    renderer.scope("api", &view.apis)?;
+    renderer.scope("kind", &view.crds)?;
+    renderer.scope("controller", &view.controllers)?;
 
+    let origin = Origin {
+        template: Project::FILE,
+        item: String::new(),
+    };
     renderer
-        .files
-        .insert(Project::FILE.to_owned(), project.to_text()?);
-    Ok(renderer.files)
+        .rendered
+        .insert(Project::FILE.to_owned(), project.to_text()?, origin)?;
+    Ok(renderer.rendered)
+}
+
+impl Rendered {
+    fn insert(&mut self, path: Path, text: String, origin: Origin) -> Result<()> {
+        match self.origins.entry(path.clone()) {
+            Entry::Occupied(other) => {
+                bail!("{} and {origin} both render to `{path}`", other.get())
+            }
+            Entry::Vacant(entry) => entry.insert(origin),
+        };
+        self.texts.insert(path, text);
+        Ok(())
+    }
 }
 
 struct Renderer {
     tera: Tera,
     header: String,
-    files: Texts,
+    rendered: Rendered,
 }
 
 impl Renderer {
@@ -104,23 +155,27 @@ impl Renderer {
         let mut renderer = Self {
             tera,
             header: String::new(),
-            files: Texts::new(),
+            rendered: Rendered::default(),
         };
         renderer.header = renderer.text(HEADER, &Context::new())?;
         Ok(renderer)
     }
 
-    /// Renders the templates of the folder `scope` once for each of `items`, which they call `key`.
-    fn scope<T: Serialize>(&mut self, scope: &str, key: &'static str, items: &[T]) -> Result<()> {
+    /// Renders the templates in the folder `scope` once for each of `items`.
+    fn scope<T: Item>(&mut self, scope: &str, items: &[T]) -> Result<()> {
         let Some(folder) = TEMPLATES.get_dir(scope) else {
             ensure!(scope.starts_with(FEATURE), "no templates/{scope}");
             return Ok(());
         };
         for item in items {
             let mut context = Context::new();
-            context.insert(key, item);
+            context.insert(T::NAME, item);
             for file in files(folder) {
-                self.file(file, scope, &context)?;
+                let origin = Origin {
+                    template: name(file)?,
+                    item: item.key(),
+                };
+                self.file(file, scope, &context, origin)?;
             }
         }
         Ok(())
@@ -148,22 +203,21 @@ impl Renderer {
         Ok(())
     }
 
-    fn file(&mut self, file: &File, scope: &str, context: &Context) -> Result<()> {
-        let mut text = self.text(name(file)?, context)?;
+    fn file(&mut self, file: &File, scope: &str, context: &Context, origin: Origin) -> Result<()> {
+        let mut text = self.text(origin.template, context)?;
         if text.is_empty() {
             return Ok(());
         }
         let path = self.text(path(file)?, context)?;
         let path = path
-            .trim_start_matches(scope)
-            .trim_matches(['/', '\n'])
-            .to_owned();
-        let is_rust = Path::new(&path).extension().is_some_and(|it| it == "rs");
+            .strip_prefix(scope)
+            .unwrap_or(&path)
+            .trim_matches(['/', '\n']);
+        let is_rust = path.rsplit_once('.').is_some_and(|(_, end)| end == "rs");
         if is_rust && !self.header.is_empty() {
             text = format!("{}\n{text}", self.header);
         }
-        self.files.insert(path, text);
-        Ok(())
+        self.rendered.insert(path.to_owned(), text, origin)
     }
 
     /// What the template `name` renders to: nothing, or a text that ends in one newline.
@@ -231,54 +285,4 @@ fn path<'a>(file: &File<'a>) -> Result<&'a str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::builtin;
-
-    #[test]
-    fn a_signature_has_one_line_if_that_is_short_enough() {
-        let signature =
-            |line: &str| super::signature(line, Kwargs::default(), &State::new(&Context::new()));
-        let kind = |length| "K".repeat(length);
-        let line = |kind: &str| format!("    fn f(&self, object: &{kind}) -> Result<(), Error> {{");
-        let longest = 100 - line("").len();
-        assert_eq!(signature(&line(&kind(longest))), line(&kind(longest)));
-        assert_eq!(
-            signature(&line(&kind(longest + 1))),
-            format!(
-                "    fn f(\n        &self,\n        object: &{},\n    ) -> Result<(), Error> {{",
-                kind(longest + 1)
-            )
-        );
-        assert_eq!(
-            signature(&format!("fn f(a: &Result<(), {}>, b: B) -> T {{", kind(80))),
-            format!(
-                "fn f(\n    a: &Result<(), {}>,\n    b: B,\n) -> T {{",
-                kind(80)
-            )
-        );
-    }
-
-    #[test]
-    fn each_template_of_what_is_owned_is_that_of_a_builtin_kind() {
-        let folder = TEMPLATES.get_dir(OWNED).unwrap();
-        let templates = folder.dirs().flat_map(files);
-        let known: Vec<_> = builtin::all()
-            .map(|kind| {
-                let lower = kind.kind.to_ascii_lowercase();
-                format!(
-                    "{OWNED}/{}/{}/{lower}.rs.tera",
-                    kind.short_group(),
-                    kind.version
-                )
-            })
-            .collect();
-        let mut count = 0;
-        for template in templates {
-            let name = name(template).unwrap();
-            assert!(known.iter().any(|known| known == name), "{name}");
-            count += 1;
-        }
-        assert!(count > 0);
-    }
-}
+mod tests;

@@ -42,7 +42,7 @@ pub fn apply(options: &Options, mode: Mode) -> Result<ExitCode> {
             notes: rebuilt(before),
             ..Story::default()
         };
-        (render(&merged.after)?, story)
+        (render(&merged.after)?.texts, story)
     } else {
         ensure_current(before)?;
         let story = Story {

@@ -82,7 +82,7 @@ pub fn run(settings: Settings, mode: Mode) -> Result<ExitCode> {
     };
     let mut base = tree.base()?;
     if !base.is_empty() {
-        ensure_not_lost(&base, &render(&project)?)?;
+        ensure_not_lost(&base, &render(&project)?.texts)?;
     }
     base.extend(untouched(&tree, &project)?);
     let turn = Turn {

@@ -61,7 +61,7 @@ impl Merged {
         }
         turn::ensure_known(&base)?;
         if let Some(other) = &self.other {
-            let sides = [render(&self.before)?, render(other)?];
+            let sides = [render(&self.before)?.texts, render(other)?.texts];
             let is_once = |path: &&str| sides.iter().any(|side| !side.contains_key(*path));
             let once: Vec<_> = base.keys().map(String::as_str).filter(is_once).collect();
             let there = tree.ours(once.iter().copied())?;
@@ -75,7 +75,7 @@ impl Merged {
 
     /// Whether the project has nothing but its description, so that all else is new.
     fn is_alone(&self, tree: &WorkTree) -> Result<bool> {
-        let mut files = render(&self.after)?;
+        let mut files = render(&self.after)?.texts;
         files.remove(Project::FILE);
         Ok(tree.ours(files.keys().map(String::as_str))?.is_empty())
     }
@@ -143,7 +143,7 @@ fn has_files(tree: &WorkTree, with: &Project, without: &Project) -> Result<bool>
     if without.validate().is_err() {
         return Ok(true);
     }
-    let (with, without) = (render(with)?, render(without)?);
+    let (with, without) = (render(with)?.texts, render(without)?.texts);
     let own: Vec<_> = with
         .keys()
         .filter(|path| !without.contains_key(*path))

@@ -81,7 +81,7 @@ impl Turn<'_> {
     /// Plans the turn; writes nothing.
     pub fn plan(mut self, on_conflict: OnConflict) -> Result<Planned> {
         env!("CARGO_PKG_VERSION").clone_into(&mut self.after.cli_version);
-        let theirs = render(&self.after)?;
+        let theirs = render(&self.after)?.texts;
 
         // What a user changed in PROJECT is in `after`. What is left to merge is how it is written
         // (comments, order), and that differs from what the tool would have written for the same

@@ -11,6 +11,68 @@ use crate::{
     project::{self, Feature, License, Resource},
 };
 
+/// What a template is rendered for.
+pub trait Item: Serialize {
+    /// How templates call it.
+    const NAME: &'static str;
+
+    /// What tells it from the others, without the domain: `webapp/v1/Guestbook`.
+    fn key(&self) -> String;
+}
+
+/// The project, of which every template sees all.
+impl Item for () {
+    const NAME: &'static str = "project";
+
+    fn key(&self) -> String {
+        String::new()
+    }
+}
+
+impl Item for Group {
+    const NAME: &'static str = "group";
+
+    fn key(&self) -> String {
+        self.names.name.clone()
+    }
+}
+
+impl Item for Version {
+    const NAME: &'static str = "version";
+
+    fn key(&self) -> String {
+        format!("{}/{}", self.group.name, self.names.name)
+    }
+}
+
+impl Item for Api {
+    const NAME: &'static str = "api";
+
+    fn key(&self) -> String {
+        format!(
+            "{}/{}/{}",
+            self.group.name, self.version.name, self.kind.kind
+        )
+    }
+}
+
+impl Item for Crd {
+    const NAME: &'static str = "crd";
+
+    fn key(&self) -> String {
+        format!("{}/{}", self.stored.group.name, self.stored.kind.kind)
+    }
+}
+
+impl Item for Controller {
+    const NAME: &'static str = "controller";
+
+    /// Without the kind and its version, because a group has no two controllers with one name.
+    fn key(&self) -> String {
+        format!("{}/{}", self.group.name, self.short_name)
+    }
+}
+
 /// What every template sees.
 #[derive(Serialize)]
 #[expect(
@@ -48,8 +110,8 @@ pub struct Project {
     pub apis: Vec<Api>,
     pub crds: Vec<Crd>,
     pub controllers: Vec<Controller>,
-    /// The modules of the controllers that have a test on an API server, in order.
-    tested: Vec<String>,
+    /// Whether a controller has a test on an API server.
+    tested: bool,
     /// Whether there are controllers of kinds that others define.
     needs_others: bool,
 }
@@ -76,6 +138,8 @@ pub struct Group {
     pub versions: Vec<Version>,
     /// The modules of its controllers, in order.
     controllers: Vec<String>,
+    /// Those of them that have a test on an API server.
+    tested: Vec<String>,
 }
 
 #[derive(Clone, Serialize)]
@@ -170,10 +234,8 @@ pub struct Controller {
     /// The condition that it sets in the status, such as `Ready`.
     condition: String,
     finalizer: bool,
-    /// The sample of its kind, as seen from the controller's source file.
+    /// The sample of its kind, in `config/samples`.
     sample: String,
-    /// The same, in `config/samples`.
-    sample_file: String,
     /// Whether the API server takes what it makes as it is. Where it does not, somebody has to say
     /// what it shall be.
     pub is_complete: bool,
@@ -294,7 +356,7 @@ impl Project {
             } else {
                 "ClusterRole"
             },
-            tested: tested(&controllers),
+            tested: controllers.iter().any(|controller| controller.tested),
             needs_others: controllers.iter().any(|it| it.foreign && !it.core),
             rules: rules(&controllers),
             dependencies: project
@@ -419,8 +481,7 @@ impl Controller {
             version,
             finalizer: controller.finalizer,
             foreign: resource.api.is_none(),
-            sample: format!("../../../config/samples/{}", sample(resource)),
-            sample_file: sample(resource),
+            sample: sample(resource),
             is_complete: true,
             tested: resource.api.is_some()
                 && owns.iter().all(|it| it.definition.core || is_own(it)),
@@ -513,16 +574,6 @@ fn crds(apis: &[Api]) -> Vec<Crd> {
     versions_of.into_values().filter_map(crd).collect()
 }
 
-/// The modules of the tests of `controllers`.
-fn tested(controllers: &[Controller]) -> Vec<String> {
-    let tested = controllers.iter().filter(|controller| controller.tested);
-    let mut modules: Vec<_> = tested
-        .map(|controller| format!("{}_{}", controller.group.module, controller.module))
-        .collect();
-    modules.sort_unstable();
-    modules
-}
-
 /// The rules of `controllers` as the operator merges them: `rbac::merge` in the rendered project.
 fn rules(controllers: &[Controller]) -> Vec<Rule> {
     let mut verbs_of = BTreeMap::<(&str, String), BTreeSet<&'static str>>::new();
@@ -571,6 +622,7 @@ fn groups(project: &project::Project, apis: &[Api], controllers: &[Controller]) 
         groups.entry(names.module.clone()).or_insert_with(|| Group {
             versions: Vec::new(),
             controllers: Vec::new(),
+            tested: Vec::new(),
             names,
         });
     }
@@ -589,13 +641,15 @@ fn groups(project: &project::Project, apis: &[Api], controllers: &[Controller]) 
         for version in &mut group.versions {
             version.kinds.sort_by(|a, b| a.module.cmp(&b.module));
         }
-        let controllers = controllers
+        let mut controllers: Vec<_> = controllers
             .iter()
-            .filter(|controller| controller.group.module == *module);
-        group.controllers = controllers
-            .map(|controller| controller.module.clone())
+            .filter(|controller| controller.group.module == *module)
             .collect();
-        group.controllers.sort_unstable();
+        controllers.sort_unstable_by_key(|controller| &controller.module);
+        let module = |controller: &&Controller| controller.module.clone();
+        group.controllers = controllers.iter().map(module).collect();
+        controllers.retain(|controller| controller.tested);
+        group.tested = controllers.iter().map(module).collect();
     }
     groups.into_values().collect()
 }

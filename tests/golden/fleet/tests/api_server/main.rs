@@ -8,12 +8,20 @@
 
 mod control_plane;
 
-// One module for each controller.
-mod air_traffic_control_http_route;
-mod air_traffic_control_policy;
-mod air_traffic_control_ship;
-mod on_yes;
-mod sea_person;
-mod sea_ship;
-mod sea_type_;
-// End of the controllers.
+mod controller {
+    // One module for each group, and in it one for each of its controllers.
+    mod air_traffic_control {
+        mod http_route;
+        mod policy;
+        mod ship;
+    }
+    mod on {
+        mod yes;
+    }
+    mod sea {
+        mod person;
+        mod ship;
+        mod type_;
+    }
+    // End of the groups.
+}

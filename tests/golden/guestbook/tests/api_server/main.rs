@@ -8,6 +8,10 @@
 
 mod control_plane;
 
-// One module for each controller.
-mod webapp_guestbook;
-// End of the controllers.
+mod controller {
+    // One module for each group, and in it one for each of its controllers.
+    mod webapp {
+        mod guestbook;
+    }
+    // End of the groups.
+}

@@ -8,6 +8,10 @@
 
 mod control_plane;
 
-// One module for each controller.
-mod a_group_of_26_characters_it_averylongkindofthirtythreeletters;
-// End of the controllers.
+mod controller {
+    // One module for each group, and in it one for each of its controllers.
+    mod a_group_of_26_characters_it {
+        mod averylongkindofthirtythreeletters;
+    }
+    // End of the groups.
+}

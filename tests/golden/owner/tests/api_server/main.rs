@@ -8,9 +8,13 @@
 
 mod control_plane;
 
-// One module for each controller.
-mod shop_book;
-mod shop_event;
-mod shop_nightly_index;
-mod shop_shelf;
-// End of the controllers.
+mod controller {
+    // One module for each group, and in it one for each of its controllers.
+    mod shop {
+        mod book;
+        mod event;
+        mod nightly_index;
+        mod shelf;
+    }
+    // End of the groups.
+}

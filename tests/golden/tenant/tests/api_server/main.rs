@@ -8,7 +8,11 @@
 
 mod control_plane;
 
-// One module for each controller.
-mod webapp_backup;
-mod webapp_guestbook;
-// End of the controllers.
+mod controller {
+    // One module for each group, and in it one for each of its controllers.
+    mod webapp {
+        mod backup;
+        mod guestbook;
+    }
+    // End of the groups.
+}

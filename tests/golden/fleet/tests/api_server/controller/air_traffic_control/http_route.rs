@@ -1,7 +1,7 @@
-// SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: Example
+// SPDX-License-Identifier: MIT
 
-//! The controller of Averylongkindofthirtythreeletters, on a real API server.
+//! The controller of HTTPRoute, on a real API server.
 
 use kube::{
     ResourceExt, api,
@@ -9,20 +9,20 @@ use kube::{
 };
 use tokio::time::timeout;
 
-use a_project_with_a_rather_long_name::api::a_group_of_26_characters_it::v1alpha1::Averylongkindofthirtythreeletters;
+use fleet_operator::api::air_traffic_control::v9::HTTPRoute;
 
 use crate::control_plane::{PATIENCE, client};
 
-fn sample() -> Averylongkindofthirtythreeletters {
+fn sample() -> HTTPRoute {
     let text = include_str!(
         // What `kubectl apply -k config/samples` creates.
-        "../../config/samples/a-group-of-26-characters-it_v1alpha1_averylongkindofthirtythreeletters.yaml"
+        "../../../../config/samples/air-traffic.control_v9_httproute.yaml"
     );
     serde_saphyr::from_str(text).expect("the sample fits the type")
 }
 
 /// Whether the controller has said that all is as asked for.
-fn is_reconciled(object: Option<&Averylongkindofthirtythreeletters>) -> bool {
+fn is_reconciled(object: Option<&HTTPRoute>) -> bool {
     let status = object.and_then(|object| object.status.as_ref());
     let conditions = status.map(|status| status.conditions.as_slice());
     let mut conditions = conditions.into_iter().flatten();
@@ -33,9 +33,9 @@ fn is_reconciled(object: Option<&Averylongkindofthirtythreeletters>) -> bool {
 #[ignore = "needs an API server: `make envtest` says how to get one"]
 async fn a_sample_is_reconciled() {
     let client = client().await;
-    let objects: api::Api<Averylongkindofthirtythreeletters> = api::Api::default_namespaced(client);
+    let objects: api::Api<HTTPRoute> = api::Api::all(client);
     // A name of its own, so that other tests may use the sample as well.
-    let name = "a-group-of-26-characters-it-averylongkindofthirtythreeletters-test";
+    let name = "test-air-traffic-control-httproute";
     let mut object = sample();
     object.metadata.name = Some(name.to_owned());
     let created = objects.create(&api::PostParams::default(), &object).await;

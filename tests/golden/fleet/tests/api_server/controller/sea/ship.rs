@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: Example
 // SPDX-License-Identifier: MIT
 
-//! The controller of Policy, on a real API server.
+//! The controller of Ship, on a real API server.
 
 use kube::{
     ResourceExt, api,
@@ -9,20 +9,20 @@ use kube::{
 };
 use tokio::time::timeout;
 
-use fleet_operator::api::air_traffic_control::v10::Policy;
+use fleet_operator::api::sea::v1beta1::Ship;
 
 use crate::control_plane::{PATIENCE, client};
 
-fn sample() -> Policy {
+fn sample() -> Ship {
     let text = include_str!(
         // What `kubectl apply -k config/samples` creates.
-        "../../config/samples/air-traffic.control_v10_policy.yaml"
+        "../../../../config/samples/sea_v1beta1_ship.yaml"
     );
     serde_saphyr::from_str(text).expect("the sample fits the type")
 }
 
 /// Whether the controller has said that all is as asked for.
-fn is_reconciled(object: Option<&Policy>) -> bool {
+fn is_reconciled(object: Option<&Ship>) -> bool {
     let status = object.and_then(|object| object.status.as_ref());
     let conditions = status.map(|status| status.conditions.as_slice());
     let mut conditions = conditions.into_iter().flatten();
@@ -33,9 +33,9 @@ fn is_reconciled(object: Option<&Policy>) -> bool {
 #[ignore = "needs an API server: `make envtest` says how to get one"]
 async fn a_sample_is_reconciled() {
     let client = client().await;
-    let objects: api::Api<Policy> = api::Api::all(client);
+    let objects: api::Api<Ship> = api::Api::default_namespaced(client);
     // A name of its own, so that other tests may use the sample as well.
-    let name = "air-traffic-control-policy-test";
+    let name = "test-sea-ship";
     let mut object = sample();
     object.metadata.name = Some(name.to_owned());
     let created = objects.create(&api::PostParams::default(), &object).await;

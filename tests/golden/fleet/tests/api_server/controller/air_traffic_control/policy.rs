@@ -1,7 +1,7 @@
-// SPDX-FileCopyrightText: The owner authors
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: Example
+// SPDX-License-Identifier: MIT
 
-//! The controller of Book, on a real API server.
+//! The controller of Policy, on a real API server.
 
 use kube::{
     ResourceExt, api,
@@ -9,33 +9,33 @@ use kube::{
 };
 use tokio::time::timeout;
 
-use owner::api::shop::v1::Book;
+use fleet_operator::api::air_traffic_control::v10::Policy;
 
 use crate::control_plane::{PATIENCE, client};
 
-fn sample() -> Book {
+fn sample() -> Policy {
     let text = include_str!(
         // What `kubectl apply -k config/samples` creates.
-        "../../config/samples/shop_v1_book.yaml"
+        "../../../../config/samples/air-traffic.control_v10_policy.yaml"
     );
     serde_saphyr::from_str(text).expect("the sample fits the type")
 }
 
-/// Whether the controller has said how things are; what it makes is for you to fill in.
-fn is_reconciled(object: Option<&Book>) -> bool {
+/// Whether the controller has said that all is as asked for.
+fn is_reconciled(object: Option<&Policy>) -> bool {
     let status = object.and_then(|object| object.status.as_ref());
     let conditions = status.map(|status| status.conditions.as_slice());
     let mut conditions = conditions.into_iter().flatten();
-    conditions.any(|it| it.type_ == "Ready")
+    conditions.any(|it| it.type_ == "Ready" && it.status == "True")
 }
 
 #[tokio::test]
 #[ignore = "needs an API server: `make envtest` says how to get one"]
 async fn a_sample_is_reconciled() {
     let client = client().await;
-    let objects: api::Api<Book> = api::Api::default_namespaced(client);
+    let objects: api::Api<Policy> = api::Api::all(client);
     // A name of its own, so that other tests may use the sample as well.
-    let name = "shop-book-test";
+    let name = "test-air-traffic-control-policy";
     let mut object = sample();
     object.metadata.name = Some(name.to_owned());
     let created = objects.create(&api::PostParams::default(), &object).await;

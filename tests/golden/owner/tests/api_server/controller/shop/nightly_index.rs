@@ -16,7 +16,7 @@ use crate::control_plane::{PATIENCE, client};
 fn sample() -> Book {
     let text = include_str!(
         // What `kubectl apply -k config/samples` creates.
-        "../../config/samples/shop_v1_book.yaml"
+        "../../../../config/samples/shop_v1_book.yaml"
     );
     serde_saphyr::from_str(text).expect("the sample fits the type")
 }
@@ -35,7 +35,7 @@ async fn a_sample_is_reconciled() {
     let client = client().await;
     let objects: api::Api<Book> = api::Api::default_namespaced(client);
     // A name of its own, so that other tests may use the sample as well.
-    let name = "shop-nightly-index-test";
+    let name = "test-shop-nightly-index";
     let mut object = sample();
     object.metadata.name = Some(name.to_owned());
     let created = objects.create(&api::PostParams::default(), &object).await;

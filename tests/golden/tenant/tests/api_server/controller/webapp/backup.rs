@@ -1,7 +1,7 @@
-// SPDX-FileCopyrightText: Example
-// SPDX-License-Identifier: MIT
+// SPDX-FileCopyrightText: The tenant authors
+// SPDX-License-Identifier: Apache-2.0
 
-//! The controller of Type, on a real API server.
+//! The controller `backup` of Guestbook, on a real API server.
 
 use kube::{
     ResourceExt, api,
@@ -9,33 +9,33 @@ use kube::{
 };
 use tokio::time::timeout;
 
-use fleet_operator::api::sea::v1beta1::Type;
+use tenant::api::webapp::v1::Guestbook;
 
 use crate::control_plane::{PATIENCE, client};
 
-fn sample() -> Type {
+fn sample() -> Guestbook {
     let text = include_str!(
         // What `kubectl apply -k config/samples` creates.
-        "../../config/samples/sea_v1beta1_type.yaml"
+        "../../../../config/samples/webapp_v1_guestbook.yaml"
     );
     serde_saphyr::from_str(text).expect("the sample fits the type")
 }
 
 /// Whether the controller has said that all is as asked for.
-fn is_reconciled(object: Option<&Type>) -> bool {
+fn is_reconciled(object: Option<&Guestbook>) -> bool {
     let status = object.and_then(|object| object.status.as_ref());
     let conditions = status.map(|status| status.conditions.as_slice());
     let mut conditions = conditions.into_iter().flatten();
-    conditions.any(|it| it.type_ == "Ready" && it.status == "True")
+    conditions.any(|it| it.type_ == "BackupReady" && it.status == "True")
 }
 
 #[tokio::test]
 #[ignore = "needs an API server: `make envtest` says how to get one"]
 async fn a_sample_is_reconciled() {
     let client = client().await;
-    let objects: api::Api<Type> = api::Api::default_namespaced(client);
+    let objects: api::Api<Guestbook> = api::Api::default_namespaced(client);
     // A name of its own, so that other tests may use the sample as well.
-    let name = "sea-type-test";
+    let name = "test-webapp-backup";
     let mut object = sample();
     object.metadata.name = Some(name.to_owned());
     let created = objects.create(&api::PostParams::default(), &object).await;

@@ -1,4 +1,4 @@
-// SPDX-FileCopyrightText: The tenant authors
+// SPDX-FileCopyrightText: The guestbook authors
 // SPDX-License-Identifier: Apache-2.0
 
 //! The controller of Guestbook, on a real API server.
@@ -9,14 +9,14 @@ use kube::{
 };
 use tokio::time::timeout;
 
-use tenant::api::webapp::v1::Guestbook;
+use guestbook::api::webapp::v1::Guestbook;
 
 use crate::control_plane::{PATIENCE, client};
 
 fn sample() -> Guestbook {
     let text = include_str!(
         // What `kubectl apply -k config/samples` creates.
-        "../../config/samples/webapp_v1_guestbook.yaml"
+        "../../../../config/samples/webapp_v1_guestbook.yaml"
     );
     serde_saphyr::from_str(text).expect("the sample fits the type")
 }
@@ -35,7 +35,7 @@ async fn a_sample_is_reconciled() {
     let client = client().await;
     let objects: api::Api<Guestbook> = api::Api::default_namespaced(client);
     // A name of its own, so that other tests may use the sample as well.
-    let name = "webapp-guestbook-test";
+    let name = "test-webapp-guestbook";
     let mut object = sample();
     object.metadata.name = Some(name.to_owned());
     let created = objects.create(&api::PostParams::default(), &object).await;

@@ -9,14 +9,14 @@ use kube::{
 };
 use tokio::time::timeout;
 
-use fleet_operator::api::sea::v1beta1::Ship;
+use fleet_operator::api::air_traffic_control::v1alpha1::Ship;
 
 use crate::control_plane::{PATIENCE, client};
 
 fn sample() -> Ship {
     let text = include_str!(
         // What `kubectl apply -k config/samples` creates.
-        "../../config/samples/sea_v1beta1_ship.yaml"
+        "../../../../config/samples/air-traffic.control_v1alpha1_ship.yaml"
     );
     serde_saphyr::from_str(text).expect("the sample fits the type")
 }
@@ -35,7 +35,7 @@ async fn a_sample_is_reconciled() {
     let client = client().await;
     let objects: api::Api<Ship> = api::Api::default_namespaced(client);
     // A name of its own, so that other tests may use the sample as well.
-    let name = "sea-ship-test";
+    let name = "test-air-traffic-control-ship";
     let mut object = sample();
     object.metadata.name = Some(name.to_owned());
     let created = objects.create(&api::PostParams::default(), &object).await;

@@ -1,5 +1,7 @@
-[% if controller.tested -%]
-//! The controller [% if controller.own %]of [= controller.kind =][% else %]`[= controller.short_name =]` of [= controller.kind =][% endif %], on a real API server.
+// SPDX-FileCopyrightText: Example
+// SPDX-License-Identifier: MIT
+
+//! The controller of Person, on a real API server.
 
 use kube::{
     ResourceExt, api,
@@ -7,45 +9,33 @@ use kube::{
 };
 use tokio::time::timeout;
 
-use [= crate_ident =]::api::[= controller.group.module =]::[= controller.version.module =]::[= controller.kind =];
+use fleet_operator::api::sea::v1::Person;
 
 use crate::control_plane::{PATIENCE, client};
 
-fn sample() -> [= controller.kind =] {
+fn sample() -> Person {
     let text = include_str!(
         // What `kubectl apply -k config/samples` creates.
-        "../../config/samples/[= controller.sample_file =]"
+        "../../../../config/samples/sea_v1_person.yaml"
     );
     serde_saphyr::from_str(text).expect("the sample fits the type")
 }
 
-[% if controller.is_complete -%]
 /// Whether the controller has said that all is as asked for.
-[%- else -%]
-/// Whether the controller has said how things are; what it makes is for you to fill in.
-[%- endif %]
-fn is_reconciled(object: Option<&[= controller.kind =]>) -> bool {
+fn is_reconciled(object: Option<&Person>) -> bool {
     let status = object.and_then(|object| object.status.as_ref());
     let conditions = status.map(|status| status.conditions.as_slice());
     let mut conditions = conditions.into_iter().flatten();
-[%- if controller.is_complete %]
-    conditions.any(|it| it.type_ == "[= controller.condition =]" && it.status == "True")
-[%- else %]
-    conditions.any(|it| it.type_ == "[= controller.condition =]")
-[%- endif %]
+    conditions.any(|it| it.type_ == "Ready" && it.status == "True")
 }
 
 #[tokio::test]
 #[ignore = "needs an API server: `make envtest` says how to get one"]
 async fn a_sample_is_reconciled() {
     let client = client().await;
-[%- if controller.namespaced %]
-    let objects: api::Api<[= controller.kind =]> = api::Api::default_namespaced(client);
-[%- else %]
-    let objects: api::Api<[= controller.kind =]> = api::Api::all(client);
-[%- endif %]
+    let objects: api::Api<Person> = api::Api::default_namespaced(client);
     // A name of its own, so that other tests may use the sample as well.
-    let name = "[= controller.group.module | replace(from="_", to="-") =]-[= controller.short_name =]-test";
+    let name = "test-sea-person";
     let mut object = sample();
     object.metadata.name = Some(name.to_owned());
     let created = objects.create(&api::PostParams::default(), &object).await;
@@ -63,4 +53,3 @@ async fn a_sample_is_reconciled() {
         .expect("an end in time")
         .expect("a watch");
 }
-[% endif -%]

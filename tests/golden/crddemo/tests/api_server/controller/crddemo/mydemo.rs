@@ -1,7 +1,7 @@
-// SPDX-FileCopyrightText: The tenant authors
+// SPDX-FileCopyrightText: The crddemo authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller `backup` of Guestbook, on a real API server.
+//! The controller of Mydemo, on a real API server.
 
 use kube::{
     ResourceExt, api,
@@ -9,33 +9,33 @@ use kube::{
 };
 use tokio::time::timeout;
 
-use tenant::api::webapp::v1::Guestbook;
+use crddemo::api::crddemo::v1::Mydemo;
 
 use crate::control_plane::{PATIENCE, client};
 
-fn sample() -> Guestbook {
+fn sample() -> Mydemo {
     let text = include_str!(
         // What `kubectl apply -k config/samples` creates.
-        "../../config/samples/webapp_v1_guestbook.yaml"
+        "../../../../config/samples/crddemo_v1_mydemo.yaml"
     );
     serde_saphyr::from_str(text).expect("the sample fits the type")
 }
 
 /// Whether the controller has said that all is as asked for.
-fn is_reconciled(object: Option<&Guestbook>) -> bool {
+fn is_reconciled(object: Option<&Mydemo>) -> bool {
     let status = object.and_then(|object| object.status.as_ref());
     let conditions = status.map(|status| status.conditions.as_slice());
     let mut conditions = conditions.into_iter().flatten();
-    conditions.any(|it| it.type_ == "BackupReady" && it.status == "True")
+    conditions.any(|it| it.type_ == "Ready" && it.status == "True")
 }
 
 #[tokio::test]
 #[ignore = "needs an API server: `make envtest` says how to get one"]
 async fn a_sample_is_reconciled() {
     let client = client().await;
-    let objects: api::Api<Guestbook> = api::Api::default_namespaced(client);
+    let objects: api::Api<Mydemo> = api::Api::default_namespaced(client);
     // A name of its own, so that other tests may use the sample as well.
-    let name = "webapp-backup-test";
+    let name = "test-crddemo-mydemo";
     let mut object = sample();
     object.metadata.name = Some(name.to_owned());
     let created = objects.create(&api::PostParams::default(), &object).await;

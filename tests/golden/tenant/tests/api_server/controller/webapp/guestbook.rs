@@ -1,7 +1,7 @@
-// SPDX-FileCopyrightText: Example
-// SPDX-License-Identifier: MIT
+// SPDX-FileCopyrightText: The tenant authors
+// SPDX-License-Identifier: Apache-2.0
 
-//! The controller of Person, on a real API server.
+//! The controller of Guestbook, on a real API server.
 
 use kube::{
     ResourceExt, api,
@@ -9,20 +9,20 @@ use kube::{
 };
 use tokio::time::timeout;
 
-use fleet_operator::api::sea::v1::Person;
+use tenant::api::webapp::v1::Guestbook;
 
 use crate::control_plane::{PATIENCE, client};
 
-fn sample() -> Person {
+fn sample() -> Guestbook {
     let text = include_str!(
         // What `kubectl apply -k config/samples` creates.
-        "../../config/samples/sea_v1_person.yaml"
+        "../../../../config/samples/webapp_v1_guestbook.yaml"
     );
     serde_saphyr::from_str(text).expect("the sample fits the type")
 }
 
 /// Whether the controller has said that all is as asked for.
-fn is_reconciled(object: Option<&Person>) -> bool {
+fn is_reconciled(object: Option<&Guestbook>) -> bool {
     let status = object.and_then(|object| object.status.as_ref());
     let conditions = status.map(|status| status.conditions.as_slice());
     let mut conditions = conditions.into_iter().flatten();
@@ -33,9 +33,9 @@ fn is_reconciled(object: Option<&Person>) -> bool {
 #[ignore = "needs an API server: `make envtest` says how to get one"]
 async fn a_sample_is_reconciled() {
     let client = client().await;
-    let objects: api::Api<Person> = api::Api::default_namespaced(client);
+    let objects: api::Api<Guestbook> = api::Api::default_namespaced(client);
     // A name of its own, so that other tests may use the sample as well.
-    let name = "sea-person-test";
+    let name = "test-webapp-guestbook";
     let mut object = sample();
     object.metadata.name = Some(name.to_owned());
     let created = objects.create(&api::PostParams::default(), &object).await;

@@ -1,7 +1,7 @@
-// SPDX-FileCopyrightText: The owner authors
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: Example
+// SPDX-License-Identifier: MIT
 
-//! The controller of Event, on a real API server.
+//! The controller of Yes, on a real API server.
 
 use kube::{
     ResourceExt, api,
@@ -9,33 +9,33 @@ use kube::{
 };
 use tokio::time::timeout;
 
-use owner::api::shop::v1::Event;
+use fleet_operator::api::on::v1::Yes;
 
 use crate::control_plane::{PATIENCE, client};
 
-fn sample() -> Event {
+fn sample() -> Yes {
     let text = include_str!(
         // What `kubectl apply -k config/samples` creates.
-        "../../config/samples/shop_v1_event.yaml"
+        "../../../../config/samples/on_v1_yes.yaml"
     );
     serde_saphyr::from_str(text).expect("the sample fits the type")
 }
 
-/// Whether the controller has said how things are; what it makes is for you to fill in.
-fn is_reconciled(object: Option<&Event>) -> bool {
+/// Whether the controller has said that all is as asked for.
+fn is_reconciled(object: Option<&Yes>) -> bool {
     let status = object.and_then(|object| object.status.as_ref());
     let conditions = status.map(|status| status.conditions.as_slice());
     let mut conditions = conditions.into_iter().flatten();
-    conditions.any(|it| it.type_ == "Ready")
+    conditions.any(|it| it.type_ == "Ready" && it.status == "True")
 }
 
 #[tokio::test]
 #[ignore = "needs an API server: `make envtest` says how to get one"]
 async fn a_sample_is_reconciled() {
     let client = client().await;
-    let objects: api::Api<Event> = api::Api::default_namespaced(client);
+    let objects: api::Api<Yes> = api::Api::default_namespaced(client);
     // A name of its own, so that other tests may use the sample as well.
-    let name = "shop-event-test";
+    let name = "test-on-yes";
     let mut object = sample();
     object.metadata.name = Some(name.to_owned());
     let created = objects.create(&api::PostParams::default(), &object).await;

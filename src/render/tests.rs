@@ -1,0 +1,174 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{builtin, project::Feature};
+
+/// A project with all features and these entries of `resources`.
+fn project(settings: &str, resources: &[String]) -> Result<Project> {
+    let features: Vec<_> = Feature::ALL.map(Feature::name).into();
+    Project::parse(&format!(
+        "cliVersion: 0.2.0\n{settings}\nfeatures: [{}]\nlayout: [rust.rscaffold/v1]\n\
+         license: mit\nmultigroup: true\nrepo: operator\nresources: [{}]\nversion: '3'\n",
+        features.join(", "),
+        resources.join(", "),
+    ))
+}
+
+/// An entry of `resources`: a kind of the project with controllers of these names.
+fn resource(group: &str, version: &str, kind: &str, controllers: &[String]) -> String {
+    let controllers: Vec<_> = controllers
+        .iter()
+        .map(|name| format!("{{name: {name}}}"))
+        .collect();
+    format!(
+        "{{api: {{crdVersion: v1, namespaced: true}}, controllers: [{}], group: {group}, \
+         kind: {kind}, plural: {}s, version: {version}}}",
+        controllers.join(", "),
+        kind.to_ascii_lowercase(),
+    )
+}
+
+#[test]
+fn a_file_keeps_its_origin_when_the_names_in_its_path_change() {
+    let resources = [resource(
+        "shop",
+        "v1",
+        "Book",
+        &["book".to_owned(), "index".to_owned()],
+    )];
+    let render = |settings| render(&project(settings, &resources).unwrap()).unwrap();
+    let before = render("domain: example.com\nprojectName: before");
+    let after = render("domain: example.org\nprojectName: after");
+    let moved = |(path, origin): (&Path, &Origin)| {
+        let path = path.replace("charts/before/", "charts/after/");
+        (
+            path.replace("shop.example.com", "shop.example.org"),
+            origin.clone(),
+        )
+    };
+    let expected: BTreeMap<_, _> = before.origins.iter().map(moved).collect();
+    assert_ne!(before.origins, after.origins);
+    assert_eq!(expected, after.origins);
+
+    let origins: BTreeSet<_> = after.origins.values().collect();
+    assert_eq!(origins.len(), after.origins.len());
+    assert!(after.origins.keys().eq(after.texts.keys()));
+}
+
+#[test]
+fn two_templates_with_one_path_are_an_error() {
+    let origin = |template, item: &str| Origin {
+        template,
+        item: item.to_owned(),
+    };
+    let mut rendered = Rendered::default();
+    let mut insert = |origin| rendered.insert("lib.rs".to_owned(), String::new(), origin);
+    insert(origin("lib.rs.tera", "")).unwrap();
+    let error = insert(origin("[=name=].rs.tera", "shop/lib")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`lib.rs.tera` and `[=name=].rs.tera` for `shop/lib` both render to `lib.rs`"
+    );
+}
+
+/// Words of which the paths of templates, keywords and names of modules are made.
+fn words() -> impl Strategy<Value = Vec<&'static str>> {
+    const WORDS: &[&str] = &[
+        "async", "control", "main", "metrics", "mod", "plane", "role",
+    ];
+    prop::collection::vec(prop::sample::select(WORDS), 1..3)
+}
+
+fn kinds() -> impl Strategy<Value = String> {
+    let upper = |word: &str| word[..1].to_uppercase() + &word[1..];
+    words().prop_map(move |words| words.into_iter().map(upper).collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn no_two_files_meet_whatever_the_names(
+        kinds in prop::collection::vec(
+            (
+                (words(), prop::sample::select(&["-", "."][..])),
+                prop::sample::select(&["v1", "v1beta1"][..]),
+                kinds(),
+                prop::collection::vec(words().prop_map(|words| words.join("-")), 0..3),
+            ),
+            1..12,
+        )
+    ) {
+        let settings = "domain: example.com\nprojectName: operator";
+        let mut resources = Vec::new();
+        for ((words, between), version, kind, controllers) in kinds {
+            resources.push(resource(&words.join(between), version, &kind, &controllers));
+            if project(settings, &resources).is_err() {
+                resources.pop();
+            }
+        }
+        let rendered = render(&project(settings, &resources).unwrap()).unwrap();
+        let paths: BTreeSet<_> = rendered.texts.keys().map(|path| path.to_lowercase()).collect();
+        prop_assert_eq!(paths.len(), rendered.texts.len());
+        for path in &paths {
+            prop_assert!(!path.contains("__"), "{path}");
+            for (index, _) in path.match_indices('/') {
+                prop_assert!(!paths.contains(&path[..index]), "{path} is in a file");
+            }
+            for name in path.split('/') {
+                let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+                prop_assert!(name.chars().all(is_plain), "{path}");
+                prop_assert!(!["", ".", ".."].contains(&name), "{path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_signature_has_one_line_if_that_is_short_enough() {
+    let signature =
+        |line: &str| super::signature(line, Kwargs::default(), &State::new(&Context::new()));
+    let kind = |length| "K".repeat(length);
+    let line = |kind: &str| format!("    fn f(&self, object: &{kind}) -> Result<(), Error> {{");
+    let longest = 100 - line("").len();
+    assert_eq!(signature(&line(&kind(longest))), line(&kind(longest)));
+    assert_eq!(
+        signature(&line(&kind(longest + 1))),
+        format!(
+            "    fn f(\n        &self,\n        object: &{},\n    ) -> Result<(), Error> {{",
+            kind(longest + 1)
+        )
+    );
+    assert_eq!(
+        signature(&format!("fn f(a: &Result<(), {}>, b: B) -> T {{", kind(80))),
+        format!(
+            "fn f(\n    a: &Result<(), {}>,\n    b: B,\n) -> T {{",
+            kind(80)
+        )
+    );
+}
+
+#[test]
+fn each_template_of_what_is_owned_is_that_of_a_builtin_kind() {
+    let folder = TEMPLATES.get_dir(OWNED).unwrap();
+    let templates = folder.dirs().flat_map(files);
+    let known: Vec<_> = builtin::all()
+        .map(|kind| {
+            let lower = kind.kind.to_ascii_lowercase();
+            format!(
+                "{OWNED}/{}/{}/{lower}.rs.tera",
+                kind.short_group(),
+                kind.version
+            )
+        })
+        .collect();
+    let mut count = 0;
+    for template in templates {
+        let name = name(template).unwrap();
+        assert!(known.iter().any(|known| known == name), "{name}");
+        count += 1;
+    }
+    assert!(count > 0);
+}
