@@ -1,14 +1,17 @@
-//! Parses the command line, runs the command, prints its error once.
+//! Runs a command in the current folder.
 
-use std::process::ExitCode;
+use std::{env, process::ExitCode};
 
-use rscaffold::{cli::Cli, command, report};
+use anyhow::{Context, Result};
+use rscaffold::{cli::Cli, report::Outcome};
 
 fn main() -> ExitCode {
-    Cli::from_env()
-        .and_then(command::run)
-        .unwrap_or_else(|error| {
-            report::error(&error);
-            command::exit_code(&error)
-        })
+    let outcome = run().unwrap_or_else(|error| Outcome::error(&error, Outcome::FAILURE));
+    outcome.print()
+}
+
+fn run() -> Result<Outcome> {
+    let cli = Cli::from_env()?;
+    let root = env::current_dir().context("failed to find the current folder")?;
+    Ok(cli.run(&root))
 }

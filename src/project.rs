@@ -14,6 +14,7 @@ mod yaml;
 use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -72,15 +73,16 @@ pub struct Project {
     pub workspace: Option<WorkspaceRoot>,
 }
 
-/// The licence that the project's sources are under.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// The license of the project's sources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
+#[value(rename_all = "lowercase")]
 pub enum License {
-    /// Apache License 2.0.
+    /// Apache License 2.0
     Apache2,
-    /// MIT License.
+    /// MIT License
     Mit,
-    /// No licence file and no headers.
+    /// No license file, and no license in the sources
     None,
 }
 

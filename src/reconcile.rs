@@ -7,6 +7,9 @@ use std::{
     ops::Range,
 };
 
+use clap::ValueEnum;
+
+pub use self::policy::{Choice, Policy};
 use self::{
     line_ends::LineEnds,
     markers::{Marked, Take},
@@ -16,6 +19,7 @@ use self::{
 mod line_ends;
 pub mod markers;
 mod merge;
+mod policy;
 #[cfg(test)]
 mod tests;
 
@@ -55,15 +59,16 @@ fn is_of_chart(path: &str) -> bool {
 }
 
 /// What becomes of lines that cannot be merged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum OnConflict {
-    /// They are shown, and nothing is written.
+    /// Show them, and write nothing
+    #[default]
     Abort,
-    /// The user's stay.
+    /// Keep the user's lines
     Ours,
-    /// The tool's replace the user's.
+    /// Take rscaffold's lines
     Theirs,
-    /// Both are written, between git's conflict markers.
+    /// Write both, between git's conflict markers
     Markers,
 }
 

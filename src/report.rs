@@ -1,62 +1,47 @@
-//! Everything that the user sees. Data goes to stdout, talk to stderr; nothing needs colour to be
+//! Everything that the user sees. Data goes to stdout, messages to stderr; nothing needs colour to be
 //! read.
 //!
-//! Texts are made as a whole by pure functions, then written at once.
+//! Pure functions make the texts, and [`Outcome::print`] writes them in the end. Only questions are
+//! printed earlier.
 
 use std::{
     fmt::{Display, Write as _},
     io::{self, Write as _},
-    time::Duration,
 };
 
 use anyhow::{Context, Result};
 use console::style;
 
-use crate::{
-    hint::hint,
-    reconcile::{Plan, Texts},
-};
+use crate::{hint::hint, reconcile::Plan};
 
 mod conflicts;
 mod diff;
+mod outcome;
 mod plan;
 
-pub use plan::{Step, Story};
+pub use self::{
+    diff::text as diff,
+    outcome::{Outcome, UsageError},
+    plan::{Step, Story, text as plan},
+};
 
-/// Writes `bytes` to stdout. A reader that has seen enough is no error.
-pub fn data(bytes: &[u8]) -> Result<()> {
+/// Writes `bytes` to stdout. A reader that closes it early is no error.
+fn data(bytes: &[u8]) -> Result<()> {
     match io::stdout().lock().write_all(bytes) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.context("failed to write to stdout"),
     }
 }
 
-/// Prints an error, what caused it, and its hint.
-pub fn error(error: &anyhow::Error) {
-    say(&error_text(error));
-}
-
-/// Prints the conflicts that keep a plan from being applied; in a dry run after what would be done
+/// The conflicts that keep a plan from being applied; in a dry run after what would be done
 /// without them.
-pub fn conflicts(plan: &Plan, dry_run: Option<&Story>) {
+pub fn conflicts(plan: &Plan, dry_run: Option<&Story>) -> String {
     let mut text = String::new();
     if let Some(story) = dry_run {
         text += &plan::list(plan, story);
         text.push('\n');
     }
-    say(&(text + &conflicts::text(plan)));
-}
-
-/// Prints what a plan makes of `ours`, as a unified diff on stdout; gives whether that is anything.
-pub fn diff(plan: &Plan, ours: &Texts) -> Result<bool> {
-    let text = diff::text(plan, ours);
-    data(text.as_bytes())?;
-    Ok(!text.is_empty())
-}
-
-/// Prints what was done, or would be.
-pub fn plan(plan: &Plan, dry_run: bool, story: &Story, elapsed: Duration) {
-    say(&plan::text(plan, dry_run, story, elapsed));
+    text + &conflicts::text(plan)
 }
 
 /// Asks; the answer is read elsewhere.

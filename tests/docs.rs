@@ -222,20 +222,14 @@ fn commands_flags_and_defaults() {
 /// A project with all features but `without`, before and after its first API.
 fn files_without(without: Option<Feature>) -> [BTreeSet<String>; 2] {
     let project = TempDir::new().unwrap();
-    let (disabled, enabled): (Vec<_>, Vec<_>) = Feature::ALL
-        .into_iter()
-        .partition(|feature| Some(*feature) == without);
-    let flag = |flag: &str, features: &[Feature]| {
-        let names = features.iter().flat_map(|feature| [flag, feature.name()]);
-        names.collect::<Vec<_>>().join(" ")
-    };
-    let init = format!(
-        "init --domain com --project-name guestbook {} {}",
-        flag("--enable", &enabled),
-        flag("--disable", &disabled)
-    );
+    let mut init = "init --domain com --project-name guestbook".to_owned();
+    for feature in Feature::all() {
+        let is_without = without == Some(*feature);
+        let flag = if is_without { "disable" } else { "enable" };
+        init.extend([" --", flag, " ", &feature.to_string()]);
+    }
     let create = "create api --group webapp --version v1 --kind Guestbook";
-    [init.trim_end(), create].map(|command| {
+    [&init, create].map(|command| {
         rscaffold(Path::new(RSCAFFOLD), project.path(), command);
         files(project.path())
     })
@@ -264,14 +258,14 @@ fn files_of_a_project() {
     let documented_by_init = documented.keys().cloned().collect::<BTreeSet<_>>();
     assert_eq!(documented_by_init, by_init);
 
-    for feature in Feature::ALL {
-        let [rest, _] = files_without(Some(feature));
+    for feature in Feature::all() {
+        let [rest, _] = files_without(Some(*feature));
         let gone: BTreeSet<_> = by_init.difference(&rest).cloned().collect();
         let needs = |row: &[&str]| {
             let (_, needed) = row[4].split_once("not without the ")?;
             let needed = needed.split([',', ';']).next()?;
             code(needed)
-                .any(|name| name == feature.name())
+                .any(|name| name == feature.to_string())
                 .then_some(())
         };
         let documented = documented.iter().filter(|(_, row)| needs(row).is_some());
@@ -286,17 +280,14 @@ fn features_of_a_project() {
     let rows = tables(section(&layout, "## Features")).concat();
     let documented: Vec<_> = rows
         .iter()
-        .map(|row| (first_code(row[0]), row[1]))
+        .map(|row| (first_code(row[0]).to_owned(), row[1]))
         .collect();
     let usual = Feature::usual();
-    let known: Vec<_> = Feature::ALL
-        .iter()
-        .map(|feature| {
-            let usual = usual.contains(feature);
-            (feature.name(), if usual { "yes" } else { "no" })
-        })
-        .collect();
-    assert_eq!(documented, known);
+    let known = Feature::all().iter().map(|feature| {
+        let usual = usual.contains(feature);
+        (feature.to_string(), if usual { "yes" } else { "no" })
+    });
+    assert_eq!(documented, known.collect::<Vec<_>>());
 }
 
 /// rscaffold names the fields that it knows when it meets one that it does not.

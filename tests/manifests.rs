@@ -70,7 +70,7 @@ fn they_fit_together_with_every_combination_of_features() {
             let mut edit = format!("edit --namespaced={namespaced}");
             for (flag, features) in [("enable", &on), ("disable", &off)] {
                 for feature in features {
-                    edit.extend([" --", flag, "=", feature.name()]);
+                    edit.extend([" --", flag, "=", &feature.to_string()]);
                 }
             }
             project.rscaffold(&edit);
@@ -83,7 +83,8 @@ fn they_fit_together_with_every_combination_of_features() {
 /// A name that YAML takes for something else unless it has quotes.
 #[test]
 fn labels_are_texts_whatever_a_project_is_called() {
-    let features = Feature::ALL.map(Feature::name).join(",");
+    let features: Vec<_> = Feature::all().iter().map(Feature::to_string).collect();
+    let features = features.join(",");
     let project = Project::new(&[
         &format!("init --domain com --repo guestbook --project-name null --enable {features}"),
         "create api --group webapp --version v1 --kind Guestbook",

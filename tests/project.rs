@@ -2,12 +2,14 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
 
+use clap::Parser;
+use rscaffold::{cli::Cli, report::Outcome};
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::scaffold::run;
 
-/// A new project in a folder called `guestbook`, with the debug binary.
+/// A project in a folder called `guestbook`. Commands run in this process.
 pub struct Project {
     top: TempDir,
 }
@@ -36,7 +38,7 @@ impl Project {
         self.top.path().join("guestbook")
     }
 
-    /// rscaffold with these arguments.
+    /// rscaffold with these arguments, in a process of its own.
     pub fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rscaffold"));
         command
@@ -45,9 +47,36 @@ impl Project {
         command
     }
 
+    /// What rscaffold does with these arguments.
+    fn outcome(&self, arguments: &str) -> Outcome {
+        console::set_colors_enabled_stderr(false);
+        let all = ["rscaffold"]
+            .into_iter()
+            .chain(arguments.split_whitespace());
+        let cli = Cli::try_parse_from(all).unwrap_or_else(|error| panic!("{arguments}: {error}"));
+        cli.run(&self.folder())
+    }
+
+    /// Runs rscaffold, which has to succeed, and gives what it said.
+    #[track_caller]
+    pub fn run(&self, arguments: &str) -> Outcome {
+        let outcome = self.outcome(arguments);
+        assert_eq!(outcome.code, 0, "{arguments}: {}", outcome.stderr);
+        outcome
+    }
+
+    /// Runs rscaffold, which has to fail, and gives what it said on stderr.
+    #[track_caller]
+    pub fn refused(&self, arguments: &str) -> String {
+        let outcome = self.outcome(arguments);
+        assert_ne!(outcome.code, 0, "{arguments} succeeded");
+        outcome.stderr
+    }
+
     /// Runs rscaffold, which has to succeed.
+    #[track_caller]
     pub fn rscaffold(&self, arguments: &str) -> &Self {
-        run(&mut self.command(arguments));
+        self.run(arguments);
         self
     }
 

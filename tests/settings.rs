@@ -1,8 +1,10 @@
 //! What `edit` changes, each way and back.
 
+use rscaffold::project::Feature;
+
 use crate::{
     project::{Project, assert_same},
-    scaffold::{refused, run},
+    scaffold::run,
 };
 
 const APIS: [&str; 2] = [
@@ -67,8 +69,7 @@ fn every_pair_of_changes_can_be_made_in_any_order_and_undone() {
 
 #[test]
 fn every_feature_can_be_switched() {
-    let features = rscaffold::project::Feature::ALL.map(rscaffold::project::Feature::name);
-    for feature in features {
+    for feature in Feature::all() {
         let is_switched = |(change, _): &(&str, &str)| change.ends_with(&format!("able {feature}"));
         assert!(CHANGES.iter().any(is_switched), "{feature}");
     }
@@ -83,7 +84,7 @@ fn a_hand_edit_of_the_project_works_like_the_command() {
         "resources:\n- {group: webapp, version: v1, kind: Guestbook, controller: true,\n   \
          api: {crdVersion: v1, namespaced: true}}\n",
     );
-    let would = run(&mut project.command("diff"));
+    let would = project.run("diff").stdout;
     assert!(
         would.contains("+++ b/src/api/webapp/v1/guestbook.rs"),
         "{would}"
@@ -131,7 +132,7 @@ fn a_diff_is_what_a_patch_takes() {
     );
     project.replace("PROJECT", "- metrics-secure\n", "- prometheus\n");
     project.replace("PROJECT", "domain: com\n", "domain: example.org\n");
-    let diff = run(&mut project.command("diff"));
+    let diff = project.run("diff").stdout;
     let patched = project.copy();
     patched.write("../by-hand.diff", &diff);
     run(&mut patched.git(&["apply", "../by-hand.diff"]));
@@ -142,7 +143,7 @@ fn a_diff_is_what_a_patch_takes() {
         &project.read(".rscaffold/last-applied.jsonl"),
     );
     assert_same(&patched, &project, "git apply");
-    assert_eq!(run(&mut project.command("diff --exit-code")), "");
+    assert_eq!(project.run("diff --exit-code").stdout, "");
 }
 
 #[test]
@@ -161,14 +162,12 @@ fn a_record_that_is_lost_or_damaged_is_made_anew() {
             None => std::fs::remove_file(&record).unwrap(),
             Some(text) => std::fs::write(&record, text).unwrap(),
         }
-        let error = refused(&mut project.command(settings));
+        let error = project.refused(settings);
         assert!(
             error.contains("`rscaffold apply --rebuild-base`"),
             "{error}"
         );
-        let output = project.command("apply --rebuild-base").output().unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success(), "{told}");
+        let told = project.run("apply --rebuild-base").stderr;
         for line in [
             "keep    Makefile  you edited it",
             "keep    LICENSE   you deleted it",

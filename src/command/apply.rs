@@ -1,41 +1,105 @@
 //! `rscaffold apply`, `rscaffold update` and `rscaffold diff`: turns of the loop in which the command
 //! line says nothing of the project.
 
-use std::{process::ExitCode, time::Instant};
+use std::{path::Path, time::Instant};
 
 use anyhow::{Result, anyhow, ensure};
+use clap::Args;
 
 use super::{
     Mode, ensure_current, load,
     merged::Merged,
-    root,
     turn::{Turn, bring_in_line},
 };
 use crate::{
     hint::OrHint,
     project::Project,
-    reconcile::{Kept, OnConflict, Path},
+    reconcile::{self, Kept, Policy},
     render::render,
-    report::{self, Story},
+    report::{self, Outcome, Story},
     worktree::WorkTree,
 };
 
-/// The arguments of `apply`.
-#[derive(Debug)]
-pub struct Options {
-    /// Take what `PROJECT` describes for what was written last.
-    pub rebuild_base: bool,
-    /// Files that the user deleted, to be written anew.
-    pub restore: Vec<Path>,
+/// `apply`
+#[derive(Debug, Args)]
+#[command(after_help = APPLY_EXAMPLES)]
+pub struct Apply {
+    /// Make the record of what was written last anew, if it is lost or damaged: from then on, what
+    /// differs from a new project counts as your edit
+    #[arg(long)]
+    rebuild_base: bool,
+
+    /// File that you deleted, to be written again; may be repeated, or hold several between commas
+    #[arg(long, value_name = "FILE", value_delimiter = ',')]
+    #[arg(conflicts_with = "rebuild_base")]
+    restore: Vec<reconcile::Path>,
+
+    #[command(flatten)]
+    mode: Mode,
+}
+
+const APPLY_EXAMPLES: &str = "\
+Examples:
+  # After an edit of PROJECT
+  rscaffold apply
+
+  # After `git merge`, with or without conflicts in PROJECT and in lists
+  rscaffold apply
+
+  # A file that was deleted by mistake
+  rscaffold apply --restore config/manager/manager.yaml";
+
+/// `update`
+#[derive(Debug, Args)]
+#[command(after_help = UPDATE_EXAMPLES)]
+pub struct Update {
+    #[command(flatten)]
+    mode: Mode,
+}
+
+const UPDATE_EXAMPLES: &str = "\
+Examples:
+  # See which files would change, and how
+  rscaffold update --dry-run
+  rscaffold diff
+
+  # Change them
+  rscaffold update";
+
+/// `diff`
+#[derive(Debug, Args)]
+#[command(after_help = DIFF_EXAMPLES)]
+pub struct Diff {
+    /// Exit with 1 if something would change, and with 2 after a conflict or another error
+    #[arg(long)]
+    exit_code: bool,
+
+    #[command(flatten)]
+    on_conflict: Policy,
+}
+
+const DIFF_EXAMPLES: &str = "\
+Examples:
+  # After an edit of PROJECT
+  rscaffold diff
+
+  # In CI: fail unless PROJECT and the files agree
+  rscaffold diff --exit-code";
+
+impl Diff {
+    /// The exit code after a conflict or an error; with `--exit-code`, 1 means a difference.
+    pub fn failure(&self) -> u8 {
+        Outcome::FAILURE + u8::from(self.exit_code)
+    }
 }
 
 /// Brings the files in line with `PROJECT`, after an edit of it or a merge of branches.
-pub fn apply(options: &Options, mode: Mode) -> Result<ExitCode> {
+pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
     let start = Instant::now();
-    let tree = WorkTree::open(root()?)?;
+    let tree = WorkTree::open(root)?;
     let merged = Merged::load(&tree)?;
     let before = &merged.before;
-    let (mut base, story) = if options.rebuild_base {
+    let (mut base, story) = if args.rebuild_base {
         let story = Story {
             done: Some("the record is made anew".to_owned()),
             kept: &[Kept::Edited, Kept::Removed],
@@ -52,7 +116,7 @@ pub fn apply(options: &Options, mode: Mode) -> Result<ExitCode> {
         };
         (merged.base(&tree)?, story)
     };
-    for path in &options.restore {
+    for path in &args.restore {
         let path = path.strip_prefix("./").unwrap_or(path);
         ensure!(
             base.remove(path).is_some(),
@@ -71,8 +135,8 @@ pub fn apply(options: &Options, mode: Mode) -> Result<ExitCode> {
         base,
         settles: true,
     };
-    let planned = turn.plan(mode.on_conflict)?;
-    planned.carry_out(&tree, mode.dry_run, &story, start)
+    let planned = turn.plan(&args.mode.on_conflict)?;
+    planned.carry_out(&tree, args.mode.dry_run, &story, start)
 }
 
 /// What it means to take the new render for what was written last.
@@ -93,8 +157,8 @@ fn rebuilt(before: &Project) -> Vec<String> {
 }
 
 /// Brings a project of an older rscaffold up to date.
-pub fn update(mode: Mode) -> Result<ExitCode> {
-    let tree = WorkTree::open(root()?)?;
+pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
+    let tree = WorkTree::open(root)?;
     let before = load(&tree)?;
     let now = env!("CARGO_PKG_VERSION");
     let story = Story {
@@ -105,13 +169,12 @@ pub fn update(mode: Mode) -> Result<ExitCode> {
             .collect(),
         ..Story::default()
     };
-    bring_in_line(&tree, &before, before.clone(), mode, &story)
+    bring_in_line(&tree, &before, before.clone(), &args.mode, &story)
 }
 
-/// Prints what `apply`, or in a project of an older rscaffold `update`, would change now. With
-/// `exit_code`, fails if that is something.
-pub fn diff(exit_code: bool, on_conflict: OnConflict) -> Result<ExitCode> {
-    let tree = WorkTree::open(root()?)?;
+/// Gives what `apply`, or in a project of an older rscaffold `update`, would change now.
+pub fn diff(args: &Diff, root: &Path) -> Result<Outcome> {
+    let tree = WorkTree::open(root)?;
     let merged = Merged::load(&tree)?;
     let turn = Turn {
         tree: &tree,
@@ -120,15 +183,20 @@ pub fn diff(exit_code: bool, on_conflict: OnConflict) -> Result<ExitCode> {
         base: merged.base(&tree)?,
         settles: true,
     };
-    let planned = turn.plan(on_conflict)?;
-    let differs = report::diff(&planned.plan, &planned.ours)?;
-    if planned.plan.conflicts().next().is_some() {
-        report::conflicts(&planned.plan, None);
-        return Ok(ExitCode::FAILURE);
-    }
-    Ok(if exit_code && differs {
-        ExitCode::FAILURE
+    let planned = turn.plan(&args.on_conflict)?;
+    let stdout = report::diff(&planned.plan, &planned.ours);
+    let differs = !stdout.is_empty();
+    Ok(if planned.plan.conflicts().next().is_some() {
+        Outcome {
+            stdout,
+            stderr: report::conflicts(&planned.plan, None),
+            code: args.failure(),
+        }
     } else {
-        ExitCode::SUCCESS
+        Outcome {
+            stdout,
+            stderr: String::new(),
+            code: u8::from(args.exit_code && differs),
+        }
     })
 }

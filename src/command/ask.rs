@@ -4,27 +4,14 @@
 //! state of the terminal to restore.
 
 use std::{
-    error::Error,
-    fmt::{self, Display},
+    fmt::Display,
     io::{self, IsTerminal},
     str::FromStr,
 };
 
 use anyhow::{Context, Result, bail};
 
-use crate::report;
-
-/// Arguments are missing, and there is nobody to ask.
-#[derive(Debug)]
-pub struct Missing(String);
-
-impl Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for Missing {}
+use crate::report::{self, UsageError};
 
 /// Fails unless all of `flags` are given or a user is there to answer for the missing ones.
 pub fn possible(flags: &[(&str, bool)]) -> Result<()> {
@@ -37,7 +24,7 @@ pub fn possible(flags: &[(&str, bool)]) -> Result<()> {
         return Ok(());
     }
     let missing = missing.join(", ");
-    bail!(Missing(format!(
+    bail!(UsageError(format!(
         "{missing} must be given where there is no terminal to ask at"
     )))
 }

@@ -1,17 +1,36 @@
 //! `rscaffold completion`
 
-use std::process::ExitCode;
-
 use anyhow::Result;
-use clap::CommandFactory;
+use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
-use crate::{cli::Cli, report};
+use crate::report::Outcome;
 
-/// Prints the completion script of `shell`.
-pub fn run(shell: Shell) -> Result<ExitCode> {
+/// `completion`
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Completion {
+    /// Shell that runs the script
+    shell: Shell,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  # bash, for this session
+  source <(rscaffold completion bash)
+
+  # zsh, with ~/.zfunc in $fpath
+  rscaffold completion zsh > ~/.zfunc/_rscaffold
+
+  # fish
+  rscaffold completion fish > ~/.config/fish/completions/rscaffold.fish";
+
+/// Gives the completion script of `cli`.
+pub fn run(args: &Completion, mut cli: Command) -> Result<Outcome> {
     let mut script = Vec::new();
-    generate(shell, &mut Cli::command(), "rscaffold", &mut script);
-    report::data(&script)?;
-    Ok(ExitCode::SUCCESS)
+    generate(args.shell, &mut cli, "rscaffold", &mut script);
+    Ok(Outcome {
+        stdout: String::from_utf8(script)?,
+        ..Outcome::default()
+    })
 }

@@ -1,10 +1,11 @@
 //! `rscaffold create api`
 
-use std::{collections::BTreeMap, process::ExitCode};
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Result, anyhow, ensure};
+use clap::Args;
 
-use super::{Mode, bring_in_line, id::Id, load_current, root};
+use super::{Mode, bring_in_line, id::Id, load_current};
 use crate::{
     builtin,
     hint::OrHint,
@@ -12,70 +13,138 @@ use crate::{
         ControllerName, Dependency, Domain, Group, GroupVersionKind, Plural, ShortName, TypePath,
     },
     project::{self, Api, Controller, Project, Resource},
-    report::{Step, Story},
+    report::{Outcome, Step, Story, UsageError},
     worktree::WorkTree,
 };
 
-/// The arguments of `create api`.
-#[derive(Debug)]
-pub struct Options {
-    /// Asked for if missing.
-    pub id: Id,
-    /// What the API shall be.
-    pub settings: Settings,
-    /// Whether the settings of an API that is there already may change.
-    pub force: bool,
+/// `create api`
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct CreateApi {
+    #[command(flatten)]
+    id: Id,
+
+    #[command(flatten)]
+    settings: Settings,
+
+    /// Change the settings of an API that is there already to what these flags say
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    mode: Mode,
 }
 
-/// What an API shall be. What is `None` stays as it is, comes from another version of the kind, or
-/// has its default.
-#[derive(Debug, Default)]
-pub struct Settings {
-    /// Default: the English plural.
-    pub plural: Option<Plural>,
-    /// Default: none.
-    pub short_names: Option<Vec<ShortName>>,
-    /// Whether the kind is created (the default) or there already.
-    pub resource: Option<bool>,
-    /// Default: whether this is the only version of the kind.
-    pub controller: Option<bool>,
-    /// Which of the kind's controllers this is about. Default: its own.
-    pub controller_name: Option<ControllerName>,
-    /// Default: true.
-    pub namespaced: Option<bool>,
-    /// Default: false.
-    pub finalizer: Option<bool>,
-    /// Default: nothing. Without force, these are owned beside what is already.
-    pub owns: Option<Vec<GroupVersionKind>>,
-    /// Where its type is, if others define the kind.
-    pub external: Option<External>,
+const EXAMPLES: &str = "\
+Examples:
+  # A kind with its types, CRD, sample, roles and controller
+  rscaffold create api --group webapp --version v1 --kind Guestbook
+
+  # A cluster-scoped kind with short names, whose objects are cleaned up after
+  rscaffold create api --group infra --version v1alpha1 --kind Network --namespaced=false \\
+      --short-name net,nw --finalizer
+
+  # A kind whose controller makes a Deployment for each object
+  rscaffold create api --group webapp --version v1 --kind Guestbook --owns apps/v1/Deployment
+
+  # A second version of a kind: takes plural, scope and short names from the first
+  rscaffold create api --group webapp --version v2 --kind Guestbook
+
+  # A second controller for a kind
+  rscaffold create api --group webapp --version v1 --kind Guestbook --controller-name backup
+
+  # A controller for a kind of Kubernetes
+  rscaffold create api --group apps --version v1 --kind Deployment --resource=false
+
+  # A controller for a kind that others define
+  rscaffold create api --group cert-manager --version v1 --kind Certificate --resource=false \\
+      --external-api-path cert_manager::v1::Certificate --external-api-domain io \\
+      --external-api-crate cert-manager@0.1";
+
+/// What an API is. What is `None` stays as it is, comes from another version of the kind, or has its
+/// default.
+#[derive(Debug, Default, Args)]
+struct Settings {
+    /// Plural of the kind, in lower case [default: the English one]
+    #[arg(long)]
+    plural: Option<Plural>,
+
+    /// Short name for kubectl; may be repeated, or hold several between commas
+    #[arg(long = "short-name", value_name = "NAME", value_delimiter = ',')]
+    short_names: Option<Vec<ShortName>>,
+
+    /// Whether to create the types and the CRD; with `false`, a controller for a kind that is there
+    /// already, in the project or in Kubernetes [default: true]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
+    resource: Option<bool>,
+
+    /// Whether to create a controller [default: true for a new kind, false for another version of
+    /// it]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
+    controller: Option<bool>,
+
+    /// Name of the controller, for a second one of the kind: `--controller`, `--finalizer` and
+    /// `--owns` are then about this one [default: the kind, in lower case]
+    #[arg(long, value_name = "NAME")]
+    controller_name: Option<ControllerName>,
+
+    /// Whether objects of the kind live in a namespace, not in the cluster as a whole [default:
+    /// true]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
+    namespaced: Option<bool>,
+
+    /// Whether the controller holds a deleted object back with a finalizer until it has cleaned up
+    /// [default: false]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
+    finalizer: Option<bool>,
+
+    /// Kind of objects that the controller makes for each of its own, such as
+    /// `apps/v1/Deployment`, `v1/ConfigMap` or `webapp/v1/Page`; may be repeated, or hold several
+    /// between commas. Adds to what is owned already; with `--force`, replaces it
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    owns: Option<Vec<GroupVersionKind>>,
+
+    #[command(flatten)]
+    external: Option<External>,
 }
 
 /// Where the type of a kind is that others define.
-#[derive(Debug)]
-pub struct External {
-    /// The type.
-    pub path: TypePath,
-    /// What its group ends in.
-    pub domain: Option<Domain>,
-    /// Its crate. Default: that which the project has.
-    pub dependency: Option<Dependency>,
+#[derive(Debug, Args)]
+struct External {
+    /// Rust type of a kind that others define, such as `cert_manager::v1::Certificate`: the project
+    /// gets no types and no CRD for it, but may have a controller of it, and own its objects
+    #[arg(long = "external-api-path", required = false)]
+    path: TypePath,
+
+    /// Domain of that kind's group: `--group cert-manager` is then `cert-manager.<DOMAIN>` [default:
+    /// none, the group is the whole]
+    #[arg(long = "external-api-domain", requires = "path")]
+    domain: Option<Domain>,
+
+    /// Crate of that type, for Cargo.toml: `cert-manager@0.1`, `certs@../certs` or
+    /// `certs@https://github.com/me/certs?tag=v1` [default: none, it is there already]
+    #[arg(long = "external-api-crate", value_name = "CRATE", requires = "path")]
+    #[arg(alias = "external-api-module")]
+    dependency: Option<Dependency>,
 }
 
 /// Adds an API, its controller, or both to the project.
-pub fn run(options: Options, mode: Mode) -> Result<ExitCode> {
-    let tree = WorkTree::open(root()?)?;
+pub fn run(args: CreateApi, root: &Path) -> Result<Outcome> {
+    let tree = WorkTree::open(root)?;
     let before = load_current(&tree)?;
-    let force = options.force;
-    let id = (options.id).complete(last_group(&before), Some(&"v1".parse()?))?;
-    let settings = options.settings;
+    let id = (args.id).complete(last_group(&before), Some(&"v1".parse()?))?;
+    let settings = args.settings;
 
     let wanted = settings.resource(&id, &before)?;
     let mut after = before.clone();
-    after.add(wanted.clone(), force)?;
+    after.add(wanted.clone(), args.force)?;
 
     let story = story(&id, &wanted, &settings.controller_of(&id), &after);
-    bring_in_line(&tree, &before, after, mode, &story)
+    bring_in_line(&tree, &before, after, &args.mode, &story)
 }
 
 /// The versions of the kind `id` that `project` defines.
@@ -109,7 +178,11 @@ impl Settings {
             (Some(external), ..) => {
                 ensure!(
                     self.resource != Some(true),
-                    "`--external-api-path` is for a kind that others define: leave `--resource` out"
+                    UsageError(
+                        "`--external-api-path` is for a kind that others define: leave \
+                         `--resource` out"
+                            .to_owned()
+                    )
                 );
                 external.resource(id, there, project)
             }

@@ -1,23 +1,68 @@
 //! `rscaffold delete api` and `rscaffold delete controller`
 
-use std::process::ExitCode;
+use std::path::Path;
 
 use anyhow::Result;
+use clap::Args;
 
-use super::{Mode, bring_in_line, id::Id, load_current, root};
+use super::{Mode, bring_in_line, id::Id, load_current};
 use crate::{
     names::ControllerName,
     project::{Controller, Project, Resource},
-    report::Story,
+    report::{Outcome, Story},
     worktree::WorkTree,
 };
 
+/// `delete api`
+#[derive(Debug, Args)]
+#[command(after_help = API_EXAMPLES)]
+pub struct DeleteApi {
+    #[command(flatten)]
+    id: Id,
+
+    #[command(flatten)]
+    mode: Mode,
+}
+
+const API_EXAMPLES: &str = "\
+Examples:
+  # See what would go, then let it go
+  rscaffold delete api --group webapp --version v1 --kind Guestbook --dry-run
+  rscaffold delete api --group webapp --version v1 --kind Guestbook
+
+  # Files that you changed as well
+  rscaffold delete api --group webapp --version v1 --kind Guestbook --on-conflict=theirs";
+
+/// `delete controller`
+#[derive(Debug, Args)]
+#[command(after_help = CONTROLLER_EXAMPLES)]
+pub struct DeleteController {
+    #[command(flatten)]
+    id: Id,
+
+    /// Name of the controller [default: the kind's own, called as the kind in lower case]
+    #[arg(long, value_name = "NAME")]
+    controller_name: Option<ControllerName>,
+
+    #[command(flatten)]
+    mode: Mode,
+}
+
+const CONTROLLER_EXAMPLES: &str = "\
+Examples:
+  # The types, CRD and roles stay
+  rscaffold delete controller --group webapp --version v1 --kind Guestbook
+
+  # One of several
+  rscaffold delete controller --group webapp --version v1 --kind Guestbook \\
+      --controller-name backup";
+
 /// Removes a version of a kind from the project, with what only it needed.
-pub fn api(id: Id, mode: Mode) -> Result<ExitCode> {
-    let tree = WorkTree::open(root()?)?;
+pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
+    let tree = WorkTree::open(root)?;
     let before = load_current(&tree)?;
     let mut after = before.clone();
-    let removed = after.remove(&id.complete(None, None)?)?;
+    let removed = after.remove(&args.id.complete(None, None)?)?;
 
     let resource = &removed.resource;
     let mut notes = Vec::new();
@@ -44,22 +89,29 @@ pub fn api(id: Id, mode: Mode) -> Result<ExitCode> {
         let controllers = resource.controllers.iter();
         notes.extend(controllers.filter_map(|it| held_back(&before, resource, it)));
     }
-    bring_in_line(&tree, &before, after, mode, &story(notes))
+    bring_in_line(&tree, &before, after, &args.mode, &story(notes))
 }
 
-/// Removes a controller from the project: the one called `name`, or the kind's own.
-pub fn controller(id: Id, name: Option<ControllerName>, mode: Mode) -> Result<ExitCode> {
-    let tree = WorkTree::open(root()?)?;
+/// Removes a controller from the project.
+pub fn controller(args: DeleteController, root: &Path) -> Result<Outcome> {
+    let tree = WorkTree::open(root)?;
     let before = load_current(&tree)?;
     let mut after = before.clone();
-    let id = id.complete(None, None)?;
+    let id = args.id.complete(None, None)?;
+    let name = args.controller_name;
     let name = name.unwrap_or_else(|| id.kind().controller());
     let resource = after.remove_controller(&id, &name)?;
 
     let note = resource
         .controller(&name)
         .and_then(|it| held_back(&before, &resource, it));
-    bring_in_line(&tree, &before, after, mode, &story(Vec::from_iter(note)))
+    bring_in_line(
+        &tree,
+        &before,
+        after,
+        &args.mode,
+        &story(Vec::from_iter(note)),
+    )
 }
 
 /// What becomes of objects that a controller holds back when it is gone.

@@ -1,22 +1,47 @@
 //! `rscaffold edit`
 
-use std::process::ExitCode;
+use std::path::Path;
 
 use anyhow::Result;
+use clap::Args;
 
 use super::{
-    Mode, bring_in_line, load_current, root,
+    Mode, bring_in_line, load_current,
     settings::{Settings, notes},
 };
 use crate::{
     project::{Feature, Project},
-    report::{Step, Story},
+    report::{Outcome, Step, Story},
     worktree::WorkTree,
 };
 
+/// `edit`
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, override_usage = "rscaffold edit [OPTIONS]")]
+#[command(mut_group("Settings", |settings| settings.required(true)))]
+pub struct Edit {
+    #[command(flatten)]
+    settings: Settings,
+
+    #[command(flatten)]
+    mode: Mode,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  # Have the Prometheus operator read the metrics, and let nobody else reach the operator
+  rscaffold edit --enable prometheus,network-policy
+
+  # Do without the files for GitHub and dev containers
+  rscaffold edit --disable github,devcontainer
+
+  # Another name, for all that is deployed
+  rscaffold edit --project-name library";
+
 /// Changes what the project is as a whole.
-pub fn run(settings: Settings, mode: Mode) -> Result<ExitCode> {
-    let tree = WorkTree::open(root()?)?;
+pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
+    let Edit { settings, mode } = args;
+    let tree = WorkTree::open(root)?;
     let before = load_current(&tree)?;
     let mut after = before.clone();
     let enabled = settings.enable.clone();
@@ -30,7 +55,7 @@ pub fn run(settings: Settings, mode: Mode) -> Result<ExitCode> {
         next: next(&before, &after),
         ..Story::default()
     };
-    bring_in_line(&tree, &before, after, mode, &story)
+    bring_in_line(&tree, &before, after, &mode, &story)
 }
 
 /// What is left to do for a chart that is new: its CRDs and its role follow from code that may be the

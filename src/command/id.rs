@@ -1,19 +1,25 @@
 //! Which kind a command is about.
 
 use anyhow::Result;
+use clap::Args;
 
 use super::ask;
 use crate::names::{Group, GroupVersionKind, Kind, Version};
 
 /// The name of a kind as far as it was given.
-#[derive(Debug)]
+#[derive(Debug, Args)]
 pub struct Id {
-    /// Its group.
-    pub group: Option<Group>,
-    /// Its version.
-    pub version: Option<Version>,
-    /// The kind.
-    pub kind: Option<Kind>,
+    /// API group without the domain, such as `webapp`; asked for at a terminal
+    #[arg(long)]
+    group: Option<Group>,
+
+    /// API version, such as `v1` or `v1alpha1`; asked for at a terminal
+    #[arg(long)]
+    version: Option<Version>,
+
+    /// Kind, in upper camel case, such as `Guestbook`; asked for at a terminal
+    #[arg(long)]
+    kind: Option<Kind>,
 }
 
 impl Id {

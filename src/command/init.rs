@@ -1,11 +1,12 @@
 //! `rscaffold init`
 
-use std::{path::Path, process::ExitCode, time::Instant};
+use std::{path::Path, time::Instant};
 
 use anyhow::{Result, anyhow};
+use clap::Args;
 
 use super::{
-    Mode, ask, root,
+    Mode, ask,
     settings::{Settings, notes},
     turn::{Turn, ensure_not_lost},
 };
@@ -15,9 +16,47 @@ use crate::{
     project::{Feature, License, Project},
     reconcile::Texts,
     render::render,
-    report::{Step, Story},
+    report::{Outcome, Step, Story},
     worktree::{WorkTree, Workspace},
 };
+
+/// `init`
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+#[command(mut_arg("domain", |arg| arg.help(
+    "Domain of the API groups: group `webapp` becomes `webapp.<DOMAIN>`; asked for at a terminal",
+)))]
+#[command(mut_arg("repo", |arg| arg.help(
+    "Where the project lives, `guestbook`, `github.com/me/guestbook` or a git URL: its last part \
+     names the crate [default: the project's name]",
+)))]
+#[command(mut_arg("project_name", |arg| arg.help(
+    "Name of the project, the prefix of what it deploys [default: the folder's name]",
+)))]
+#[command(mut_arg("license", |arg| arg.default_value("apache2")))]
+pub struct Init {
+    #[command(flatten)]
+    settings: Settings,
+
+    /// Accepted for those used to kubebuilder, and ignored: the layout is always multi-group
+    #[arg(long)]
+    multigroup: bool,
+
+    #[command(flatten)]
+    mode: Mode,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  # In an empty folder
+  rscaffold init --domain example.com --repo github.com/me/guestbook
+
+  # In a clone that has a README of its own: see what would happen, then keep that README
+  rscaffold init --domain example.com --dry-run
+  rscaffold init --domain example.com --on-conflict=ours
+
+  # An operator for one namespace, under the MIT license
+  rscaffold init --domain example.com --namespaced --license mit --owner \"The Guestbook Authors\"";
 
 /// What `cargo init` writes to src/main.rs.
 const CARGO_MAIN: &str = "\
@@ -44,14 +83,14 @@ mod tests {
 }
 ";
 
-/// Starts a project in the current folder.
+/// Starts a project in the folder `root`.
 ///
-/// Of `settings`, the domain is asked for if missing, the project's name is the folder's, and that of
-/// the crate the project's.
-pub fn run(settings: Settings, mode: Mode) -> Result<ExitCode> {
+/// A missing domain is asked for; the project's name is the folder's by default, and the crate's name
+/// the project's.
+pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     let start = Instant::now();
-    let root = root()?;
-    let tree = WorkTree::open(&root)?;
+    let Init { settings, mode, .. } = args;
+    let tree = WorkTree::open(root)?;
     if tree.project()?.is_some() {
         return Err(anyhow!(
             "this folder is a project already: `{}` is there",
@@ -61,7 +100,7 @@ pub fn run(settings: Settings, mode: Mode) -> Result<ExitCode> {
     }
     let workspace = tree.workspace()?;
     let enabled = settings.enable.clone();
-    let project = project(settings, &root, workspace.as_ref())?;
+    let project = project(settings, root, workspace.as_ref())?;
     let mut notes = notes(&project, &enabled);
     if let Some(workspace) = workspace.filter(|workspace| !workspace.is_listed) {
         notes.push(format!(
@@ -92,7 +131,7 @@ pub fn run(settings: Settings, mode: Mode) -> Result<ExitCode> {
         base,
         settles: false,
     };
-    let planned = turn.plan(mode.on_conflict)?;
+    let planned = turn.plan(&mode.on_conflict)?;
     planned.carry_out(&tree, mode.dry_run, &story, start)
 }
 

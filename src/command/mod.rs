@@ -1,90 +1,40 @@
 //! The commands: arguments -> edit of the project -> reconcile -> what to do next.
 
-use std::{env, path::PathBuf, process::ExitCode};
-
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
+use clap::Args;
 
 use self::turn::{bring_in_line, ensure_not_lost};
 use crate::{
-    cli::{Cli, Command, Create, Delete},
     hint::OrHint,
     project::Project,
-    reconcile::{OnConflict, Texts, markers::Marked},
+    reconcile::{Policy, Texts, markers::Marked},
     worktree::WorkTree,
 };
 
 pub mod apply;
 mod ask;
-mod completion;
+pub mod completion;
 pub mod create_api;
 pub mod delete;
-mod edit;
-pub mod id;
-mod init;
+pub mod edit;
+mod id;
+pub mod init;
 mod merged;
-pub mod settings;
+mod on_conflict;
+mod settings;
 mod turn;
 mod undecided;
-mod version;
+pub mod version;
 
 /// How a command that changes the project writes.
-#[derive(Debug, Clone, Copy)]
-pub struct Mode {
-    /// Show the plan, write nothing.
-    pub dry_run: bool,
-    /// What becomes of lines that both sides changed.
-    pub on_conflict: OnConflict,
-}
+#[derive(Debug, Args)]
+struct Mode {
+    /// Show what would be done to which file, and write nothing
+    #[arg(long)]
+    dry_run: bool,
 
-/// Runs what the command line asks for.
-pub fn run(cli: Cli) -> Result<ExitCode> {
-    match cli.command {
-        Command::Init(args) => {
-            let (settings, mode) = args.split();
-            init::run(settings, mode)
-        }
-        Command::Create(Create::Api(args)) => {
-            let (options, mode) = args.split();
-            create_api::run(options, mode)
-        }
-        Command::Delete(Delete::Api(args)) => {
-            let (id, mode) = args.split();
-            delete::api(id, mode)
-        }
-        Command::Delete(Delete::Controller(args)) => {
-            let (id, name, mode) = args.split();
-            delete::controller(id, name, mode)
-        }
-        Command::Edit(args) => {
-            let (settings, mode) = args.split();
-            edit::run(settings, mode)
-        }
-        Command::Apply(args) => {
-            let (options, mode) = args.split();
-            apply::apply(&options, mode)
-        }
-        Command::Diff(args) => {
-            let (exit_code, on_conflict) = args.split();
-            apply::diff(exit_code, on_conflict)
-        }
-        Command::Update(args) => apply::update(args.split()),
-        Command::Version(args) => version::run(args.output),
-        Command::Completion(args) => completion::run(args.shell),
-    }
-}
-
-/// The exit code that stands for `error`: 2 like clap's for an incomplete command line, else 1.
-pub fn exit_code(error: &anyhow::Error) -> ExitCode {
-    if error.is::<ask::Missing>() {
-        ExitCode::from(2)
-    } else {
-        ExitCode::FAILURE
-    }
-}
-
-/// The folder that holds the project, or shall.
-fn root() -> Result<PathBuf> {
-    env::current_dir().context("failed to find the current folder")
+    #[command(flatten)]
+    on_conflict: Policy,
 }
 
 /// The project of the work tree, of this rscaffold or an older one.

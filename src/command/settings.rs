@@ -1,30 +1,49 @@
 //! What `init` and `edit` say about a project as a whole.
 
 use anyhow::{Result, bail};
+use clap::Args;
 
 use crate::{
     names::{Domain, ProjectName, Repo},
     project::{Feature, License, Project},
+    report::UsageError,
 };
 
-/// What a project shall be. What is `None` stays as it is.
-#[derive(Debug, Default)]
+/// What a project is as a whole. What is `None` stays as it is.
+#[derive(Debug, Default, Args)]
 pub struct Settings {
-    /// What every group ends in.
+    /// Domain of the API groups: group `webapp` becomes `webapp.<DOMAIN>`
+    #[arg(long)]
     pub domain: Option<Domain>,
-    /// Where the code lives.
+
+    /// Where the project lives: its last part names the crate
+    #[arg(long)]
     pub repo: Option<Repo>,
-    /// What the names of deployed objects begin with.
+
+    /// Name of the project, the prefix of what it deploys
+    #[arg(long, value_name = "NAME")]
     pub project_name: Option<ProjectName>,
-    /// Of the source files.
+
+    /// License of the project, named at the top of every source file
+    #[arg(long, value_enum)]
     pub license: Option<License>,
-    /// Who holds the copyright; nothing for nobody in particular.
+
+    /// Who holds the copyright, as named in the license; `--owner=` names nobody in particular
+    #[arg(long)]
     pub owner: Option<String>,
-    /// Whether the operator watches its own namespace only.
+
+    /// Whether the operator watches its own namespace instead of the whole cluster
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
     pub namespaced: Option<bool>,
-    /// What the project gets.
+
+    /// Feature to add to the project; may be repeated, or hold several between commas
+    #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_enum)]
     pub enable: Vec<Feature>,
-    /// What it loses.
+
+    /// Feature to remove from the project; may be repeated, or hold several between commas
+    #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_enum)]
+    #[arg(hide_possible_values = true)]
     pub disable: Vec<Feature>,
 }
 
@@ -36,7 +55,8 @@ impl Settings {
     pub fn apply(self, project: &mut Project) -> Result<()> {
         let mut after = project.clone();
         if let Some(both) = self.enable.iter().find(|it| self.disable.contains(it)) {
-            bail!("`{both}` cannot be both enabled and disabled");
+            let message = format!("`{both}` cannot be both enabled and disabled");
+            bail!(UsageError(message));
         }
         after.features.extend(self.enable);
         after.features.retain(|it| !self.disable.contains(it));

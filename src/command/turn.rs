@@ -1,6 +1,6 @@
 //! One turn of the loop: what becomes of the work tree when the project shall be another one.
 
-use std::{collections::BTreeSet, process::ExitCode, time::Instant};
+use std::{collections::BTreeSet, time::Instant};
 
 use anyhow::{Context, Result, anyhow};
 
@@ -8,9 +8,9 @@ use super::{Mode, undecided::Undecided};
 use crate::{
     hint::OrHint,
     project::Project,
-    reconcile::{Change, OnConflict, Plan, Texts, reconcile},
+    reconcile::{Change, OnConflict, Plan, Policy, Texts, reconcile},
     render::render,
-    report::{self, Story},
+    report::{self, Outcome, Story},
     worktree::{LAST_APPLIED, WorkTree},
 };
 
@@ -79,7 +79,8 @@ pub fn ensure_not_lost(base: &Texts, fresh: &Texts) -> Result<()> {
 
 impl Turn<'_> {
     /// Plans the turn; writes nothing.
-    pub fn plan(mut self, on_conflict: OnConflict) -> Result<Planned> {
+    pub fn plan(mut self, policy: &Policy) -> Result<Planned> {
+        let on_conflict = policy.everywhere;
         env!("CARGO_PKG_VERSION").clone_into(&mut self.after.cli_version);
         let theirs = render(&self.after)?.texts;
 
@@ -111,36 +112,41 @@ impl Turn<'_> {
 }
 
 impl Planned {
-    /// Does what is planned, unless there is a conflict, and tells `story` about it.
+    /// Does what is planned, unless there is a conflict; gives `story` to report.
     pub fn carry_out(
         &self,
         tree: &WorkTree,
         dry_run: bool,
         story: &Story,
         start: Instant,
-    ) -> Result<ExitCode> {
+    ) -> Result<Outcome> {
         if self.plan.conflicts().next().is_some() {
-            report::conflicts(&self.plan, dry_run.then_some(story));
-            return Ok(ExitCode::FAILURE);
+            return Ok(Outcome {
+                stderr: report::conflicts(&self.plan, dry_run.then_some(story)),
+                code: Outcome::FAILURE,
+                ..Outcome::default()
+            });
         }
         if !dry_run {
             tree.apply(&self.plan, &self.theirs)?;
         }
-        report::plan(&self.plan, dry_run, story, start.elapsed());
-        Ok(ExitCode::SUCCESS)
+        Ok(Outcome {
+            stderr: report::plan(&self.plan, dry_run, story, start.elapsed()),
+            ..Outcome::default()
+        })
     }
 }
 
-/// Brings the work tree in line with the project `after`, and tells `story` about it.
+/// Brings the work tree in line with the project `after`, and gives `story` to report.
 ///
 /// `before` is the project of `PROJECT` as it stands on disk.
 pub fn bring_in_line(
     tree: &WorkTree,
     before: &Project,
     after: Project,
-    mode: Mode,
+    mode: &Mode,
     story: &Story,
-) -> Result<ExitCode> {
+) -> Result<Outcome> {
     let start = Instant::now();
     let turn = Turn {
         tree,
@@ -149,7 +155,7 @@ pub fn bring_in_line(
         base: base(tree)?,
         settles: false,
     };
-    let planned = turn.plan(mode.on_conflict)?;
+    let planned = turn.plan(&mode.on_conflict)?;
     planned.carry_out(tree, mode.dry_run, story, start)
 }
 

@@ -1,16 +1,39 @@
 //! `rscaffold version`
 
-use std::{env::consts, process::ExitCode};
+use std::env::consts;
 
-use anyhow::Result;
+use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use crate::{cli::Format, project::Project, report};
+use crate::{project::Project, report::Outcome};
 
-/// Prints the version and what it writes.
-pub fn run(format: Format) -> Result<ExitCode> {
+/// `version`
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Version {
+    /// How to print it
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value = "text")]
+    output: Format,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  rscaffold version
+  rscaffold version -o json";
+
+/// How `version` prints.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    /// One line
+    Text,
+    /// A JSON object
+    Json,
+}
+
+/// Gives the version, and in JSON the layout of projects and the platform, too.
+pub fn run(args: &Version) -> Outcome {
     let version = env!("CARGO_PKG_VERSION");
-    let text = match format {
+    let stdout = match args.output {
         Format::Text => format!("rscaffold {version}\n"),
         Format::Json => format!(
             "{:#}\n",
@@ -22,6 +45,8 @@ pub fn run(format: Format) -> Result<ExitCode> {
             })
         ),
     };
-    report::data(text.as_bytes())?;
-    Ok(ExitCode::SUCCESS)
+    Outcome {
+        stdout,
+        ..Outcome::default()
+    }
 }

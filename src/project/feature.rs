@@ -1,86 +1,69 @@
 //! What a project can have or do without.
 
-use std::{collections::BTreeSet, fmt, str::FromStr};
+use std::{collections::BTreeSet, fmt};
 
 use anyhow::anyhow;
+use clap::{ValueEnum, builder::PossibleValue};
 use serde::{Deserialize, Serialize};
 
 /// A part of a project that is switched on and off as a whole.
-// In the order of the file, which is alphabetical.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", try_from = "String")]
+// In the order of the file, which is alphabetical. The names are clap's, the comments are printed by
+// `--help`.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ValueEnum,
+)]
+#[serde(try_from = "String", into = "String")]
 pub enum Feature {
-    /// AGENTS.md: what a coding agent should know about the project.
+    /// AGENTS.md tells coding agents about the project
     Agents,
-    /// The certificate that metrics are served with is cert-manager's.
+    /// cert-manager issues the certificate of the metrics server
     Certmanager,
-    /// `.devcontainer`: a container to develop in.
+    /// .devcontainer has a container to develop in
     Devcontainer,
-    /// `.github`: workflows that lint, test and build.
+    /// .github has workflows that lint, test and build
     Github,
-    /// A dashboard for Grafana shows the metrics.
+    /// A Grafana dashboard shows the metrics
     Grafana,
-    /// A Helm chart installs what the manifests for kustomize do.
+    /// A Helm chart installs what the kustomize manifests install
     Helm,
-    /// Of several replicas one works, and the others stand by.
+    /// One replica works, the others stand by
     LeaderElection,
-    /// Metrics are served over HTTPS, to those alone who may read them.
+    /// Metrics are served over HTTPS, to authorized clients only
     MetricsSecure,
-    /// A `NetworkPolicy` lets nobody but Prometheus reach the operator.
+    /// A network policy lets only Prometheus reach the operator
     NetworkPolicy,
-    /// A `ServiceMonitor` has the Prometheus operator read the metrics.
+    /// A service monitor makes the Prometheus operator scrape the metrics
     Prometheus,
 }
 
 impl Feature {
-    /// All of them.
-    pub const ALL: [Self; 10] = [
-        Self::Agents,
-        Self::Certmanager,
-        Self::Devcontainer,
-        Self::Github,
-        Self::Grafana,
-        Self::Helm,
-        Self::LeaderElection,
-        Self::MetricsSecure,
-        Self::NetworkPolicy,
-        Self::Prometheus,
-    ];
-
-    /// Those of a project that says nothing else.
-    pub fn usual() -> BTreeSet<Self> {
-        let needs_others = [
-            Self::Certmanager,
-            Self::Grafana,
-            Self::Helm,
-            Self::NetworkPolicy,
-            Self::Prometheus,
-        ];
-        let mut features = BTreeSet::from(Self::ALL);
-        features.retain(|feature| !needs_others.contains(feature));
-        features
+    /// All features.
+    pub fn all() -> &'static [Self] {
+        Self::value_variants()
     }
 
-    /// As `PROJECT` and the command line have it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Agents => "agents",
-            Self::Certmanager => "certmanager",
-            Self::Devcontainer => "devcontainer",
-            Self::Github => "github",
-            Self::Grafana => "grafana",
-            Self::Helm => "helm",
-            Self::LeaderElection => "leader-election",
-            Self::MetricsSecure => "metrics-secure",
-            Self::NetworkPolicy => "network-policy",
-            Self::Prometheus => "prometheus",
-        }
+    /// The features of a project that does not name any.
+    pub fn usual() -> BTreeSet<Self> {
+        BTreeSet::from([
+            Self::Agents,
+            Self::Devcontainer,
+            Self::Github,
+            Self::LeaderElection,
+            Self::MetricsSecure,
+        ])
     }
 }
 
 impl fmt::Display for Feature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        let value = self.to_possible_value();
+        f.write_str(value.as_ref().map_or("", PossibleValue::get_name))
+    }
+}
+
+impl From<Feature> for String {
+    fn from(feature: Feature) -> Self {
+        feature.to_string()
     }
 }
 
@@ -88,17 +71,11 @@ impl TryFrom<String> for Feature {
     type Error = anyhow::Error;
 
     fn try_from(name: String) -> anyhow::Result<Self> {
-        name.parse()
-    }
-}
-
-impl FromStr for Feature {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> anyhow::Result<Self> {
-        let names = Self::ALL.map(Self::name).join("`, `");
-        let feature = Self::ALL.into_iter().find(|feature| feature.name() == text);
-        feature.ok_or_else(|| anyhow!("`{text}` is not a feature: it must be one of `{names}`"))
+        Self::from_str(&name, false).map_err(|_| {
+            let names: Vec<_> = Self::all().iter().map(Self::to_string).collect();
+            let names = names.join("`, `");
+            anyhow!("`{name}` is not a feature: it must be one of `{names}`")
+        })
     }
 }
 
@@ -107,12 +84,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_feature_is_called_the_same_in_the_file_and_on_the_command_line() {
-        for feature in Feature::ALL {
-            let name = feature.name();
-            assert_eq!(serde_yaml::to_string(&feature).unwrap().trim_end(), name);
-            assert_eq!(name.parse::<Feature>().unwrap(), feature);
+    fn a_feature_has_the_same_name_in_the_file_and_on_the_command_line() {
+        for feature in Feature::all() {
+            let name = feature.to_string();
+            assert_eq!(serde_yaml::to_string(feature).unwrap().trim_end(), name);
+            assert_eq!(serde_yaml::from_str::<Feature>(&name).unwrap(), *feature);
         }
-        assert!("metrics".parse::<Feature>().is_err());
+        assert_eq!(Feature::LeaderElection.to_string(), "leader-election");
+        let refused = Feature::try_from("metrics".to_owned()).unwrap_err();
+        let expected = "`metrics` is not a feature: it must be one of `agents`, `certmanager`, ";
+        assert!(refused.to_string().starts_with(expected), "{refused}");
     }
 }

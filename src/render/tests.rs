@@ -7,7 +7,7 @@ use crate::{builtin, project::Feature};
 
 /// A project with all features and these entries of `resources`.
 fn project(settings: &str, resources: &[String]) -> Result<Project> {
-    let features: Vec<_> = Feature::ALL.map(Feature::name).into();
+    let features: Vec<_> = Feature::all().iter().map(Feature::to_string).collect();
     Project::parse(&format!(
         "cliVersion: 0.2.0\n{settings}\nfeatures: [{}]\nlayout: [rust.rscaffold/v1]\n\
          license: mit\nmultigroup: true\nrepo: operator\nresources: [{}]\nversion: '3'\n",

@@ -344,9 +344,9 @@ impl Project {
             },
             namespaced: project.namespaced,
             workspace: project.workspace.as_ref().map(ToString::to_string),
-            features: Feature::ALL
-                .into_iter()
-                .map(|feature| (feature.name().replace('-', "_"), has(feature)))
+            features: Feature::all()
+                .iter()
+                .map(|feature| (feature.to_string().replace('-', "_"), has(*feature)))
                 .collect(),
             metrics_secure,
             metrics_certificate: metrics_secure && has(Feature::Certmanager),

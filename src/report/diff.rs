@@ -9,7 +9,7 @@ use crate::reconcile::{Change, Plan, Texts};
 const NOTHING: &str = "/dev/null";
 
 /// What `plan` makes of `ours`.
-pub(super) fn text(plan: &Plan, ours: &Texts) -> String {
+pub fn text(plan: &Plan, ours: &Texts) -> String {
     let mut formatter = PatchFormatter::new();
     if colors_enabled() {
         formatter = formatter.with_color();

@@ -114,7 +114,7 @@ impl Verb {
 }
 
 /// The whole message.
-pub(super) fn text(plan: &Plan, dry_run: bool, story: &Story, elapsed: Duration) -> String {
+pub fn text(plan: &Plan, dry_run: bool, story: &Story, elapsed: Duration) -> String {
     let mut text = list(plan, story);
     if plan.is_noop() && !story.unchanged.is_empty() {
         let _ = writeln!(text, "nothing to do: {}", story.unchanged);

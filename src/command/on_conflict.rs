@@ -1,0 +1,67 @@
+//! `--on-conflict` as clap sees it: clap's derives know no type that is made of several flags.
+
+use std::{ffi::OsStr, str::FromStr};
+
+use clap::{
+    Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum,
+    builder::{PossibleValue, TypedValueParser},
+    error::{Error, ErrorKind},
+};
+
+use crate::reconcile::{Choice, OnConflict, Policy};
+
+const ID: &str = "on_conflict";
+
+const HELP: &str = "\
+    What happens to lines that both you and rscaffold changed: `abort` shows them and writes nothing, \
+    `ours` keeps yours, `theirs` takes rscaffold's, `markers` writes both between conflict markers. \
+    `ours:Makefile` is about that file only; may be repeated [default: abort]";
+
+impl Args for Policy {
+    fn augment_args(command: Command) -> Command {
+        let arg = Arg::new(ID).long("on-conflict").value_name("HOW[:FILE]");
+        let arg = arg.action(ArgAction::Append).value_parser(Choices);
+        command.arg(arg.hide_possible_values(true).help(HELP))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Policy {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let choices = matches.get_many::<Choice>(ID).unwrap_or_default();
+        Self::new(choices.cloned()).map_err(|error| {
+            let message = format!("`--on-conflict` makes {error}");
+            Error::raw(ErrorKind::ArgumentConflict, message)
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Parses a [`Choice`], and tells shells what may stand before the `:`.
+#[derive(Clone)]
+struct Choices;
+
+impl TypedValueParser for Choices {
+    type Value = Choice;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Choice, Error> {
+        Choice::from_str.parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let answers = OnConflict::value_variants().iter();
+        Some(Box::new(answers.filter_map(OnConflict::to_possible_value)))
+    }
+}

@@ -1,0 +1,81 @@
+//! What a command ends with.
+
+use std::{
+    error::Error,
+    fmt::{self, Display},
+    process::ExitCode,
+};
+
+use super::{data, error_text, say};
+
+/// What a command prints, and its exit code.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Data, for stdout.
+    pub stdout: String,
+    /// Messages, for stderr.
+    pub stderr: String,
+    /// The exit code.
+    pub code: u8,
+}
+
+impl Outcome {
+    /// The exit code of a command that did not do what it was called for.
+    pub const FAILURE: u8 = 1;
+    /// The exit code for a malformed command line, the same as clap's.
+    pub const USAGE: u8 = 2;
+
+    /// The outcome of a command that ended with `error`: the exit code is `failure`, unless the
+    /// command line is malformed.
+    pub fn error(error: &anyhow::Error, failure: u8) -> Self {
+        Self {
+            stderr: error_text(error),
+            code: if error.is::<UsageError>() {
+                Self::USAGE
+            } else {
+                failure
+            },
+            ..Self::default()
+        }
+    }
+
+    /// Prints the texts, and gives the exit code.
+    pub fn print(&self) -> ExitCode {
+        if let Err(error) = data(self.stdout.as_bytes()) {
+            say(&error_text(&error));
+            return ExitCode::from(Self::FAILURE);
+        }
+        say(&self.stderr);
+        ExitCode::from(self.code)
+    }
+}
+
+/// A malformed command line, whatever the project is.
+#[derive(Debug)]
+pub struct UsageError(pub String);
+
+impl Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for UsageError {}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn a_malformed_command_line_has_an_exit_code_of_its_own() {
+        console::set_colors_enabled_stderr(false);
+        let outcome = Outcome::error(&anyhow!("no such file"), 7);
+        assert_eq!(outcome.code, 7);
+        assert_eq!(outcome.stderr, "error: no such file\n");
+
+        let usage = UsageError("`--domain` needs a value".to_owned());
+        assert_eq!(Outcome::error(&usage.into(), 7).code, Outcome::USAGE);
+    }
+}
