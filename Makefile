@@ -5,19 +5,26 @@ CARGO ?= cargo
 .PHONY: help
 help: ## Show this help.
 	@awk 'BEGIN {FS = ":.*## "; print "Usage: make <target>\n"} \
-		/^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+		/^[a-z0-9-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: tools ## Scaffold an operator, and see it reconcile on a throwaway cluster.
-	@$(CARGO) run --locked --example demo
+	@$(CARGO) run --locked --package operators --example demo
+
+.PHONY: check
+check: tools ## Check the format, run clippy, and run all tests that need no cluster and no compiler.
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+	$(CARGO) test --locked
 
 .PHONY: test
 test: tools lint ## Run all tests. The first run builds a Kubernetes control plane.
-	$(CARGO) test --locked --workspace
+	$(CARGO) test --locked
+	$(CARGO) test --locked --package cluster --package operators --tests
 
 .PHONY: test-e2e
 test-e2e: tools ## Build the image of an operator, and see it work in a Pod: takes root, on Linux.
-	$(CARGO) test --locked --workspace --test cluster --test tests -- --ignored --nocapture
+	$(CARGO) test --locked --package cluster --package operators --tests -- --ignored --nocapture
 
 .PHONY: lint
 lint: ## Check the format, and let clippy and rustdoc read the code.
@@ -27,7 +34,7 @@ lint: ## Check the format, and let clippy and rustdoc read the code.
 
 .PHONY: bench
 bench: tools ## Time rscaffold, and its operator beside one in Go: takes half an hour.
-	@$(CARGO) run --locked --example bench
+	@$(CARGO) run --locked --package operators --example bench
 
 .PHONY: golden
 golden: ## Write the golden projects and the transcripts anew.
@@ -61,12 +68,12 @@ tools:
 	if [ -n "$(filter test test-e2e,$(MAKECMDGOALS))" ]; then \
 		need go "install Go from https://go.dev/dl; it builds programs that the tests run"; \
 	fi; \
-	if [ -n "$(filter test,$(MAKECMDGOALS))" ]; then \
+	if [ -n "$(filter check test,$(MAKECMDGOALS))" ]; then \
 		need strace "apt-get install strace, on Linux; the tests end rscaffold with it at each of its writes"; \
 	fi; \
 	for program in $$node; do \
 		need $$program "on Debian, apt-get install --no-install-recommends $(NODE_PACKAGES)"; \
 	done; \
-	if [ ! -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" ]; then \
+	if [ -n "$(filter-out check,$(MAKECMDGOALS))" ] && [ ! -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" ]; then \
 		need go "install Go from https://go.dev/dl; it builds etcd and Kubernetes for the tests"; \
 	fi

@@ -15,10 +15,13 @@ use rexpect::{
     process::Signal,
     session::{PtySession, spawn_command},
 };
-use snapbox::{Assert, Data, filter::NormalizeToExpected};
+use snapbox::{Assert, Data};
 use tempfile::TempDir;
 
-const RSCAFFOLD: &str = env!("CARGO_BIN_EXE_rscaffold");
+use crate::{
+    scaffold::program,
+    wildcards::{with_wildcards, without_times},
+};
 
 /// A git that knows who commits, whoever runs the tests.
 const GIT: [(&str, &str); 6] = [
@@ -76,21 +79,9 @@ pub fn play(transcript: &str) -> String {
     played
 }
 
-/// `printed` with the wildcards of `expected` where they stand for it.
-pub fn with_wildcards(printed: &str, expected: &str) -> String {
-    // To snapbox, nothing stands for everything.
-    if expected.is_empty() {
-        return printed.to_owned();
-    }
-    let wildcards = NormalizeToExpected::new().redact();
-    wildcards
-        .normalize(printed.into(), &expected.into())
-        .to_string()
-}
-
 /// What `command` prints, after its exit code if that is not 0.
 fn run(command: &str, folder: &Path) -> String {
-    let bin = Path::new(RSCAFFOLD).parent().unwrap();
+    let bin = program().parent().unwrap();
     let path = format!("{}:{}", bin.display(), env::var("PATH").unwrap());
     let output = Command::new("sh")
         .args(["-c", &format!("exec 2>&1; {command}")])
@@ -110,20 +101,9 @@ fn run(command: &str, folder: &Path) -> String {
     }
 }
 
-/// `(9 ms)` is `([..] ms)`, which matches any time.
-pub fn without_times(text: &str) -> String {
-    let without_time = |line: &str| {
-        let before = line.strip_suffix(" ms)\n")?.rsplit_once('(')?.0;
-        Some(format!("{before}([..] ms)\n"))
-    };
-    text.split_inclusive('\n')
-        .map(|line| without_time(line).unwrap_or_else(|| line.to_owned()))
-        .collect()
-}
-
 /// rscaffold in `folder`, free of what the environment of the tests says about terminals.
 fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(RSCAFFOLD);
+    let mut command = Command::new(program());
     for variable in ["CLICOLOR", "CLICOLOR_FORCE", "NO_COLOR"] {
         command.env_remove(variable);
     }

@@ -13,12 +13,12 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::{
-    cli::{play, without_times},
-    scaffold::{refused, root, rscaffold, run},
-    tutorials::TUTORIALS,
+    cli::play,
+    document::{code, first_code, read, section, tables},
+    help::{commands, flags, help},
+    scaffold::{program, refused, root, rscaffold},
+    wildcards::without_times,
 };
-
-const RSCAFFOLD: &str = env!("CARGO_BIN_EXE_rscaffold");
 
 const DOCUMENTS: [&str; 8] = [
     "CONTRIBUTING.md",
@@ -31,48 +31,13 @@ const DOCUMENTS: [&str; 8] = [
     "tests/cluster/README.md",
 ];
 
-/// All of them: the tutorials have a test of their own for what they do.
+const TUTORIALS: &str = "docs/tutorials";
+
+/// All of them. Other tests follow the tutorials.
 fn documents() -> impl Iterator<Item = String> {
-    let tutorials = TUTORIALS
-        .iter()
-        .map(|name| format!("docs/tutorials/{name}"));
+    let tutorials = files(&root().join(TUTORIALS)).into_iter();
+    let tutorials = tutorials.map(|name| format!("{TUTORIALS}/{name}"));
     DOCUMENTS.map(str::to_owned).into_iter().chain(tutorials)
-}
-
-pub fn read(path: &str) -> String {
-    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
-/// The text below `heading`, up to the next one of its level or above.
-pub fn section<'a>(text: &'a str, heading: &str) -> &'a str {
-    let (_, rest) = text
-        .split_once(&format!("\n{heading}\n"))
-        .unwrap_or_else(|| panic!("there is no `{heading}`"));
-    let level = heading.bytes().take_while(|byte| *byte == b'#').count();
-    let ends = (1..=level).filter_map(|level| rest.find(&format!("\n{} ", "#".repeat(level))));
-    &rest[..ends.min().unwrap_or(rest.len())]
-}
-
-/// The rows of each table that begin with code: their cells.
-pub fn tables(text: &str) -> Vec<Vec<Vec<&str>>> {
-    let tables = text.split("\n\n").map(|block| {
-        let rows = block.lines().filter_map(|line| {
-            let row = line.strip_prefix("| ")?.strip_suffix(" |")?;
-            row.starts_with('`')
-                .then(|| row.split('|').map(str::trim).collect())
-        });
-        rows.collect::<Vec<_>>()
-    });
-    tables.filter(|rows| !rows.is_empty()).collect()
-}
-
-/// What stands between backticks.
-pub fn code(text: &str) -> impl Iterator<Item = &str> {
-    text.split('`').skip(1).step_by(2)
-}
-
-pub fn first_code(text: &str) -> &str {
-    code(text).next().unwrap_or_default()
 }
 
 /// The first cell of each row, without its backticks.
@@ -152,50 +117,6 @@ fn what_kubectl_prints_is_that_of_the_golden_project() {
     }
 }
 
-pub fn help(command: &str) -> String {
-    let arguments = command.split_whitespace().chain(["--help"]);
-    run(Command::new(RSCAFFOLD).args(arguments))
-}
-
-/// The commands below `command` that do something themselves.
-pub fn commands(command: &str) -> Vec<String> {
-    let help = help(command);
-    let Some((_, list)) = help.split_once("\nCommands:\n") else {
-        return vec![command.to_owned()];
-    };
-    let list = list.lines().take_while(|line| !line.is_empty());
-    let names = list.filter_map(|line| line.split_whitespace().next());
-    let names = names.filter(|name| *name != "help");
-    names
-        .flat_map(|name| commands(format!("{command} {name}").trim()))
-        .collect()
-}
-
-/// The flags in the help of a command, each with its default if it has one.
-pub fn flags(help: &str) -> BTreeMap<String, Option<String>> {
-    let mut flags: Vec<(&str, String)> = Vec::new();
-    let (_, options) = help.split_once("\nOptions:\n").expect("options");
-    let options = options.split("\nExamples:").next().unwrap_or_default();
-    for line in options.lines().map(str::trim) {
-        if line.starts_with('-') && !line.starts_with("- ") {
-            let (flag, text) = line.split_once("  ").unwrap_or((line, ""));
-            flags.push((flag, text.trim().to_owned()));
-        } else if let Some((_, text)) = flags.last_mut() {
-            *text += " ";
-            *text += line;
-        }
-    }
-    let default = |text: &str| {
-        let (_, rest) = text.split_once("[default: ")?;
-        Some(rest.split_once(']')?.0.to_owned())
-    };
-    flags
-        .into_iter()
-        .filter(|(flag, _)| *flag != "-h, --help")
-        .map(|(flag, text)| (flag.to_owned(), default(&text)))
-        .collect()
-}
-
 #[test]
 fn commands_flags_and_defaults() {
     let document = read("docs/commands.md");
@@ -230,7 +151,7 @@ fn files_without(without: Option<Feature>) -> [BTreeSet<String>; 2] {
     }
     let create = "create api --group webapp --version v1 --kind Guestbook";
     [&init, create].map(|command| {
-        rscaffold(Path::new(RSCAFFOLD), project.path(), command);
+        rscaffold(project.path(), command);
         files(project.path())
     })
 }
@@ -315,7 +236,7 @@ fn fields_of_the_project_file() {
         .unwrap();
         let arguments = "create api --group webapp --version v1 --kind Guestbook";
         let error = refused(
-            Command::new(RSCAFFOLD)
+            Command::new(program())
                 .args(arguments.split(' '))
                 .current_dir(&folder),
         );

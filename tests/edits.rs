@@ -39,9 +39,7 @@ fn remark(path: &str) -> &'static str {
 fn an_edit_of_any_file_survives_the_next_api() {
     let folder = TempDir::new().expect("a temporary folder");
     let project = folder.path();
-    let program = Path::new(env!("CARGO_BIN_EXE_rscaffold"));
     rscaffold(
-        program,
         project,
         "init --domain com --repo guestbook --project-name guestbook --enable grafana,helm",
     );
@@ -51,7 +49,6 @@ fn an_edit_of_any_file_survives_the_next_api() {
     assert_ne!(edited, text);
     fs::write(project.join("PROJECT"), edited).expect("a writable file");
     rscaffold(
-        program,
         project,
         "create api --group webapp --version v1 --kind Guestbook",
     );
@@ -84,7 +81,7 @@ fn an_edit_of_any_file_survives_the_next_api() {
         "edit --disable certmanager,network-policy,prometheus",
         "apply",
     ] {
-        rscaffold(program, project, command);
+        rscaffold(project, command);
         for path in &edited {
             let text = fs::read_to_string(project.join(path)).expect("a text");
             let remark = remark(path);

@@ -1,4 +1,5 @@
-//! All integration tests, in one binary: one link instead of many, and they share a control plane.
+//! The tests that need neither a cluster nor a compiler, in one binary: one link instead of many. The
+//! package `operators` has the others.
 
 #![allow(
     clippy::expect_used,
@@ -9,30 +10,18 @@
 mod adopt;
 mod branches;
 mod builtin;
-mod children;
 mod cli;
+mod dashboard;
 mod docs;
+mod document;
 mod edits;
-mod end_to_end;
-mod envtest;
-mod faults;
-mod from_go;
 mod golden;
-mod grafana;
-mod helm;
-mod http;
+mod help;
 mod kill;
-mod leader;
-mod library;
-mod manifests;
-mod node;
-mod operator;
 mod project;
-mod proxy;
 mod removal;
 mod scaffold;
-mod serving;
 mod settings;
-mod tutorials;
 mod update;
+mod wildcards;
 mod workflows;

@@ -7,7 +7,7 @@ use rscaffold::{cli::Cli, report::Outcome};
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
-use crate::scaffold::run;
+use crate::scaffold::{program, run};
 
 /// A project in a folder called `guestbook`. Commands run in this process.
 pub struct Project {
@@ -40,7 +40,7 @@ impl Project {
 
     /// rscaffold with these arguments, in a process of its own.
     pub fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rscaffold"));
+        let mut command = Command::new(program());
         command
             .args(arguments.split_whitespace())
             .current_dir(self.folder());

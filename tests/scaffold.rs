@@ -1,15 +1,29 @@
-//! Runs rscaffold and what it scaffolds.
+//! Runs rscaffold and other programs.
 
 use std::{
-    env, fs, io,
+    env,
     path::{Path, PathBuf},
     process::{Command, Output},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::LazyLock,
 };
 
-/// The top folder of this repository.
+/// The top folder of this repository: it has the lock file of the workspace.
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let top = folders.find(|folder| folder.join("Cargo.lock").is_file());
+    top.unwrap_or_else(|| panic!("no folder above has a lock file"))
+}
+
+/// The rscaffold of this work tree, in the dev profile. Cargo builds it for the tests of its own
+/// package; other packages build it on first use.
+pub fn program() -> &'static Path {
+    static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
+        run(by_hand(&mut Command::new(env!("CARGO")))
+            .args(["build", "--quiet", "--locked", "--bin=rscaffold"])
+            .current_dir(root()));
+        root().join("target/debug/rscaffold")
+    });
+    option_env!("CARGO_BIN_EXE_rscaffold").map_or_else(|| BUILT.as_path(), Path::new)
 }
 
 /// Runs `rscaffold` in `folder` with arguments separated by spaces.
@@ -17,8 +31,8 @@ pub fn root() -> &'static Path {
 /// # Panics
 ///
 /// When it fails, with what it said.
-pub fn rscaffold(program: &Path, folder: &Path, arguments: &str) {
-    run(Command::new(program)
+pub fn rscaffold(folder: &Path, arguments: &str) {
+    run(Command::new(program())
         .args(arguments.split(' '))
         .current_dir(folder));
 }
@@ -58,41 +72,6 @@ pub fn refused(command: &mut Command) -> String {
     stderr
 }
 
-/// The release binary of rscaffold, as users get it.
-pub fn release() -> PathBuf {
-    run(cargo(root())
-        .args(["build", "--release", "--locked"])
-        .env_remove("CARGO_TARGET_DIR"));
-    root().join("target/release/rscaffold")
-}
-
-/// Where rendered projects are compiled: all in one folder, so that their dependencies are built once.
-pub fn target() -> PathBuf {
-    root().join("target/projects")
-}
-
-/// Gives the package in `folder` the versions of dependencies that the golden projects were tested
-/// with, and that are built already.
-pub fn pin(folder: &Path) -> io::Result<()> {
-    let lock = root().join("tests/golden/Cargo.lock");
-    fs::copy(lock, folder.join("Cargo.lock")).map(drop)
-}
-
-/// Held by whoever uses what cargo built in [`target`]: two projects may have programs of one name.
-pub fn building() -> MutexGuard<'static, ()> {
-    static BUILDING: Mutex<()> = Mutex::new(());
-    BUILDING.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Cargo in `folder`, building into [`target`].
-pub fn cargo(folder: &Path) -> Command {
-    let mut cargo = Command::new(env!("CARGO"));
-    by_hand(&mut cargo)
-        .current_dir(folder)
-        .env("CARGO_TARGET_DIR", target());
-    cargo
-}
-
 /// make as a shell starts it.
 pub fn plain_make() -> Command {
     let mut make = Command::new("make");
@@ -117,33 +96,4 @@ pub fn by_hand(command: &mut Command) -> &mut Command {
         }
     }
     command
-}
-
-/// make in `folder` with arguments separated by spaces, and with cargo building into [`target`].
-pub fn make(folder: &Path, arguments: &str) -> Command {
-    let mut make = plain_make();
-    make.args(arguments.split(' '))
-        .current_dir(folder)
-        .env("CARGO_TARGET_DIR", target());
-    make.arg(format!("CARGO={}", env!("CARGO")));
-    make
-}
-
-/// Builds `package` in the Go module `tests/<module>`, which pins it, and gives the program.
-pub fn go_build(module: &str, package: &str) -> PathBuf {
-    let program = root().join("target").join(module);
-    run(Command::new("go")
-        .args([
-            "build",
-            "-mod=readonly",
-            "-trimpath",
-            "-buildvcs=false",
-            "-o",
-        ])
-        .arg(&program)
-        .arg(package)
-        .current_dir(root().join("tests").join(module))
-        .env("CGO_ENABLED", "0")
-        .env("GOWORK", "off"));
-    program
 }

@@ -3,12 +3,11 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use walkdir::WalkDir;
 
-use crate::scaffold::{go_build, root, run};
+use crate::scaffold::root;
 
 /// Those of all golden projects.
 fn workflows() -> Vec<PathBuf> {
@@ -20,17 +19,6 @@ fn workflows() -> Vec<PathBuf> {
         .collect();
     assert!(!workflows.is_empty());
     workflows
-}
-
-/// The linter is built with the version that its go.mod says. It would run others on the shell
-/// scripts if they were installed: nothing may depend on that.
-#[test]
-fn workflows_are_what_github_understands() {
-    let actionlint = go_build("actionlint", "github.com/rhysd/actionlint/cmd/actionlint");
-    run(Command::new(actionlint)
-        .args(["-no-color", "-shellcheck=", "-pyflakes="])
-        .args(workflows())
-        .current_dir(root()));
 }
 
 /// A tag can be moved to other code, a commit cannot. Nobody sees what it is without the tag.

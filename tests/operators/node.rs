@@ -15,8 +15,9 @@ use tempfile::TempDir;
 
 use self::images::{BASE, Images};
 use crate::{
+    compile::target,
     operator::{PATIENCE, Project, kubectl_on},
-    scaffold::{refused, root, run, target},
+    scaffold::{refused, root, run},
 };
 
 const IMAGE: &str = "example.com/guestbook:e2e";

@@ -13,15 +13,19 @@ use anyhow::{Context, Result, anyhow, ensure};
 use cluster::Cluster;
 use tempfile::TempDir;
 
+#[expect(dead_code, reason = "the tests use all of it")]
+mod compile;
 #[path = "demo/process.rs"]
 mod process;
 #[expect(dead_code, reason = "the tests use all of it")]
+#[path = "../scaffold.rs"]
 mod scaffold;
 #[path = "demo/screen.rs"]
 mod screen;
 
+use compile::{cargo, pin, target};
 use process::Process;
-use scaffold::{cargo, pin, plain_make, root, target};
+use scaffold::{plain_make, root};
 use screen::{Screen, command_line, say};
 
 fn main() -> ExitCode {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::{
     operator::{Project, get_until, kubectl},
-    scaffold::{refused, release, rscaffold, run},
+    scaffold::{refused, rscaffold, run},
 };
 
 #[test]
@@ -172,7 +172,6 @@ fn manifests_follow_the_types() {
     assert_eq!(project.read(crd), made, "`make manifests` again");
 
     rscaffold(
-        &release(),
         &project.path(),
         "create api --group crew --version v1 --kind Captain",
     );

@@ -12,7 +12,10 @@ use anyhow::{Context, Result, ensure};
 use cluster::run;
 use tempfile::TempDir;
 
-use crate::scaffold::{cargo, pin, root, target};
+use crate::{
+    compile::{cargo, pin, target},
+    scaffold::root,
+};
 
 /// Where both have their `ServiceAccount`.
 pub const NAMESPACE: &str = "bench-system";

@@ -10,7 +10,10 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::scaffold::{by_hand, go_build, root, run};
+use crate::{
+    compile::go_build,
+    scaffold::{by_hand, root, run},
+};
 
 /// The platform of this machine, as images and as programs name it, and what the Dockerfile's last stage
 /// begins with there.
@@ -80,7 +83,7 @@ impl Images {
         fs::write(path("registries.conf"), registries).expect("a writable file");
         run(images
             .command("sh")
-            .arg(root().join("tests/node/stand-ins.sh"))
+            .arg(root().join("tests/operators/node/stand-ins.sh"))
             .arg(path("rootfs")));
         images
     }

@@ -19,8 +19,8 @@ use cluster::run;
 use signal_hook::{consts::SIGINT, flag::register_conditional_shutdown};
 
 use crate::{
-    cli::{with_wildcards, without_times},
     scaffold::by_hand,
+    wildcards::{with_wildcards, without_times},
 };
 
 /// How long a command may take: the first build on a machine, which waits for those of other tests.

@@ -18,12 +18,13 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
-    docs::{first_code, read, section, tables},
+    compile::go_build,
+    document::{first_code, read, section, tables},
     grafana, http,
     manifests::{items, kustomize, text},
     operator::{Launch, Operator, PATIENCE, Project, cluster, kubectl, kubectl_on, new_cluster},
     proxy::Proxy,
-    scaffold::{go_build, run},
+    scaffold::run,
 };
 
 const CONTROLLER: &str = "item.serving.example.com";

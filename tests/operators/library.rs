@@ -5,8 +5,9 @@ use std::{collections::BTreeSet, fs, path::Path};
 use tempfile::TempDir;
 
 use crate::{
-    docs::{read, section},
-    scaffold::{building, cargo, pin, root, run},
+    compile::{building, cargo, pin},
+    document::{read, section},
+    scaffold::{root, run},
 };
 
 /// Another crate. Its profile is that of the projects, so that it finds dependencies built.

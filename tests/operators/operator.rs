@@ -13,8 +13,9 @@ use cluster::{Cluster, wait_until};
 use tempfile::TempDir;
 
 use crate::{
+    compile::{building, make, pin, target},
     proxy::Proxy,
-    scaffold::{building, make, pin, release, rscaffold, run, target},
+    scaffold::{rscaffold, run},
 };
 
 /// Longer than anything here takes.
@@ -68,7 +69,7 @@ impl Project {
         project
     }
 
-    /// Scaffolds with the release binary.
+    /// Scaffolds alone.
     pub fn scaffold(name: &'static str, commands: &[&str]) -> Self {
         Self::scaffold_in(&env::temp_dir(), name, commands)
     }
@@ -88,9 +89,8 @@ impl Project {
             name,
         };
         fs::create_dir(project.path()).expect("a folder for the project");
-        let rscaffold_ = release();
         for command in commands {
-            rscaffold(&rscaffold_, &project.path(), command);
+            rscaffold(&project.path(), command);
         }
         pin(&project.path()).expect("a copy of the lock file");
         project

@@ -10,10 +10,11 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
+    compile::go_build,
     manifests::{documents, find, items, kustomize, text},
     operator::{cluster, kubectl},
     project::Project,
-    scaffold::{go_build, plain_make, refused, run},
+    scaffold::{plain_make, refused, run},
 };
 
 /// A namespaced kind with two versions, a cluster-scoped one, and one of Kubernetes.

@@ -6,8 +6,9 @@ use cluster::wait_until;
 use walkdir::WalkDir;
 
 use crate::{
+    compile::{building, cargo, target},
     operator::{PATIENCE, cluster},
-    scaffold::{building, cargo, root, run, target},
+    scaffold::{root, run},
 };
 
 /// Of the golden projects, these between them have controllers of each sort: plain ones, with

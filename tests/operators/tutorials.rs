@@ -15,14 +15,17 @@ use std::process::Command;
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
-use crate::scaffold::{pin, root, target};
+use crate::{
+    compile::{pin, target},
+    scaffold::{program, root},
+};
 use markdown::{Action, steps};
 use terminal::Terminal;
 
 macro_rules! tutorials {
     ($($name:ident: $document:literal,)*) => {
         /// Those that are followed, by the names of their files.
-        pub const TUTORIALS: &[&str] = &[$($document),*];
+        const TUTORIALS: &[&str] = &[$($document),*];
 
         $(#[test]
         fn $name() {
@@ -83,11 +86,7 @@ impl Reader {
         let mut cluster = Cluster::start(&silent)?;
         cluster.add_simulated_node(&silent)?;
         let folder = TempDir::new().context("failed to create a temporary folder")?;
-        let programs = [
-            Path::new(env!("CARGO_BIN_EXE_rscaffold")),
-            cluster.kubectl_path(),
-            Path::new(env!("CARGO")),
-        ];
+        let programs = [program(), cluster.kubectl_path(), Path::new(env!("CARGO"))];
         let programs =
             programs.map(|program| program.parent().unwrap_or(Path::new("/")).to_owned());
         let path = env::var_os("PATH").unwrap_or_default();

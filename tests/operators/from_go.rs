@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write,
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::Command,
 };
 
@@ -13,9 +13,11 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
-    docs::{code, commands, first_code, flags, help, read, section, tables},
+    compile::{building, cargo, pin, target},
+    document::{code, first_code, read, section, tables},
+    help::{commands, flags, help},
     operator::kubectl,
-    scaffold::{building, cargo, pin, rscaffold, run, target},
+    scaffold::{rscaffold, run},
 };
 
 const MARKERS: &str = "## Markers";
@@ -57,8 +59,7 @@ impl Project {
         let create = create.strip_prefix("rscaffold ").unwrap();
         let init = "init --domain com --project-name from-go --enable grafana,helm";
         for command in [init, create] {
-            let program = Path::new(env!("CARGO_BIN_EXE_rscaffold"));
-            rscaffold(program, project.0.path(), command);
+            rscaffold(project.0.path(), command);
         }
         pin(project.0.path()).unwrap();
         project

@@ -1,0 +1,67 @@
+//! `init` in a workspace that has other members.
+
+use std::{fs, process::Output};
+
+use crate::{
+    compile::{building, make, pin},
+    project::Project,
+    scaffold::run,
+};
+
+/// Where the project is a member of a workspace, its Cargo.lock and target folder are the
+/// workspace's.
+#[test]
+fn a_member_of_a_workspace_builds_with_it() {
+    let _building = building();
+    let workspace = Project::new(&[]);
+    let profile = "[profile.dev]\ndebug = \"line-tables-only\"\n";
+    workspace.write(
+        "Cargo.toml",
+        &format!(
+            "[workspace]\nmembers = [\"core\", \"operators/*\"]\nresolver = \"3\"\n\n{profile}"
+        ),
+    );
+    workspace.write(
+        "core/Cargo.toml",
+        "[package]\nname = \"core-of-mine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n",
+    );
+    workspace.write("core/src/lib.rs", "");
+    pin(&workspace.folder()).expect("a lock file");
+    let member = workspace.folder().join("operators/guestbook");
+    fs::create_dir_all(&member).expect("a folder");
+    let rscaffold = |arguments: &str| -> Output {
+        let mut command = workspace.command(arguments);
+        command.current_dir(&member).output().expect("rscaffold")
+    };
+    let output = rscaffold("init --domain com");
+    let told = String::from_utf8(output.stderr).expect("a text");
+    assert!(output.status.success(), "{told}");
+    assert!(
+        told.contains("note: the project is part of the workspace in `../..`"),
+        "{told}"
+    );
+    assert!(
+        rscaffold("create api --group webapp --version v1 --kind Guestbook")
+            .status
+            .success()
+    );
+    let told = rscaffold("edit --enable github").stderr;
+    let told = String::from_utf8(told).expect("a text");
+    assert!(
+        told.contains("note: `github` makes no difference: its files are the repository's"),
+        "{told}"
+    );
+
+    let mut manifests = make(&member, "manifests");
+    let output = manifests.output().expect("make");
+    let told = String::from_utf8(output.stderr).expect("a text");
+    assert!(output.status.success(), "{told}");
+    assert!(!told.contains("warning"), "{told}");
+    assert!(!member.join("Cargo.lock").exists());
+    assert!(rscaffold("diff --exit-code").status.success(), "as it was");
+    let build = run(make(&member, "docker-build").args(["--dry-run", "IMG=guestbook:dev"]));
+    assert_eq!(
+        build,
+        "docker build --tag guestbook:dev --file Dockerfile ../..\n"
+    );
+}

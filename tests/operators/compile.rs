@@ -1,0 +1,66 @@
+//! Compiles what rscaffold scaffolds, and programs in Go.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use crate::scaffold::{by_hand, plain_make, root, run};
+
+/// Where rendered projects are compiled: all in one folder, so that their dependencies are built once.
+pub fn target() -> PathBuf {
+    root().join("target/projects")
+}
+
+/// Gives the package in `folder` the versions of dependencies that the golden projects were tested
+/// with, and that are built already.
+pub fn pin(folder: &Path) -> io::Result<()> {
+    let lock = root().join("tests/golden/Cargo.lock");
+    fs::copy(lock, folder.join("Cargo.lock")).map(drop)
+}
+
+/// Held by whoever uses what cargo built in [`target`]: two projects may have programs of one name.
+pub fn building() -> MutexGuard<'static, ()> {
+    static BUILDING: Mutex<()> = Mutex::new(());
+    BUILDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Cargo in `folder`, building into [`target`].
+pub fn cargo(folder: &Path) -> Command {
+    let mut cargo = Command::new(env!("CARGO"));
+    by_hand(&mut cargo)
+        .current_dir(folder)
+        .env("CARGO_TARGET_DIR", target());
+    cargo
+}
+
+/// make in `folder` with arguments separated by spaces, and with cargo building into [`target`].
+pub fn make(folder: &Path, arguments: &str) -> Command {
+    let mut make = plain_make();
+    make.args(arguments.split(' '))
+        .current_dir(folder)
+        .env("CARGO_TARGET_DIR", target());
+    make.arg(format!("CARGO={}", env!("CARGO")));
+    make
+}
+
+/// Builds `package` in the Go module `<module>` beside this file, which pins it, and gives the program.
+pub fn go_build(module: &str, package: &str) -> PathBuf {
+    let program = root().join("target").join(module);
+    run(Command::new("go")
+        .args([
+            "build",
+            "-mod=readonly",
+            "-trimpath",
+            "-buildvcs=false",
+            "-o",
+        ])
+        .arg(&program)
+        .arg(package)
+        .current_dir(root().join("tests/operators").join(module))
+        .env("CGO_ENABLED", "0")
+        .env("GOWORK", "off"));
+    program
+}

@@ -1,0 +1,98 @@
+//! The golden projects, compiled and tested.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use rscaffold::reconcile::Class;
+use tempfile::TempDir;
+use walkdir::WalkDir;
+
+use crate::{
+    compile::{building, cargo, target},
+    scaffold::{root, run},
+};
+
+/// The golden projects: they have a file `PROJECT`.
+fn projects() -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join("tests/golden")).expect("the golden projects");
+    let folders = entries.map(|entry| entry.expect("a readable folder").path());
+    let projects: Vec<_> = folders
+        .filter(|folder| folder.join("PROJECT").is_file())
+        .collect();
+    assert!(!projects.is_empty());
+    projects
+}
+
+/// All derived files below `folder`, by their path in it.
+fn derived(folder: &Path) -> BTreeSet<PathBuf> {
+    let entries = WalkDir::new(folder).into_iter();
+    let paths = entries.map(|entry| entry.expect("a readable folder").into_path());
+    let files = paths.filter(|path| path.is_file());
+    files
+        .map(|path| path.strip_prefix(folder).expect("a path below").to_owned())
+        .filter(|path| Class::of(path.to_str().expect("a path in UTF-8")) == Class::Derived)
+        .collect()
+}
+
+/// What every owner of a project runs first: format, lints, tests and documentation are clean, and
+/// `make manifests` finds nothing to write.
+#[test]
+fn projects_are_clean_and_their_manifests_follow_from_their_code() {
+    let _building = building();
+    let golden = root().join("tests/golden");
+    run(cargo(&golden).args(["fmt", "--all", "--check"]));
+    run(cargo(&golden)
+        .args([
+            "clippy",
+            "--quiet",
+            "--locked",
+            "--workspace",
+            "--all-targets",
+        ])
+        .args(["--", "-D", "warnings"]));
+    // The types alone.
+    run(cargo(&golden)
+        .args(["clippy", "--quiet", "--locked", "--workspace"])
+        .args(["--no-default-features", "--features=k8s-openapi/latest"])
+        .args(["--", "-D", "warnings"]));
+    run(cargo(&golden)
+        .args([
+            "doc",
+            "--quiet",
+            "--locked",
+            "--workspace",
+            "--no-deps",
+            "--document-private-items",
+        ])
+        .env("RUSTDOCFLAGS", "-D warnings"));
+    run(cargo(&golden).args(["test", "--quiet", "--locked", "--workspace"]));
+    run(cargo(&golden).args(["build", "--quiet", "--locked", "--workspace"]));
+
+    let out = TempDir::new().expect("a temporary folder");
+    for project in projects() {
+        let manifest = fs::read_to_string(project.join("Cargo.toml")).expect("Cargo.toml");
+        let package = manifest.split('"').nth(1).expect("the name of the package");
+        let written = out.path().join(package);
+        run(Command::new(target().join("debug").join(package))
+            .args(["manifests", "--out"])
+            .arg(&written));
+        // What it writes is what is derived, no less and no more.
+        let expected = derived(&project);
+        assert!(!expected.is_empty(), "{package}");
+        assert_eq!(derived(&written), expected, "{package}");
+        for path in &expected {
+            let read = |folder: &Path| fs::read_to_string(folder.join(path)).expect("a text");
+            let (scaffolded, made) = (read(&project), read(&written));
+            assert!(
+                scaffolded == made,
+                "{package}: {} is not what `make manifests` writes:\n{}",
+                path.display(),
+                diffy::create_patch(&scaffolded, &made)
+            );
+        }
+    }
+}

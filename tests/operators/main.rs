@@ -1,0 +1,41 @@
+//! The tests of what rscaffold makes: operators that are compiled and run, charts that Helm installs,
+//! tutorials that are followed. All in one binary: they share a control plane, and a target folder for
+//! all that they compile (`target/projects`).
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test ends where something fails"
+)]
+
+mod adopt;
+mod children;
+mod compile;
+#[path = "../document.rs"]
+mod document;
+mod end_to_end;
+mod envtest;
+mod faults;
+mod from_go;
+mod golden;
+mod grafana;
+mod helm;
+#[path = "../help.rs"]
+mod help;
+mod http;
+mod leader;
+mod library;
+mod manifests;
+mod node;
+mod operator;
+#[expect(dead_code, reason = "the tests of the command line use all of it")]
+#[path = "../project.rs"]
+mod project;
+mod proxy;
+#[path = "../scaffold.rs"]
+mod scaffold;
+mod serving;
+mod tutorials;
+#[path = "../wildcards.rs"]
+mod wildcards;
+mod workflows;
