@@ -33,6 +33,12 @@ impl Builtin {
         }
     }
 
+    /// Its name with its group in full: `apps/v1/Deployment`, or `v1/ConfigMap` of the core group.
+    pub fn id(&self) -> String {
+        let id = format!("{}/{}/{}", self.group, self.version, self.kind);
+        id.trim_start_matches('/').to_owned()
+    }
+
     /// Its API group as `PROJECT` has it, without `.k8s.io`: `networking`.
     pub fn short_group(&self) -> &'static str {
         let group = self.named_group();

@@ -1,6 +1,6 @@
 //! `rscaffold create api`
 
-use std::{collections::BTreeMap, path::Path};
+use std::{borrow::Cow, collections::BTreeMap, path::Path};
 
 use anyhow::{Result, anyhow, ensure};
 use clap::Args;
@@ -12,7 +12,7 @@ use crate::{
     names::{
         ControllerName, Dependency, Domain, Group, GroupVersionKind, Plural, ShortName, TypePath,
     },
-    project::{self, Api, Controller, Project, Resource},
+    project::{self, Api, Controller, Definition, Project, Resource},
     report::{Outcome, Step, Story, UsageError},
     worktree::WorkTree,
 };
@@ -25,7 +25,7 @@ pub struct CreateApi {
     id: Id,
 
     #[command(flatten)]
-    settings: Settings,
+    settings: ApiSettings,
 
     /// Change the settings of an API that is there already to what these flags say
     #[arg(long)]
@@ -64,7 +64,7 @@ Examples:
 /// What an API is. What is `None` stays as it is, comes from another version of the kind, or has its
 /// default.
 #[derive(Debug, Default, Args)]
-struct Settings {
+struct ApiSettings {
     /// Plural of the kind, in lower case [default: the English one]
     #[arg(long)]
     plural: Option<Plural>,
@@ -109,12 +109,12 @@ struct Settings {
     owns: Option<Vec<GroupVersionKind>>,
 
     #[command(flatten)]
-    external: Option<External>,
+    external: Option<ExternalType>,
 }
 
 /// Where the type of a kind is that others define.
 #[derive(Debug, Args)]
-struct External {
+struct ExternalType {
     /// Rust type of a kind that others define, such as `cert_manager::v1::Certificate`: the project
     /// gets no types and no CRD for it, but may have a controller of it, and own its objects
     #[arg(long = "external-api-path", required = false)]
@@ -141,23 +141,29 @@ pub fn run(args: CreateApi, root: &Path) -> Result<Outcome> {
 
     let wanted = settings.resource(&id, &before)?;
     let mut after = before.clone();
-    after.add(wanted.clone(), args.force)?;
+    after
+        .add(wanted.clone(), args.force)
+        .or_else(|error| match way_out(&error) {
+            Some(hint) => Err(error).or_hint(hint),
+            None => Err(error),
+        })?;
 
     let story = story(&id, &wanted, &settings.controller_of(&id), &after);
     bring_in_line(&tree, &before, after, &args.mode, &story)
 }
 
-/// The versions of the kind `id` that `project` defines.
-fn versions<'a>(project: &'a Project, id: &GroupVersionKind) -> impl Iterator<Item = &'a Resource> {
-    let group = format!("{}.{}", id.group(), project.domain);
-    project.resources.iter().filter(move |there| {
-        there.api.is_some() && there.kind == *id.kind() && project.full_group(there) == group
-    })
-}
-
-/// The kind `id` in `project` that Kubernetes or others define.
-fn foreign<'a>(project: &'a Project, id: &GroupVersionKind) -> Option<&'a Resource> {
-    project.named(id).find(|there| there.api.is_none())
+/// The flag that helps where the project refuses a resource.
+fn way_out(error: &anyhow::Error) -> Option<&'static str> {
+    match error.downcast_ref()? {
+        project::Error::Changes { .. } => Some("`--force` applies the new settings"),
+        project::Error::Controller { .. } => Some("`--controller=false` adds no controller"),
+        project::Error::Crate { .. } => Some(
+            "give `--external-api-crate` the crate that is there, or change it in all kinds with \
+             `--force`",
+        ),
+        project::Error::NeedlessCrate { .. } => Some("leave `--external-api-crate` out"),
+        project::Error::Owned { .. } => None,
+    }
 }
 
 /// The group that was probably meant.
@@ -165,55 +171,57 @@ fn last_group(project: &Project) -> Option<&Group> {
     let last = project
         .resources
         .iter()
-        .rfind(|resource| resource.api.is_some())?;
+        .rfind(|resource| resource.api().is_some())?;
     Some(&last.group)
 }
 
-impl Settings {
+impl ApiSettings {
     /// The entry in `PROJECT` that they describe.
     fn resource(&self, id: &GroupVersionKind, project: &Project) -> Result<Resource> {
-        let defined = versions(project, id).find(|there| there.version == *id.version());
-        let there = foreign(project, id);
-        let mut resource = match (&self.external, self.resource, defined, there) {
-            (Some(external), ..) => {
+        let mut resource = match (&self.external, self.resource) {
+            (Some(external), resource) => {
                 ensure!(
-                    self.resource != Some(true),
+                    resource != Some(true),
                     UsageError(
                         "`--external-api-path` is for a kind that others define: leave \
                          `--resource` out"
                             .to_owned()
                     )
                 );
-                external.resource(id, there, project)
+                external.resource(id, project)?
             }
-            (None, _, Some(there), _) | (None, None | Some(false), None, Some(there)) => {
-                there.clone()
-            }
-            (None, Some(false), None, None) => builtin(id)?,
-            (None, None | Some(true), None, _) => new(id, project),
+            (None, Some(true)) => own(id, project)?,
+            (None, None) => match project.find(id)? {
+                Some(there) => there.clone(),
+                None => own(id, project)?,
+            },
+            (None, Some(false)) => known(id, project)?,
         };
-        if self.resource == Some(false) || resource.api.is_none() {
+        if self.resource == Some(false) || resource.api().is_none() {
             self.not_described(id, &resource)?;
         }
         let controller = resource.controller(&self.controller_of(id)).cloned();
-        let is_new = project.position(&resource).is_none();
-        let only_version = is_new && versions(project, id).next().is_none();
+        let versions = project.resources.iter();
+        let mut versions = versions.filter(|other| project.is_one_kind(other, &resource));
+        let only_version = project.position(&resource).is_none() && versions.next().is_none();
         let usual = self.resource == Some(false)
             || self.controller_name.is_some()
             || controller.is_some()
             || only_version;
         self.control(id, &mut resource, controller, usual)?;
-        if let Some(plural) = &self.plural {
-            resource.plural = plural.clone();
-        }
-        if let Some(short_names) = &self.short_names {
-            resource.short_names.clone_from(short_names);
-        }
-        if let (Some(api), Some(namespaced)) = (&mut resource.api, self.namespaced) {
-            api.namespaced = namespaced;
-        }
-        if let (Some(external), Some(namespaced)) = (&mut resource.external, self.namespaced) {
-            external.namespaced = namespaced;
+        match &mut resource.definition {
+            Definition::Own(api) => {
+                api.namespaced = self.namespaced.unwrap_or(api.namespaced);
+                api.plural = self.plural.clone().unwrap_or(api.plural.clone());
+                if let Some(short_names) = &self.short_names {
+                    api.short_names.clone_from(short_names);
+                }
+            }
+            Definition::Builtin(_) => {}
+            Definition::External(external) => {
+                external.namespaced = self.namespaced.unwrap_or(external.namespaced);
+                external.plural = self.plural.clone().unwrap_or(external.plural.clone());
+            }
         }
         Ok(resource)
     }
@@ -251,7 +259,7 @@ impl Settings {
 
     /// A kind that is not created is what it is. Of one that others define, only its CRD knows what.
     fn not_described(&self, id: &GroupVersionKind, resource: &Resource) -> Result<()> {
-        let unknown = resource.external.is_some();
+        let unknown = resource.external().is_some();
         let about_the_kind = [
             ("--plural", self.plural.is_some() && !unknown),
             ("--short-name", self.short_names.is_some()),
@@ -264,95 +272,88 @@ impl Settings {
     }
 }
 
-impl External {
-    /// The entry in `PROJECT` of the kind `id`; `there` gives the defaults.
-    fn resource(
-        &self,
-        id: &GroupVersionKind,
-        there: Option<&Resource>,
-        project: &Project,
-    ) -> Resource {
-        let mut resource = Resource {
-            domain: self.domain.clone(),
-            external: Some(project::External {
-                dependency: self.dependency.clone(),
-                namespaced: true,
-                path: self.path.clone(),
-            }),
-            ..named(id)
+impl ExternalType {
+    /// The entry in `PROJECT` of the kind `id`; what is there already gives the defaults.
+    fn resource(&self, id: &GroupVersionKind, project: &Project) -> Result<Resource> {
+        let group = match &self.domain {
+            Some(domain) => id.group().without(domain),
+            None => id.group().clone(),
         };
-        let group = project.full_group(&resource);
-        let there = there.filter(|there| project.full_group(there) == group);
-        let before = there.and_then(|there| there.external.as_ref());
-        if let (Some(there), Some(before), Some(now)) = (there, before, &mut resource.external) {
-            now.namespaced = before.namespaced;
-            if now.dependency.is_none() && now.path.crate_ident() == before.path.crate_ident() {
-                now.dependency.clone_from(&before.dependency);
-            }
-            // Its group may have been spelt otherwise, with the domain in it.
-            resource.group.clone_from(&there.group);
-            resource.domain.clone_from(&there.domain);
-            resource.plural.clone_from(&there.plural);
-            resource.controllers.clone_from(&there.controllers);
-        }
-        resource
+        let definition = Definition::External(project::External {
+            dependency: self.dependency.clone(),
+            domain: self.domain.clone(),
+            namespaced: true,
+            path: self.path.clone(),
+            plural: id.kind().plural(),
+        });
+        let new = resource(group, id, definition);
+        let full = new.id_in(project.full_group(&new).parse()?);
+        let there = project.find(&full)?;
+        let Some((there, before)) = there.and_then(|it| Some((it, it.external()?))) else {
+            return Ok(new);
+        };
+        let same_crate = self.path.crate_ident() == before.path.crate_ident();
+        let kept = before.dependency.clone().filter(|_| same_crate);
+        Ok(Resource {
+            definition: Definition::External(project::External {
+                dependency: self.dependency.clone().or(kept),
+                path: self.path.clone(),
+                ..before.clone()
+            }),
+            ..there.clone()
+        })
     }
 }
 
-/// A kind that Kubernetes itself has, with the short name of its group.
-fn builtin(id: &GroupVersionKind) -> Result<Resource> {
-    let builtin = builtin::named(id)
+/// A kind that is not to be created: one of the project, or one that Kubernetes has.
+fn known(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
+    let kind = project.find_kind(id)?;
+    kind.map(Cow::into_owned)
         .ok_or_else(|| anyhow!("`{id}` is a kind of neither this project nor Kubernetes"))
         .or_hint(
             "without `--resource=false` the kind itself is created too; for one that others define, \
              `--external-api-path` says where its type is",
-        )?;
-    Ok(Resource {
-        core: true,
-        group: builtin.short_group().parse()?,
-        plural: builtin.plural.parse()?,
-        ..named(id)
-    })
+        )
 }
 
 /// A kind of the project's own; another version of it gives the defaults.
-fn new(id: &GroupVersionKind, project: &Project) -> Resource {
-    let sibling = versions(project, id).next();
-    let mut resource = Resource {
-        api: Some(Api {
-            crd_version: "v1".to_owned(),
-            namespaced: sibling.is_none_or(Resource::namespaced),
-            served: sibling.is_none(),
-        }),
-        ..named(id)
-    };
-    if let Some(sibling) = sibling {
-        resource.plural.clone_from(&sibling.plural);
-        resource.short_names.clone_from(&sibling.short_names);
-    }
-    resource
-}
-
-/// A resource of which nothing but its name is known.
-fn named(id: &GroupVersionKind) -> Resource {
-    Resource {
-        api: None,
-        controllers: Vec::new(),
-        core: false,
-        domain: None,
-        external: None,
-        group: id.group().clone(),
-        kind: id.kind().clone(),
+fn own(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
+    let (group, domain) = project.group(id.group())?;
+    let api = Api {
+        domain,
+        namespaced: true,
         plural: id.kind().plural(),
+        served: true,
         short_names: Vec::new(),
-        version: id.version().clone(),
+    };
+    let new = resource(group, id, Definition::Own(api));
+    let versions = project.resources.iter();
+    let mut versions = versions.filter(|other| project.is_one_kind(other, &new));
+    if let Some(there) = versions.clone().find(|there| there.version == new.version) {
+        return Ok(there.clone());
     }
+    let sibling = versions.next().and_then(Resource::api);
+    Ok(match sibling.cloned() {
+        Some(sibling) => Resource {
+            definition: Definition::Own(Api {
+                served: false,
+                ..sibling
+            }),
+            ..new
+        },
+        None => new,
+    })
 }
 
-/// Whether a group has the project's domain in it already, so that it would stand there twice.
-fn ends_in(group: &Group, domain: &Domain) -> bool {
-    let parent = group.as_str().strip_suffix(domain.as_str());
-    parent.is_some_and(|parent| parent.is_empty() || parent.ends_with('.'))
+/// A resource without controllers.
+fn resource(group: Group, id: &GroupVersionKind, definition: Definition) -> Resource {
+    Resource {
+        group,
+        version: id.version().clone(),
+        kind: id.kind().clone(),
+        definition,
+        controllers: Vec::new(),
+    }
 }
 
 /// What the user gets to read.
@@ -370,30 +371,25 @@ fn story(
     let full_group = project.full_group(resource);
 
     let mut notes = Vec::new();
-    if resource.api.is_some() && project.is_protected(resource) {
+    if project.is_protected(resource) {
         notes.push(format!(
             "`{full_group}` is a group of the Kubernetes community: its CRD is marked \
              `api-approved.kubernetes.io: unapproved, experimental-only`"
         ));
     }
-    if resource.api.is_some() && ends_in(&resource.group, &project.domain) {
-        notes.push(format!(
-            "the domain comes after the group, which makes it `{full_group}`"
-        ));
-    }
-    if resource.api.as_ref().is_some_and(|api| !api.served) {
+    if resource.api().is_some() && !resource.is_served() {
         notes.push(format!(
             "{resource} is not served yet: the API server cannot convert between it and the version \
              that is"
         ));
     }
-    if let Some(external) = &resource.external {
+    if let Some(external) = resource.external() {
         notes.push(format!(
             "`{}` must be for the kube and the k8s-openapi of Cargo.toml: `cargo check` tells",
             external.path
         ));
     }
-    if resource.api.is_some() && builtin::named(id).is_some() {
+    if resource.api().is_some() && builtin::named(id).is_some() {
         notes.push(format!(
             "this is the new kind `{full_group}/{}/{}`; for a controller of Kubernetes' own `{id}` \
              give `--resource=false`",
@@ -401,12 +397,12 @@ fn story(
         ));
     }
 
-    let has_crds = project.resources.iter().any(|other| other.api.is_some());
+    let has_crds = project.resources.iter().any(|other| other.api().is_some());
     let has_operator = project
         .resources
         .iter()
         .any(|other| !other.controllers.is_empty());
-    let edited = match (&resource.api, resource.controllers.is_empty()) {
+    let edited = match (resource.api(), resource.controllers.is_empty()) {
         (Some(_), _) => Some(&types),
         (None, false) => Some(&reconciler),
         (None, true) => None,
@@ -421,14 +417,14 @@ fn story(
         (true, false) => Step::new("make install", "CRDs, on your current cluster"),
         (false, _) => Step::new("make run", "operator, on your current cluster"),
     });
-    if resource.api.is_some() {
+    if resource.api().is_some() {
         next.push(Step::new(
             "kubectl apply -k config/samples",
             "something to reconcile",
         ));
     }
 
-    let remark = match resource.api {
+    let remark = match resource.api() {
         Some(_) => "the reconciler: and this",
         None => "the reconciler: edit this",
     };
@@ -440,6 +436,9 @@ fn story(
         ..Story::default()
     }
 }
+
+#[cfg(test)]
+mod spellings;
 
 #[cfg(test)]
 mod tests {
@@ -455,15 +454,12 @@ mod tests {
             cli_version: "0.1.0".to_owned(),
             domain: "com".parse().unwrap(),
             features: Feature::usual(),
-            layout: vec![Project::LAYOUT.to_owned()],
             license: License::None,
-            multigroup: true,
             namespaced: false,
             owner: None,
             project_name: "guestbook".parse().unwrap(),
             repo: "guestbook".parse().unwrap(),
             resources,
-            version: Project::VERSION.to_owned(),
             workspace: None,
         }
     }
@@ -474,7 +470,7 @@ mod tests {
 
     /// A kind whose every setting differs from its default.
     fn unusual() -> Resource {
-        let settings = Settings {
+        let settings = ApiSettings {
             plural: Some("guestbookz".parse().unwrap()),
             short_names: Some(names(&["gb"])),
             resource: None,
@@ -492,62 +488,61 @@ mod tests {
     #[test]
     fn a_new_kind_is_namespaced_and_has_a_controller() {
         let id = id("webapp/v1/Guestbook");
-        let resource = Settings::default()
+        let resource = ApiSettings::default()
             .resource(&id, &project(Vec::new()))
             .unwrap();
 
-        assert!(resource.api.is_some_and(|api| api.namespaced));
+        let api = Api {
+            domain: None,
+            namespaced: true,
+            plural: "guestbooks".parse().unwrap(),
+            served: true,
+            short_names: Vec::new(),
+        };
+        assert_eq!(resource.definition, Definition::Own(api));
         assert_eq!(
             resource.controllers,
             [Controller::new("guestbook".parse().unwrap())]
         );
-        assert_eq!(resource.plural.as_str(), "guestbooks");
-        assert_eq!(resource.domain, None);
     }
 
     #[test]
     fn what_is_not_said_of_a_known_api_stays() {
         let project = project(vec![unusual()]);
         let id = id("webapp/v1/Guestbook");
-        let same = Settings::default().resource(&id, &project).unwrap();
-        let settings = Settings {
+        let same = ApiSettings::default().resource(&id, &project).unwrap();
+        let settings = ApiSettings {
             namespaced: Some(true),
-            ..Settings::default()
+            ..ApiSettings::default()
         };
         let changed = settings.resource(&id, &project).unwrap();
 
         assert_eq!(same, unusual());
-        assert!(changed.api.as_ref().is_some_and(|api| api.namespaced));
-        assert_eq!(
-            Resource {
-                api: unusual().api,
-                ..changed
-            },
-            unusual()
-        );
+        let mut expected = unusual();
+        expected.api_mut().unwrap().namespaced = true;
+        assert_eq!(changed, expected);
     }
 
     #[test]
     fn another_version_gives_names_and_scope_but_no_second_controller() {
         let project = project(vec![unusual()]);
         let id = id("webapp/v2/Guestbook");
-        let resource = Settings::default().resource(&id, &project).unwrap();
+        let resource = ApiSettings::default().resource(&id, &project).unwrap();
 
         assert_eq!(resource.version, *id.version());
-        assert_eq!(resource.plural.as_str(), "guestbookz");
-        assert_eq!(resource.short_names, names(&["gb"]));
-        let api = resource.api.unwrap();
-        assert_eq!(api.namespaced, unusual().namespaced());
-        assert!(!api.served, "there is no conversion");
+        let mut expected = unusual();
+        // There is no conversion.
+        expected.api_mut().unwrap().served = false;
+        assert_eq!(resource.definition, expected.definition);
         assert!(resource.controllers.is_empty());
     }
 
     #[test]
     fn without_a_resource_the_kind_must_be_there() {
         let project = project(vec![unusual()]);
-        let settings = Settings {
+        let settings = ApiSettings {
             resource: Some(false),
-            ..Settings::default()
+            ..ApiSettings::default()
         };
 
         let own = settings
@@ -564,8 +559,8 @@ mod tests {
         let builtin = settings
             .resource(&id("apps/v1/Deployment"), &project)
             .unwrap();
-        assert!(builtin.core && builtin.controllers.len() == 1 && builtin.api.is_none());
-        assert_eq!(builtin.plural.as_str(), "deployments");
+        assert!(builtin.is_builtin() && builtin.controllers.len() == 1);
+        assert_eq!(builtin.plural(), "deployments");
 
         let unknown = settings.resource(&id("webapp/v1/Guest"), &project);
         assert_eq!(
@@ -578,10 +573,10 @@ mod tests {
     fn a_controller_with_a_name_stands_beside_the_others() {
         let project = project(vec![unusual()]);
         let id = id("webapp/v1/Guestbook");
-        let named = |name: &str| Settings {
+        let named = |name: &str| ApiSettings {
             controller_name: Some(name.parse().unwrap()),
             finalizer: Some(true),
-            ..Settings::default()
+            ..ApiSettings::default()
         };
         let backup = Controller {
             finalizer: true,
@@ -603,22 +598,22 @@ mod tests {
 
     #[test]
     fn a_kind_of_others_keeps_what_is_not_said() {
-        let external = |domain: Option<&str>, dependency: Option<&str>| External {
+        let external = |domain: Option<&str>, dependency: Option<&str>| ExternalType {
             path: "cert_manager::v1::Certificate".parse().unwrap(),
             domain: domain.map(|domain| domain.parse().unwrap()),
             dependency: dependency.map(|dependency| dependency.parse().unwrap()),
         };
-        let settings = Settings {
+        let settings = ApiSettings {
             plural: Some("certs".parse().unwrap()),
             namespaced: Some(false),
             controller_name: Some("renew".parse().unwrap()),
             external: Some(external(Some("io"), Some("cert-manager@0.1"))),
-            ..Settings::default()
+            ..ApiSettings::default()
         };
         let id = id("cert-manager/v1/Certificate");
         let there = settings.resource(&id, &project(Vec::new())).unwrap();
         assert!(!there.namespaced());
-        assert_eq!(there.plural.as_str(), "certs");
+        assert_eq!(there.plural(), "certs");
         assert_eq!(there.controllers[0].name.as_str(), "renew");
 
         let project = project(vec![there.clone()]);
@@ -629,9 +624,9 @@ mod tests {
             (&id, Some(external(Some("io"), None))),
             (&in_full, Some(external(None, None))),
         ] {
-            let settings = Settings {
+            let settings = ApiSettings {
                 external,
-                ..Settings::default()
+                ..ApiSettings::default()
             };
             assert_eq!(settings.resource(id, &project).unwrap(), there, "{id}");
         }
@@ -639,10 +634,10 @@ mod tests {
 
     #[test]
     fn without_a_resource_nothing_can_be_said_about_the_kind() {
-        let settings = Settings {
+        let settings = ApiSettings {
             resource: Some(false),
             plural: Some("deploys".parse().unwrap()),
-            ..Settings::default()
+            ..ApiSettings::default()
         };
         let refused = settings.resource(&id("apps/v1/Deployment"), &project(Vec::new()));
 

@@ -7,8 +7,9 @@ use clap::Args;
 
 use super::{Mode, bring_in_line, id::Id, load_current};
 use crate::{
+    hint::OrHint,
     names::ControllerName,
-    project::{Controller, Project, Resource},
+    project::{self, Controller, Project, Resource},
     report::{Outcome, Story},
     worktree::WorkTree,
 };
@@ -62,24 +63,31 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
     let before = load_current(&tree)?;
     let mut after = before.clone();
-    let removed = after.remove(&args.id.complete(None, None)?)?;
+    let removed = after.remove(&args.id.complete(None, None)?);
+    let removed = removed.or_else(|error| match error.downcast_ref() {
+        Some(project::Error::Owned { .. }) => Err(error).or_hint(format!(
+            "take it from `owns` of the controller in `{}`, then run `rscaffold apply`",
+            Project::FILE
+        )),
+        _ => Err(error),
+    })?;
 
     let resource = &removed.resource;
     let mut notes = Vec::new();
-    let (plural, group) = (&resource.plural, before.full_group(resource));
+    let (plural, group) = (resource.plural(), before.full_group(resource));
     if let Some(successor) = &removed.successor {
         let (kind, version) = (&resource.kind, &resource.version);
         notes.push(format!(
             "`{successor}` of {kind} is served now, in place of `{version}`"
         ));
     }
-    if resource.api.is_some() && removed.siblings {
+    if resource.api().is_some() && removed.siblings {
         notes.push(format!(
             "a cluster that ever stored `{}` refuses the new CRD until its objects are stored anew \
              and `status.storedVersions` of `{plural}.{group}` lacks it",
             resource.version
         ));
-    } else if resource.api.is_some() {
+    } else if resource.api().is_some() {
         notes.push(format!(
             "clusters keep the CRD: `kubectl delete crd {plural}.{group}` deletes it there, with all \
              of its objects"

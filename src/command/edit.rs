@@ -74,7 +74,7 @@ fn renamed(before: &Project, after: &Project) -> Option<String> {
     let has_crds = before
         .resources
         .iter()
-        .any(|resource| resource.api.is_some());
+        .any(|resource| resource.api().is_some());
     let what = if before.project_name != after.project_name {
         "what is deployed has other names now"
     } else if before.domain != after.domain && has_crds {

@@ -9,7 +9,7 @@ use crate::names::{Group, GroupVersionKind, Kind, Version};
 /// The name of a kind as far as it was given.
 #[derive(Debug, Args)]
 pub struct Id {
-    /// API group without the domain, such as `webapp`; asked for at a terminal
+    /// API group, without the domain or in full, such as `webapp`; asked for at a terminal
     #[arg(long)]
     group: Option<Group>,
 

@@ -182,15 +182,12 @@ fn project(settings: Settings, root: &Path, workspace: Option<&Workspace>) -> Re
         cli_version: env!("CARGO_PKG_VERSION").to_owned(),
         domain,
         features,
-        layout: vec![Project::LAYOUT.to_owned()],
         license: License::Apache2,
-        multigroup: true,
         namespaced: false,
         owner: None,
         project_name,
         repo,
         resources: Vec::new(),
-        version: Project::VERSION.to_owned(),
         workspace: workspace.map(|workspace| workspace.root.clone()),
     };
     settings.apply(&mut project)?;

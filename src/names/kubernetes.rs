@@ -90,6 +90,14 @@ dns! {
 }
 
 impl Group {
+    /// The group without `domain`, if it has that at its end: `webapp` of `webapp.com`.
+    #[must_use]
+    pub fn without(&self, domain: &Domain) -> Self {
+        let short = self.0.strip_suffix(domain.as_str());
+        let short = short.and_then(|short| short.strip_suffix('.'));
+        Self(short.unwrap_or(&self.0).to_owned())
+    }
+
     /// The Rust module of the group: `batch_jobs_infra`.
     pub fn module(&self) -> String {
         module(&self.0)

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{Project, Resource, is_false};
+use super::{Change, Project, Resource, file::is_false};
 use crate::names::{ControllerName, GroupVersionKind};
 
 /// A controller of a kind.
@@ -83,28 +83,26 @@ impl Resource {
     }
 
     /// What the controllers of `after`, in place of these, would have lost or changed.
-    pub(super) fn differences_of_controllers(&self, after: &Self) -> Vec<String> {
-        let mut differences = Vec::new();
-        for controller in &self.controllers {
-            let of = if self.is_own(controller) {
-                String::new()
-            } else {
-                format!(" `{}`", controller.name)
-            };
-            match after.controller(&controller.name) {
-                None => differences.push(format!("a controller{of} instead of none")),
-                Some(after) if after.finalizer == controller.finalizer => {}
-                Some(_) => {
-                    let by = if of.is_empty() { "" } else { " in" };
-                    differences.push(if controller.finalizer {
-                        format!("a finalizer{by}{of} instead of none")
-                    } else {
-                        format!("no finalizer{by}{of} instead of one")
-                    });
-                }
+    pub(super) fn changes_of_controllers(&self, after: &Self) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for before in &self.controllers {
+            let name = format!("`{}`", before.name);
+            let yes_or_no = |yes| if yes { "yes" } else { "no" }.to_owned();
+            match after.controller(&before.name) {
+                None => changes.push(Change {
+                    what: "controller".to_owned(),
+                    before: name,
+                    after: "none".to_owned(),
+                }),
+                Some(after) if after.finalizer == before.finalizer => {}
+                Some(after) => changes.push(Change {
+                    what: format!("finalizer of the controller {name}"),
+                    before: yes_or_no(before.finalizer),
+                    after: yes_or_no(after.finalizer),
+                }),
             }
         }
-        differences
+        changes
     }
 
     /// Keeps what the controllers of `before` own.
@@ -126,7 +124,7 @@ impl Project {
     /// finalizer. Of a kind that the project does not define, others may have a controller, too.
     pub fn controller_name(&self, resource: &Resource, controller: &Controller) -> String {
         let name = &controller.name;
-        if resource.api.is_some() {
+        if resource.api().is_some() {
             format!("{name}.{}", self.full_group(resource))
         } else {
             let (group, project, domain) = (&resource.group, &self.project_name, &self.domain);
@@ -324,13 +322,12 @@ mod tests {
         without.controllers[1].finalizer = false;
         assert_eq!(
             project.add(without, false).unwrap_err().to_string(),
-            "`webapp/v1/Guestbook` exists with a finalizer in `backup` instead of none: `--force` \
-             changes it"
+            "`webapp/v1/Guestbook` exists with other settings: finalizer of the controller `backup` \
+             yes -> no"
         );
         assert_eq!(
             project.add(first.clone(), false).unwrap_err().to_string(),
-            "`webapp/v1/Guestbook` exists with a controller `backup` instead of none: `--force` \
-             changes it"
+            "`webapp/v1/Guestbook` exists with other settings: controller `backup` -> none"
         );
         project.add(first.clone(), true).unwrap();
         assert_eq!(project.resources, [first]);
@@ -342,8 +339,8 @@ mod tests {
         let v2 = with_controller(unserved(api("webapp", "v2", "Guestbook")), "backup");
         assert_eq!(
             error([v1, v2]),
-            "`webapp/v2/Guestbook` cannot have a controller: the API server does not serve it, so \
-             use `--controller=false`"
+            "`webapp/v2/Guestbook` cannot have a controller: the API server does not serve this \
+             version"
         );
     }
 }

@@ -1,17 +1,22 @@
 //! The text of the `PROJECT` file.
 
-use std::{cmp::Ordering, collections::BTreeMap, fmt};
+use std::{cmp::Ordering, collections::BTreeSet, fmt};
 
 use anyhow::{Result, anyhow, bail, ensure};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{Error as _, MapAccess, Visitor, value::MapAccessDeserializer},
 };
-use serde_json::Value;
 
-use super::{Api, Controller, External, Project, Resource, is_false, yaml};
-use crate::names::{
-    Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ShortName, TypePath, Version,
+use super::{
+    Api, Controller, Definition, External, Feature, License, Project, Resource, WorkspaceRoot, yaml,
+};
+use crate::{
+    builtin,
+    names::{
+        Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ProjectName, Repo, ShortName,
+        TypePath, Version,
+    },
 };
 
 const HEADER: &str = "\
@@ -30,7 +35,15 @@ const FORMER_HEADERS: [&str; 1] = ["\
 /// adjacent, and merge.
 const RESOURCES: &str = "# One entry for each version of a kind.\n";
 
+/// The version of the file's format.
+const VERSION: &str = "3";
+
 impl Project {
+    /// The name of the file.
+    pub const FILE: &str = "PROJECT";
+    /// The layout of the projects that this tool writes.
+    pub const LAYOUT: &str = "rust.rscaffold/v1";
+
     /// Reads the text of a `PROJECT` file. An error names the line and the field.
     pub fn parse(text: &str) -> Result<Self> {
         let file = Self::FILE;
@@ -39,14 +52,9 @@ impl Project {
             !text.lines().all(blank),
             "`{file}` is empty: bring it back, for example with `git restore {file}`"
         );
-        let parsed = yaml::read::<Self>(file, text);
-        // Of a file that some other tool wrote, an unknown field is not what is worth telling.
-        let origin = match &parsed {
-            Ok(project) => Origin::of(project),
-            Err(_) => yaml::read_or_default(text),
-        };
-        origin.check()?;
-        let mut project = parsed?;
+        // First: the fields of another tool's file are unknown, but that is not the reason.
+        yaml::read_or_default::<Format>(text).check()?;
+        let mut project = Self::from(yaml::read::<File<Resource>>(file, text)?);
         project.sort();
         project
             .validate()
@@ -54,7 +62,8 @@ impl Project {
         Ok(project)
     }
 
-    /// How the tool wrote the file that has the text `ours` now: what differs from it is the user's.
+    /// The text that the tool would have written instead of `ours`: all differences from it are the
+    /// user's.
     pub fn written(&self, ours: &str) -> Result<String> {
         let former = FORMER_HEADERS.into_iter();
         let header = former
@@ -73,16 +82,9 @@ impl Project {
     fn text(&self, header: &str, has_features: bool) -> Result<String> {
         let mut sorted = self.clone();
         sorted.sort();
-        let mut project = fields(&sorted)?;
-        if !has_features {
-            project.remove("features");
-        }
-        if !sorted.resources.is_empty() {
-            let entries = sorted.resources.iter().map(|resource| self.entry(resource));
-            let entries = entries.collect::<Result<Vec<_>>>()?;
-            project.insert("resources".to_owned(), serde_json::to_value(entries)?);
-        }
-        let fields = yaml::write(&project)?;
+        let mut file = File::from(sorted);
+        file.features = file.features.filter(|_| has_features);
+        let fields = yaml::write(&file)?;
         let list = fields.find("\nresources:");
         let at = list.or_else(|| fields.find("\nversion:"));
         let (above, below) = fields.split_at(at.map_or(0, |at| at + 1));
@@ -93,30 +95,42 @@ impl Project {
     pub fn is_older(&self) -> bool {
         age(&self.cli_version, env!("CARGO_PKG_VERSION")) == Some(Ordering::Less)
     }
-
-    /// A resource with its `path`, which follows from the rest unless it is that of others, and so
-    /// is read by others only.
-    fn entry(&self, resource: &Resource) -> Result<BTreeMap<String, Value>> {
-        let mut entry = fields(Entry::from(resource.clone()))?;
-        let path = entry.entry("path".to_owned());
-        path.or_insert_with(|| self.path(resource).into());
-        Ok(entry)
-    }
 }
 
-/// The fields of a struct in alphabetical order.
-fn fields(value: impl Serialize) -> Result<BTreeMap<String, Value>> {
-    Ok(serde_json::from_value(serde_json::to_value(value)?)?)
+/// The fields of the file, in its order, which is alphabetical as in kubebuilder's. A resource is read
+/// as a whole, and written from an [`Entry`].
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct File<R> {
+    cli_version: String,
+    domain: Domain,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    features: Option<BTreeSet<Feature>>,
+    layout: Vec<String>,
+    license: License,
+    #[serde(deserialize_with = "multigroup")]
+    multigroup: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    namespaced: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<String>,
+    project_name: ProjectName,
+    repo: Repo,
+    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
+    resources: Vec<R>,
+    version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workspace: Option<WorkspaceRoot>,
 }
 
 /// A resource as the file has it.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a field of the file")]
-struct Entry {
+pub(super) struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
-    api: Option<Api>,
-    /// Whether there is a controller, and it is the kind's own. `finalizer` and `owns` are its.
+    api: Option<ApiEntry>,
+    /// Whether there is a controller, and it is the kind's own: `finalizer` and `owns` describe it.
     #[serde(default, skip_serializing_if = "is_false")]
     controller: bool,
     /// The controllers, if there is any other.
@@ -126,7 +140,7 @@ struct Entry {
     core: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     domain: Option<Domain>,
-    /// Whether others define the kind. `module`, `namespaced` and `path` are about that.
+    /// Whether others define the kind: `module`, `namespaced` and `path` describe it.
     #[serde(default, skip_serializing_if = "is_false")]
     external: bool,
     #[serde(default, skip_serializing_if = "is_false")]
@@ -140,13 +154,89 @@ struct Entry {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     owns: Vec<GroupVersionKind>,
     /// Follows from the rest, unless the kind is `external`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    path: Option<Value>,
+    path: Option<String>,
     /// The usual one may be left out, as kubebuilder does.
     plural: Option<Plural>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     short_names: Vec<ShortName>,
     version: Version,
+}
+
+/// What the file says of a kind that the project defines.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ApiEntry {
+    crd_version: CrdVersion,
+    #[serde(default, skip_serializing_if = "is_false")]
+    namespaced: bool,
+    #[serde(default = "served", skip_serializing_if = "Clone::clone")]
+    served: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum CrdVersion {
+    V1,
+}
+
+/// The first version of a kind is served.
+fn served() -> bool {
+    true
+}
+
+fn multigroup<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    if bool::deserialize(deserializer)? {
+        Ok(true)
+    } else {
+        let reason = "it must be `true`: each group has a folder of its own";
+        Err(D::Error::custom(reason))
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+pub(super) fn is_false(value: &bool) -> bool {
+    !value
+}
+
+impl From<File<Resource>> for Project {
+    fn from(file: File<Resource>) -> Self {
+        Self {
+            cli_version: file.cli_version,
+            domain: file.domain,
+            features: file.features.unwrap_or_else(Feature::usual),
+            license: file.license,
+            namespaced: file.namespaced,
+            owner: file.owner,
+            project_name: file.project_name,
+            repo: file.repo,
+            resources: file.resources,
+            workspace: file.workspace,
+        }
+    }
+}
+
+impl From<Project> for File<Entry> {
+    fn from(project: Project) -> Self {
+        let resources = project.resources.iter();
+        Self {
+            resources: resources.map(|it| Entry::new(&project, it)).collect(),
+            cli_version: project.cli_version,
+            domain: project.domain,
+            features: Some(project.features),
+            layout: vec![Project::LAYOUT.to_owned()],
+            license: project.license,
+            multigroup: true,
+            namespaced: project.namespaced,
+            owner: project.owner,
+            project_name: project.project_name,
+            repo: project.repo,
+            version: VERSION.to_owned(),
+            workspace: project.workspace,
+        }
+    }
 }
 
 impl<'de> Deserialize<'de> for Resource {
@@ -162,7 +252,7 @@ impl<'de> Deserialize<'de> for Resource {
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Resource, A::Error> {
                 let entry = Entry::deserialize(MapAccessDeserializer::new(map))?;
-                // In here, so that the parser knows the line of one that contradicts itself.
+                // In here, so that the parser adds the line of an entry that contradicts itself.
                 entry.try_into().map_err(A::Error::custom)
             }
         }
@@ -175,34 +265,14 @@ impl TryFrom<Entry> for Resource {
     type Error = anyhow::Error;
 
     fn try_from(entry: Entry) -> Result<Self> {
+        let definition = entry.definition()?;
         let mut resource = Self {
-            plural: entry.plural.unwrap_or_else(|| entry.kind.plural()),
-            api: entry.api,
-            controllers: entry.controllers,
-            core: entry.core,
-            domain: entry.domain,
-            external: None,
             group: entry.group,
-            kind: entry.kind,
-            short_names: entry.short_names,
             version: entry.version,
+            kind: entry.kind,
+            definition,
+            controllers: entry.controllers,
         };
-        if entry.external {
-            let path = entry.path.as_ref().and_then(Value::as_str).map(str::parse);
-            let path: Option<TypePath> = path.transpose()?;
-            resource.external = Some(External {
-                dependency: entry.module,
-                namespaced: entry.namespaced,
-                path: path.ok_or_else(|| {
-                    anyhow!("{resource} is `external`, so it needs the `path` of its type")
-                })?,
-            });
-        } else {
-            ensure!(
-                entry.module.is_none() && !entry.namespaced,
-                "{resource} is not `external`, so `module` and `namespaced` must go"
-            );
-        }
         let (finalizer, owns) = (entry.finalizer, entry.owns);
         if resource.controllers.is_empty() && entry.controller {
             resource.controllers.push(Controller {
@@ -223,47 +293,136 @@ impl TryFrom<Entry> for Resource {
     }
 }
 
-impl From<Resource> for Entry {
-    fn from(mut resource: Resource) -> Self {
+impl Entry {
+    fn new(project: &Project, resource: &Resource) -> Self {
         let own = match resource.controllers.as_slice() {
-            [only] if resource.is_own(only) => resource.controllers.pop(),
+            [only] if resource.is_own(only) => Some(only.clone()),
             _ => None,
         };
         let controller = own.is_some();
-        let (module, namespaced, path) = match resource.external {
-            Some(external) => (
-                external.dependency,
-                external.namespaced,
-                Some(external.path.as_str().into()),
-            ),
-            None => (None, false, None),
+        let controllers = match own {
+            Some(_) => Vec::new(),
+            None => resource.controllers.clone(),
         };
         let (finalizer, owns) = own.map_or_else(Default::default, |own| (own.finalizer, own.owns));
-        Self {
-            api: resource.api,
+        let mut entry = Self {
+            api: None,
             controller,
-            controllers: resource.controllers,
-            core: resource.core,
-            domain: resource.domain,
-            external: path.is_some(),
+            controllers,
+            core: resource.is_builtin(),
+            domain: None,
+            external: resource.external().is_some(),
             finalizer,
-            group: resource.group,
-            kind: resource.kind,
-            module,
-            namespaced,
+            group: resource.group.clone(),
+            kind: resource.kind.clone(),
+            module: None,
+            namespaced: false,
             owns,
-            path,
-            plural: Some(resource.plural),
-            short_names: resource.short_names,
-            version: resource.version,
+            path: Some(path(project, resource)),
+            plural: resource.plural().parse().ok(),
+            short_names: Vec::new(),
+            version: resource.version.clone(),
+        };
+        match resource.definition.clone() {
+            Definition::Own(api) => {
+                entry.api = Some(ApiEntry {
+                    crd_version: CrdVersion::V1,
+                    namespaced: api.namespaced,
+                    served: api.served,
+                });
+                entry.domain = api.domain;
+                entry.short_names = api.short_names;
+            }
+            Definition::Builtin(_) => {}
+            Definition::External(external) => {
+                entry.domain = external.domain;
+                entry.module = external.dependency;
+                entry.namespaced = external.namespaced;
+            }
+        }
+        entry
+    }
+
+    fn definition(&self) -> Result<Definition> {
+        let (group, version) = (self.group.clone(), self.version.clone());
+        let id = GroupVersionKind::new(group, version, self.kind.clone());
+        let takes_no = |fields: &[&str], what: &str| {
+            let mut given = fields.iter().filter(|field| self.has(field));
+            match given.next() {
+                Some(field) => Err(anyhow!("`{id}` is {what}: it takes no `{field}`")),
+                None => Ok(()),
+            }
+        };
+        let plural = self.plural.clone();
+        let plural = plural.unwrap_or_else(|| self.kind.plural());
+        let domain = self.domain.clone();
+        if self.external {
+            takes_no(&["api", "core", "shortNames"], "`external`")?;
+            let path = self.path.as_deref().map(str::parse::<TypePath>);
+            return Ok(Definition::External(External {
+                dependency: self.module.clone(),
+                domain,
+                namespaced: self.namespaced,
+                path: path.transpose()?.ok_or_else(|| {
+                    anyhow!("`{id}` is `external`, so it needs the `path` of its type")
+                })?,
+                plural,
+            }));
+        }
+        takes_no(&["module", "namespaced"], "not `external`")?;
+        if self.core {
+            let Some(builtin) = builtin::named(&id) else {
+                bail!("`{id}` is not a kind that Kubernetes has built in: leave `core` out");
+            };
+            takes_no(&["api", "domain", "shortNames"], "built into Kubernetes")?;
+            ensure!(
+                self.plural.is_none() || plural.as_str() == builtin.plural,
+                "the plural of `{id}` is `{}`, not `{plural}`",
+                builtin.plural
+            );
+            return Ok(Definition::Builtin(builtin));
+        }
+        let Some(api) = &self.api else {
+            bail!("`{id}` has no `api`, and is neither `core` nor `external`");
+        };
+        Ok(Definition::Own(Api {
+            domain,
+            namespaced: api.namespaced,
+            plural,
+            served: api.served,
+            short_names: self.short_names.clone(),
+        }))
+    }
+
+    fn has(&self, field: &str) -> bool {
+        match field {
+            "api" => self.api.is_some(),
+            "core" => self.core,
+            "domain" => self.domain.is_some(),
+            "module" => self.module.is_some(),
+            "namespaced" => self.namespaced,
+            _ => !self.short_names.is_empty(),
         }
     }
 }
 
-/// The fields that say which tool wrote a `PROJECT` file.
+/// Where the type of a kind is: its module, or the type itself if others define it.
+fn path(project: &Project, resource: &Resource) -> String {
+    let path = project.type_path(resource);
+    let module = path.rsplit_once("::").map(|(module, _)| module);
+    match (&resource.definition, module) {
+        (Definition::Own(_), Some(module)) => {
+            module.replacen("crate", &project.repo.crate_name().ident(), 1)
+        }
+        (Definition::Builtin(_), Some(module)) => module.to_owned(),
+        _ => path,
+    }
+}
+
+/// The fields that tell which tool wrote a `PROJECT` file.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Origin {
+struct Format {
     cli_version: Option<String>,
     layout: Option<Layout>,
     version: Option<String>,
@@ -277,15 +436,7 @@ enum Layout {
     Many(Vec<String>),
 }
 
-impl Origin {
-    fn of(project: &Project) -> Self {
-        Self {
-            cli_version: Some(project.cli_version.clone()),
-            layout: Some(Layout::Many(project.layout.clone())),
-            version: Some(project.version.clone()),
-        }
-    }
-
+impl Format {
     fn check(&self) -> Result<()> {
         let file = Project::FILE;
         let layout = match &self.layout {
@@ -305,15 +456,10 @@ impl Origin {
                 Project::LAYOUT
             );
         }
-        if let Some(version) = self
-            .version
-            .as_ref()
-            .filter(|text| *text != Project::VERSION)
-        {
+        if let Some(version) = self.version.as_ref().filter(|text| *text != VERSION) {
             bail!(
                 "`{file}` has the version `{version}`, which this rscaffold does not know: it must \
-                 be `{}`",
-                Project::VERSION
+                 be `{VERSION}`"
             );
         }
         match &self.cli_version {
@@ -345,7 +491,10 @@ fn age(a: &str, b: &str) -> Option<Ordering> {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{api, core, empty, external, with_controller},
+        super::tests::{
+            api, cluster, core, empty, external, with_controller, with_dependency, with_domain,
+            with_short_name, without_controller,
+        },
         *,
     };
 
@@ -411,11 +560,9 @@ version: '3'
         guestbook.controllers[0].owns = ["apps/v1/StatefulSet", "v1/ConfigMap"]
             .map(|kind| kind.parse().unwrap())
             .to_vec();
-        guestbook.short_names = vec!["gb".parse().unwrap()];
-        let mut shelf = api("web-app", "v1beta1", "Shelf");
-        shelf.api.as_mut().unwrap().namespaced = false;
-        shelf.controllers.clear();
-        shelf.domain = Some("example.org".parse().unwrap());
+        let guestbook = with_short_name(guestbook, "gb");
+        let shelf = without_controller(cluster(api("web-app", "v1beta1", "Shelf")));
+        let shelf = with_domain(shelf, "example.org");
         project.resources = vec![core("apps", "v1", "Deployment"), shelf, guestbook];
         project
     }
@@ -491,10 +638,8 @@ version: '3'
             format!("{before}-{}version: '3'\n", &lines[1..])
         };
         let path = "cert_manager::v1::Certificate";
-        let mut certificate = external("cert-manager", "v1", "Certificate", path);
-        certificate.domain = Some("io".parse().unwrap());
-        let dependency = &mut certificate.external.as_mut().unwrap().dependency;
-        *dependency = Some("cert-manager@0.1".parse().unwrap());
+        let certificate = external("cert-manager", "v1", "Certificate", path);
+        let certificate = with_dependency(with_domain(certificate, "io"), "cert-manager@0.1");
         let project = Project::parse(&text(lines)).unwrap();
         assert_eq!(project.resources, [certificate]);
         assert_eq!(project.to_text().unwrap(), text(lines));
@@ -510,7 +655,7 @@ version: '3'
             (
                 "  external: true\n",
                 "",
-                format!("{id} is not `external`, so `module` and `namespaced` must go"),
+                format!("{id} is not `external`: it takes no `module`"),
             ),
             (
                 "::v1::Certificate",
@@ -525,6 +670,84 @@ version: '3'
                 &format!("{resource}: {expected}"),
             );
         }
+    }
+
+    #[test]
+    fn a_kind_is_the_projects_or_built_in_or_external() {
+        let error = |fields: &str| {
+            let (before, _) = TEXT.split_once("- controller: true").unwrap();
+            let entry = format!("- {{{fields}, controller: true, version: v1}}");
+            let text = format!("{before}{entry}\nversion: '3'\n");
+            let error = Project::parse(&text).unwrap_err().to_string();
+            let (place, error) = error.split_once(": ").unwrap();
+            assert!(
+                place.starts_with("`PROJECT` line 20, `resources[0]"),
+                "{place}"
+            );
+            error.to_owned()
+        };
+        let api = "api: {crdVersion: v1}";
+        let external = "external: true, path: 'a::A', group: apps, kind: Deployment";
+        let core = "core: true, group: apps, kind: Deployment";
+        let own = "group: apps, kind: Deployment";
+        let id = "`apps/v1/Deployment`";
+        for (fields, expected) in [
+            (
+                own.to_owned(),
+                format!("{id} has no `api`, and is neither `core` nor `external`"),
+            ),
+            (
+                format!("{external}, {api}"),
+                format!("{id} is `external`: it takes no `api`"),
+            ),
+            (
+                format!("{external}, core: true"),
+                format!("{id} is `external`: it takes no `core`"),
+            ),
+            (
+                format!("{external}, shortNames: [d]"),
+                format!("{id} is `external`: it takes no `shortNames`"),
+            ),
+            (
+                format!("{core}, {api}"),
+                format!("{id} is built into Kubernetes: it takes no `api`"),
+            ),
+            (
+                format!("{core}, domain: com"),
+                format!("{id} is built into Kubernetes: it takes no `domain`"),
+            ),
+            (
+                format!("{core}, shortNames: [d]"),
+                format!("{id} is built into Kubernetes: it takes no `shortNames`"),
+            ),
+            (
+                format!("{core}, plural: deploys"),
+                format!("the plural of {id} is `deployments`, not `deploys`"),
+            ),
+            (
+                "core: true, group: apps, kind: Guestbook".to_owned(),
+                "`apps/v1/Guestbook` is not a kind that Kubernetes has built in: leave `core` out"
+                    .to_owned(),
+            ),
+            (
+                format!("{own}, {api}, module: 'a@1'"),
+                format!("{id} is not `external`: it takes no `module`"),
+            ),
+            (
+                format!("{own}, {api}, namespaced: true"),
+                format!("{id} is not `external`: it takes no `namespaced`"),
+            ),
+            (
+                format!("{own}, api: {{crdVersion: v1beta1}}"),
+                "`v1beta1` must be one of `v1`".to_owned(),
+            ),
+        ] {
+            assert_eq!(error(&fields), expected, "{fields}");
+        }
+        assert_error(
+            &with("multigroup: true", "multigroup: false"),
+            "`PROJECT` line 14, `multigroup`: it must be `true`: each group has a folder of its own",
+        );
     }
 
     #[test]
@@ -697,9 +920,9 @@ version: '3'
     #[test]
     fn a_project_that_contradicts_itself() {
         assert_error(
-            &with("plural: deployments", "plural: deploys"),
-            "`PROJECT` contradicts itself: the plural of `apps/v1/Deployment` is `deployments`, \
-             not `deploys`",
+            &with("- controller: true\n  core: true", "- core: true"),
+            "`PROJECT` contradicts itself: `apps/v1/Deployment` has neither an API nor a controller \
+             in this project",
         );
     }
 

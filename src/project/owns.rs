@@ -3,7 +3,7 @@
 
 use anyhow::{Result, anyhow, bail, ensure};
 
-use super::{Controller, Definition, Project, Resource};
+use super::{Controller, Project, Resource};
 use crate::{
     builtin,
     names::{GroupVersionKind, Identifiers, Kind},
@@ -15,19 +15,25 @@ const TAKEN: [&str; 4] = ["labels", "object", "observe", "sample"];
 
 /// A kind whose objects a controller makes.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Owned {
-    /// What it is.
-    pub definition: Definition,
+pub struct OwnedKind {
+    /// The kind; only a resource of the project has its controllers.
+    pub resource: Resource,
+    /// Its group in full.
+    pub group: String,
+    /// The path of its Rust type.
+    pub path: String,
     /// What the controller calls it.
     pub identifiers: Identifiers,
 }
 
-impl Owned {
-    fn new(definition: Definition) -> Self {
-        Self {
-            identifiers: definition.kind.identifiers(None),
-            definition,
-        }
+impl OwnedKind {
+    /// What `use` takes to import its type under the controller's name for it.
+    pub fn import(&self) -> String {
+        import(&self.path, &self.identifiers.type_name)
+    }
+
+    fn is_same(&self, group: &str, kind: &Kind) -> bool {
+        self.group == group && self.resource.kind == *kind
     }
 
     /// Whether one name would stand for both in the file of a controller.
@@ -37,93 +43,69 @@ impl Owned {
     }
 }
 
+/// What `use` takes to import the type `path` as `name`.
+pub fn import(path: &str, name: &str) -> String {
+    if path.rsplit("::").next() == Some(name) {
+        path.to_owned()
+    } else {
+        format!("{path} as {name}")
+    }
+}
+
 impl Project {
     /// What a controller of `owner` owns.
     ///
     /// # Errors
     ///
     /// When it cannot own one of these kinds.
-    pub fn owned(&self, owner: &Resource, controller: &Controller) -> Result<Vec<Owned>> {
-        let mut kinds = Vec::<Owned>::new();
+    pub fn owned(&self, owner: &Resource, controller: &Controller) -> Result<Vec<OwnedKind>> {
+        let mut kinds = Vec::<OwnedKind>::new();
         for id in &controller.owns {
             let kind = self
                 .owned_kind(id)
                 .map_err(|reason| anyhow!("{owner} cannot own `{id}`: {reason}"))?;
-            let name = |kind: &Definition| (kind.group.clone(), kind.kind.clone());
-            if name(&kind) == (self.full_group(owner), owner.kind.clone()) {
-                bail!("{owner} cannot own `{id}`, which it is itself");
-            }
-            let same = kinds
-                .iter()
-                .position(|other| name(&other.definition) == name(&kind));
-            if let Some(other) = same.map(|index| &controller.owns[index]) {
+            ensure!(
+                !kind.is_same(&self.full_group(owner), &owner.kind),
+                "{owner} cannot own `{id}`, which it is itself"
+            );
+            let same = |other: &OwnedKind| other.is_same(&kind.group, &kind.resource.kind);
+            if let Some(other) = kinds.iter().position(same) {
+                let other = &controller.owns[other];
                 ensure!(other != id, "{owner} owns `{id}` twice");
                 bail!("{owner} cannot own both `{other}` and `{id}`: they are the same objects");
             }
             ensure!(
-                kind.namespaced || !owner.namespaced(),
+                kind.resource.namespaced() || !owner.namespaced(),
                 "{owner} cannot own `{id}`: an owner in a namespace owns nothing outside of it, \
                  and this kind is cluster-scoped"
             );
-            kinds.push(Owned::new(kind));
+            kinds.push(kind);
         }
         tell_apart(owner, &mut kinds)?;
         Ok(kinds)
     }
 
-    /// Kinds that are owned, in order and in one spelling each: groups of the project as `PROJECT`
-    /// has them, and those of Kubernetes in full.
-    pub(super) fn canonical(&self, owns: &[GroupVersionKind]) -> Vec<GroupVersionKind> {
-        let canonical = |id: &GroupVersionKind| {
-            let group = match (self.defined(id), builtin::named(id)) {
-                (Some(own), _) => Some(own.group.clone()),
-                (None, Some(builtin)) => builtin.named_group().parse().ok(),
-                (None, None) => None,
-            };
-            let group = group.unwrap_or_else(|| id.group().clone());
-            GroupVersionKind::new(group, id.version().clone(), id.kind().clone())
-        };
-        let mut owns: Vec<_> = owns.iter().map(canonical).collect();
-        owns.sort_unstable();
-        owns
-    }
-
-    /// The resource of the project that `id` names, with or without the domain.
-    fn defined(&self, id: &GroupVersionKind) -> Option<&Resource> {
-        self.resources.iter().find(|own| {
-            (own.api.is_some() || own.external.is_some())
-                && (&own.version, &own.kind) == (id.version(), id.kind())
-                && (own.group == *id.group() || self.full_group(own) == id.group().as_str())
-        })
-    }
-
-    /// The kind that `id` names, or why there is none.
-    fn owned_kind(&self, id: &GroupVersionKind) -> Result<Definition, String> {
-        match (self.defined(id), builtin::named(id)) {
-            (Some(own), Some(builtin)) if own.group.as_str() == builtin.named_group() => {
-                Err("both this project and Kubernetes have a kind of this name".to_owned())
-            }
-            (Some(own), _) => match self.served(own) {
-                Some(served) if served.version != own.version => Err(format!(
-                    "the API server does not serve this version, but {}",
-                    served.version
-                )),
-                _ => self.definition(own).map_err(|error| error.to_string()),
-            },
-            (None, Some(builtin)) => {
-                Definition::builtin(builtin).map_err(|error| error.to_string())
-            }
-            (None, None) => Err(format!(
+    /// The kind that `id` names, or why it cannot be owned.
+    fn owned_kind(&self, id: &GroupVersionKind) -> Result<OwnedKind> {
+        let Some(kind) = self.find_kind(id)? else {
+            bail!(
                 "neither this project nor Kubernetes has this kind; {}",
                 self.instead(id.kind())
-            )),
+            );
+        };
+        let served = |other: &&Resource| self.is_one_kind(other, &kind) && other.is_served();
+        if let Some(served) = self.resources.iter().find(served) {
+            ensure!(
+                served.version == kind.version,
+                "the API server does not serve this version, but {}",
+                served.version
+            );
         }
-    }
-
-    /// The version of a kind that the API server serves.
-    fn served(&self, resource: &Resource) -> Option<&Resource> {
-        self.resources.iter().find(|other| {
-            self.is_one_kind(other, resource) && other.api.as_ref().is_some_and(|api| api.served)
+        Ok(OwnedKind {
+            group: self.full_group(&kind),
+            path: self.type_path(&kind),
+            identifiers: kind.kind.identifiers(None),
+            resource: kind.into_owned(),
         })
     }
 
@@ -132,15 +114,11 @@ impl Project {
         let own = self
             .resources
             .iter()
-            .filter(|resource| resource.api.is_some() || resource.external.is_some());
-        let own = own.map(|own| (own.group.as_str(), own.version.as_str(), own.kind.as_str()));
-        let builtin = builtin::all().map(|builtin| (builtin.group, builtin.version, builtin.kind));
-        match own
-            .chain(builtin)
-            .find(|(_, _, there)| there.eq_ignore_ascii_case(kind.as_str()))
-        {
-            Some(("", version, kind)) => format!("did you mean `{version}/{kind}`?"),
-            Some((group, version, kind)) => format!("did you mean `{group}/{version}/{kind}`?"),
+            .map(|own| (own.id().to_string(), own.kind.as_str()));
+        let builtin = builtin::all().map(|builtin| (builtin.id(), builtin.kind));
+        let is_meant = |(_, there): &(_, &str)| there.eq_ignore_ascii_case(kind.as_str());
+        match own.chain(builtin).find(is_meant) {
+            Some((id, _)) => format!("did you mean `{id}`?"),
             None => "kinds are named as in `apps/v1/Deployment` or `v1/ConfigMap`".to_owned(),
         }
     }
@@ -148,10 +126,10 @@ impl Project {
 
 /// Gives those of `kinds` that would be called like something else in the file of the controller
 /// names with their group.
-fn tell_apart(owner: &Resource, kinds: &mut [Owned]) -> Result<()> {
+fn tell_apart(owner: &Resource, kinds: &mut [OwnedKind]) -> Result<()> {
     // The controller has these of its own kind in scope.
     let types = ["", "Spec", "Status"].map(|suffix| format!("{}{suffix}", owner.kind));
-    let is_ambiguous = |kind: &Owned| {
+    let is_ambiguous = |kind: &OwnedKind| {
         let names = &kind.identifiers;
         TAKEN.contains(&names.one.as_str())
             || types.contains(&names.type_name)
@@ -162,22 +140,23 @@ fn tell_apart(owner: &Resource, kinds: &mut [Owned]) -> Result<()> {
                 > 1
     };
     let ambiguous: Vec<_> = kinds.iter().map(is_ambiguous).collect();
-    for (kind, ambiguous) in kinds.iter_mut().zip(ambiguous) {
+    for (owned, ambiguous) in kinds.iter_mut().zip(ambiguous) {
         if ambiguous {
-            let definition = &kind.definition;
-            kind.identifiers = definition.kind.identifiers(Some(&definition.short_group));
+            let Resource { group, kind, .. } = &owned.resource;
+            owned.identifiers = kind.identifiers(Some(group));
         }
     }
     for (index, a) in kinds.iter().enumerate() {
         if let Some(b) = kinds[..index].iter().find(|b| a.is_called_like(b)) {
+            let name = &a.identifiers.many;
+            let [a, b] = [a, b].map(|it| &it.resource);
             bail!(
                 "{owner} cannot own both `{}` of `{}` and `{}` of `{}`: they would have the same \
-                 name in Rust, `{}`",
-                b.definition.kind,
-                b.definition.short_group,
-                a.definition.kind,
-                a.definition.short_group,
-                a.identifiers.many
+                 name in Rust, `{name}`",
+                b.kind,
+                b.group,
+                a.kind,
+                a.group,
             );
         }
     }
@@ -187,7 +166,9 @@ fn tell_apart(owner: &Resource, kinds: &mut [Owned]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{api, cluster, core, empty, external, unserved, without_controller},
+        super::tests::{
+            api, cluster, core, empty, external, unserved, with_domain, without_controller,
+        },
         *,
     };
 
@@ -233,53 +214,50 @@ mod tests {
 
     #[test]
     fn a_kind_of_others_is_owned_under_either_name_of_its_group() {
-        let mut route = external("gateway", "v1", "HTTPRoute", "gateway_api::HttpRoute");
-        route.domain = Some("io".parse().unwrap());
+        let route = external("gateway", "v1", "HTTPRoute", "gateway_api::HttpRoute");
+        let route = with_domain(route, "io");
         for group in ["gateway", "gateway.io"] {
             let id = format!("{group}/v1/HTTPRoute");
-            let (project, owner) = project(guestbook(), &[&id], [route.clone()]);
+            let (mut project, _) = project(guestbook(), &[&id], [route.clone()]);
+            project.sort();
             project.validate().unwrap();
-            let owns = project.canonical(&owner.controllers[0].owns);
-            assert_eq!(owns[0].as_str(), "gateway/v1/HTTPRoute");
-            let kinds = project.owned(&owner, &owner.controllers[0]).unwrap();
-            assert_eq!(kinds[0].definition.group, "gateway.io");
-            assert_eq!(kinds[0].definition.path, "gateway_api::HttpRoute");
-            assert_eq!(kinds[0].identifiers.type_name, "HTTPRoute");
+            let owner = project.find(&guestbook().id()).unwrap().unwrap();
+            let controller = &owner.controllers[0];
+            assert_eq!(controller.owns[0].as_str(), "gateway/v1/HTTPRoute");
+            let kinds = project.owned(owner, controller).unwrap();
+            assert_eq!(kinds[0].group, "gateway.io");
+            assert_eq!(kinds[0].import(), "gateway_api::HttpRoute as HTTPRoute");
         }
     }
 
     #[test]
     fn a_kind_of_kubernetes_and_one_of_the_project() {
-        let mut page = without_controller(api("press", "v1", "Page"));
-        page.domain = Some("example.org".parse().unwrap());
+        let page = with_domain(
+            without_controller(api("press", "v1", "Page")),
+            "example.org",
+        );
         let (project, owner) = project(
             guestbook(),
             &["networking.k8s.io/v1/Ingress", "press/v1/Page"],
-            [page],
+            [page.clone()],
         );
         project.validate().unwrap();
         let kinds = project.owned(&owner, &owner.controllers[0]).unwrap();
-        let [ingress, page] = kinds.as_slice() else {
+        let [ingress, own] = kinds.as_slice() else {
             panic!("{kinds:?}");
         };
-        let [ingress, page] = [&ingress.definition, &page.definition];
-        assert_eq!(
-            (ingress.group.as_str(), ingress.plural.as_str()),
-            ("networking.k8s.io", "ingresses")
-        );
-        assert_eq!(ingress.path, "k8s_openapi::api::networking::v1::Ingress");
-        assert!(ingress.core && ingress.namespaced);
-        assert_eq!(
-            (page.group.as_str(), page.plural.as_str()),
-            ("press.example.org", "pages")
-        );
-        assert_eq!(page.path, "crate::api::press::v1::Page");
-        assert!(!page.core && page.namespaced);
+        let (group, path) = (ingress.group.as_str(), ingress.import());
+        assert_eq!(group, "networking.k8s.io");
+        assert_eq!(path, "k8s_openapi::api::networking::v1::Ingress");
+        assert!(ingress.resource.is_builtin());
+        assert_eq!(own.group, "press.example.org");
+        assert_eq!(own.import(), "crate::api::press::v1::Page");
+        assert_eq!(own.resource, page);
     }
 
     #[test]
     fn each_kind_has_one_spelling_and_place() {
-        let (project, owner) = project(
+        let (mut project, _) = project(
             guestbook(),
             &[
                 "webapp.com/v1/Page",
@@ -292,8 +270,10 @@ mod tests {
                 without_controller(api("networking", "v1", "Page")),
             ],
         );
-        let canonical: Vec<_> = project.canonical(&owner.controllers[0].owns);
-        let texts: Vec<_> = canonical.iter().map(GroupVersionKind::as_str).collect();
+        project.sort();
+        let owner = project.find(&guestbook().id()).unwrap().unwrap();
+        let owns = &owner.controllers[0].owns;
+        let texts: Vec<_> = owns.iter().map(GroupVersionKind::as_str).collect();
         let expected = [
             "networking.k8s.io/v1/Ingress",
             "networking/v1/Page",
@@ -336,7 +316,8 @@ mod tests {
             error(guestbook(), &["apps/v1/Deployment"], [own]),
             cannot(
                 "apps/v1/Deployment",
-                "both this project and Kubernetes have a kind of this name"
+                "`apps/v1/Deployment` names two kinds: `apps/v1/Deployment` of the group \
+                 `apps.com`, and Kubernetes' `apps/v1/Deployment`"
             )
         );
     }

@@ -1,12 +1,9 @@
-//! Resources that are looked up by their name, and taken away.
+//! Resources and controllers that are removed.
 
 use anyhow::{Result, anyhow, ensure};
 
-use super::{Project, Resource};
-use crate::{
-    builtin,
-    names::{ControllerName, GroupVersionKind, Version},
-};
+use super::{Error, Project, Resource};
+use crate::names::{ControllerName, GroupVersionKind, Version};
 
 /// What [`Project::remove`] did.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,20 +17,6 @@ pub struct Removed {
 }
 
 impl Project {
-    /// The resources called `id`, whether their group is given in full or as `PROJECT` has it.
-    pub fn named<'a>(&'a self, id: &GroupVersionKind) -> impl Iterator<Item = &'a Resource> {
-        let builtin = builtin::named(id);
-        self.resources.iter().filter(move |there| {
-            let group = self.full_group(there);
-            let same_group = if there.core {
-                builtin.is_some_and(|builtin| builtin.group == group)
-            } else {
-                there.group == *id.group() || group == id.group().as_str()
-            };
-            (&there.version, &there.kind) == (id.version(), id.kind()) && same_group
-        })
-    }
-
     /// Removes the resource called `id` with its controllers.
     ///
     /// If it is the version of its kind that is served, the newest other one is from then on, and
@@ -47,18 +30,19 @@ impl Project {
         let resource = project.resources.remove(index);
         for other in &project.resources {
             for controller in &other.controllers {
-                let owned = controller.owns.iter().flat_map(|it| self.named(it));
-                let is_owned = owned.into_iter().any(|it| *it == resource);
+                let mut owns = controller.owns.iter();
+                let is_it = |id| matches!(self.find(id), Ok(Some(owned)) if *owned == resource);
                 ensure!(
-                    !is_owned,
-                    "the controller `{}` of {other} owns {resource}: take it from its `owns` in \
-                     `{}`, then `rscaffold apply`",
-                    controller.name,
-                    Self::FILE
+                    !owns.any(is_it),
+                    Error::Owned {
+                        resource: resource.to_string(),
+                        controller: controller.name.to_string(),
+                        owner: other.to_string(),
+                    }
                 );
             }
         }
-        let is_served = resource.api.as_ref().is_some_and(|api| api.served);
+        let is_served = resource.is_served();
         let sibling = (project.resources.iter())
             .enumerate()
             .filter(|(_, other)| self.is_one_kind(other, &resource))
@@ -71,7 +55,7 @@ impl Project {
         };
         if let Some(sibling) = sibling.filter(|_| is_served) {
             let sibling = &mut project.resources[sibling];
-            if let Some(api) = &mut sibling.api {
+            if let Some(api) = sibling.api_mut() {
                 api.served = true;
             }
             sibling
@@ -104,7 +88,7 @@ impl Project {
             one_of(before.controllers.iter().map(|it| format!("`{}`", it.name)))
         );
         resource.remove_controller(name);
-        if resource.core && resource.controllers.is_empty() {
+        if resource.is_builtin() && resource.controllers.is_empty() {
             project.resources.remove(index);
         }
         project.validate()?;
@@ -113,8 +97,7 @@ impl Project {
     }
 
     fn index(&self, id: &GroupVersionKind) -> Result<usize> {
-        let found = self.named(id).next();
-        let index = found.and_then(|found| self.position(found));
+        let index = self.find(id)?.and_then(|found| self.position(found));
         index.ok_or_else(|| {
             let others = self.resources.iter().map(ToString::to_string);
             anyhow!("`{id}` is not in this project{}", one_of(others))
@@ -176,11 +159,9 @@ mod tests {
         ]);
         let removed = project.remove(&id("webapp/v1/Guestbook")).unwrap();
         assert_eq!(removed.successor, Some("v2".parse().unwrap()));
-        let v2 = project
-            .named(&id("webapp.com/v2/Guestbook"))
-            .next()
-            .unwrap();
-        assert!(v2.api.as_ref().is_some_and(|api| api.served));
+        let v2 = project.find(&id("webapp.com/v2/Guestbook"));
+        let v2 = v2.unwrap().unwrap();
+        assert!(v2.is_served());
         assert_eq!(v2.controllers, v1.controllers);
     }
 
@@ -193,8 +174,7 @@ mod tests {
         let error = project.remove(&id("press/v1/Page")).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the controller `guestbook` of `webapp/v1/Guestbook` owns `press/v1/Page`: take it from \
-             its `owns` in `PROJECT`, then `rscaffold apply`"
+            "the controller `guestbook` of `webapp/v1/Guestbook` owns `press/v1/Page`"
         );
         assert_eq!(project, before);
     }

@@ -4,16 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail, ensure};
 
-use super::{Project, Resource};
+use super::{Error, Project, Resource};
 use crate::{builtin, names::Kind};
 
 impl Project {
     /// Checks that all parts of the project go together.
     pub fn validate(&self) -> Result<()> {
-        ensure!(
-            self.multigroup,
-            "`multigroup` must be true: each group has a folder of its own"
-        );
         ensure!(
             self.owner.as_ref().is_none_or(|owner| is_line(owner)),
             "`owner` must be one line of text, as in `The Guestbook Authors`"
@@ -42,7 +38,7 @@ impl Project {
         const MAX: usize = 250;
         const MAX_ID: usize = 230;
         let group = self.full_group(resource);
-        let name = format!("{}.{group}", resource.plural);
+        let name = format!("{}.{group}", resource.plural());
         ensure!(
             name.len() <= MAX,
             "the full name `{name}` of {resource} has {} characters, {MAX} are the most",
@@ -78,31 +74,41 @@ impl Project {
                     resource.version != other.version,
                     "{resource} is there twice"
                 );
-                if let Some(difference) = resource.differences_of_crd(other).first() {
-                    bail!("{resource} has {difference}, which {} has", other.version);
+                if let Some(change) = resource.changes_of_crd(other).first() {
+                    bail!(
+                        "{resource} has the {} {}, but {} has {}: all versions of a kind share one CRD",
+                        change.what,
+                        change.before,
+                        other.version,
+                        change.after
+                    );
                 }
                 ensure!(
                     resource.controllers.is_empty() || other.controllers.is_empty(),
-                    "{resource} cannot have a controller: {} has the one of the kind, so use \
-                     `--controller=false`",
-                    other.version
+                    Error::Controller {
+                        resource: resource.to_string(),
+                        reason: format!("{} has the controllers of the kind", other.version),
+                    }
                 );
             }
             versions.push(resource);
         }
         for ((group, kind), versions) in kinds {
-            let served = |version: &&&Resource| version.api.as_ref().is_some_and(|api| api.served);
-            let count = versions.iter().filter(served).count();
+            let count = versions.iter().filter(|it| it.is_served()).count();
             ensure!(
-                count == 1 || versions.iter().all(|version| version.api.is_none()),
+                count == 1 || versions.iter().all(|version| version.api().is_none()),
                 "{count} versions of `{kind}` in `{group}` are served: it must be one, and the \
                  others need `served: false`"
             );
             for version in versions {
                 ensure!(
-                    version.controllers.is_empty() || version.api.is_none() || served(&&version),
-                    "{version} cannot have a controller: the API server does not serve it, so use \
-                     `--controller=false`"
+                    version.controllers.is_empty()
+                        || version.api().is_none()
+                        || version.is_served(),
+                    Error::Controller {
+                        resource: version.to_string(),
+                        reason: "the API server does not serve this version".to_owned(),
+                    }
                 );
             }
         }
@@ -112,16 +118,21 @@ impl Project {
     /// All that a kind is called, in URLs, by kubectl and in manifests, is its own in its group.
     fn validate_kubernetes_names(&self) -> Result<()> {
         let mut groups: BTreeMap<String, BTreeMap<String, &Kind>> = BTreeMap::new();
-        for resource in self.resources.iter().filter(|resource| !resource.core) {
-            let (kind, plural) = (&resource.kind, &resource.plural);
+        for resource in self
+            .resources
+            .iter()
+            .filter(|resource| !resource.is_builtin())
+        {
+            let (kind, plural) = (&resource.kind, resource.plural());
             let group = self.full_group(resource);
             let names = [
                 kind.to_string(),
                 format!("{kind}List"),
                 kind.lower(),
-                plural.to_string(),
+                plural.to_owned(),
             ];
-            let short_names = resource.short_names.iter().map(ToString::to_string);
+            let short_names = resource.api().map_or(&[][..], |api| &api.short_names);
+            let short_names = short_names.iter().map(ToString::to_string);
             let owners = groups.entry(group.clone()).or_default();
             for name in names.into_iter().chain(short_names) {
                 match owners.get(&name) {
@@ -169,46 +180,16 @@ impl Project {
 
 impl Resource {
     fn validate(&self) -> Result<()> {
-        let names = &self.short_names;
+        let names = self.api().map_or(&[][..], |api| &api.short_names);
         let is_twice = |&(index, name): &(usize, _)| names[..index].contains(name);
         if let Some((_, name)) = names.iter().enumerate().find(is_twice) {
             bail!("{self} has the short name `{name}` twice");
         }
-        if let Some(external) = &self.external {
-            self.validate_external(external)?;
-        } else if self.core {
-            self.validate_builtin()?;
-        } else if let Some(api) = &self.api {
-            ensure!(
-                api.crd_version == "v1",
-                "`crdVersion` of {self} must be `v1`, not `{}`",
-                api.crd_version
-            );
-        } else {
-            bail!("{self} has no `api`, and it is no kind that Kubernetes has built in");
-        }
-        Ok(())
-    }
-
-    fn validate_builtin(&self) -> Result<()> {
-        let Some(builtin) = self.builtin() else {
-            bail!("{self} is not a kind that Kubernetes has built in: leave `core` out");
-        };
         ensure!(
-            self.api.is_none() && self.domain.is_none() && self.short_names.is_empty(),
-            "{self} is built into Kubernetes: it takes no `api`, `domain` or `shortNames`"
-        );
-        ensure!(
-            self.plural.as_str() == builtin.plural,
-            "the plural of {self} is `{}`, not `{}`",
-            builtin.plural,
-            self.plural
-        );
-        ensure!(
-            !self.controllers.is_empty(),
+            !self.is_builtin() || !self.controllers.is_empty(),
             "{self} has neither an API nor a controller in this project"
         );
-        Ok(())
+        self.validate_dependency()
     }
 }
 
@@ -220,8 +201,8 @@ fn is_line(text: &str) -> bool {
 mod tests {
     use super::{
         super::tests::{
-            api, cluster, core, empty, error, error_in, unserved, with_controller, with_plural,
-            with_short_name, without_controller,
+            api, cluster, core, empty, error, error_in, unserved, with_controller, with_domain,
+            with_plural, with_short_name, without_controller,
         },
         *,
     };
@@ -248,14 +229,6 @@ mod tests {
 
     #[test]
     fn the_fields_of_the_project() {
-        let project = Project {
-            multigroup: false,
-            ..empty()
-        };
-        assert_eq!(
-            error_in(project, []),
-            "`multigroup` must be true: each group has a folder of its own"
-        );
         for owner in ["", " ", "a\nb"] {
             let project = Project {
                 owner: Some(owner.to_owned()),
@@ -267,39 +240,10 @@ mod tests {
     }
 
     #[test]
-    fn an_api_or_a_built_in_kind() {
-        let mut none = api("webapp", "v1", "Guestbook");
-        none.api = None;
-        assert_eq!(
-            error([none]),
-            "`webapp/v1/Guestbook` has no `api`, and it is no kind that Kubernetes has built in"
-        );
-        let mut old = api("webapp", "v1", "Guestbook");
-        old.api.as_mut().unwrap().crd_version = "v1beta1".to_owned();
-        assert_eq!(
-            error([old]),
-            "`crdVersion` of `webapp/v1/Guestbook` must be `v1`, not `v1beta1`"
-        );
-    }
-
-    #[test]
     fn built_in_kinds_are_as_kubernetes_has_them() {
-        assert_eq!(
-            error([core("apps", "v1", "Guestbook")]),
-            "`apps/v1/Guestbook` is not a kind that Kubernetes has built in: leave `core` out"
-        );
-        assert_eq!(
-            error([with_plural(core("apps", "v1", "Deployment"), "deploys")]),
-            "the plural of `apps/v1/Deployment` is `deployments`, not `deploys`"
-        );
         assert_eq!(
             error([without_controller(core("apps", "v1", "Deployment"))]),
             "`apps/v1/Deployment` has neither an API nor a controller in this project"
-        );
-        assert_eq!(
-            error([with_short_name(core("apps", "v1", "Deployment"), "dep")]),
-            "`apps/v1/Deployment` is built into Kubernetes: it takes no `api`, `domain` or \
-             `shortNames`"
         );
         let project = Project {
             domain: "k8s.io".parse().unwrap(),
@@ -339,10 +283,8 @@ mod tests {
 
     #[test]
     fn a_full_name_that_is_too_long_for_a_file() {
-        let guestbook = |domain: usize| Resource {
-            domain: Some("d".repeat(domain).parse().unwrap()),
-            ..api("webapp", "v1", "Guestbook")
-        };
+        let guestbook =
+            |domain: usize| with_domain(api("webapp", "v1", "Guestbook"), &"d".repeat(domain));
         let at_most = 250 - "guestbooks.webapp.".len();
         assert_valid([guestbook(at_most)]);
         let error = error([guestbook(at_most + 1)]);
@@ -370,20 +312,22 @@ mod tests {
         assert_eq!(error([v1(), v1()]), "`webapp/v1/Guestbook` is there twice");
         assert_eq!(
             error([v1(), api("webapp", "v2", "Guestbook")]),
-            "`webapp/v2/Guestbook` cannot have a controller: v1 has the one of the kind, so use \
-             `--controller=false`"
+            "`webapp/v2/Guestbook` cannot have a controller: v1 has the controllers of the kind"
         );
         assert_eq!(
             error([v1(), with_plural(v2(), "books")]),
-            "`webapp/v2/Guestbook` has the plural `books` instead of `guestbooks`, which v1 has"
+            "`webapp/v2/Guestbook` has the plural `books`, but v1 has `guestbooks`: all versions of \
+             a kind share one CRD"
         );
         assert_eq!(
             error([v1(), cluster(v2())]),
-            "`webapp/v2/Guestbook` has the scope `Cluster` instead of `Namespaced`, which v1 has"
+            "`webapp/v2/Guestbook` has the scope `Cluster`, but v1 has `Namespaced`: all versions of \
+             a kind share one CRD"
         );
         assert_eq!(
             error([v1(), with_short_name(v2(), "gb")]),
-            "`webapp/v2/Guestbook` has the short names `gb` instead of none, which v1 has"
+            "`webapp/v2/Guestbook` has the short names `gb`, but v1 has none: all versions of a kind \
+             share one CRD"
         );
     }
 
@@ -402,8 +346,8 @@ mod tests {
         let controlled = with_controller(unserved(v2()), "guestbook");
         assert_eq!(
             error([without_controller(v1()), controlled]),
-            "`webapp/v2/Guestbook` cannot have a controller: the API server does not serve it, so \
-             use `--controller=false`"
+            "`webapp/v2/Guestbook` cannot have a controller: the API server does not serve this \
+             version"
         );
     }
 

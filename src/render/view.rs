@@ -304,7 +304,7 @@ impl Project {
         let mut apis: Vec<_> = project
             .resources
             .iter()
-            .filter(|resource| resource.api.is_some())
+            .filter(|resource| resource.api().is_some())
             .map(|resource| Api::new(project, resource))
             .collect();
         let controllers = project
@@ -399,15 +399,10 @@ impl Kind {
         Self {
             kind: resource.kind.to_string(),
             lower: resource.kind.lower(),
-            plural: resource.plural.to_string(),
+            plural: resource.plural().to_owned(),
             module: resource.kind.module(),
         }
     }
-}
-
-/// Whether the project defines a kind that is owned.
-fn is_own(owned: &project::Owned) -> bool {
-    owned.definition.path.starts_with("crate::api::")
 }
 
 /// The file of a kind's sample, in `config/samples`.
@@ -423,17 +418,15 @@ fn sample(resource: &Resource) -> String {
 impl Api {
     fn new(project: &project::Project, resource: &Resource) -> Self {
         let group = GroupNames::new(project, resource);
-        let api = resource.api.as_ref();
+        let api = resource.api();
         Self {
             kind: Kind::new(resource),
             version: VersionNames::new(resource),
-            short_names: resource
-                .short_names
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
-            namespaced: api.is_some_and(|api| api.namespaced),
-            served: api.is_some_and(|api| api.served),
+            short_names: api.map_or_else(Vec::new, |api| {
+                api.short_names.iter().map(ToString::to_string).collect()
+            }),
+            namespaced: resource.namespaced(),
+            served: resource.is_served(),
             owned: false,
             unapproved: project.is_protected(resource),
             sample: sample(resource),
@@ -451,13 +444,10 @@ impl Controller {
         let group = GroupNames::new(project, resource);
         let version = VersionNames::new(resource);
         let owns = project.owned(resource, controller)?;
-        let imported = owns.iter();
-        let mut imported: Vec<_> = imported
-            .map(|owned| owned.definition.import(&owned.identifiers.type_name))
-            .collect();
-        if resource.api.is_none() {
-            let definition = project.definition(resource)?;
-            imported.push(definition.import(resource.kind.as_str()));
+        let mut imported: Vec<_> = owns.iter().map(project::OwnedKind::import).collect();
+        if resource.api().is_none() {
+            let path = project.type_path(resource);
+            imported.push(project::import(&path, resource.kind.as_str()));
         } else {
             imported.push("k8s_openapi::api::events".to_owned());
             // A `*` imports these already.
@@ -468,7 +458,7 @@ impl Controller {
         let own = resource.is_own(controller);
         Ok(Self {
             kind: resource.kind.to_string(),
-            plural: resource.plural.to_string(),
+            plural: resource.plural().to_owned(),
             short_name: controller.name.to_string(),
             name: project.controller_name(resource, controller),
             module: resource.controller_module(controller),
@@ -480,12 +470,12 @@ impl Controller {
             },
             version,
             finalizer: controller.finalizer,
-            foreign: resource.api.is_none(),
+            foreign: resource.api().is_none(),
             sample: sample(resource),
             is_complete: true,
-            tested: resource.api.is_some()
-                && owns.iter().all(|it| it.definition.core || is_own(it)),
-            core: resource.core,
+            tested: resource.api().is_some()
+                && owns.iter().all(|it| it.resource.external().is_none()),
+            core: resource.is_builtin(),
             namespaced: resource.namespaced(),
             owns: owns.into_iter().map(Owned::new).collect(),
             imports,
@@ -519,27 +509,25 @@ impl Imports {
 }
 
 impl Owned {
-    fn new(owned: project::Owned) -> Self {
+    fn new(owned: project::OwnedKind) -> Self {
         let Identifiers {
             one,
             many,
             type_name,
         } = owned.identifiers;
-        let definition = owned.definition;
-        let lower = definition.kind.lower();
+        let resource = owned.resource;
+        let (core, lower) = (resource.is_builtin(), resource.kind.lower());
         Self {
-            template: definition
-                .core
-                .then(|| format!("{}/{}/{lower}", definition.short_group, definition.version)),
-            version: definition.version.to_string(),
-            kind: definition.kind.to_string(),
+            template: core.then(|| format!("{}/{}/{lower}", resource.group, resource.version)),
+            version: resource.version.to_string(),
+            kind: resource.kind.to_string(),
             type_name,
             one,
             many,
-            plural: definition.plural,
-            group: definition.group,
-            namespaced: definition.namespaced,
-            core: definition.core,
+            plural: resource.plural().to_owned(),
+            group: owned.group,
+            namespaced: resource.namespaced(),
+            core,
             desired: String::new(),
         }
     }

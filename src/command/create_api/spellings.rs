@@ -1,0 +1,268 @@
+//! A name of a kind means the same to every command.
+
+use anyhow::Context as _;
+use proptest::prelude::*;
+
+use super::*;
+
+/// A project that has a kind of each sort, and `crew/v1/Captain`, which can own them.
+const KINDS: &str = "\
+cliVersion: 0.1.0
+domain: com
+layout: [rust.rscaffold/v1]
+license: none
+multigroup: true
+projectName: guestbook
+repo: guestbook
+resources:
+- {api: {crdVersion: v1, namespaced: true}, controller: true, group: crew, kind: Captain, version: v1}
+- {api: {crdVersion: v1, namespaced: true}, controller: true, group: webapp, kind: Guestbook, version: v1}
+- {api: {crdVersion: v1, namespaced: true}, controller: true, group: library, domain: example.org,
+  kind: Shelf, version: v1}
+- {core: true, controller: true, group: core, kind: Pod, version: v1}
+- {core: true, controller: true, group: apps, kind: Deployment, version: v1}
+- {core: true, controller: true, group: networking, kind: Ingress, version: v1}
+- {external: true, namespaced: true, controller: true, group: cert-manager, domain: io,
+  kind: Certificate, path: 'certs::Certificate', version: v1}
+- {external: true, namespaced: true, controller: true, group: widgets.dev, kind: Widget,
+  path: 'widgets::Widget', version: v1}
+version: '3'
+";
+
+fn id(group: &str, kind: &str) -> GroupVersionKind {
+    format!("{group}/v1/{kind}").parse().unwrap()
+}
+
+/// The resource of `project` that each command takes `id` for.
+fn found(project: &Project, id: &GroupVersionKind) -> Vec<(&'static str, Result<Option<usize>>)> {
+    let place = |resource: &Resource| project.position(resource);
+    let create = |resource| {
+        let settings = ApiSettings {
+            resource,
+            ..ApiSettings::default()
+        };
+        Ok(place(&settings.resource(id, project)?))
+    };
+    let owner = project.find(&"crew/v1/Captain".parse().unwrap()).unwrap();
+    let mut owner = owner.unwrap().clone();
+    owner.controllers[0].owns = vec![id.clone()];
+    let taken_for = |project: &Project| {
+        let owner = &project.resources[project.position(&owner).context("no owner")?];
+        Ok(place(
+            &project.owned(owner, &owner.controllers[0])?[0].resource,
+        ))
+    };
+    let by_flag = || {
+        let mut after = project.clone();
+        after.add(owner.clone(), true)?;
+        taken_for(&after)
+    };
+    let by_project = || {
+        let mut edited = project.clone();
+        let place = project.position(&owner).context("no owner")?;
+        edited.resources[place] = owner.clone();
+        taken_for(&Project::parse(&serde_yaml::to_string(&edited)?)?)
+    };
+    let controller = id.kind().controller();
+    vec![
+        ("create api", create(None)),
+        ("create api --resource=false", create(Some(false))),
+        (
+            "delete api",
+            project.clone().remove(id).map(|it| place(&it.resource)),
+        ),
+        (
+            "delete controller",
+            project
+                .clone()
+                .remove_controller(id, &controller)
+                .map(|it| place(&it)),
+        ),
+        ("create api --owns", by_flag()),
+        ("PROJECT", by_project()),
+    ]
+}
+
+#[test]
+fn every_command_finds_a_kind_by_each_of_its_names() {
+    let project = Project::parse(KINDS).unwrap();
+    let cases = [
+        ("webapp", "Guestbook", "webapp.com"),
+        ("webapp.com", "Guestbook", "webapp.com"),
+        ("library", "Shelf", "library.example.org"),
+        ("library.example.org", "Shelf", "library.example.org"),
+        ("core", "Pod", ""),
+        ("apps", "Deployment", "apps"),
+        ("networking", "Ingress", "networking.k8s.io"),
+        ("networking.k8s.io", "Ingress", "networking.k8s.io"),
+        ("cert-manager", "Certificate", "cert-manager.io"),
+        ("cert-manager.io", "Certificate", "cert-manager.io"),
+        ("widgets.dev", "Widget", "widgets.dev"),
+    ];
+    for (group, kind, full) in cases {
+        let id = id(group, kind);
+        for (command, found) in found(&project, &id) {
+            let found = &project.resources[found.unwrap().unwrap()];
+            assert_eq!(found.kind, *id.kind(), "{command}: {id}");
+            assert_eq!(project.full_group(found), full, "{command}: {id}");
+        }
+    }
+    for group in [
+        "webapp.org",
+        "library.com",
+        "apps.com",
+        "k8s.io",
+        "io",
+        "widgets",
+    ] {
+        for (_, kind, _) in cases {
+            for (command, found) in found(&project, &id(group, kind)) {
+                assert!(!matches!(found, Ok(Some(_))), "{command}: {group}/{kind}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_kind_of_others_is_found_with_its_domain_or_without() {
+    let project = Project::parse(KINDS).unwrap();
+    let certificate = project.find(&id("cert-manager", "Certificate")).unwrap();
+    for (group, domain) in [
+        ("cert-manager", None),
+        ("cert-manager", Some("io")),
+        ("cert-manager.io", None),
+        ("cert-manager.io", Some("io")),
+    ] {
+        let settings = ApiSettings {
+            external: Some(ExternalType {
+                path: "certs::Certificate".parse().unwrap(),
+                domain: domain.map(|domain| domain.parse().unwrap()),
+                dependency: None,
+            }),
+            ..ApiSettings::default()
+        };
+        let found = settings.resource(&id(group, "Certificate"), &project);
+        assert_eq!(found.ok().as_ref(), certificate, "{group} {domain:?}");
+    }
+}
+
+#[test]
+fn a_new_kind_joins_the_group_that_is_there() {
+    let project = Project::parse(KINDS).unwrap();
+    for (group, short, full) in [
+        ("webapp", "webapp", "webapp.com"),
+        ("webapp.com", "webapp", "webapp.com"),
+        ("library", "library", "library.example.org"),
+        ("library.example.org", "library", "library.example.org"),
+        ("press", "press", "press.com"),
+        ("press.com", "press", "press.com"),
+        ("com", "com", "com.com"),
+        ("press.org", "press.org", "press.org.com"),
+    ] {
+        let page = own(&id(group, "Page"), &project).unwrap();
+        assert_eq!(page.group.as_str(), short);
+        assert_eq!(project.full_group(&page), full);
+    }
+}
+
+#[test]
+fn a_name_that_fits_two_kinds_is_refused() {
+    let mut project = Project::parse(KINDS).unwrap();
+    let group: Group = "webapp.com".parse().unwrap();
+    let guestbook = own(&id("webapp", "Guestbook"), &project).unwrap();
+    let guestbook = Resource {
+        group: group.clone(),
+        ..guestbook
+    };
+    project.add(guestbook, false).unwrap();
+    for (command, found) in found(&project, &id("webapp.com", "Guestbook")) {
+        let error = format!("{:#}", found.unwrap_err());
+        let expected = "`webapp.com/v1/Guestbook` names two kinds: `webapp/v1/Guestbook` of the \
+                        group `webapp.com`, and `webapp.com/v1/Guestbook` of the group \
+                        `webapp.com.com`";
+        assert!(error.ends_with(expected), "{command}: {error}");
+    }
+    assert_eq!(
+        project.group(&group).unwrap_err().to_string(),
+        "`webapp.com` names two groups, `webapp.com` and `webapp.com.com`"
+    );
+    // Either kind has a name of its own.
+    for (group, full) in [
+        ("webapp", "webapp.com"),
+        ("webapp.com.com", "webapp.com.com"),
+    ] {
+        for (command, found) in found(&project, &id(group, "Guestbook")) {
+            let found = &project.resources[found.unwrap().unwrap()];
+            assert_eq!(project.full_group(found), full, "{command}: {group}");
+        }
+    }
+}
+
+/// Groups of which one is the short name or the full name of another.
+const GROUPS: [&str; 10] = [
+    "apps",
+    "apps.com",
+    "apps.k8s.io",
+    "networking",
+    "networking.io",
+    "networking.k8s.io",
+    "webapp",
+    "webapp.com",
+    "webapp.com.com",
+    "webapp.io",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_name_means_the_same_kind_to_every_command(
+        domain in prop::sample::select(&["com", "io", "k8s.io", "example.org"][..]),
+        resources in prop::collection::vec(
+            (
+                prop::sample::select(&GROUPS[..]),
+                prop::sample::select(&["Deployment", "Guestbook", "Ingress"][..]),
+                prop::option::of(prop::sample::select(&["com", "io"][..])),
+                any::<bool>(),
+            ),
+            1..6,
+        ),
+        group in prop::sample::select(&GROUPS[..]),
+        kind in prop::sample::select(&["Deployment", "Guestbook", "Ingress"][..]),
+    ) {
+        let mut project = Project::parse(KINDS).unwrap();
+        project.domain = domain.parse().unwrap();
+        project.resources.retain(|it| it.kind.as_str() == "Captain");
+        for (group, kind, domain, is_external) in resources {
+            let id = id(group, kind);
+            let domain = domain.map(|domain| domain.parse().unwrap());
+            let definition = if is_external {
+                Definition::External(project::External {
+                    dependency: None,
+                    domain,
+                    namespaced: true,
+                    path: "a::A".parse().unwrap(),
+                    plural: id.kind().plural(),
+                })
+            } else {
+                Definition::Own(Api {
+                    domain,
+                    namespaced: true,
+                    plural: id.kind().plural(),
+                    served: true,
+                    short_names: Vec::new(),
+                })
+            };
+            let mut resource = resource(id.group().clone(), &id, definition);
+            resource.set_controller(Controller::new(id.kind().controller()));
+            // Some do not go together.
+            let _ = project.add(resource, false);
+        }
+        let id = id(group, kind);
+        let found = found(&project, &id);
+        let mut places = found.iter().filter_map(|(_, found)| *found.as_ref().ok()?);
+        if let Some(place) = places.next() {
+            prop_assert!(places.all(|other| other == place), "{id}: {found:?}\n{project:#?}");
+        }
+    }
+}

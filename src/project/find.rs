@@ -1,0 +1,184 @@
+//! Resources and groups by the names that users give them.
+
+use std::borrow::Cow;
+
+use anyhow::{Result, anyhow, bail};
+
+use super::{Definition, Project, Resource};
+use crate::{
+    builtin,
+    names::{Domain, Group, GroupVersionKind},
+};
+
+impl Project {
+    /// The resource that `id` names. Its group may be given as in `PROJECT` or in full.
+    ///
+    /// # Errors
+    /// When `id` names two.
+    pub fn find(&self, id: &GroupVersionKind) -> Result<Option<&Resource>> {
+        let mut named = self.resources.iter().filter(|there| {
+            (&there.version, &there.kind) == (id.version(), id.kind())
+                && self.is_in(there, id.group())
+        });
+        let found = named.next();
+        match (found, named.next()) {
+            (Some(one), Some(other)) => Err(self.names_two(id, one, other)),
+            _ => Ok(found),
+        }
+    }
+
+    /// The kind that `id` names: a resource of the project, or a kind that Kubernetes has.
+    ///
+    /// # Errors
+    /// When `id` names two.
+    pub fn find_kind(&self, id: &GroupVersionKind) -> Result<Option<Cow<'_, Resource>>> {
+        let builtin = builtin::named(id).and_then(Resource::builtin);
+        match (self.find(id)?, builtin) {
+            (Some(own), Some(builtin)) if !own.is_builtin() => {
+                Err(self.names_two(id, own, &builtin))
+            }
+            (Some(own), _) => Ok(Some(Cow::Borrowed(own))),
+            (None, builtin) => Ok(builtin.map(Cow::Owned)),
+        }
+    }
+
+    /// The group of a new kind of the project, and its domain if that is not the project's. `group`
+    /// is given as in `PROJECT` or in full.
+    ///
+    /// # Errors
+    /// When `group` names two.
+    pub fn group(&self, group: &Group) -> Result<(Group, Option<Domain>)> {
+        let groups = self
+            .resources
+            .iter()
+            .filter_map(|there| match there.definition {
+                Definition::Own(ref api) if self.is_in(there, group) => Some((there, api)),
+                _ => None,
+            });
+        let mut groups = groups.map(|(there, api)| (self.full_group(there), there, api));
+        let Some((full, there, api)) = groups.next() else {
+            return Ok((group.without(&self.domain), None));
+        };
+        if let Some((other, ..)) = groups.find(|(other, ..)| *other != full) {
+            bail!("`{group}` names two groups, `{full}` and `{other}`");
+        }
+        Ok((there.group.clone(), api.domain.clone()))
+    }
+
+    /// The name of `id` in the spelling of `PROJECT`: the groups of Kubernetes are given in full.
+    pub(super) fn canonical_name(&self, id: &GroupVersionKind) -> GroupVersionKind {
+        let Ok(Some(kind)) = self.find_kind(id) else {
+            return id.clone();
+        };
+        let full = match &kind.definition {
+            Definition::Builtin(builtin) => builtin.named_group().to_owned(),
+            _ => self.full_group(&kind),
+        };
+        let full = full.parse().ok().map(|group| kind.id_in(group));
+        let short =
+            Some(kind.id()).filter(|short| !kind.is_builtin() && self.find_kind(short).is_ok());
+        short.or(full).unwrap_or_else(|| id.clone())
+    }
+
+    /// Where the resource is that has the group, version and kind of this one.
+    pub fn position(&self, resource: &Resource) -> Option<usize> {
+        self.resources.iter().position(|other| {
+            self.full_group(other) == self.full_group(resource)
+                && (&other.version, &other.kind) == (&resource.version, &resource.kind)
+        })
+    }
+
+    fn is_in(&self, resource: &Resource, group: &Group) -> bool {
+        resource.group == *group || self.full_group(resource) == group.as_str()
+    }
+
+    fn names_two(&self, id: &GroupVersionKind, one: &Resource, other: &Resource) -> anyhow::Error {
+        let [one, other] = [one, other].map(|it| match &it.definition {
+            Definition::Builtin(builtin) => format!("Kubernetes' `{}`", builtin.id()),
+            _ => format!("{it} of the group `{}`", self.full_group(it)),
+        });
+        anyhow!("`{id}` names two kinds: {one}, and {other}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::tests::{api, core, empty, external, with_domain, without_controller},
+        *,
+    };
+
+    fn id(text: &str) -> GroupVersionKind {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_resource_is_found_by_its_group_in_short_and_in_full() {
+        let mut project = empty();
+        project.resources = vec![
+            api("webapp", "v1", "Guestbook"),
+            with_domain(api("library", "v1", "Guestbook"), "example.org"),
+            core("networking", "v1", "Ingress"),
+            core("core", "v1", "Pod"),
+            with_domain(external("gateway", "v1", "Route", "a::Route"), "io"),
+        ];
+        let cases = [
+            ("webapp/v1/Guestbook", Some(0)),
+            ("webapp.com/v1/Guestbook", Some(0)),
+            ("webapp/v2/Guestbook", None),
+            ("webapp/v1/Book", None),
+            ("library/v1/Guestbook", Some(1)),
+            ("library.example.org/v1/Guestbook", Some(1)),
+            ("library.com/v1/Guestbook", None),
+            ("networking/v1/Ingress", Some(2)),
+            ("networking.k8s.io/v1/Ingress", Some(2)),
+            ("v1/Pod", Some(3)),
+            ("gateway.io/v1/Route", Some(4)),
+            ("gateway.com/v1/Route", None),
+            ("apps/v1/Deployment", None),
+        ];
+        for (name, expected) in cases {
+            let found = project.find(&id(name)).unwrap();
+            assert_eq!(found, expected.map(|at| &project.resources[at]), "{name}");
+            if let Some(found) = found {
+                assert_eq!(project.position(found), expected);
+                let kind = project.find_kind(&id(name)).unwrap();
+                assert_eq!(kind.as_deref(), Some(found), "{name}");
+            }
+        }
+        // Kubernetes has it, if not the project.
+        let deployment = project.find_kind(&id("apps/v1/Deployment")).unwrap();
+        let expected = without_controller(core("apps", "v1", "Deployment"));
+        assert_eq!(deployment.as_deref(), Some(&expected));
+        assert_eq!(project.find_kind(&id("apps/v9/Deployment")).unwrap(), None);
+    }
+
+    #[test]
+    fn a_name_in_project_is_as_short_as_it_can_be() {
+        let mut project = empty();
+        project.resources = vec![
+            api("webapp", "v1", "Guestbook"),
+            api("apps", "v1", "Deployment"),
+        ];
+        let cases = [
+            ("webapp.com/v1/Guestbook", "webapp/v1/Guestbook"),
+            ("networking/v1/Ingress", "networking.k8s.io/v1/Ingress"),
+            ("core/v1/Pod", "v1/Pod"),
+            ("nowhere/v1/Guestbook", "nowhere/v1/Guestbook"),
+            // Without the domain, it would also be that of Kubernetes.
+            ("apps.com/v1/Deployment", "apps.com/v1/Deployment"),
+            ("apps/v1/Deployment", "apps/v1/Deployment"),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(project.canonical_name(&id(name)).as_str(), expected);
+        }
+        assert_eq!(
+            project
+                .find_kind(&id("apps/v1/Deployment"))
+                .unwrap_err()
+                .to_string(),
+            "`apps/v1/Deployment` names two kinds: `apps/v1/Deployment` of the group `apps.com`, \
+             and Kubernetes' `apps/v1/Deployment`"
+        );
+    }
+}

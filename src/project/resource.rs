@@ -1,0 +1,461 @@
+//! A version of a kind, and by whom the kind is defined: by the project, by Kubernetes, or by others.
+
+use std::fmt;
+
+use anyhow::{Result, ensure};
+
+use super::{Change, Controller, Error, Project};
+use crate::{
+    builtin::Builtin,
+    names::{
+        DEPENDENCIES, Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ShortName,
+        TypePath, Version,
+    },
+};
+
+/// A version of a kind, and its controllers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// Its group without the domain; `core` for the core group.
+    pub group: Group,
+    /// Its version.
+    pub version: Version,
+    /// Its kind.
+    pub kind: Kind,
+    /// By whom the kind is defined, and how.
+    pub definition: Definition,
+    /// Its controllers, its own one first.
+    pub controllers: Vec<Controller>,
+}
+
+/// By whom a kind is defined.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Definition {
+    /// By the project.
+    Own(Api),
+    /// By Kubernetes.
+    Builtin(Builtin),
+    /// By others.
+    External(External),
+}
+
+/// A kind that the project defines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Api {
+    /// What its group ends in, if not in the domain of the project.
+    pub domain: Option<Domain>,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+    /// Its name in URLs.
+    pub plural: Plural,
+    /// Whether the API server serves this version, and stores it. One version of each kind is
+    /// served: two would need a conversion between them.
+    pub served: bool,
+    /// Its abbreviations for kubectl.
+    pub short_names: Vec<ShortName>,
+}
+
+/// A kind that others define.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct External {
+    /// The crate that Cargo.toml gets for it; none if that has the crate already.
+    pub dependency: Option<Dependency>,
+    /// What its group ends in; none if [`Resource::group`] is the whole group.
+    pub domain: Option<Domain>,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+    /// Its Rust type.
+    pub path: TypePath,
+    /// Its name in URLs.
+    pub plural: Plural,
+}
+
+/// As errors name it: `webapp/v1/Guestbook`.
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`", self.id())
+    }
+}
+
+impl Resource {
+    /// A kind of Kubernetes, in the short spelling of its group.
+    pub fn builtin(builtin: Builtin) -> Option<Self> {
+        Some(Self {
+            group: builtin.short_group().parse().ok()?,
+            version: builtin.version.parse().ok()?,
+            kind: builtin.kind.parse().ok()?,
+            definition: Definition::Builtin(builtin),
+            controllers: Vec::new(),
+        })
+    }
+
+    /// Its name, with its group as in `PROJECT`.
+    pub fn id(&self) -> GroupVersionKind {
+        self.id_in(self.group.clone())
+    }
+
+    /// Its name, with its group in this spelling.
+    pub fn id_in(&self, group: Group) -> GroupVersionKind {
+        GroupVersionKind::new(group, self.version.clone(), self.kind.clone())
+    }
+
+    /// What the project defines, if it defines the kind.
+    pub fn api(&self) -> Option<&Api> {
+        match &self.definition {
+            Definition::Own(api) => Some(api),
+            _ => None,
+        }
+    }
+
+    /// [`api`](Self::api), to change it.
+    pub fn api_mut(&mut self) -> Option<&mut Api> {
+        match &mut self.definition {
+            Definition::Own(api) => Some(api),
+            _ => None,
+        }
+    }
+
+    /// What is known of the kind if others define it.
+    pub fn external(&self) -> Option<&External> {
+        match &self.definition {
+            Definition::External(external) => Some(external),
+            _ => None,
+        }
+    }
+
+    /// Whether Kubernetes has the kind.
+    pub fn is_builtin(&self) -> bool {
+        matches!(self.definition, Definition::Builtin(_))
+    }
+
+    /// Whether the API server serves a version that the project defines.
+    pub fn is_served(&self) -> bool {
+        self.api().is_some_and(|api| api.served)
+    }
+
+    /// Whether its objects live in namespaces.
+    pub fn namespaced(&self) -> bool {
+        match &self.definition {
+            Definition::Own(api) => api.namespaced,
+            Definition::Builtin(builtin) => builtin.namespaced,
+            Definition::External(external) => external.namespaced,
+        }
+    }
+
+    /// Its name in URLs.
+    pub fn plural(&self) -> &str {
+        match &self.definition {
+            Definition::Own(api) => api.plural.as_str(),
+            Definition::Builtin(builtin) => builtin.plural,
+            Definition::External(external) => external.plural.as_str(),
+        }
+    }
+
+    pub(super) fn definer(&self) -> &'static str {
+        match self.definition {
+            Definition::Own(_) => "this project",
+            Definition::Builtin(_) => "Kubernetes",
+            Definition::External(_) => "others",
+        }
+    }
+
+    fn dependency(&self) -> Option<&Dependency> {
+        self.external()?.dependency.as_ref()
+    }
+
+    /// Checks that Cargo.toml can have its crate, and that the type is in it.
+    pub(super) fn validate_dependency(&self) -> Result<()> {
+        let Some((external, dependency)) = self.external().zip(self.dependency()) else {
+            return Ok(());
+        };
+        let (path, ident) = (&external.path, dependency.ident());
+        ensure!(
+            !DEPENDENCIES.contains(&ident.as_str()),
+            Error::NeedlessCrate {
+                resource: self.to_string(),
+                name: dependency.name().to_owned(),
+            }
+        );
+        ensure!(
+            path.crate_ident() == ident,
+            "the path `{path}` of {self} must begin with `{ident}`, the crate `{dependency}`"
+        );
+        Ok(())
+    }
+
+    /// What would be lost or changed with `after` in place of this resource.
+    pub(super) fn changes(&self, after: &Self) -> Vec<Change> {
+        let mut changes = self.changes_of_crd(after);
+        changes.extend(self.changes_of_type(after));
+        changes.extend(self.changes_of_controllers(after));
+        changes
+    }
+
+    /// In what the CRDs of two versions differ. All versions of a kind are one CRD.
+    pub(super) fn changes_of_crd(&self, after: &Self) -> Vec<Change> {
+        let scope = |it: &Self| {
+            if it.namespaced() {
+                "`Namespaced`"
+            } else {
+                "`Cluster`"
+            }
+        };
+        let short_names = |it: &Self| {
+            let names = it.api().map_or(&[][..], |api| &api.short_names);
+            let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+            if names.is_empty() {
+                "none".to_owned()
+            } else {
+                names.join(", ")
+            }
+        };
+        let mut changes = Vec::new();
+        let mut compare = |what: &str, before: String, after: String| {
+            let what = what.to_owned();
+            changes.extend((before != after).then_some(Change {
+                what,
+                before,
+                after,
+            }));
+        };
+        let plural = |it: &Self| format!("`{}`", it.plural());
+        compare("plural", plural(self), plural(after));
+        compare("scope", scope(self).to_owned(), scope(after).to_owned());
+        compare("short names", short_names(self), short_names(after));
+        changes
+    }
+
+    fn changes_of_type(&self, after: &Self) -> Vec<Change> {
+        let (Some(before), Some(after)) = (self.external(), after.external()) else {
+            return Vec::new();
+        };
+        let mut changes = Vec::new();
+        if before.path != after.path {
+            changes.push(Change {
+                what: "type".to_owned(),
+                before: format!("`{}`", before.path),
+                after: format!("`{}`", after.path),
+            });
+        }
+        if let Some(dependency) = &before.dependency
+            && before.dependency != after.dependency
+        {
+            let after = after.dependency.as_ref();
+            changes.push(Change {
+                what: "crate".to_owned(),
+                before: format!("`{dependency}`"),
+                after: after.map_or("none".to_owned(), |after| format!("`{after}`")),
+            });
+        }
+        changes
+    }
+
+    /// Takes over what all versions of a kind have in common, because they are one CRD.
+    pub(super) fn share_crd(&mut self, version: &Self) {
+        if let (Definition::Own(own), Definition::Own(version)) =
+            (&mut self.definition, &version.definition)
+        {
+            own.plural.clone_from(&version.plural);
+            own.namespaced = version.namespaced;
+            own.short_names.clone_from(&version.short_names);
+        }
+    }
+
+    /// Takes over the source of a crate that `other` has, too.
+    pub(super) fn share_dependency(&mut self, other: &Self) {
+        let Definition::External(own) = &mut self.definition else {
+            return;
+        };
+        if let (Some(own), Some(other)) = (&mut own.dependency, other.dependency())
+            && own.ident() == other.ident()
+        {
+            own.clone_from(other);
+        }
+    }
+}
+
+impl Project {
+    /// The API group as Kubernetes knows it: `webapp.com`, or `apps` of a built-in kind. The core
+    /// group is empty.
+    pub fn full_group(&self, resource: &Resource) -> String {
+        let domain = match &resource.definition {
+            Definition::Own(api) => Some(api.domain.as_ref().unwrap_or(&self.domain)),
+            Definition::Builtin(builtin) => return builtin.group.to_owned(),
+            Definition::External(external) => external.domain.as_ref(),
+        };
+        match domain {
+            Some(domain) => format!("{}.{domain}", resource.group),
+            None => resource.group.to_string(),
+        }
+    }
+
+    /// The path of the Rust type of a resource, as the project's code names it.
+    pub fn type_path(&self, resource: &Resource) -> String {
+        let (group, version) = (resource.group.module(), resource.version.module());
+        match &resource.definition {
+            Definition::Own(_) => format!("crate::api::{group}::{version}::{}", resource.kind),
+            Definition::Builtin(builtin) => builtin.path.to_owned(),
+            Definition::External(external) => external.path.to_string(),
+        }
+    }
+
+    /// The crates that Cargo.toml gets for the kinds that others define, in order.
+    pub fn dependencies(&self) -> Vec<&Dependency> {
+        let dependencies = self.resources.iter().filter_map(Resource::dependency);
+        let mut dependencies: Vec<_> = dependencies.collect();
+        dependencies.sort_unstable();
+        dependencies.dedup();
+        dependencies
+    }
+
+    /// Checks that Cargo.toml can have the crates of the kinds that others define.
+    pub(super) fn validate_dependencies(&self) -> Result<()> {
+        let mut before = Vec::<(&Resource, &Dependency)>::new();
+        for resource in &self.resources {
+            let Some(dependency) = resource.dependency() else {
+                continue;
+            };
+            let ident = dependency.ident();
+            ensure!(
+                ident != self.repo.crate_name().ident(),
+                "{resource} cannot take the crate `{dependency}`: it has the name of this project's own"
+            );
+            let other = before.iter().find(|(_, there)| there.ident() == ident);
+            if let Some((other, there)) = other {
+                ensure!(
+                    *there == dependency,
+                    Error::Crate {
+                        resource: resource.to_string(),
+                        wanted: dependency.to_string(),
+                        other: other.to_string(),
+                        there: there.to_string(),
+                    }
+                );
+            }
+            before.push((resource, dependency));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::tests::{
+            api, core, empty, error, external, with_dependency, with_domain, without_controller,
+        },
+        *,
+    };
+
+    fn certificate() -> Resource {
+        external(
+            "cert-manager",
+            "v1",
+            "Certificate",
+            "cert_manager::v1::Certificate",
+        )
+    }
+
+    #[test]
+    fn the_same_is_known_of_a_kind_wherever_it_is_defined() {
+        let project = empty();
+        let cases = [
+            (
+                api("webapp", "v1", "Guestbook"),
+                "webapp.com guestbooks crate::api::webapp::v1::Guestbook",
+            ),
+            (
+                core("networking", "v1", "Ingress"),
+                "networking.k8s.io ingresses k8s_openapi::api::networking::v1::Ingress",
+            ),
+            (
+                with_domain(certificate(), "io"),
+                "cert-manager.io certificates cert_manager::v1::Certificate",
+            ),
+            // Without a domain the group is the whole.
+            (
+                certificate(),
+                "cert-manager certificates cert_manager::v1::Certificate",
+            ),
+        ];
+        for (resource, expected) in cases {
+            let (group, path) = (project.full_group(&resource), project.type_path(&resource));
+            assert_eq!(format!("{group} {} {path}", resource.plural()), expected);
+            assert!(resource.namespaced());
+        }
+    }
+
+    #[test]
+    fn every_kind_of_kubernetes_is_a_resource() {
+        for builtin in crate::builtin::all() {
+            let resource = Resource::builtin(builtin).unwrap();
+            assert_eq!(crate::builtin::named(&resource.id()), Some(builtin));
+            assert_eq!(empty().full_group(&resource), builtin.group);
+            assert_eq!(resource.plural(), builtin.plural);
+            assert_eq!(resource.namespaced(), builtin.namespaced);
+        }
+    }
+
+    #[test]
+    fn crates_that_cargo_takes() {
+        let mut project = empty();
+        let issuer = external("cert-manager", "v1", "Issuer", "cert_manager::v1::Issuer");
+        project.resources = vec![
+            with_dependency(certificate(), "cert-manager@0.1"),
+            // Known without a controller, to be owned.
+            without_controller(with_dependency(issuer.clone(), "cert-manager@0.1")),
+            external("a", "v1", "A", "crate::a::A"),
+        ];
+        project.validate().unwrap();
+        let names: Vec<_> = project
+            .dependencies()
+            .iter()
+            .map(|it| it.as_str())
+            .collect();
+        assert_eq!(names, ["cert-manager@0.1"]);
+
+        assert_eq!(
+            error([
+                with_dependency(certificate(), "cert-manager@0.1"),
+                with_dependency(issuer, "cert-manager@0.2")
+            ]),
+            "`cert-manager/v1/Issuer` cannot take the crate `cert-manager@0.2`: \
+             `cert-manager/v1/Certificate` has `cert-manager@0.1`"
+        );
+        assert_eq!(
+            error([with_dependency(certificate(), "certs@0.1")]),
+            "the path `cert_manager::v1::Certificate` of `cert-manager/v1/Certificate` must begin \
+             with `certs`, the crate `certs@0.1`"
+        );
+        let list = external("k", "v1", "K", "kube::K");
+        assert_eq!(
+            error([with_dependency(list, "kube@5")]),
+            "`k/v1/K` needs no crate `kube`: every project has it"
+        );
+        let own = external("k", "v1", "K", "guestbook::K");
+        assert_eq!(
+            error([with_dependency(own, "guestbook@1")]),
+            "`k/v1/K` cannot take the crate `guestbook@1`: it has the name of this project's own"
+        );
+    }
+
+    #[test]
+    fn a_crate_changes_in_all_kinds_with_force() {
+        let mut project = empty();
+        let issuer = external("cert-manager", "v1", "Issuer", "cert_manager::v1::Issuer");
+        let old = |resource| with_dependency(resource, "cert-manager@0.1");
+        let new = |resource| with_dependency(resource, "cert-manager@0.2");
+        project.add(old(certificate()), false).unwrap();
+        project.add(old(issuer.clone()), false).unwrap();
+        assert_eq!(
+            project
+                .add(new(issuer.clone()), false)
+                .unwrap_err()
+                .to_string(),
+            "`cert-manager/v1/Issuer` exists with other settings: crate `cert-manager@0.1` -> \
+             `cert-manager@0.2`"
+        );
+        project.add(new(issuer.clone()), true).unwrap();
+        assert_eq!(project.resources, [new(certificate()), new(issuer)]);
+    }
+}
