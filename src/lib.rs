@@ -13,6 +13,7 @@ pub mod project;
 
 // render: desired state -> files
 pub mod render;
+mod templates;
 
 // reconcile: files -> plan
 pub mod reconcile;

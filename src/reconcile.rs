@@ -15,6 +15,7 @@ use self::{
     markers::{Marked, Take},
     merge::Merge,
 };
+use crate::templates;
 
 mod line_ends;
 pub mod markers;
@@ -43,19 +44,12 @@ impl Class {
     /// The class of the file at `path`. It depends on nothing else, because of a file that is no
     /// longer rendered only the path is known.
     pub fn of(path: &str) -> Self {
-        match path {
-            "config/rbac/role.yaml" | "config/webhook/manifests.yaml" => Self::Derived,
-            _ if path.starts_with("config/crd/bases/") || is_of_chart(path) => Self::Derived,
-            _ => Self::Merged,
+        if templates::has(path, "derived") {
+            Self::Derived
+        } else {
+            Self::Merged
         }
     }
-}
-
-/// Whether `path` is `charts/<chart>/files/...`: what a Helm chart takes from the operator's code.
-fn is_of_chart(path: &str) -> bool {
-    let chart = path.strip_prefix("charts/");
-    let inside = chart.and_then(|path| path.split_once('/'));
-    inside.is_some_and(|(_, path)| path.starts_with("files/"))
 }
 
 /// What becomes of lines that cannot be merged.
@@ -267,10 +261,12 @@ enum Content {
 
 impl Content {
     fn of(path: &str) -> Self {
-        match path {
-            ".gitattributes" | ".gitignore" => Self::Patterns,
-            _ if path.starts_with("src/") => Self::Code,
-            _ => Self::Text,
+        if templates::has(path, "patterns") {
+            Self::Patterns
+        } else if templates::has(path, "code") {
+            Self::Code
+        } else {
+            Self::Text
         }
     }
 }

@@ -13,16 +13,15 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
-use include_dir::{Dir, File, include_dir};
+use include_dir::File;
 use tera::{Context, Delimiters, Kwargs, State, Tera, TeraResult};
 
 use self::view::Item;
 use crate::{
     project::Project,
     reconcile::{Path, Texts},
+    templates::{TEMPLATES, files},
 };
-
-static TEMPLATES: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates");
 
 /// The template of what stands above each Rust file.
 const HEADER: &str = "header.tera";
@@ -30,17 +29,6 @@ const HEADER: &str = "header.tera";
 /// The folder of the templates of features, each of which has a folder there if it has files of its
 /// own.
 const FEATURE: &str = "feature";
-
-/// The folder of the templates of what a controller makes, which stands in the controller's file.
-const OWNED: &str = "owned";
-
-/// Kinds of Kubernetes of which an object needs nothing but a name.
-const NAME_ALONE: [&str; 4] = [
-    "core/v1/configmap",
-    "core/v1/namespace",
-    "core/v1/secret",
-    "core/v1/serviceaccount",
-];
 
 /// The files of a project.
 #[derive(Debug, Default)]
@@ -77,11 +65,9 @@ impl fmt::Display for Origin {
 /// For a defect in a template, such as an unknown name, or two templates that render to one path;
 /// the error names the template.
 pub fn render(project: &Project) -> Result<Rendered> {
-    let mut view = view::Project::new(project)?;
+    let view = view::Project::new(project)?;
     let mut renderer = Renderer::new(&view)?;
-    for controller in &mut view.controllers {
-        renderer.desired(controller)?;
-    }
+    renderer.bodies(&view.controllers)?;
     renderer.scope("project", &[()])?;
     for feature in &project.features {
         renderer.scope(&format!("{FEATURE}/{feature}"), &[()])?;
@@ -140,7 +126,8 @@ impl Renderer {
         tera.register_filter("yaml", yaml);
         *tera.global_context() = Context::from_serialize(view)?;
 
-        let files: Vec<_> = files(&TEMPLATES).collect();
+        let files = files(&TEMPLATES).filter(|file| file.path().extension().is_some());
+        let files: Vec<_> = files.collect();
         let mut templates = Vec::with_capacity(2 * files.len());
         for file in files {
             let (name, path) = (name(file)?, path(file)?);
@@ -181,25 +168,25 @@ impl Renderer {
         Ok(())
     }
 
-    /// Renders the bodies of the functions that say what `controller` makes, for which many kinds
-    /// have a template of their own.
-    fn desired(&self, controller: &mut view::Controller) -> Result<()> {
-        let mut context = Context::new();
-        context.insert("controller", controller);
-        for owned in &mut controller.owns {
-            context.insert("owned", owned);
-            let own = owned
-                .template
-                .as_ref()
-                .map(|kind| format!("{OWNED}/{kind}.rs.tera"))
-                .filter(|name| TEMPLATES.contains(name));
-            let kind = owned.template.as_deref().unwrap_or_default();
-            controller.is_complete &= own.is_some() || NAME_ALONE.contains(&kind);
-            let name = own.unwrap_or_else(|| format!("{OWNED}/other.rs.tera"));
-            let text = self.text(&name, &context)?;
-            controller.labels |= text.contains("labels(object)");
-            text.trim_end().clone_into(&mut owned.desired);
+    /// Renders the bodies of the functions that say what each controller makes. The template of a
+    /// controller gets them as `bodies`, because an `include` cannot have a computed name.
+    fn bodies(&mut self, controllers: &[view::Controller]) -> Result<()> {
+        let mut bodies = BTreeMap::new();
+        for controller in controllers {
+            let mut context = Context::new();
+            context.insert(view::Controller::NAME, controller);
+            let texts: Result<Vec<_>> = controller
+                .owns
+                .iter()
+                .map(|owned| {
+                    context.insert("owned", owned);
+                    let text = self.text(&owned.template, &context)?;
+                    Ok(text.trim_end().to_owned())
+                })
+                .collect();
+            bodies.insert(&controller.name, texts?);
         }
+        self.tera.global_context().insert("bodies", &bodies);
         Ok(())
     }
 
@@ -263,11 +250,6 @@ fn signature(line: &str, _: Kwargs, _: &State) -> String {
         .flat_map(|parameter| [indent, "    ", parameter.trim_start(), ",\n"])
         .collect();
     format!("{name}(\n{parameters}{indent}) -> {result}")
-}
-
-/// All files of `folder` and of the folders below it.
-fn files<'a>(folder: &'a Dir<'a>) -> Box<dyn Iterator<Item = &'a File<'a>> + 'a> {
-    Box::new(folder.files().chain(folder.dirs().flat_map(files)))
 }
 
 /// The name of the template in `file`.

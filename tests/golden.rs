@@ -2,7 +2,7 @@
 //! file. `make golden` writes them anew. Tests of operators compile them.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     env, fs,
     path::{Path, PathBuf},
     process::Command,
@@ -138,6 +138,9 @@ const PROJECTS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// The record of a project repeats all of its files, so the golden projects do without.
+const RECORD: &str = ".rscaffold/last-applied.jsonl";
+
 /// What a run of cargo leaves in the folder of the golden projects, and what stands beside them.
 const BESIDE: [&str; 3] = ["Cargo.toml", "Cargo.lock", "widgets"];
 
@@ -172,6 +175,7 @@ fn files(folder: &Path) -> BTreeSet<PathBuf> {
                 .to_owned()
         })
         .filter(|path| !BESIDE.iter().any(|beside| path.starts_with(beside)))
+        .filter(|path| !path.ends_with(RECORD))
         .collect()
 }
 
@@ -209,6 +213,32 @@ fn projects_are_what_the_commands_write() {
         changed.is_empty(),
         "`make golden` writes these files anew:\n{diffs}"
     );
+}
+
+#[test]
+fn the_record_has_the_text_of_each_file() {
+    let fresh = scaffolded();
+    let fresh = fresh.path();
+    let read = |path: &Path| fs::read_to_string(fresh.join(path)).expect("a text");
+    let mut recorded = BTreeMap::<PathBuf, String>::new();
+    for (name, _) in PROJECTS {
+        let name = Path::new(name);
+        for line in read(&name.join(RECORD)).lines() {
+            let (path, line): (PathBuf, String) =
+                serde_json::from_str(line).expect("a path and a line");
+            *recorded.entry(name.join(path)).or_default() += &line;
+        }
+    }
+    let written: BTreeMap<_, _> = files(fresh)
+        .into_iter()
+        .filter(|path| !path.ends_with("PROJECT"))
+        .map(|path| (path.clone(), read(&path)))
+        .collect();
+    let paths: BTreeSet<_> = written.keys().chain(recorded.keys()).collect();
+    let unequal = paths
+        .into_iter()
+        .filter(|path| written.get(*path) != recorded.get(*path));
+    assert_eq!(unequal.collect::<Vec<_>>(), Vec::<&PathBuf>::new());
 }
 
 /// Running each command once more changes nothing.

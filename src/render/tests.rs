@@ -86,6 +86,32 @@ fn kinds() -> impl Strategy<Value = String> {
     words().prop_map(move |words| words.into_iter().map(upper).collect())
 }
 
+#[test]
+fn a_controller_has_the_function_labels_if_it_calls_it() {
+    let mut count = 0;
+    for kind in builtin::all() {
+        let (group, lower) = (kind.short_group(), kind.kind.to_ascii_lowercase());
+        if !TEMPLATES.contains(format!("owned/{group}/{}/{lower}.rs.tera", kind.version)) {
+            continue;
+        }
+        let owned = format!("{}/{}/{}", kind.named_group(), kind.version, kind.kind);
+        let node = format!(
+            "{{controllers: [{{name: node, owns: [{owned}]}}], core: true, group: core, \
+             kind: Node, plural: nodes, version: v1}}"
+        );
+        let project = project("domain: example.com\nprojectName: operator", &[node]);
+        let rendered = render(&project.unwrap()).unwrap();
+        let controller = &rendered.texts["src/controller/core/node.rs"];
+        let (calls, defined) = (
+            controller.contains("labels(object)"),
+            controller.contains("fn labels("),
+        );
+        assert_eq!(calls, defined, "{owned}");
+        count += 1;
+    }
+    assert!(count > 0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
@@ -152,13 +178,13 @@ fn a_signature_has_one_line_if_that_is_short_enough() {
 
 #[test]
 fn each_template_of_what_is_owned_is_that_of_a_builtin_kind() {
-    let folder = TEMPLATES.get_dir(OWNED).unwrap();
+    let folder = TEMPLATES.get_dir("owned").unwrap();
     let templates = folder.dirs().flat_map(files);
     let known: Vec<_> = builtin::all()
         .map(|kind| {
             let lower = kind.kind.to_ascii_lowercase();
             format!(
-                "{OWNED}/{}/{}/{lower}.rs.tera",
+                "owned/{}/{}/{lower}.rs.tera",
                 kind.short_group(),
                 kind.version
             )

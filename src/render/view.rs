@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::{
     names::Identifiers,
     project::{self, Feature, License, Resource},
+    templates::{self, TEMPLATES},
 };
 
 /// What a template is rendered for.
@@ -87,7 +88,8 @@ pub struct Project {
     crate_ident: String,
     domain: String,
     repository: Option<String>,
-    owner: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<String>,
     license: LicenseNames,
     namespaced: bool,
     /// Where the cargo workspace is that the project is a member of.
@@ -226,7 +228,7 @@ pub struct Controller {
     /// Unique in the group, such as `guestbook`.
     short_name: String,
     /// Unique in the cluster, such as `guestbook.webapp.example.com`.
-    name: String,
+    pub name: String,
     module: String,
     /// Whether it is the kind's own. Else others may work on the same objects, and it has names of
     /// its own for what it makes and says.
@@ -238,7 +240,7 @@ pub struct Controller {
     sample: String,
     /// Whether the API server takes what it makes as it is. Where it does not, somebody has to say
     /// what it shall be.
-    pub is_complete: bool,
+    is_complete: bool,
     /// Whether it has a test on an API server: not if that lacks the CRD of a kind that others
     /// define.
     tested: bool,
@@ -253,7 +255,7 @@ pub struct Controller {
     /// before and after the manager.
     imports: Imports,
     /// Whether something of what it owns selects Pods by their labels.
-    pub labels: bool,
+    labels: bool,
 }
 
 /// What the file of a controller imports beside what all of them do: in the order of rustfmt.
@@ -281,11 +283,9 @@ pub struct Owned {
     /// Whether Kubernetes itself has the kind.
     core: bool,
     version: String,
-    /// What the template of `desired` would be called, if a kind of Kubernetes has one of its own.
+    /// The template of the body of the function that makes one.
     #[serde(skip)]
-    pub template: Option<String>,
-    /// The body of the function that makes one, which has a template of its own.
-    pub desired: String,
+    pub template: String,
 }
 
 /// A rule of role.yaml.
@@ -331,10 +331,7 @@ impl Project {
             crate_ident: crate_name.ident(),
             domain: project.domain.to_string(),
             repository: project.repo.url(),
-            owner: project
-                .owner
-                .clone()
-                .unwrap_or_else(|| format!("The {} authors", project.project_name)),
+            owner: project.owner.clone(),
             license: LicenseNames {
                 spdx: match project.license {
                     License::Apache2 => Some("Apache-2.0"),
@@ -456,6 +453,9 @@ impl Controller {
         }
         let imports = Imports::new(imported);
         let own = resource.is_own(controller);
+        let tested =
+            resource.api().is_some() && owns.iter().all(|it| it.resource.external().is_none());
+        let owns: Vec<_> = owns.into_iter().map(Owned::new).collect();
         Ok(Self {
             kind: resource.kind.to_string(),
             plural: resource.plural().to_owned(),
@@ -472,14 +472,15 @@ impl Controller {
             finalizer: controller.finalizer,
             foreign: resource.api().is_none(),
             sample: sample(resource),
-            is_complete: true,
-            tested: resource.api().is_some()
-                && owns.iter().all(|it| it.resource.external().is_none()),
+            is_complete: owns.iter().all(Owned::is_complete),
+            labels: owns
+                .iter()
+                .any(|owned| templates::has(&owned.template, "labels")),
+            tested,
             core: resource.is_builtin(),
             namespaced: resource.namespaced(),
-            owns: owns.into_iter().map(Owned::new).collect(),
+            owns,
             imports,
-            labels: false,
             group,
         })
     }
@@ -509,6 +510,14 @@ impl Imports {
 }
 
 impl Owned {
+    /// The template of the kinds that have none of their own.
+    const OTHER: &str = "owned/other.rs.tera";
+
+    /// Whether the API server takes what its template makes.
+    fn is_complete(&self) -> bool {
+        self.template != Self::OTHER
+    }
+
     fn new(owned: project::OwnedKind) -> Self {
         let Identifiers {
             one,
@@ -516,10 +525,16 @@ impl Owned {
             type_name,
         } = owned.identifiers;
         let resource = owned.resource;
-        let (core, lower) = (resource.is_builtin(), resource.kind.lower());
+        let (group, version) = (&resource.group, &resource.version);
+        let own = format!("owned/{group}/{version}/{}.rs.tera", resource.kind.lower());
+        let core = resource.is_builtin();
         Self {
-            template: core.then(|| format!("{}/{}/{lower}", resource.group, resource.version)),
-            version: resource.version.to_string(),
+            template: if core && TEMPLATES.contains(&own) {
+                own
+            } else {
+                Self::OTHER.to_owned()
+            },
+            version: version.to_string(),
             kind: resource.kind.to_string(),
             type_name,
             one,
@@ -528,7 +543,6 @@ impl Owned {
             group: owned.group,
             namespaced: resource.namespaced(),
             core,
-            desired: String::new(),
         }
     }
 }
