@@ -8,15 +8,13 @@ mod kubernetes;
 mod plural;
 mod rust;
 
-use std::{fmt, marker::PhantomData, str::FromStr};
-
-use serde::{Deserializer, de};
+use std::fmt;
 
 pub use external::{Dependency, TypePath};
 pub use group_version_kind::GroupVersionKind;
 pub use kind::{Identifiers, Kind};
 pub use kubernetes::{ControllerName, Domain, Group, Plural, ProjectName, ShortName, Version};
-pub use rust::{CrateName, DEPENDENCIES, Repo};
+pub use rust::{CrateName, Repo, is_dependency};
 
 /// Why a text is not the name that it was meant to be: one sentence for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,27 +50,9 @@ enum Instead {
     Meant(String),
 }
 
-/// Reads a name while its scalar is being parsed, so that the parser knows the line of a bad one.
-fn deserialize<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: FromStr<Err = Error>,
-{
-    struct Scalar<T>(PhantomData<T>);
-
-    impl<T: FromStr<Err = Error>> de::Visitor<'_> for Scalar<T> {
-        type Value = T;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a name")
-        }
-
-        fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
-            text.parse().map_err(E::custom)
-        }
-    }
-
-    deserializer.deserialize_str(Scalar(PhantomData))
+/// The reason why a text of this length is not a name.
+fn too_long(length: usize, max: usize) -> Option<String> {
+    (length > max).then(|| format!("it has {length} characters, {max} are the most"))
 }
 
 /// The traits of a name that has `as_str` and `FromStr`.
@@ -98,7 +78,8 @@ macro_rules! traits {
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $crate::names::deserialize(deserializer)
+                let text = String::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
             }
         }
     )+};

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     controllers::Controller,
-    error::{Change, Error},
+    error::Error,
     feature::Feature,
     owns::{OwnedKind, import},
     removal::Removed,
@@ -86,14 +86,14 @@ impl Project {
                 before.definer()
             );
             if !force {
-                let (changes, name) = (before.changes(&resource), before.to_string());
-                ensure!(
-                    changes.is_empty(),
-                    Error::Changes {
-                        resource: name,
-                        changes
-                    }
-                );
+                let changes = before.changes(&resource);
+                let reason = || {
+                    format!(
+                        "{before} exists with other settings: {}",
+                        changes.join("; ")
+                    )
+                };
+                ensure!(changes.is_empty(), Error::Changes(reason()));
                 resource.keep_owned(before);
             }
             for other in &mut project.resources {
@@ -358,7 +358,7 @@ mod tests {
         let error = project.add(without.clone(), false).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`webapp/v1/Guestbook` exists with other settings: controller `guestbook` -> none"
+            "`webapp/v1/Guestbook` exists with other settings: controller `guestbook` -> `none`"
         );
         assert_eq!(project.resources, [with]);
         project.add(without.clone(), true).unwrap();
@@ -376,8 +376,8 @@ mod tests {
         changed.controllers[0].finalizer = true;
         let error = project.add(changed.clone(), false).unwrap_err();
         let expected = "`webapp/v1/Guestbook` exists with other settings: plural `guestbooks` -> \
-                        `books`; scope `Namespaced` -> `Cluster`; short names none -> `gb`; \
-                        finalizer of the controller `guestbook` no -> yes";
+                        `books`; scope `Namespaced` -> `Cluster`; short names `none` -> `gb`; \
+                        finalizer of the controller `guestbook` `no` -> `yes`";
         assert_eq!(error.to_string(), expected);
         project.add(changed.clone(), true).unwrap();
         assert_eq!(project.resources, [changed]);

@@ -154,16 +154,16 @@ pub fn run(args: CreateApi, root: &Path) -> Result<Outcome> {
 
 /// The flag that helps where the project refuses a resource.
 fn way_out(error: &anyhow::Error) -> Option<&'static str> {
-    match error.downcast_ref()? {
-        project::Error::Changes { .. } => Some("`--force` applies the new settings"),
-        project::Error::Controller { .. } => Some("`--controller=false` adds no controller"),
-        project::Error::Crate { .. } => Some(
+    Some(match error.downcast_ref()? {
+        project::Error::Changes(_) => "`--force` applies the new settings",
+        project::Error::Controller(_) => "`--controller=false` adds no controller",
+        project::Error::Crate(_) => {
             "give `--external-api-crate` the crate that is there, or change it in all kinds with \
-             `--force`",
-        ),
-        project::Error::NeedlessCrate { .. } => Some("leave `--external-api-crate` out"),
-        project::Error::Owned { .. } => None,
-    }
+             `--force`"
+        }
+        project::Error::NeedlessCrate(_) => "leave `--external-api-crate` out",
+        project::Error::Owned(_) => return None,
+    })
 }
 
 /// The group that was probably meant.

@@ -65,7 +65,7 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
     let mut after = before.clone();
     let removed = after.remove(&args.id.complete(None, None)?);
     let removed = removed.or_else(|error| match error.downcast_ref() {
-        Some(project::Error::Owned { .. }) => Err(error).or_hint(format!(
+        Some(project::Error::Owned(_)) => Err(error).or_hint(format!(
             "take it from `owns` of the controller in `{}`, then run `rscaffold apply`",
             Project::FILE
         )),

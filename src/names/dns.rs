@@ -1,6 +1,6 @@
 //! The shapes of names that Kubernetes takes from DNS.
 
-use super::{Error, Instead};
+use super::{Error, Instead, too_long};
 
 /// One kind of DNS name, and how to speak of it.
 pub(super) struct Shape {
@@ -43,23 +43,15 @@ impl Shape {
                 quoted(bad)
             ));
         }
-        if text.len() > self.max {
-            return Err(format!(
-                "it has {} characters, {} are the most",
-                text.len(),
-                self.max
-            ));
+        if let Some(reason) = too_long(text.len(), self.max) {
+            return Err(reason);
         }
         text.split('.')
             .try_for_each(|label| self.label_reason(label))
     }
 
     fn label_reason(&self, label: &str) -> Result<(), String> {
-        let each = if self.dots {
-            "each part between dots"
-        } else {
-            "it"
-        };
+        let each = ["it", "each part between dots"][usize::from(self.dots)];
         let first = label.chars().next();
         if first.is_none() {
             Err("there must be something before and after each dot".to_owned())

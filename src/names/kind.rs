@@ -5,8 +5,11 @@ use std::str::FromStr;
 use heck::{ToSnakeCase, ToUpperCamelCase};
 
 use super::{
-    ControllerName, Error, Group, Instead, Plural, dns::quoted, plural::plural, rust::module,
-    traits,
+    ControllerName, Error, Group, Instead, Plural,
+    dns::quoted,
+    plural::plural,
+    rust::{has, module},
+    too_long, traits,
 };
 
 /// A kind of objects: `Guestbook`.
@@ -15,40 +18,27 @@ pub struct Kind(String);
 
 /// Names that break the code around a type of that name, by the reason. Found by compiling a
 /// project for each: `Clone`, `Box`, `Ok` and `Status` only look dangerous.
-const TAKEN: &[(&str, &[&str])] = &[
+const TAKEN: &[(&str, &str)] = &[
     // No type can have it.
-    ("it is a keyword of Rust", &["Self"]),
+    ("it is a keyword of Rust", "Self"),
     // The code beside the type would get the type instead.
     (
         "the generated code needs what has this name in Rust's prelude",
-        &["Default", "Option", "Result", "String", "Vec"],
+        "Default Option Result String Vec",
     ),
     // The file of the type would have two of the name.
     (
         "the file of its types imports another type of this name",
-        &["Condition", "Deserialize", "Serialize"],
+        "Condition Deserialize Serialize",
     ),
     // The file of the controller would use its own one: that hides what a `*` imports.
     (
         "the file of its controller needs another type of this name",
-        &[
-            "Action",
-            "BTreeMap",
-            "Children",
-            "Context",
-            "Controller",
-            "Error",
-            "EventType",
-            "ObjectMeta",
-            "ObjectRef",
-            "Reconciler",
-            "ResourceExt",
-            "Rule",
-            "Verb",
-        ],
+        "Action BTreeMap Children Context Controller Error EventType ObjectMeta ObjectRef Reconciler \
+        ResourceExt Rule Verb",
     ),
     // Clippy refuses `New::new`, which kube derives.
-    ("each kind has a constructor of this name", &["New"]),
+    ("each kind has a constructor of this name", "New"),
 ];
 
 impl Kind {
@@ -144,19 +134,13 @@ fn misspelt(text: &str) -> Option<String> {
         ))
     } else if !first.is_ascii_uppercase() {
         Some("it must begin with an upper-case letter".to_owned())
-    } else if text.len() > Kind::MAX {
-        Some(format!(
-            "it has {} characters, {} are the most",
-            text.len(),
-            Kind::MAX
-        ))
     } else {
-        None
+        too_long(text.len(), Kind::MAX)
     }
 }
 
 fn taken(kind: &str) -> Option<&'static str> {
-    let (reason, _) = TAKEN.iter().find(|(_, names)| names.contains(&kind))?;
+    let (reason, _) = TAKEN.iter().find(|(_, names)| has(names, kind))?;
     Some(reason)
 }
 
@@ -336,9 +320,8 @@ mod tests {
         ];
         let known: BTreeSet<&str> = TAKEN
             .iter()
-            .flat_map(|(_, names)| *names)
-            .chain(HARMLESS)
-            .copied()
+            .flat_map(|(_, names)| names.split(' '))
+            .chain(HARMLESS.iter().copied())
             .collect();
         let templates = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");
         let mut seen = BTreeSet::new();

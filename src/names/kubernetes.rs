@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, str::FromStr};
 
-use super::{Error, dns::Shape, plural::plural, rust::module, traits};
+use super::{Error, dns::Shape, plural::plural, rust::module, too_long, traits};
 
 macro_rules! dns {
     ($($(#[$doc:meta])+ $name:ident: $shape:expr;)+) => {$(
@@ -205,13 +205,10 @@ impl FromStr for Version {
                  `v2alpha1`{meant}"
             )));
         }
-        if text.len() > MAX {
-            return Err(Error(format!(
-                "`{text}` is not an API version: it has {} characters, {MAX} are the most",
-                text.len()
-            )));
+        match too_long(text.len(), MAX) {
+            Some(reason) => Err(Error(format!("`{text}` is not an API version: {reason}"))),
+            None => Ok(Self(text.to_owned())),
         }
-        Ok(Self(text.to_owned()))
     }
 }
 

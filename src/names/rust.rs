@@ -2,53 +2,38 @@
 
 use std::str::FromStr;
 
-use super::{Error, Instead, dns::quoted, traits};
+use super::{Error, Instead, dns::quoted, too_long, traits};
 
 /// Keywords of Rust 2024, those reserved for later included.
-const KEYWORDS: &[&str] = &[
-    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",
-    "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl",
-    "in", "let", "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref",
-    "return", "self", "static", "struct", "super", "trait", "true", "try", "type", "typeof",
-    "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
-];
+const KEYWORDS: &str = "\
+    abstract as async await become box break const continue crate do dyn else enum extern false \
+    final fn for gen if impl in let loop macro match mod move mut override priv pub ref return \
+    self static struct super trait true try type typeof unsafe unsized use virtual where while \
+    yield";
 
 /// Names that no file or folder can have on Windows, whatever its ending.
-const WINDOWS: &[&str] = &[
-    "aux", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9", "con", "lpt1",
-    "lpt2", "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9", "nul", "prn",
-];
+const WINDOWS: &str = "\
+    aux com1 com2 com3 com4 com5 com6 com7 com8 com9 con lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 \
+    lpt9 nul prn";
 
 /// The crates that the code of a generated project uses, as it calls them.
-pub const DEPENDENCIES: &[&str] = &[
-    "anyhow",
-    "axum",
-    "axum_server",
-    "backon",
-    "clap",
-    "fnv",
-    "futures",
-    "http",
-    "hyper_timeout",
-    "hyper_util",
-    "k8s_openapi",
-    "kube",
-    "prometheus",
-    "rcgen",
-    "schemars",
-    "serde",
-    "serde_saphyr",
-    "serde_json",
-    "thiserror",
-    "tokio",
-    "tokio_util",
-    "tower",
-    "tracing",
-    "tracing_subscriber",
-];
+const DEPENDENCIES: &str = "\
+    anyhow axum axum_server backon clap fnv futures http hyper_timeout hyper_util k8s_openapi \
+    kube prometheus rcgen schemars serde serde_saphyr serde_json thiserror tokio tokio_util \
+    tower tracing tracing_subscriber";
+
+/// Whether the code of a generated project uses the crate that it calls `ident`.
+pub fn is_dependency(ident: &str) -> bool {
+    has(DEPENDENCIES, ident)
+}
+
+/// Whether `name` is one of the words of `names`.
+pub(super) fn has(names: &str, name: &str) -> bool {
+    names.split(' ').any(|there| there == name)
+}
 
 pub(super) fn is_keyword(name: &str) -> bool {
-    KEYWORDS.contains(&name) || name == "Self"
+    has(KEYWORDS, name) || name == "Self"
 }
 
 /// The module for a name: `batch_jobs_infra` for `batch-jobs.infra`.
@@ -64,7 +49,7 @@ pub(super) fn module(name: &str) -> String {
         format!("_{module}")
     } else if [KEYWORDS, WINDOWS, DEPENDENCIES]
         .iter()
-        .any(|names| names.contains(&module))
+        .any(|names| has(names, module))
     {
         // A module beside a `use kube::…` must not be called `kube` itself.
         format!("{module}_")
@@ -82,21 +67,21 @@ impl CrateName {
     const MAX: usize = 64;
 
     /// Names that cargo or rustc refuses, or that stand for something else in the project's code.
-    const TAKEN: &[(&str, &[&str])] = &[
+    const TAKEN: &[(&str, &str)] = &[
         ("is a keyword of Rust", KEYWORDS),
         ("is reserved by Windows", WINDOWS),
         (
             "is a crate of Rust itself",
-            &["alloc", "core", "proc_macro", "std", "test"],
+            "alloc core proc_macro std test",
         ),
         (
             "is a folder that cargo builds in",
-            &["build", "deps", "examples", "incremental"],
+            "build deps examples incremental",
         ),
         ("is a dependency of the generated project", DEPENDENCIES),
         (
             "is a module that the generated `main.rs` uses",
-            &["api", "controller", "manifests"],
+            "api controller manifests",
         ),
     ];
 
@@ -124,16 +109,9 @@ impl CrateName {
             Err("it must begin with a letter".to_owned())
         } else if ident.contains("__") {
             Err("it must not have two of `-` and `_` side by side".to_owned())
-        } else if text.len() > Self::MAX {
-            Err(format!(
-                "it has {} characters, {} are the most",
-                text.len(),
-                Self::MAX
-            ))
-        } else if let Some((owner, _)) = Self::TAKEN
-            .iter()
-            .find(|(_, names)| names.contains(&ident.as_str()))
-        {
+        } else if let Some(reason) = too_long(text.len(), Self::MAX) {
+            Err(reason)
+        } else if let Some((owner, _)) = Self::TAKEN.iter().find(|(_, names)| has(names, &ident)) {
             Err(format!("it {owner}"))
         } else {
             Ok(())
@@ -305,7 +283,7 @@ mod tests {
             .collect();
         assert_eq!(
             names,
-            DEPENDENCIES.iter().map(ToString::to_string).collect()
+            DEPENDENCIES.split(' ').map(ToString::to_string).collect()
         );
     }
 

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{Change, Project, Resource, file::is_false};
+use super::{Project, Resource, file::is_false, resource::change};
 use crate::names::{ControllerName, GroupVersionKind};
 
 /// A controller of a kind.
@@ -83,26 +83,21 @@ impl Resource {
     }
 
     /// What the controllers of `after`, in place of these, would have lost or changed.
-    pub(super) fn changes_of_controllers(&self, after: &Self) -> Vec<Change> {
-        let mut changes = Vec::new();
-        for before in &self.controllers {
-            let name = format!("`{}`", before.name);
-            let yes_or_no = |yes| if yes { "yes" } else { "no" }.to_owned();
-            match after.controller(&before.name) {
-                None => changes.push(Change {
-                    what: "controller".to_owned(),
-                    before: name,
-                    after: "none".to_owned(),
-                }),
-                Some(after) if after.finalizer == before.finalizer => {}
-                Some(after) => changes.push(Change {
-                    what: format!("finalizer of the controller {name}"),
-                    before: yes_or_no(before.finalizer),
-                    after: yes_or_no(after.finalizer),
-                }),
-            }
-        }
-        changes
+    pub(super) fn changes_of_controllers(&self, after: &Self) -> Vec<String> {
+        let yes_or_no = |yes| ["no", "yes"][usize::from(yes)];
+        let changes = self.controllers.iter().filter_map(|before| {
+            let name = before.name.as_str();
+            let Some(after) = after.controller(&before.name) else {
+                return change("controller", name, "none");
+            };
+            let what = format!("finalizer of the controller `{name}`");
+            change(
+                &what,
+                yes_or_no(before.finalizer),
+                yes_or_no(after.finalizer),
+            )
+        });
+        changes.collect()
     }
 
     /// Keeps what the controllers of `before` own.
@@ -323,11 +318,11 @@ mod tests {
         assert_eq!(
             project.add(without, false).unwrap_err().to_string(),
             "`webapp/v1/Guestbook` exists with other settings: finalizer of the controller `backup` \
-             yes -> no"
+             `yes` -> `no`"
         );
         assert_eq!(
             project.add(first.clone(), false).unwrap_err().to_string(),
-            "`webapp/v1/Guestbook` exists with other settings: controller `backup` -> none"
+            "`webapp/v1/Guestbook` exists with other settings: controller `backup` -> `none`"
         );
         project.add(first.clone(), true).unwrap();
         assert_eq!(project.resources, [first]);

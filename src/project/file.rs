@@ -1,12 +1,9 @@
 //! The text of the `PROJECT` file.
 
-use std::{cmp::Ordering, collections::BTreeSet, fmt};
+use std::{cmp::Ordering, collections::BTreeSet};
 
 use anyhow::{Result, anyhow, bail, ensure};
-use serde::{
-    Deserialize, Deserializer, Serialize,
-    de::{Error as _, MapAccess, Visitor, value::MapAccessDeserializer},
-};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
     Api, Controller, Definition, External, Feature, License, Project, Resource, WorkspaceRoot, yaml,
@@ -239,28 +236,6 @@ impl From<Project> for File<Entry> {
     }
 }
 
-impl<'de> Deserialize<'de> for Resource {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields;
-
-        impl<'de> Visitor<'de> for Fields {
-            type Value = Resource;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the fields of a resource")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Resource, A::Error> {
-                let entry = Entry::deserialize(MapAccessDeserializer::new(map))?;
-                // In here, so that the parser adds the line of an entry that contradicts itself.
-                entry.try_into().map_err(A::Error::custom)
-            }
-        }
-
-        deserializer.deserialize_map(Fields)
-    }
-}
-
 impl TryFrom<Entry> for Resource {
     type Error = anyhow::Error;
 
@@ -300,68 +275,71 @@ impl Entry {
             _ => None,
         };
         let controller = own.is_some();
-        let controllers = match own {
-            Some(_) => Vec::new(),
-            None => resource.controllers.clone(),
+        let (finalizer, owns, controllers) = match own {
+            Some(own) => (own.finalizer, own.owns, Vec::new()),
+            None => (false, Vec::new(), resource.controllers.clone()),
         };
-        let (finalizer, owns) = own.map_or_else(Default::default, |own| (own.finalizer, own.owns));
-        let mut entry = Self {
-            api: None,
+        let (api, domain, module, namespaced) = match resource.definition.clone() {
+            Definition::Own(Api {
+                domain,
+                namespaced,
+                served,
+                ..
+            }) => {
+                let api = ApiEntry {
+                    crd_version: CrdVersion::V1,
+                    namespaced,
+                    served,
+                };
+                (Some(api), domain, None, false)
+            }
+            Definition::Builtin(_) => (None, None, None, false),
+            Definition::External(it) => (None, it.domain, it.dependency, it.namespaced),
+        };
+        Self {
+            api,
             controller,
             controllers,
             core: resource.is_builtin(),
-            domain: None,
+            domain,
             external: resource.external().is_some(),
             finalizer,
             group: resource.group.clone(),
             kind: resource.kind.clone(),
-            module: None,
-            namespaced: false,
+            module,
+            namespaced,
             owns,
             path: Some(path(project, resource)),
             plural: resource.plural().parse().ok(),
-            short_names: Vec::new(),
+            short_names: resource.short_names().to_vec(),
             version: resource.version.clone(),
-        };
-        match resource.definition.clone() {
-            Definition::Own(api) => {
-                entry.api = Some(ApiEntry {
-                    crd_version: CrdVersion::V1,
-                    namespaced: api.namespaced,
-                    served: api.served,
-                });
-                entry.domain = api.domain;
-                entry.short_names = api.short_names;
-            }
-            Definition::Builtin(_) => {}
-            Definition::External(external) => {
-                entry.domain = external.domain;
-                entry.module = external.dependency;
-                entry.namespaced = external.namespaced;
-            }
         }
-        entry
     }
 
     fn definition(&self) -> Result<Definition> {
         let (group, version) = (self.group.clone(), self.version.clone());
         let id = GroupVersionKind::new(group, version, self.kind.clone());
-        let takes_no = |fields: &[&str], what: &str| {
-            let mut given = fields.iter().filter(|field| self.has(field));
-            match given.next() {
-                Some(field) => Err(anyhow!("`{id}` is {what}: it takes no `{field}`")),
-                None => Ok(()),
-            }
+        let (api, core) = (("api", self.api.is_some()), ("core", self.core));
+        let domain = ("domain", self.domain.is_some());
+        let short_names = ("shortNames", !self.short_names.is_empty());
+        let (module, scope) = (
+            ("module", self.module.is_some()),
+            ("namespaced", self.namespaced),
+        );
+        let takes_no = |fields: &[(&str, bool)], what: &str| {
+            let given = fields.iter().find(|(_, is_given)| *is_given);
+            given.map_or(Ok(()), |(field, _)| {
+                Err(anyhow!("`{id}` is {what}: it takes no `{field}`"))
+            })
         };
         let plural = self.plural.clone();
         let plural = plural.unwrap_or_else(|| self.kind.plural());
-        let domain = self.domain.clone();
         if self.external {
-            takes_no(&["api", "core", "shortNames"], "`external`")?;
+            takes_no(&[api, core, short_names], "`external`")?;
             let path = self.path.as_deref().map(str::parse::<TypePath>);
             return Ok(Definition::External(External {
                 dependency: self.module.clone(),
-                domain,
+                domain: self.domain.clone(),
                 namespaced: self.namespaced,
                 path: path.transpose()?.ok_or_else(|| {
                     anyhow!("`{id}` is `external`, so it needs the `path` of its type")
@@ -369,12 +347,12 @@ impl Entry {
                 plural,
             }));
         }
-        takes_no(&["module", "namespaced"], "not `external`")?;
+        takes_no(&[module, scope], "not `external`")?;
         if self.core {
             let Some(builtin) = builtin::named(&id) else {
                 bail!("`{id}` is not a kind that Kubernetes has built in: leave `core` out");
             };
-            takes_no(&["api", "domain", "shortNames"], "built into Kubernetes")?;
+            takes_no(&[api, domain, short_names], "built into Kubernetes")?;
             ensure!(
                 self.plural.is_none() || plural.as_str() == builtin.plural,
                 "the plural of `{id}` is `{}`, not `{plural}`",
@@ -386,23 +364,12 @@ impl Entry {
             bail!("`{id}` has no `api`, and is neither `core` nor `external`");
         };
         Ok(Definition::Own(Api {
-            domain,
+            domain: self.domain.clone(),
             namespaced: api.namespaced,
             plural,
             served: api.served,
             short_names: self.short_names.clone(),
         }))
-    }
-
-    fn has(&self, field: &str) -> bool {
-        match field {
-            "api" => self.api.is_some(),
-            "core" => self.core,
-            "domain" => self.domain.is_some(),
-            "module" => self.module.is_some(),
-            "namespaced" => self.namespaced,
-            _ => !self.short_names.is_empty(),
-        }
     }
 }
 

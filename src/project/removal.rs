@@ -34,11 +34,10 @@ impl Project {
                 let is_it = |id| matches!(self.find(id), Ok(Some(owned)) if *owned == resource);
                 ensure!(
                     !owns.any(is_it),
-                    Error::Owned {
-                        resource: resource.to_string(),
-                        controller: controller.name.to_string(),
-                        owner: other.to_string(),
-                    }
+                    Error::Owned(format!(
+                        "the controller `{}` of {other} owns {resource}",
+                        controller.name
+                    ))
                 );
             }
         }

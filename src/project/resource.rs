@@ -3,18 +3,20 @@
 use std::fmt;
 
 use anyhow::{Result, ensure};
+use serde::Deserialize;
 
-use super::{Change, Controller, Error, Project};
+use super::{Controller, Error, Project, file::Entry};
 use crate::{
     builtin::Builtin,
     names::{
-        DEPENDENCIES, Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ShortName,
-        TypePath, Version,
+        self, Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ShortName, TypePath,
+        Version,
     },
 };
 
 /// A version of a kind, and its controllers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Entry")]
 pub struct Resource {
     /// Its group without the domain; `core` for the core group.
     pub group: Group,
@@ -159,6 +161,11 @@ impl Resource {
         }
     }
 
+    /// Its abbreviations for kubectl, which only kinds of the project have.
+    pub fn short_names(&self) -> &[ShortName] {
+        self.api().map_or(&[], |api| &api.short_names)
+    }
+
     fn dependency(&self) -> Option<&Dependency> {
         self.external()?.dependency.as_ref()
     }
@@ -170,11 +177,11 @@ impl Resource {
         };
         let (path, ident) = (&external.path, dependency.ident());
         ensure!(
-            !DEPENDENCIES.contains(&ident.as_str()),
-            Error::NeedlessCrate {
-                resource: self.to_string(),
-                name: dependency.name().to_owned(),
-            }
+            !names::is_dependency(&ident),
+            Error::NeedlessCrate(format!(
+                "{self} needs no crate `{}`: every project has it",
+                dependency.name()
+            ))
         );
         ensure!(
             path.crate_ident() == ident,
@@ -184,70 +191,38 @@ impl Resource {
     }
 
     /// What would be lost or changed with `after` in place of this resource.
-    pub(super) fn changes(&self, after: &Self) -> Vec<Change> {
+    pub(super) fn changes(&self, after: &Self) -> Vec<String> {
         let mut changes = self.changes_of_crd(after);
-        changes.extend(self.changes_of_type(after));
+        if let (Some(before), Some(after)) = (self.external(), after.external()) {
+            changes.extend(change("type", before.path.as_str(), after.path.as_str()));
+            let [was, is] = [before, after].map(|it| {
+                let dependency = it.dependency.as_ref();
+                dependency.map_or("none", Dependency::as_str)
+            });
+            let crates = change("crate", was, is);
+            changes.extend(crates.filter(|_| before.dependency.is_some()));
+        }
         changes.extend(self.changes_of_controllers(after));
         changes
     }
 
     /// In what the CRDs of two versions differ. All versions of a kind are one CRD.
-    pub(super) fn changes_of_crd(&self, after: &Self) -> Vec<Change> {
-        let scope = |it: &Self| {
-            if it.namespaced() {
-                "`Namespaced`"
-            } else {
-                "`Cluster`"
-            }
+    pub(super) fn changes_of_crd(&self, after: &Self) -> Vec<String> {
+        let scope = |it: &Self| ["Cluster", "Namespaced"][usize::from(it.namespaced())];
+        let short_names = |it: &Self| match it.short_names() {
+            [] => "none".to_owned(),
+            names => names
+                .iter()
+                .map(ShortName::as_str)
+                .collect::<Vec<_>>()
+                .join(", "),
         };
-        let short_names = |it: &Self| {
-            let names = it.api().map_or(&[][..], |api| &api.short_names);
-            let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-            if names.is_empty() {
-                "none".to_owned()
-            } else {
-                names.join(", ")
-            }
-        };
-        let mut changes = Vec::new();
-        let mut compare = |what: &str, before: String, after: String| {
-            let what = what.to_owned();
-            changes.extend((before != after).then_some(Change {
-                what,
-                before,
-                after,
-            }));
-        };
-        let plural = |it: &Self| format!("`{}`", it.plural());
-        compare("plural", plural(self), plural(after));
-        compare("scope", scope(self).to_owned(), scope(after).to_owned());
-        compare("short names", short_names(self), short_names(after));
-        changes
-    }
-
-    fn changes_of_type(&self, after: &Self) -> Vec<Change> {
-        let (Some(before), Some(after)) = (self.external(), after.external()) else {
-            return Vec::new();
-        };
-        let mut changes = Vec::new();
-        if before.path != after.path {
-            changes.push(Change {
-                what: "type".to_owned(),
-                before: format!("`{}`", before.path),
-                after: format!("`{}`", after.path),
-            });
-        }
-        if let Some(dependency) = &before.dependency
-            && before.dependency != after.dependency
-        {
-            let after = after.dependency.as_ref();
-            changes.push(Change {
-                what: "crate".to_owned(),
-                before: format!("`{dependency}`"),
-                after: after.map_or("none".to_owned(), |after| format!("`{after}`")),
-            });
-        }
-        changes
+        let changes = [
+            change("plural", self.plural(), after.plural()),
+            change("scope", scope(self), scope(after)),
+            change("short names", &short_names(self), &short_names(after)),
+        ];
+        changes.into_iter().flatten().collect()
     }
 
     /// Takes over what all versions of a kind have in common, because they are one CRD.
@@ -272,6 +247,11 @@ impl Resource {
             own.clone_from(other);
         }
     }
+}
+
+/// A setting that would change: "plural `guestbooks` -> `books`".
+pub(super) fn change(what: &str, before: &str, after: &str) -> Option<String> {
+    (before != after).then(|| format!("{what} `{before}` -> `{after}`"))
 }
 
 impl Project {
@@ -324,12 +304,9 @@ impl Project {
             if let Some((other, there)) = other {
                 ensure!(
                     *there == dependency,
-                    Error::Crate {
-                        resource: resource.to_string(),
-                        wanted: dependency.to_string(),
-                        other: other.to_string(),
-                        there: there.to_string(),
-                    }
+                    Error::Crate(format!(
+                        "{resource} cannot take the crate `{dependency}`: {other} has `{there}`"
+                    ))
                 );
             }
             before.push((resource, dependency));

@@ -74,21 +74,15 @@ impl Project {
                     resource.version != other.version,
                     "{resource} is there twice"
                 );
-                if let Some(change) = resource.changes_of_crd(other).first() {
-                    bail!(
-                        "{resource} has the {} {}, but {} has {}: all versions of a kind share one CRD",
-                        change.what,
-                        change.before,
-                        other.version,
-                        change.after
-                    );
+                let version = &other.version;
+                if let Some(change) = other.changes_of_crd(resource).first() {
+                    bail!("{resource} must share the CRD of {version}, but differs: {change}");
                 }
                 ensure!(
                     resource.controllers.is_empty() || other.controllers.is_empty(),
-                    Error::Controller {
-                        resource: resource.to_string(),
-                        reason: format!("{} has the controllers of the kind", other.version),
-                    }
+                    Error::Controller(format!(
+                        "{resource} cannot have a controller: {version} has the controllers of the kind"
+                    ))
                 );
             }
             versions.push(resource);
@@ -105,10 +99,9 @@ impl Project {
                     version.controllers.is_empty()
                         || version.api().is_none()
                         || version.is_served(),
-                    Error::Controller {
-                        resource: version.to_string(),
-                        reason: "the API server does not serve this version".to_owned(),
-                    }
+                    Error::Controller(format!(
+                        "{version} cannot have a controller: the API server does not serve this version"
+                    ))
                 );
             }
         }
@@ -131,8 +124,7 @@ impl Project {
                 kind.lower(),
                 plural.to_owned(),
             ];
-            let short_names = resource.api().map_or(&[][..], |api| &api.short_names);
-            let short_names = short_names.iter().map(ToString::to_string);
+            let short_names = resource.short_names().iter().map(ToString::to_string);
             let owners = groups.entry(group.clone()).or_default();
             for name in names.into_iter().chain(short_names) {
                 match owners.get(&name) {
@@ -180,7 +172,7 @@ impl Project {
 
 impl Resource {
     fn validate(&self) -> Result<()> {
-        let names = self.api().map_or(&[][..], |api| &api.short_names);
+        let names = self.short_names();
         let is_twice = |&(index, name): &(usize, _)| names[..index].contains(name);
         if let Some((_, name)) = names.iter().enumerate().find(is_twice) {
             bail!("{self} has the short name `{name}` twice");
@@ -316,18 +308,17 @@ mod tests {
         );
         assert_eq!(
             error([v1(), with_plural(v2(), "books")]),
-            "`webapp/v2/Guestbook` has the plural `books`, but v1 has `guestbooks`: all versions of \
-             a kind share one CRD"
+            "`webapp/v2/Guestbook` must share the CRD of v1, but differs: plural `guestbooks` -> \
+             `books`"
         );
         assert_eq!(
             error([v1(), cluster(v2())]),
-            "`webapp/v2/Guestbook` has the scope `Cluster`, but v1 has `Namespaced`: all versions of \
-             a kind share one CRD"
+            "`webapp/v2/Guestbook` must share the CRD of v1, but differs: scope `Namespaced` -> \
+             `Cluster`"
         );
         assert_eq!(
             error([v1(), with_short_name(v2(), "gb")]),
-            "`webapp/v2/Guestbook` has the short names `gb`, but v1 has none: all versions of a kind \
-             share one CRD"
+            "`webapp/v2/Guestbook` must share the CRD of v1, but differs: short names `none` -> `gb`"
         );
     }
 
