@@ -26,6 +26,7 @@ pub use self::{
     owns::{OwnedKind, import},
     removal::Removed,
     resource::{Api, Definition, External, Resource},
+    validate::is_line,
     workspace::WorkspaceRoot,
 };
 use crate::names::{Domain, ProjectName, Repo};

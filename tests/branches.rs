@@ -2,7 +2,7 @@
 
 use crate::{
     project::{Project, assert_same},
-    scaffold::{refused, run},
+    scaffold::run,
 };
 
 const INIT: &str = "init --domain com --repo guestbook";
@@ -78,11 +78,11 @@ fn apis_at_one_place_are_settled_by_apply() {
         }
         // Nothing but apply takes a project that is not settled.
         if ours != theirs {
-            let error = refused(&mut project.command(ANIMAL));
+            let error = project.refused(ANIMAL);
             assert!(error.contains("`rscaffold apply` settles them"), "{error}");
         }
-        let diff = project.command("diff --exit-code").output().unwrap();
-        assert_eq!(diff.status.code(), Some(i32::from(ours != theirs)));
+        let diff = project.outcome("diff --exit-code");
+        assert_eq!(diff.code, u8::from(ours != theirs));
         let expected = Project::new(&[INIT, ours, theirs]);
         let why = format!("{ours}, {theirs}");
         assert_same(project.rscaffold("apply"), &expected, &why);
@@ -161,7 +161,7 @@ fn lines_of_the_user_are_for_the_user_to_decide() {
         |project| edit("theirs")(project.rscaffold(CAPTAIN)),
     );
     let before = project.tree();
-    let error = refused(&mut project.command("apply"));
+    let error = project.refused("apply");
     assert!(
         error.contains("conflict markers in\n  src/main.rs:"),
         "{error}"
@@ -180,7 +180,7 @@ fn branches_that_contradict_each_other_are_for_the_user_to_settle() {
         command("create api --group webapp --version v1 --kind Guestbook --plural books"),
         command("create api --group webapp --version v1 --kind Guestbook --plural guests"),
     );
-    let error = refused(&mut project.command("apply"));
+    let error = project.refused("apply");
     assert!(
         error.contains("the branches disagree on `webapp/v1/Guestbook`"),
         "{error}"

@@ -47,8 +47,8 @@ impl Project {
         command
     }
 
-    /// What rscaffold does with these arguments.
-    fn outcome(&self, arguments: &str) -> Outcome {
+    /// Runs rscaffold, and gives what it said and its exit code.
+    pub fn outcome(&self, arguments: &str) -> Outcome {
         console::set_colors_enabled_stderr(false);
         let all = ["rscaffold"]
             .into_iter()

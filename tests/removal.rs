@@ -2,10 +2,7 @@
 
 use std::fs;
 
-use crate::{
-    project::{Project, assert_same},
-    scaffold::refused,
-};
+use crate::project::{Project, assert_same};
 
 /// What is there, what is added, and what deletes it.
 const CASES: &[(&[&str], &str, &str)] = &[
@@ -75,11 +72,8 @@ fn the_version_that_is_left_is_served() {
         "create api --group webapp --version v2 --kind Guestbook",
     );
     let project = Project::new(&["init --domain com", v1, v2]);
-    let output = project
-        .command("delete api --group webapp --version v1 --kind Guestbook")
-        .output()
-        .unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
+    let delete = "delete api --group webapp --version v1 --kind Guestbook";
+    let told = project.run(delete).stderr;
     assert!(told.contains("`v2` of Guestbook is served now"), "{told}");
     assert!(told.contains("`status.storedVersions`"), "{told}");
     let expected = Project::new(&["init --domain com", &v1.replace("v1", "v2")]);
@@ -98,7 +92,7 @@ fn what_the_user_changed_is_a_conflict() {
     project.write(controller, &mine);
     let before = project.tree();
     let delete = "delete api --group webapp --version v1 --kind Guestbook";
-    let error = refused(&mut project.command(delete));
+    let error = project.refused(delete);
     assert!(
         error.contains("src/controller/webapp/guestbook.rs:1"),
         "{error}"
@@ -127,7 +121,7 @@ fn what_is_needed_is_not_deleted() {
         "create api --group shop --version v1 --kind Book --owns press/v1/Page",
     ]);
     let before = project.tree();
-    let error = refused(&mut project.command("delete api --group press --version v1 --kind Page"));
+    let error = project.refused("delete api --group press --version v1 --kind Page");
     assert!(error.contains("`shop/v1/Book`"), "{error}");
     assert_eq!(project.tree(), before);
 }

@@ -44,27 +44,35 @@ fn from_the_start(settings: &str) -> Project {
 }
 
 #[test]
-fn every_pair_of_changes_can_be_made_in_any_order_and_undone() {
+fn every_change_can_be_made_later_and_undone() {
     let plain = from_the_start("");
-    let mut singles = Vec::<Project>::new();
-    for (index, (one, undo_one)) in CHANGES.iter().enumerate() {
-        let single = plain.copy();
-        single.rscaffold(&format!("edit {one}"));
-        assert_same(&single, &from_the_start(one), one);
-        for ((other, undo_other), other_single) in CHANGES[..index].iter().zip(&singles) {
-            let both = format!("{one} {other}");
-            let expected = from_the_start(&both);
-            let project = single.copy();
-            project.rscaffold(&format!("edit {other}"));
-            assert_same(&project, &expected, &both);
-            let reverse = other_single.copy();
-            reverse.rscaffold(&format!("edit {one}"));
-            assert_same(&reverse, &expected, &format!("{other} {one}"));
-            project.rscaffold(&format!("edit {undo_one} {undo_other}"));
-            assert_same(&project, &plain, &format!("{both}, undone"));
-        }
-        singles.push(single);
+    for (change, undo) in CHANGES {
+        let project = plain.copy();
+        project.rscaffold(&format!("edit {change}"));
+        assert_same(&project, &from_the_start(change), change);
+        project.rscaffold(&format!("edit {undo}"));
+        assert_same(&project, &plain, &format!("{change}, undone"));
     }
+}
+
+#[test]
+fn all_changes_can_be_made_one_by_one_in_any_order_and_undone() {
+    let plain = from_the_start("");
+    let all: Vec<_> = CHANGES.iter().map(|(change, _)| *change).collect();
+    let changed = from_the_start(&all.join(" "));
+    let edit_all = |project: &Project, edits: &[&str]| {
+        for edit in edits {
+            project.rscaffold(&format!("edit {edit}"));
+        }
+    };
+    let (project, reverse) = (plain.copy(), plain.copy());
+    edit_all(&project, &all);
+    assert_same(&project, &changed, "in order");
+    let backwards: Vec<_> = all.iter().rev().copied().collect();
+    edit_all(&reverse, &backwards);
+    assert_same(&reverse, &changed, "in reverse order");
+    edit_all(&project, &CHANGES.map(|(_, undo)| undo));
+    assert_same(&project, &plain, "undone");
 }
 
 #[test]

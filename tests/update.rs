@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     project::{Project, assert_same},
-    scaffold::{refused, root, run},
+    scaffold::{root, run},
 };
 
 const COMMANDS: [&str; 2] = [
@@ -100,9 +100,9 @@ fn every_change_of_the_templates_arrives() {
     for version in versions() {
         let project = older(&version);
         let why = version.display().to_string();
-        let error = refused(&mut project.command("edit --enable prometheus"));
+        let error = project.refused("edit --enable prometheus");
         assert!(error.contains("`rscaffold update`"), "{error}");
-        let patch = run(&mut project.command("diff"));
+        let patch = project.run("diff").stdout;
         let patched = project.copy();
         patched.write("../by-hand.diff", &patch);
         run(&mut patched.git(&["apply", "../by-hand.diff"]));
@@ -146,7 +146,7 @@ fn what_both_changed_is_a_conflict() {
         "- ../prometheus\n",
     );
     let before = project.tree();
-    let error = refused(&mut project.command("update"));
+    let error = project.refused("update");
     let expected = "\
 error: 1 file conflicts with what would be written; nothing was written
 
@@ -184,7 +184,7 @@ fn a_project_of_a_newer_version_is_refused() {
     );
     let before = project.tree();
     for command in ["update", "apply", "diff", "edit --enable prometheus"] {
-        let error = refused(&mut project.command(command));
+        let error = project.refused(command);
         let expected = format!(
             "error: `PROJECT` was written by rscaffold 99.0.0, and this is {version}: it takes \
              99.0.0 or newer\n"

@@ -65,3 +65,39 @@ impl TypedValueParser for Choices {
         Some(Box::new(answers.filter_map(OnConflict::to_possible_value)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(arguments: &[&str]) -> Result<Policy, Error> {
+        let command = Policy::augment_args(Command::new("apply").no_binary_name(true));
+        Policy::from_arg_matches(&command.try_get_matches_from(arguments)?)
+    }
+
+    #[test]
+    fn the_flag_takes_one_choice_for_all_files_and_others_for_single_files() {
+        assert_eq!(policy(&[]).unwrap(), Policy::default());
+        let policy = policy(&["--on-conflict=ours:Makefile", "--on-conflict", "theirs"]).unwrap();
+        assert_eq!(policy.of("Makefile"), OnConflict::Ours);
+        assert_eq!(policy.of("README.md"), OnConflict::Theirs);
+    }
+
+    #[test]
+    fn choices_that_contradict_each_other_are_a_usage_error() {
+        let error = policy(&["--on-conflict=ours", "--on-conflict=theirs"]).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        let error = error.to_string();
+        assert!(
+            error.contains("`--on-conflict` makes two choices for all files"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn shells_complete_the_answers() {
+        let answers = Choices.possible_values().into_iter().flatten();
+        let answers: Vec<_> = answers.map(|it| it.get_name().to_owned()).collect();
+        assert_eq!(answers, ["abort", "ours", "theirs", "markers"]);
+    }
+}

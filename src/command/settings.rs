@@ -1,22 +1,22 @@
-//! What `init` and `edit` say about a project as a whole.
+//! The settings of a project, which `init` and `edit` have in common.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 
 use crate::{
     names::{Domain, ProjectName, Repo},
-    project::{Feature, License, Project},
+    project::{Feature, License, Project, is_line},
     report::UsageError,
 };
 
-/// What a project is as a whole. What is `None` stays as it is.
+/// The settings that the command line gives. `None` leaves a setting as it is.
 #[derive(Debug, Default, Args)]
 pub struct Settings {
     /// Domain of the API groups: group `webapp` becomes `webapp.<DOMAIN>`
     #[arg(long)]
     pub domain: Option<Domain>,
 
-    /// Where the project lives: its last part names the crate
+    /// Where the project lives; the last part names the crate
     #[arg(long)]
     pub repo: Option<Repo>,
 
@@ -28,30 +28,40 @@ pub struct Settings {
     #[arg(long, value_enum)]
     pub license: Option<License>,
 
-    /// Who holds the copyright, as named in the license; `--owner=` names nobody in particular
-    #[arg(long)]
-    pub owner: Option<String>,
+    /// Copyright holder, named in the license and in every source file; `--owner=` removes the name
+    #[arg(long, value_parser = owner)]
+    owner: Option<String>,
 
     /// Whether the operator watches its own namespace instead of the whole cluster
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true", hide_possible_values = true)]
-    pub namespaced: Option<bool>,
+    namespaced: Option<bool>,
 
-    /// Feature to add to the project; may be repeated, or hold several between commas
+    /// Feature to add to the project; can be repeated, or take several separated by commas
     #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_enum)]
     pub enable: Vec<Feature>,
 
-    /// Feature to remove from the project; may be repeated, or hold several between commas
+    /// Feature to remove from the project; can be repeated, or take several separated by commas
     #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_enum)]
     #[arg(hide_possible_values = true)]
-    pub disable: Vec<Feature>,
+    disable: Vec<Feature>,
+}
+
+/// Parses the value of `--owner`, which may be empty.
+fn owner(text: &str) -> Result<String> {
+    ensure!(
+        text.is_empty() || is_line(text),
+        "`{text}` is not one line of text, as in `The Guestbook Authors`"
+    );
+    Ok(text.to_owned())
 }
 
 impl Settings {
-    /// Changes `project` to what they say.
+    /// Changes the settings of `project`.
     ///
     /// # Errors
-    /// When they contradict themselves, or the project does not go together with them.
+    /// When the settings contradict each other, or do not fit the rest of the project, which then
+    /// stays as it is.
     pub fn apply(self, project: &mut Project) -> Result<()> {
         let mut after = project.clone();
         if let Some(both) = self.enable.iter().find(|it| self.disable.contains(it)) {
@@ -60,18 +70,12 @@ impl Settings {
         }
         after.features.extend(self.enable);
         after.features.retain(|it| !self.disable.contains(it));
-        if let Some(domain) = self.domain {
-            after.domain = domain;
-        }
-        if let Some(repo) = self.repo {
-            after.repo = repo;
-        }
-        if let Some(project_name) = self.project_name {
-            after.project_name = project_name;
-        }
         if let Some(owner) = self.owner {
             after.owner = Some(owner).filter(|owner| !owner.is_empty());
         }
+        after.domain = self.domain.unwrap_or(after.domain);
+        after.repo = self.repo.unwrap_or(after.repo);
+        after.project_name = self.project_name.unwrap_or(after.project_name);
         after.license = self.license.unwrap_or(after.license);
         after.namespaced = self.namespaced.unwrap_or(after.namespaced);
         after.validate()?;
@@ -80,8 +84,7 @@ impl Settings {
     }
 }
 
-/// What the user may not expect of features that go together, or do not, and of those that were asked
-/// for in vain.
+/// Which of the features that were `enabled` make no difference in `project`, and why.
 pub fn notes(project: &Project, enabled: &[Feature]) -> Vec<String> {
     let mut notes = Vec::new();
     for feature in enabled {
@@ -90,11 +93,11 @@ pub fn notes(project: &Project, enabled: &[Feature]) -> Vec<String> {
                 "its files are the repository's, and the project is a member of a workspace"
             }
             Feature::MetricsSecure if project.namespaced => {
-                "a namespaced project serves plain HTTP, because to ask who it is takes rights in \
-                 the whole cluster"
+                "a namespaced project serves plain HTTP, because it takes rights in the whole \
+                 cluster to check who a client is"
             }
             Feature::NetworkPolicy if project.namespaced => {
-                "a namespaced project has a NetworkPolicy anyway"
+                "a namespaced project always has a NetworkPolicy"
             }
             _ => continue,
         };
@@ -108,4 +111,150 @@ pub fn notes(project: &Project, enabled: &[Feature]) -> Vec<String> {
         ));
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, FromArgMatches};
+
+    use super::*;
+
+    /// A change of settings, and its inverse.
+    const CHANGES: [(&str, &str); 16] = [
+        ("--disable=agents", "--enable=agents"),
+        ("--enable=certmanager", "--disable=certmanager"),
+        ("--disable=devcontainer", "--enable=devcontainer"),
+        ("--disable=github", "--enable=github"),
+        ("--enable=grafana", "--disable=grafana"),
+        ("--enable=helm", "--disable=helm"),
+        ("--disable=leader-election", "--enable=leader-election"),
+        ("--disable=metrics-secure", "--enable=metrics-secure"),
+        ("--enable=network-policy", "--disable=network-policy"),
+        ("--enable=prometheus", "--disable=prometheus"),
+        ("--namespaced", "--namespaced=false"),
+        ("--license=mit", "--license=apache2"),
+        ("--owner=Example", "--owner="),
+        ("--domain=example.org", "--domain=com"),
+        ("--project-name=library", "--project-name=guestbook"),
+        ("--repo=github.com/me/books", "--repo=guestbook"),
+    ];
+
+    const PROJECT: &str = "\
+cliVersion: 0.2.0
+domain: com
+layout: [rust.rscaffold/v1]
+license: apache2
+multigroup: true
+projectName: guestbook
+repo: guestbook
+resources:
+- {api: {crdVersion: v1, namespaced: true}, controller: true, group: webapp, kind: Page, version: v1}
+version: '3'
+";
+
+    fn project() -> Project {
+        Project::parse(PROJECT).unwrap()
+    }
+
+    /// The project after each of these edits, which are arguments separated by spaces.
+    fn edited(edits: &[&str]) -> Result<Project> {
+        let mut project = project();
+        for edit in edits {
+            let edit = Settings::augment_args(Command::new("edit").no_binary_name(true))
+                .try_get_matches_from(edit.split(' '))?;
+            Settings::from_arg_matches(&edit)?.apply(&mut project)?;
+        }
+        Ok(project)
+    }
+
+    #[test]
+    fn every_pair_of_changes_can_be_made_in_any_order_and_undone() {
+        for (index, (one, undo_one)) in CHANGES.iter().enumerate() {
+            assert_ne!(edited(&[one]).unwrap(), project(), "{one}");
+            for (other, undo_other) in &CHANGES[..index] {
+                let both = format!("{one} {other}");
+                let expected = edited(&[&both]).unwrap();
+                assert_eq!(edited(&[one, other]).unwrap(), expected, "{both}");
+                assert_eq!(edited(&[other, one]).unwrap(), expected, "{both}");
+                let undone = edited(&[&both, undo_one, undo_other]).unwrap();
+                assert_eq!(undone, project(), "{both}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_feature_can_be_switched() {
+        for feature in Feature::all() {
+            let has = |flag: String| edited(&[&flag]).unwrap().features.contains(feature);
+            assert!(has(format!("--enable={feature}")));
+            assert!(!has(format!("--disable={feature}")));
+        }
+    }
+
+    #[test]
+    fn settings_that_contradict_each_other_are_a_usage_error() {
+        let error = edited(&["--enable=helm,grafana --disable=grafana"]).unwrap_err();
+
+        assert!(error.is::<UsageError>());
+        assert_eq!(
+            error.to_string(),
+            "`grafana` cannot be both enabled and disabled"
+        );
+    }
+
+    #[test]
+    fn settings_that_do_not_fit_the_project_leave_it_as_it_is() {
+        let cluster_scoped = PROJECT.replace("namespaced: true", "namespaced: false");
+        let mut project = Project::parse(&cluster_scoped).unwrap();
+        let settings = Settings {
+            license: Some(License::Mit),
+            namespaced: Some(true),
+            ..Settings::default()
+        };
+
+        assert!(settings.apply(&mut project).is_err());
+        assert_eq!(project, Project::parse(&cluster_scoped).unwrap());
+    }
+
+    #[test]
+    fn an_owner_is_one_line_of_text() {
+        assert_eq!(owner("").unwrap(), "");
+        assert_eq!(owner("Example").unwrap(), "Example");
+        for text in [" ", "two\nlines"] {
+            let expected =
+                format!("`{text}` is not one line of text, as in `The Guestbook Authors`");
+            assert_eq!(owner(text).unwrap_err().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_feature_that_makes_no_difference_is_noted() {
+        let noted = |settings: &str, feature: Feature| {
+            let notes = notes(&edited(&[settings]).unwrap(), &[feature]);
+            notes.join("\n")
+        };
+        for feature in Feature::all() {
+            assert_eq!(noted("--license=mit", *feature), "", "{feature}");
+        }
+        for feature in [Feature::MetricsSecure, Feature::NetworkPolicy] {
+            let expected = format!("`{feature}` makes no difference: a namespaced project ");
+            let noted = noted("--namespaced", feature);
+            assert!(noted.starts_with(&expected), "{noted}");
+        }
+        assert_eq!(
+            noted(
+                "--enable=certmanager --disable=metrics-secure",
+                Feature::Certmanager
+            ),
+            "`certmanager` has nothing to certify: metrics are not served over HTTPS"
+        );
+
+        let member = Project {
+            workspace: Some("..".parse().unwrap()),
+            ..project()
+        };
+        let noted = notes(&member, &[Feature::Github, Feature::Helm]);
+        assert_eq!(noted.len(), 1);
+        assert!(noted[0].starts_with("`github` makes no difference: "));
+    }
 }

@@ -185,7 +185,8 @@ impl Resource {
     }
 }
 
-fn is_line(text: &str) -> bool {
+/// Whether `text` can be the owner of a project, who is named in comments.
+pub fn is_line(text: &str) -> bool {
     !text.trim().is_empty() && !text.contains(char::is_control)
 }
 
