@@ -22,8 +22,8 @@ use crate::{
 
 /// Scaffolds Kubernetes operators in Rust, on kube-rs
 ///
-/// The project is described by its `PROJECT` file. Every command changes that description and
-/// brings the files in line with it: what you edited is merged, never overwritten.
+/// The file `PROJECT` describes the project. Commands change that description, render all files
+/// from it, and merge them with your edits.
 #[derive(Debug, Parser)]
 #[command(name = "rscaffold", version, max_term_width = 100, after_help = EXAMPLES)]
 pub struct Cli {
@@ -48,13 +48,13 @@ enum Command {
     /// Remove from the project
     #[command(subcommand)]
     Delete(Delete),
-    /// Change what the project is as a whole, and what it has besides its APIs
+    /// Change the settings and features of the project
     Edit(Edit),
     /// Print what would change now, as a unified diff
     Diff(Diff),
-    /// Bring the files in line with `PROJECT`, after an edit of it or a merge of branches
+    /// Bring the files in line with `PROJECT`, after you edited it or merged branches
     Apply(Apply),
-    /// Bring a project of an older rscaffold up to date
+    /// Bring the project up to date with this version of rscaffold
     Update(Update),
     /// Print the version of rscaffold
     Version(Version),
@@ -120,8 +120,9 @@ fn bad_value(error: &clap::Error) -> Option<UsageError> {
     };
     let flag = text(ContextKind::InvalidArg)?;
     let flag = flag.split([' ', '=', '[']).next().unwrap_or(flag);
-    let value = text(ContextKind::InvalidValue)?;
+    let value = text(ContextKind::InvalidValue).unwrap_or_default();
     let reason = match (error.kind(), error.get(ContextKind::ValidValue)) {
+        (ErrorKind::ArgumentConflict, _) => text(ContextKind::Custom)?.to_owned(),
         (ErrorKind::InvalidValue, _) if value.is_empty() => {
             return Some(UsageError(format!("`{flag}` needs a value")));
         }
@@ -185,11 +186,20 @@ mod tests {
                 "invalid value for `<SHELL>`: `csh` is not one of `bash`, `elvish`, `fish`, \
                  `powershell`, `zsh`; did you mean `zsh`?",
             ),
+            (
+                "rscaffold apply --on-conflict=ours --on-conflict=ours",
+                "invalid value for `--on-conflict`: there are two choices for all files",
+            ),
             ("rscaffold init --domain", "`--domain` needs a value"),
         ] {
             assert_eq!(refusal(arguments).as_deref(), Some(expected), "{arguments}");
         }
-        for arguments in ["rscaffold init --domian com", "rscaffold", "rscaffold edit"] {
+        for arguments in [
+            "rscaffold",
+            "rscaffold init --domian com",
+            "rscaffold edit",
+            "rscaffold apply --rebuild-base --restore a",
+        ] {
             assert_eq!(refusal(arguments), None, "{arguments}");
         }
     }

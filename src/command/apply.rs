@@ -24,12 +24,12 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(after_help = APPLY_EXAMPLES)]
 pub struct Apply {
-    /// Make the record of what was written last anew, if it is lost or damaged: from then on, what
-    /// differs from a new project counts as your edit
+    /// Recreate the record of what rscaffold wrote last, if it is lost or damaged; then every
+    /// difference from a new project counts as your edit
     #[arg(long)]
     rebuild_base: bool,
 
-    /// File that you deleted, to be written again; may be repeated, or hold several between commas
+    /// Deleted file to write again; can be repeated, or take several separated by commas
     #[arg(long, value_name = "FILE", value_delimiter = ',')]
     #[arg(conflicts_with = "rebuild_base")]
     restore: Vec<reconcile::Path>,
@@ -43,10 +43,10 @@ Examples:
   # After an edit of PROJECT
   rscaffold apply
 
-  # After `git merge`, with or without conflicts in PROJECT and in lists
+  # After `git merge`, with or without conflicts
   rscaffold apply
 
-  # A file that was deleted by mistake
+  # Restore a file that you deleted by mistake
   rscaffold apply --restore config/manager/manager.yaml";
 
 /// `update`

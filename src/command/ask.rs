@@ -1,7 +1,7 @@
-//! Asks for what the arguments left open, at a terminal only.
+//! Asks for missing arguments at a terminal.
 //!
-//! Plain lines in the terminal's own line mode: the end of input ends the question, and there is no
-//! state of the terminal to restore.
+//! The terminal stays in its line mode: the end of input ends the question, and there is no state of
+//! the terminal to restore.
 
 use std::{
     fmt::Display,
@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::report::{self, UsageError};
 
-/// Fails unless all of `flags` are given or a user is there to answer for the missing ones.
+/// Fails if one of `flags` is not given, and there is no terminal to ask for it.
 pub fn possible(flags: &[(&str, bool)]) -> Result<()> {
     let missing: Vec<_> = flags
         .iter()
@@ -25,11 +25,11 @@ pub fn possible(flags: &[(&str, bool)]) -> Result<()> {
     }
     let missing = missing.join(", ");
     bail!(UsageError(format!(
-        "{missing} must be given where there is no terminal to ask at"
+        "{missing} must be given: there is no terminal for questions"
     )))
 }
 
-/// Asks until the answer is one.
+/// Asks until the answer is valid.
 pub fn ask<T>(question: &str, default: Option<&T>) -> Result<T>
 where
     T: FromStr<Err: Display> + Clone + Display,

@@ -27,7 +27,7 @@ pub struct CreateApi {
     #[command(flatten)]
     settings: ApiSettings,
 
-    /// Change the settings of an API that is there already to what these flags say
+    /// Allow these flags to change the settings of an existing API
     #[arg(long)]
     force: bool,
 
@@ -37,17 +37,17 @@ pub struct CreateApi {
 
 const EXAMPLES: &str = "\
 Examples:
-  # A kind with its types, CRD, sample, roles and controller
+  # A kind with types, CRD, sample, roles and controller
   rscaffold create api --group webapp --version v1 --kind Guestbook
 
-  # A cluster-scoped kind with short names, whose objects are cleaned up after
+  # A cluster-scoped kind with short names and a finalizer
   rscaffold create api --group infra --version v1alpha1 --kind Network --namespaced=false \\
       --short-name net,nw --finalizer
 
-  # A kind whose controller makes a Deployment for each object
+  # A kind whose controller creates a Deployment for each object
   rscaffold create api --group webapp --version v1 --kind Guestbook --owns apps/v1/Deployment
 
-  # A second version of a kind: takes plural, scope and short names from the first
+  # A second version of a kind, with plural, scope and short names of the first
   rscaffold create api --group webapp --version v2 --kind Guestbook
 
   # A second controller for a kind
@@ -56,7 +56,7 @@ Examples:
   # A controller for a kind of Kubernetes
   rscaffold create api --group apps --version v1 --kind Deployment --resource=false
 
-  # A controller for a kind that others define
+  # A controller for a kind that another project defines
   rscaffold create api --group cert-manager --version v1 --kind Certificate --resource=false \\
       --external-api-path cert_manager::v1::Certificate --external-api-domain io \\
       --external-api-crate cert-manager@0.1";
@@ -69,12 +69,12 @@ struct ApiSettings {
     #[arg(long)]
     plural: Option<Plural>,
 
-    /// Short name for kubectl; may be repeated, or hold several between commas
+    /// Short name for kubectl; can be repeated, or take several separated by commas
     #[arg(long = "short-name", value_name = "NAME", value_delimiter = ',')]
     short_names: Option<Vec<ShortName>>,
 
-    /// Whether to create the types and the CRD; with `false`, a controller for a kind that is there
-    /// already, in the project or in Kubernetes [default: true]
+    /// Whether to create the types and the CRD; `false` creates only a controller, for an existing
+    /// kind of this project, of Kubernetes or of another project [default: true]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     resource: Option<bool>,
@@ -85,26 +85,26 @@ struct ApiSettings {
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     controller: Option<bool>,
 
-    /// Name of the controller, for a second one of the kind: `--controller`, `--finalizer` and
-    /// `--owns` are then about this one [default: the kind, in lower case]
+    /// Name of the controller that `--controller`, `--finalizer` and `--owns` describe; a new name
+    /// adds a second controller of the kind [default: the kind, in lower case]
     #[arg(long, value_name = "NAME")]
     controller_name: Option<ControllerName>,
 
-    /// Whether objects of the kind live in a namespace, not in the cluster as a whole [default:
-    /// true]
+    /// Whether objects of the kind live in a namespace; `false` makes the kind cluster-scoped
+    /// [default: true]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     namespaced: Option<bool>,
 
-    /// Whether the controller holds a deleted object back with a finalizer until it has cleaned up
-    /// [default: false]
+    /// Whether the controller uses a finalizer to clean up before an object is deleted [default:
+    /// false]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     finalizer: Option<bool>,
 
-    /// Kind of objects that the controller makes for each of its own, such as
-    /// `apps/v1/Deployment`, `v1/ConfigMap` or `webapp/v1/Page`; may be repeated, or hold several
-    /// between commas. Adds to what is owned already; with `--force`, replaces it
+    /// Kind that the controller creates objects of, such as `apps/v1/Deployment`, `v1/ConfigMap` or
+    /// `webapp/v1/Page`; can be repeated, or take several separated by commas. Adds to the kinds
+    /// that the controller owns already; with `--force`, replaces them
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     owns: Option<Vec<GroupVersionKind>>,
 
@@ -115,18 +115,19 @@ struct ApiSettings {
 /// Where the type of a kind is that others define.
 #[derive(Debug, Args)]
 struct ExternalType {
-    /// Rust type of a kind that others define, such as `cert_manager::v1::Certificate`: the project
-    /// gets no types and no CRD for it, but may have a controller of it, and own its objects
+    /// Rust type of a kind that another project defines, such as `cert_manager::v1::Certificate`:
+    /// this project gets no types and no CRD for it, but can have a controller for it, or own its
+    /// objects
     #[arg(long = "external-api-path", required = false)]
     path: TypePath,
 
-    /// Domain of that kind's group: `--group cert-manager` is then `cert-manager.<DOMAIN>` [default:
-    /// none, the group is the whole]
+    /// Domain of that kind's group: `--group cert-manager` then means `cert-manager.<DOMAIN>`
+    /// [default: none, the group is given in full]
     #[arg(long = "external-api-domain", requires = "path")]
     domain: Option<Domain>,
 
     /// Crate of that type, for Cargo.toml: `cert-manager@0.1`, `certs@../certs` or
-    /// `certs@https://github.com/me/certs?tag=v1` [default: none, it is there already]
+    /// `certs@https://github.com/me/certs?tag=v1` [default: none, Cargo.toml has it already]
     #[arg(long = "external-api-crate", value_name = "CRATE", requires = "path")]
     #[arg(alias = "external-api-module")]
     dependency: Option<Dependency>,

@@ -27,11 +27,11 @@ pub struct DeleteApi {
 
 const API_EXAMPLES: &str = "\
 Examples:
-  # See what would go, then let it go
+  # See what would be deleted, then delete it
   rscaffold delete api --group webapp --version v1 --kind Guestbook --dry-run
   rscaffold delete api --group webapp --version v1 --kind Guestbook
 
-  # Files that you changed as well
+  # Delete the files that you changed, too
   rscaffold delete api --group webapp --version v1 --kind Guestbook --on-conflict=theirs";
 
 /// `delete controller`
@@ -41,7 +41,7 @@ pub struct DeleteController {
     #[command(flatten)]
     id: Id,
 
-    /// Name of the controller [default: the kind's own, called as the kind in lower case]
+    /// Name of the controller [default: the kind, in lower case]
     #[arg(long, value_name = "NAME")]
     controller_name: Option<ControllerName>,
 
@@ -51,10 +51,10 @@ pub struct DeleteController {
 
 const CONTROLLER_EXAMPLES: &str = "\
 Examples:
-  # The types, CRD and roles stay
+  # Types, CRD and roles stay
   rscaffold delete controller --group webapp --version v1 --kind Guestbook
 
-  # One of several
+  # One of several controllers
   rscaffold delete controller --group webapp --version v1 --kind Guestbook \\
       --controller-name backup";
 
@@ -122,13 +122,13 @@ pub fn controller(args: DeleteController, root: &Path) -> Result<Outcome> {
     )
 }
 
-/// What becomes of objects that a controller holds back when it is gone.
+/// A note about the objects that the finalizer of a deleted controller blocks.
 fn held_back(project: &Project, resource: &Resource, controller: &Controller) -> Option<String> {
     let name = project.controller_name(resource, controller);
     controller.finalizer.then(|| {
         format!(
             "objects that have the finalizer `{name}/finalizer` cannot be deleted without the \
-             controller: take it off them, or delete them before"
+             controller: remove the finalizer from them, or delete them first"
         )
     })
 }

@@ -29,16 +29,16 @@ pub struct Edit {
 
 const EXAMPLES: &str = "\
 Examples:
-  # Have the Prometheus operator read the metrics, and let nobody else reach the operator
+  # Let the Prometheus operator scrape the metrics, and nothing else reach the operator
   rscaffold edit --enable prometheus,network-policy
 
-  # Do without the files for GitHub and dev containers
+  # Remove the files for GitHub and dev containers
   rscaffold edit --disable github,devcontainer
 
-  # Another name, for all that is deployed
+  # Rename everything that is deployed
   rscaffold edit --project-name library";
 
-/// Changes what the project is as a whole.
+/// Changes the settings of the project.
 pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
     let Edit { settings, mode } = args;
     let tree = WorkTree::open(root)?;
@@ -50,7 +50,7 @@ pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
     let mut notes = notes(&after, &enabled);
     notes.extend(renamed(&before, &after));
     let story = Story {
-        unchanged: "the project is as asked for".to_owned(),
+        unchanged: "the project has these settings already".to_owned(),
         notes,
         next: next(&before, &after),
         ..Story::default()
@@ -58,32 +58,32 @@ pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
     bring_in_line(&tree, &before, after, &mode, &story)
 }
 
-/// What is left to do for a chart that is new: its CRDs and its role follow from code that may be the
-/// user's by now.
+/// What is left to do for a new chart: its CRDs and its role follow from code that the user may have
+/// changed.
 fn next(before: &Project, after: &Project) -> Vec<Step> {
     let has_chart = |project: &Project| project.features.contains(&Feature::Helm);
     if has_chart(before) || !has_chart(after) {
         return Vec::new();
     }
-    let why = "CRDs and role of your code, for the chart as well";
+    let why = "writes CRDs and role of your code into the chart";
     vec![Step::new("make manifests", why)]
 }
 
-/// What a change of names means for clusters where the operator is deployed.
+/// A note about clusters that run the operator under its old names.
 fn renamed(before: &Project, after: &Project) -> Option<String> {
     let has_crds = before
         .resources
         .iter()
         .any(|resource| resource.api().is_some());
     let what = if before.project_name != after.project_name {
-        "what is deployed has other names now"
+        "deployed objects have new names now"
     } else if before.domain != after.domain && has_crds {
-        "the API groups are other ones now"
+        "the API groups have new names now"
     } else {
         return None;
     };
     Some(format!(
-        "{what}: clusters keep what they have of the old ones, until a `make undeploy` of the project \
-         as it was"
+        "{what}: clusters keep the old ones until you run `make undeploy` in the project as it was \
+         before"
     ))
 }

@@ -1,4 +1,4 @@
-//! Which kind a command is about.
+//! The kind that a command is about.
 
 use anyhow::Result;
 use clap::Args;
@@ -6,7 +6,7 @@ use clap::Args;
 use super::ask;
 use crate::names::{Group, GroupVersionKind, Kind, Version};
 
-/// The name of a kind as far as it was given.
+/// The parts of the name of a kind that the command line gives.
 #[derive(Debug, Args)]
 pub struct Id {
     /// API group, without the domain or in full, such as `webapp`; asked for at a terminal
@@ -23,7 +23,7 @@ pub struct Id {
 }
 
 impl Id {
-    /// Asks for what is missing; `group` and `version` are what was probably meant.
+    /// Asks for the missing parts; `group` and `version` are the answers to suggest.
     pub fn complete(
         self,
         group: Option<&Group>,

@@ -27,7 +27,7 @@ use crate::{
     "Domain of the API groups: group `webapp` becomes `webapp.<DOMAIN>`; asked for at a terminal",
 )))]
 #[command(mut_arg("repo", |arg| arg.help(
-    "Where the project lives, `guestbook`, `github.com/me/guestbook` or a git URL: its last part \
+    "Where the project lives: `guestbook`, `github.com/me/guestbook` or a git URL; the last part \
      names the crate [default: the project's name]",
 )))]
 #[command(mut_arg("project_name", |arg| arg.help(
@@ -38,7 +38,7 @@ pub struct Init {
     #[command(flatten)]
     settings: Settings,
 
-    /// Accepted for those used to kubebuilder, and ignored: the layout is always multi-group
+    /// Ignored, for compatibility with kubebuilder: the layout is always multi-group
     #[arg(long)]
     multigroup: bool,
 
@@ -51,7 +51,7 @@ Examples:
   # In an empty folder
   rscaffold init --domain example.com --repo github.com/me/guestbook
 
-  # In a clone that has a README of its own: see what would happen, then keep that README
+  # In a clone with a README: see what would happen, then keep that README
   rscaffold init --domain example.com --dry-run
   rscaffold init --domain example.com --on-conflict=ours
 
@@ -135,7 +135,7 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     planned.carry_out(&tree, mode.dry_run, &story, start)
 }
 
-/// The files that are there as `cargo init` writes them, which nobody would miss.
+/// The files that are as `cargo init` writes them, so that the user loses nothing.
 fn untouched(tree: &WorkTree, project: &Project) -> Result<Texts> {
     let manifest = format!(
         "[package]\nname = \"{}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\n",
@@ -159,14 +159,14 @@ fn project(settings: Settings, root: &Path, workspace: Option<&Workspace>) -> Re
     } else {
         let folder = root.file_name().unwrap_or_default();
         ProjectName::from_folder(&folder.to_string_lossy())
-            .or_hint("`--project-name` names the project, whatever its folder is called")?
+            .or_hint("give the project another name than its folder with `--project-name`")?
     };
     let repo = match &settings.repo {
         Some(repo) => repo.clone(),
         None => project_name
             .as_str()
             .parse()
-            .or_hint("`--repo` gives the crate another name than the project's")?,
+            .or_hint("give the crate another name than the project with `--repo`")?,
     };
     let domain = match &settings.domain {
         Some(domain) => domain.clone(),
@@ -174,7 +174,7 @@ fn project(settings: Settings, root: &Path, workspace: Option<&Workspace>) -> Re
     };
     let mut features = Feature::usual();
     if workspace.is_some() {
-        // They are read at the top of a repository, which a member is not.
+        // Tools read them only in the top folder of a repository.
         features.remove(&Feature::Devcontainer);
         features.remove(&Feature::Github);
     }

@@ -29,7 +29,7 @@ pub mod version;
 /// How a command that changes the project writes.
 #[derive(Debug, Args)]
 struct Mode {
-    /// Show what would be done to which file, and write nothing
+    /// Show which files would change, and write nothing
     #[arg(long)]
     dry_run: bool,
 

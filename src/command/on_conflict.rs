@@ -5,7 +5,7 @@ use std::{ffi::OsStr, str::FromStr};
 use clap::{
     Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum,
     builder::{PossibleValue, TypedValueParser},
-    error::{Error, ErrorKind},
+    error::{ContextKind, ContextValue, Error, ErrorKind},
 };
 
 use crate::reconcile::{Choice, OnConflict, Policy};
@@ -15,7 +15,7 @@ const ID: &str = "on_conflict";
 const HELP: &str = "\
     What happens to lines that both you and rscaffold changed: `abort` shows them and writes nothing, \
     `ours` keeps yours, `theirs` takes rscaffold's, `markers` writes both between conflict markers. \
-    `ours:Makefile` is about that file only; may be repeated [default: abort]";
+    `ours:Makefile` keeps your lines in that file; can be repeated [default: abort]";
 
 impl Args for Policy {
     fn augment_args(command: Command) -> Command {
@@ -32,9 +32,12 @@ impl Args for Policy {
 impl FromArgMatches for Policy {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let choices = matches.get_many::<Choice>(ID).unwrap_or_default();
-        Self::new(choices.cloned()).map_err(|error| {
-            let message = format!("`--on-conflict` makes {error}");
-            Error::raw(ErrorKind::ArgumentConflict, message)
+        Self::new(choices.cloned()).map_err(|reason| {
+            let mut error = Error::new(ErrorKind::ArgumentConflict);
+            let text = |text: String| ContextValue::String(text);
+            error.insert(ContextKind::InvalidArg, text("--on-conflict".to_owned()));
+            error.insert(ContextKind::Custom, text(reason.to_string()));
+            error
         })
     }
 
@@ -87,11 +90,8 @@ mod tests {
     fn choices_that_contradict_each_other_are_a_usage_error() {
         let error = policy(&["--on-conflict=ours", "--on-conflict=theirs"]).unwrap_err();
         assert_eq!(error.exit_code(), 2);
-        let error = error.to_string();
-        assert!(
-            error.contains("`--on-conflict` makes two choices for all files"),
-            "{error}"
-        );
+        let reason = ContextValue::String("there are two choices for all files".to_owned());
+        assert_eq!(error.get(ContextKind::Custom), Some(&reason));
     }
 
     #[test]

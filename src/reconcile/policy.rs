@@ -27,10 +27,10 @@ impl Policy {
         for Choice { answer, path } in choices {
             if let Some(path) = path {
                 let is_same = *by_path.entry(path.clone()).or_insert(answer) == answer;
-                ensure!(is_same, "two different choices for `{path}`");
+                ensure!(is_same, "there are two different choices for `{path}`");
             } else {
                 let before = everywhere.replace(answer);
-                ensure!(before.is_none(), "two choices for all files");
+                ensure!(before.is_none(), "there are two choices for all files");
             }
         }
         Ok(Self {
@@ -111,10 +111,13 @@ mod tests {
 
     #[test]
     fn choices_must_not_contradict_each_other() {
-        assert_eq!(refusal(&["ours", "ours"]), "two choices for all files");
+        assert_eq!(
+            refusal(&["ours", "ours"]),
+            "there are two choices for all files"
+        );
         assert_eq!(
             refusal(&["ours:Makefile", "theirs:./Makefile"]),
-            "two different choices for `Makefile`"
+            "there are two different choices for `Makefile`"
         );
         assert!(policy(&["ours:Makefile", "ours:Makefile", "abort:README.md"]).is_ok());
     }
