@@ -16,12 +16,12 @@ pub use kind::{Identifiers, Kind};
 pub use kubernetes::{ControllerName, Domain, Group, Plural, ProjectName, ShortName, Version};
 pub use rust::{CrateName, Repo, is_dependency};
 
-/// Why a text is not the name that it was meant to be: one sentence for the user.
+/// Why a text is not a valid name: one sentence for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error(String);
 
 impl Error {
-    /// `text` is not `what` for this `reason`; the user is shown a name that would do.
+    /// `text` is not `what`, because of `reason`; the message ends with a valid name.
     fn new(text: &str, what: &str, reason: &str, instead: &Instead) -> Self {
         Self(match instead {
             Instead::Like(example) => {
@@ -42,7 +42,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What would do in place of a bad name.
+/// A valid name, to show beside a bad one.
 enum Instead {
     /// Any name like this one.
     Like(&'static str),
@@ -52,7 +52,7 @@ enum Instead {
 
 /// The reason why a text of this length is not a name.
 fn too_long(length: usize, max: usize) -> Option<String> {
-    (length > max).then(|| format!("it has {length} characters, {max} are the most"))
+    (length > max).then(|| format!("it has {length} characters, at most {max} are allowed"))
 }
 
 /// The traits of a name that has `as_str` and `FromStr`.

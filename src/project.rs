@@ -37,9 +37,9 @@ use crate::names::{Domain, ProjectName, Repo};
 pub struct Project {
     /// The rscaffold that wrote the project last: `0.1.0`.
     pub cli_version: String,
-    /// What every group ends in.
+    /// The domain of its API groups: `example.com`.
     pub domain: Domain,
-    /// What the project has of all that it could do without.
+    /// The optional parts of the project.
     pub features: BTreeSet<Feature>,
     /// The license of the project's own code.
     pub license: License,
@@ -155,8 +155,8 @@ impl Project {
             && (group.ends_with(".k8s.io") || group.ends_with(".kubernetes.io"))
     }
 
-    /// Whether metrics are served over HTTPS, to those alone who may read them. To ask who that is
-    /// takes rights in the whole cluster.
+    /// Whether metrics are served over HTTPS, to authorized clients only. The operator asks the API
+    /// server who is authorized, which takes cluster-wide permissions.
     pub fn has_secure_metrics(&self) -> bool {
         self.features.contains(&Feature::MetricsSecure) && !self.namespaced
     }
@@ -430,6 +430,23 @@ mod tests {
         );
         let ingress = core("networking", "v1", "Ingress");
         assert_eq!(project.full_group(&ingress), "networking.k8s.io");
+    }
+
+    #[test]
+    fn metrics_are_secure_by_a_feature_and_cluster_wide_permissions() {
+        for (has_feature, namespaced, expected) in [
+            (true, false, true),
+            (true, true, false),
+            (false, false, false),
+            (false, true, false),
+        ] {
+            let mut project = empty();
+            project.namespaced = namespaced;
+            if !has_feature {
+                project.features.remove(&Feature::MetricsSecure);
+            }
+            assert_eq!(project.has_secure_metrics(), expected);
+        }
     }
 
     #[test]

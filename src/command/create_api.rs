@@ -593,7 +593,7 @@ mod tests {
         without.controller = Some(false);
         assert_eq!(
             without.resource(&id, &project).unwrap_err().to_string(),
-            "`webapp/v1/Guestbook` has a finalizer but no controller, which alone could remove it"
+            "`webapp/v1/Guestbook` has a finalizer, which needs a controller to remove it"
         );
     }
 

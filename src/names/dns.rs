@@ -2,7 +2,7 @@
 
 use super::{Error, Instead, too_long};
 
-/// One kind of DNS name, and how to speak of it.
+/// The rules for one sort of DNS name, and the words for it in errors.
 pub(super) struct Shape {
     /// With its article, such as `a group`.
     pub what: &'static str,
@@ -16,7 +16,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Tells what is wrong with a name, and which one would do.
+    /// Checks a name; the error also has a valid one.
     pub fn check(&self, text: &str) -> Result<(), Error> {
         let Err(reason) = self.reason(text) else {
             return Ok(());
@@ -66,7 +66,7 @@ impl Shape {
         }
     }
 
-    /// The same name in the spelling that is allowed, if that is all that it takes.
+    /// The name in a valid spelling, if a change of spelling is enough.
     fn near(&self, text: &str) -> Option<String> {
         let name: String = text
             .trim_matches(|c: char| !c.is_ascii_alphanumeric())
@@ -183,9 +183,9 @@ mod tests {
 
     #[test]
     fn too_long_names_are_told_the_limit() {
-        let reason = "it has 64 characters, 63 are the most, as in `web`";
+        let reason = "it has 64 characters, at most 63 are allowed, as in `web`";
         assert!(error(&LABEL, &"a".repeat(64)).ends_with(reason));
-        let reason = "it has 254 characters, 253 are the most, as in `web.com`";
+        let reason = "it has 254 characters, at most 253 are allowed, as in `web.com`";
         assert!(error(&SUBDOMAIN, &"a".repeat(254)).ends_with(reason));
     }
 }

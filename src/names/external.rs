@@ -1,4 +1,4 @@
-//! Where the Rust type of a kind is that others define: a crate, and a path in it.
+//! The Rust type of a kind that others define: its crate, and its path.
 
 use std::str::FromStr;
 

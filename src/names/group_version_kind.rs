@@ -1,4 +1,4 @@
-//! A kind with where it is from, as one name.
+//! The name of a kind with its group and version.
 
 use std::str::FromStr;
 
@@ -14,7 +14,7 @@ pub struct GroupVersionKind {
 }
 
 impl GroupVersionKind {
-    /// What the core group is called where a group must have a name.
+    /// The name of the core group where a group needs one.
     const CORE: &str = "core";
 
     /// The name of `kind` in this version of `group`.

@@ -264,7 +264,7 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(error(text), expected);
         }
-        let long = "it has 64 characters, 63 are the most, as in `Guestbook`";
+        let long = "it has 64 characters, at most 63 are allowed, as in `Guestbook`";
         assert!(error(&"A".repeat(64)).ends_with(long));
     }
 

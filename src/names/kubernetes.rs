@@ -33,7 +33,7 @@ macro_rules! dns {
 }
 
 dns! {
-    /// What every group of a project ends in: `com`, `example.com`.
+    /// The domain of a project's API groups: `com`, `example.com`.
     Domain: Shape {
         what: "a domain",
         example: "example.com",
@@ -69,7 +69,7 @@ dns! {
         digit_first: false,
     };
 
-    /// What tells one controller of a group from the others: `backup`.
+    /// The name of a controller, unique in its group: `backup`.
     ControllerName: Shape {
         what: "the name of a controller",
         example: "backup",
@@ -78,7 +78,7 @@ dns! {
         digit_first: false,
     };
 
-    /// The name of the project, which those of its objects begin with: `guestbook`.
+    /// The name of the project, and the prefix of the names of its objects: `guestbook`.
     ProjectName: Shape {
         what: "a project name",
         example: "guestbook",
@@ -316,7 +316,7 @@ mod tests {
             format!("`V1Beta1` {rule}; did you mean `v1beta1`?")
         );
         let long = format!("v{}", "1".repeat(63));
-        assert!(error(&long).ends_with("it has 64 characters, 63 are the most"));
+        assert!(error(&long).ends_with("it has 64 characters, at most 63 are allowed"));
     }
 
     #[test]

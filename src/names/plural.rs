@@ -1,6 +1,6 @@
 //! The English plural of a word, as far as the names of kinds need it. `--plural` is for the rest.
 
-/// What a word ends in that no rule covers, and what its plural ends in.
+/// Endings that follow no rule: the singular, then the plural.
 const IRREGULAR: &str = "\
     appendix appendices, bacterium bacteria, calf calves, child children, criterion criteria, \
     datum data, echo echoes, epoch epochs, foot feet, goose geese, half halves, hero heroes, \
@@ -10,12 +10,12 @@ const IRREGULAR: &str = "\
     thief thieves, tomato tomatoes, tooth teeth, vertex vertices, wife wives, wolf wolves, \
     woman women";
 
-/// What words end in that are alike in the singular and the plural.
+/// Endings of words whose singular and plural are the same.
 const ALIKE: &str = "data deer equipment feedback firmware hardware information knowledge media people \
     sheep software traffic";
 
-/// The plural of a lower-case word: `policies` of `policy`. What ends in `s` like a plural, such as
-/// `endpoints`, is taken for one.
+/// The plural of a lower-case word: `policies` of `policy`. A word that ends in `s` like a plural, such
+/// as `endpoints`, counts as one.
 pub fn plural(word: &str) -> String {
     if ALIKE.split(' ').any(|ending| word.ends_with(ending)) {
         return word.to_owned();
@@ -45,7 +45,7 @@ pub fn plural(word: &str) -> String {
     format!("{word}s")
 }
 
-/// `query` has two vowels before its `y`, one of which is none.
+/// The `u` of `qu`, as in `query`, is not a vowel.
 fn ends_in_vowel(start: &str) -> bool {
     start.ends_with(['a', 'e', 'i', 'o', 'u']) && !start.ends_with("qu")
 }

@@ -351,7 +351,7 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(error::<CrateName>(text), expected);
         }
-        let long = format!("it has 65 characters, 64 are the most, {example}");
+        let long = format!("it has 65 characters, at most 64 are allowed, {example}");
         assert!(error::<CrateName>(&"a".repeat(65)).ends_with(&long));
     }
 

@@ -1,4 +1,4 @@
-//! The controllers of a kind: its own, which has its name, and others beside it.
+//! The controllers of a kind: its own, which is named after the kind, and additional ones.
 
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -11,10 +11,10 @@ use crate::names::{ControllerName, GroupVersionKind};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the fields of a controller")]
 pub struct Controller {
-    /// Whether it cleans up behind an object before that is deleted.
+    /// Whether the controller cleans up before an object is deleted.
     #[serde(default, skip_serializing_if = "is_false")]
     pub finalizer: bool,
-    /// What tells it from the other controllers of its group.
+    /// Its name, which is unique in the group.
     pub name: ControllerName,
     /// The kinds of objects that it makes, each in the spelling that [`Project::parse`] gives it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -22,7 +22,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller that makes nothing and holds nothing back.
+    /// A controller without a finalizer, which owns nothing.
     pub fn new(name: ControllerName) -> Self {
         Self {
             finalizer: false,
@@ -70,19 +70,19 @@ impl Resource {
         }
     }
 
-    /// Refuses what a controller alone can do, for want of one.
+    /// Refuses a finalizer and owned kinds: both need a controller.
     pub fn without_controller(&self, finalizer: bool, owns: &[GroupVersionKind]) -> Result<()> {
         ensure!(
             !finalizer,
-            "{self} has a finalizer but no controller, which alone could remove it"
+            "{self} has a finalizer, which needs a controller to remove it"
         );
         if let Some(owned) = owns.first() {
-            bail!("{self} owns `{owned}` but has no controller, which alone could make it");
+            bail!("{self} owns `{owned}`, which needs a controller to make it");
         }
         Ok(())
     }
 
-    /// What the controllers of `after`, in place of these, would have lost or changed.
+    /// What these controllers would lose or change with those of `after` in their place.
     pub(super) fn changes_of_controllers(&self, after: &Self) -> Vec<String> {
         let yes_or_no = |yes| ["no", "yes"][usize::from(yes)];
         let changes = self.controllers.iter().filter_map(|before| {
@@ -115,8 +115,8 @@ impl Resource {
 }
 
 impl Project {
-    /// What a controller is called in the cluster: in events, as the manager of fields, and in its
-    /// finalizer. Of a kind that the project does not define, others may have a controller, too.
+    /// The name of a controller in the cluster: for its events, field manager and finalizer. Other
+    /// projects may have controllers of a kind of Kubernetes, so the name contains the project then.
     pub fn controller_name(&self, resource: &Resource, controller: &Controller) -> String {
         let name = &controller.name;
         if resource.api().is_some() {
@@ -127,7 +127,7 @@ impl Project {
         }
     }
 
-    /// Checks that each controller has its name for itself: in the cluster, and as a Rust module.
+    /// Checks that the name of each controller is unique, in the cluster and as a Rust module.
     pub(super) fn validate_controllers(&self) -> Result<()> {
         // What Kubernetes takes as the prefix of a label, and of a finalizer.
         const MAX: usize = 253;
@@ -138,8 +138,8 @@ impl Project {
                 let full = self.controller_name(resource, controller);
                 ensure!(
                     full.len() <= MAX,
-                    "the full name `{full}` of a controller of {resource} has {} characters, {MAX} \
-                     are the most",
+                    "the full name `{full}` of a controller of {resource} has {} characters, at most \
+                     {MAX} are allowed",
                     full.len()
                 );
                 let count = resource.controllers.iter().filter(|it| it.name == *name);
@@ -296,7 +296,7 @@ mod tests {
         let error = project.validate().unwrap_err().to_string();
         assert!(
             error.ends_with(
-                "of a controller of `webapp/v1/Guestbook` has 254 characters, 253 are the most"
+                "of a controller of `webapp/v1/Guestbook` has 254 characters, at most 253 are allowed"
             ),
             "{error}"
         );

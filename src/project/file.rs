@@ -21,15 +21,15 @@ const HEADER: &str = "\
 # After an edit, `rscaffold apply` does the same.
 ";
 
-/// What older versions wrote there, 0.1.0 first.
+/// The headers that older versions wrote, 0.1.0 first.
 const FORMER_HEADERS: [&str; 1] = ["\
 # What this project shall be: rscaffold writes it, and brings the files to it.
 # The fields are kubebuilder's, and `finalizer`, `license`, `owner`, `owns`, `served` and `shortNames`
 # besides.
 "];
 
-/// Stands above the list that grows, so that an edit above it and an entry below it are never
-/// adjacent, and merge.
+/// Separates the list that grows from the fields above it: changes on both sides of this line are
+/// never adjacent, so they merge.
 const RESOURCES: &str = "# One entry for each version of a kind.\n";
 
 /// The version of the file's format.
@@ -59,8 +59,8 @@ impl Project {
         Ok(project)
     }
 
-    /// The text that the tool would have written instead of `ours`: all differences from it are the
-    /// user's.
+    /// The text that the tool would have written for the same fields. The user made every difference
+    /// between it and `ours`.
     pub fn written(&self, ours: &str) -> Result<String> {
         let former = FORMER_HEADERS.into_iter();
         let header = former
@@ -71,7 +71,7 @@ impl Project {
         self.text(header.unwrap_or(HEADER), has_features)
     }
 
-    /// The text of the `PROJECT` file: fields in alphabetical order, and resources in their own.
+    /// The text of the `PROJECT` file: fields in alphabetical order, resources by group, kind and version.
     pub fn to_text(&self) -> Result<String> {
         self.text(HEADER, true)
     }
@@ -726,11 +726,11 @@ version: '3'
         };
         assert_eq!(
             error("  finalizer: true\n"),
-            "`webapp/v1/Guestbook` has a finalizer but no controller, which alone could remove it"
+            "`webapp/v1/Guestbook` has a finalizer, which needs a controller to remove it"
         );
         assert_eq!(
             error("  owns:\n  - v1/Pod\n"),
-            "`webapp/v1/Guestbook` owns `v1/Pod` but has no controller, which alone could make it"
+            "`webapp/v1/Guestbook` owns `v1/Pod`, which needs a controller to make it"
         );
         for beside in ["controller: true", "finalizer: true", "owns: [v1/Pod]"] {
             assert_eq!(

@@ -1,5 +1,4 @@
-//! What the objects of a kind own: objects of other kinds, of the project, of Kubernetes and of
-//! others.
+//! The kinds that a controller owns: kinds of the project, of Kubernetes and of others.
 
 use anyhow::{Result, anyhow, bail, ensure};
 
@@ -9,8 +8,8 @@ use crate::{
     names::{GroupVersionKind, Identifiers, Kind},
 };
 
-/// What a controller's code calls something else: the functions and the parameter in the scope of
-/// the functions that are named after what it owns.
+/// Names that a controller's file uses already: functions, and the parameter of the functions that are
+/// named after owned kinds.
 const TAKEN: [&str; 4] = ["labels", "object", "observe", "sample"];
 
 /// A kind whose objects a controller makes.
@@ -27,7 +26,7 @@ pub struct OwnedKind {
 }
 
 impl OwnedKind {
-    /// What `use` takes to import its type under the controller's name for it.
+    /// The path to import its type with `use`, under the name that the controller gives it.
     pub fn import(&self) -> String {
         import(&self.path, &self.identifiers.type_name)
     }
@@ -36,14 +35,14 @@ impl OwnedKind {
         self.group == group && self.resource.kind == *kind
     }
 
-    /// Whether one name would stand for both in the file of a controller.
+    /// Whether both would have the same name in the controller's file.
     fn is_called_like(&self, other: &Self) -> bool {
         let (a, b) = (&self.identifiers, &other.identifiers);
         a.one == b.one || a.many == b.many
     }
 }
 
-/// What `use` takes to import the type `path` as `name`.
+/// The path to import the type `path` with `use`, under the name `name`.
 pub fn import(path: &str, name: &str) -> String {
     if path.rsplit("::").next() == Some(name) {
         path.to_owned()
@@ -109,7 +108,7 @@ impl Project {
         })
     }
 
-    /// What to say to somebody who named a kind that does not exist.
+    /// The advice for a name of a kind that does not exist.
     fn instead(&self, kind: &Kind) -> String {
         let own = self
             .resources
@@ -124,8 +123,8 @@ impl Project {
     }
 }
 
-/// Gives those of `kinds` that would be called like something else in the file of the controller
-/// names with their group.
+/// Adds the group to the names of the `kinds` that would clash with another name in the controller's
+/// file.
 fn tell_apart(owner: &Resource, kinds: &mut [OwnedKind]) -> Result<()> {
     // The controller has these of its own kind in scope.
     let types = ["", "Spec", "Status"].map(|suffix| format!("{}{suffix}", owner.kind));

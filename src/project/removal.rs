@@ -19,11 +19,11 @@ pub struct Removed {
 impl Project {
     /// Removes the resource called `id` with its controllers.
     ///
-    /// If it is the version of its kind that is served, the newest other one is from then on, and
-    /// has the controllers.
+    /// If the API server serves this version, it serves the newest remaining one from then on, which
+    /// takes over the controllers.
     ///
     /// # Errors
-    /// When there is none, or what is left does not go together: a controller may own it.
+    /// If there is none, or a controller owns it, or the remaining resources contradict each other.
     pub fn remove(&mut self, id: &GroupVersionKind) -> Result<Removed> {
         let mut project = self.clone();
         let index = project.index(id)?;
@@ -67,11 +67,11 @@ impl Project {
         Ok(removed)
     }
 
-    /// Removes the controller called `name` of the resource called `id`. A kind of Kubernetes goes
-    /// with its last one. Gives that resource as it was.
+    /// Removes the controller `name` of the resource `id`, and with its last controller a kind of
+    /// Kubernetes itself. Returns the resource as it was.
     ///
     /// # Errors
-    /// When there is none, or what is left does not go together.
+    /// If there is none, or the remaining resources contradict each other.
     pub fn remove_controller(
         &mut self,
         id: &GroupVersionKind,
@@ -104,7 +104,7 @@ impl Project {
     }
 }
 
-/// What there is instead.
+/// The end of an error: the names that exist.
 fn one_of(names: impl Iterator<Item = String>) -> String {
     let names: Vec<_> = names.collect();
     if names.is_empty() {

@@ -44,7 +44,7 @@ pub enum Definition {
 /// A kind that the project defines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Api {
-    /// What its group ends in, if not in the domain of the project.
+    /// The domain of its group, if it is not the project's.
     pub domain: Option<Domain>,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
@@ -62,7 +62,7 @@ pub struct Api {
 pub struct External {
     /// The crate that Cargo.toml gets for it; none if that has the crate already.
     pub dependency: Option<Dependency>,
-    /// What its group ends in; none if [`Resource::group`] is the whole group.
+    /// The domain of its group; none if [`Resource::group`] is the whole group.
     pub domain: Option<Domain>,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,

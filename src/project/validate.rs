@@ -1,4 +1,4 @@
-//! What no single name shows: whether all parts of a project go together.
+//! Checks that the parts of a project go together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,13 +41,13 @@ impl Project {
         let name = format!("{}.{group}", resource.plural());
         ensure!(
             name.len() <= MAX,
-            "the full name `{name}` of {resource} has {} characters, {MAX} are the most",
+            "the full name `{name}` of {resource} has {} characters, at most {MAX} are allowed",
             name.len()
         );
         let id = format!("{}{}{}", resource.group, resource.version, resource.kind);
         ensure!(
             id.len() <= MAX_ID,
-            "group, version and kind of {resource} have {} characters, {MAX_ID} are the most",
+            "group, version and kind of {resource} have {} characters, at most {MAX_ID} are allowed",
             id.len()
         );
         ensure!(
@@ -108,7 +108,7 @@ impl Project {
         Ok(())
     }
 
-    /// All that a kind is called, in URLs, by kubectl and in manifests, is its own in its group.
+    /// Every name of a kind, in URLs, for kubectl and in manifests, is unique in its group.
     fn validate_kubernetes_names(&self) -> Result<()> {
         let mut groups: BTreeMap<String, BTreeMap<String, &Kind>> = BTreeMap::new();
         for resource in self
@@ -140,7 +140,7 @@ impl Project {
         Ok(())
     }
 
-    /// No two names become one in Rust. The modules of kinds differ as their singulars do.
+    /// No two names become the same name in Rust. Modules of kinds differ, because their singulars do.
     fn validate_rust_names(&self) -> Result<()> {
         let mut groups: BTreeMap<String, String> = BTreeMap::new();
         let mut kinds = BTreeSet::new();
@@ -282,7 +282,7 @@ mod tests {
         assert_valid([guestbook(at_most)]);
         let error = error([guestbook(at_most + 1)]);
         assert!(
-            error.ends_with("has 251 characters, 250 are the most"),
+            error.ends_with("has 251 characters, at most 250 are allowed"),
             "{error}"
         );
     }
@@ -293,7 +293,7 @@ mod tests {
         assert_valid([api(&"g".repeat(at_most), "v1", "Guestbook")]);
         let error = error([api(&"g".repeat(at_most + 1), "v1", "Guestbook")]);
         assert!(
-            error.ends_with("have 231 characters, 230 are the most"),
+            error.ends_with("have 231 characters, at most 230 are allowed"),
             "{error}"
         );
     }

@@ -30,7 +30,7 @@ pub fn read_or_default<T: DeserializeOwned + Default>(text: &str) -> T {
     serde_yaml::from_str_with_options(text, limits()).unwrap_or_default()
 }
 
-/// Aliases may not multiply a text, so that it is always read in a moment.
+/// Limits what aliases can copy, so that no text takes long to read.
 fn limits() -> Options {
     serde_yaml::options! {
         alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 1_000 },
