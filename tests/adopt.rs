@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::{
     project::{Project, assert_same},
-    scaffold::{by_hand, refused, run},
+    scaffold::{by_hand, run},
 };
 
 const INIT: &str = "init --domain com";
@@ -42,7 +42,7 @@ fn a_package_is_asked_what_shall_become_of_it() {
     project.write(".gitignore", "/target\n.idea\n");
     let before = project.tree();
     // What it would add, and what is in the way.
-    let told = refused(&mut project.command(&format!("{INIT} --dry-run")));
+    let told = project.refused(&format!("{INIT} --dry-run"));
     for line in [
         " files: config/ (13), src/ (25)",
         "  merge   .gitignore",
@@ -52,7 +52,7 @@ fn a_package_is_asked_what_shall_become_of_it() {
     ] {
         assert!(told.contains(line), "{line}\n{told}");
     }
-    refused(&mut project.command(INIT));
+    project.refused(INIT);
     assert_eq!(project.tree(), before, "nothing is written");
 
     let ours = project.copy();
@@ -62,7 +62,7 @@ fn a_package_is_asked_what_shall_become_of_it() {
 
     project.rscaffold(&format!("{INIT} --on-conflict=markers"));
     let marked = project.tree();
-    let error = refused(&mut project.command(GUESTBOOK));
+    let error = project.refused(GUESTBOOK);
     assert!(
         error.contains("conflict markers in\n  Cargo.toml:"),
         "{error}"

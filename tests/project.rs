@@ -2,12 +2,11 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
 
-use clap::Parser;
-use rscaffold::{cli::Cli, report::Outcome};
+use rscaffold::report::Outcome;
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
-use crate::scaffold::{program, run};
+use crate::scaffold::{outcome, program, rscaffold, run};
 
 /// A project in a folder called `guestbook`. Commands run in this process.
 pub struct Project {
@@ -49,20 +48,13 @@ impl Project {
 
     /// Runs rscaffold, and gives what it said and its exit code.
     pub fn outcome(&self, arguments: &str) -> Outcome {
-        console::set_colors_enabled_stderr(false);
-        let all = ["rscaffold"]
-            .into_iter()
-            .chain(arguments.split_whitespace());
-        let cli = Cli::try_parse_from(all).unwrap_or_else(|error| panic!("{arguments}: {error}"));
-        cli.run(&self.folder())
+        outcome(&self.folder(), arguments)
     }
 
     /// Runs rscaffold, which has to succeed, and gives what it said.
     #[track_caller]
     pub fn run(&self, arguments: &str) -> Outcome {
-        let outcome = self.outcome(arguments);
-        assert_eq!(outcome.code, 0, "{arguments}: {}", outcome.stderr);
-        outcome
+        rscaffold(&self.folder(), arguments)
     }
 
     /// Runs rscaffold, which has to fail, and gives what it said on stderr.

@@ -43,7 +43,8 @@ impl Outcome {
     pub fn print(&self) -> ExitCode {
         if let Err(error) = data(self.stdout.as_bytes()) {
             say(&error_text(&error));
-            return ExitCode::from(Self::FAILURE);
+            // With `diff --exit-code`, 1 means a difference, and 2 a failure.
+            return ExitCode::from(Self::FAILURE + u8::from(self.code > 0));
         }
         say(&self.stderr);
         ExitCode::from(self.code)
