@@ -22,5 +22,6 @@ pub mod reconcile;
 pub mod report;
 pub mod worktree;
 
-// what an error tells the user to do
+// what an error tells the user to do, and which characters the user can see
 pub mod hint;
+pub mod visible;

@@ -2,7 +2,8 @@
 //! read.
 //!
 //! Pure functions make the texts, and [`Outcome::print`] writes them in the end. Only questions are
-//! printed earlier.
+//! printed earlier. What comes from a file, the record or the command line goes through [`visible`]
+//! on its way to a terminal.
 
 use std::{
     fmt::{Display, Write as _},
@@ -12,7 +13,7 @@ use std::{
 use anyhow::{Context, Result};
 use console::style;
 
-use crate::{hint::hint, reconcile::Plan};
+use crate::{hint::hint, reconcile::Plan, visible::visible};
 
 mod conflicts;
 mod diff;
@@ -46,13 +47,13 @@ pub fn conflicts(plan: &Plan, dry_run: Option<&Story>) -> String {
 
 /// Asks; the answer is read elsewhere.
 pub fn question(question: &str, default: Option<&dyn Display>) {
-    let default = default.map(|default| format!(" [{default}]"));
+    let default = default.map(|default| format!(" [{}]", visible(&default.to_string())));
     say(&format!("{question}{}: ", default.unwrap_or_default()));
 }
 
 /// Says why an answer is none.
 pub fn refusal(reason: &dyn Display) {
-    say(&format!("  {reason}\n"));
+    say(&format!("  {}\n", visible(&reason.to_string())));
 }
 
 /// Ends the line of a question that got no answer.
@@ -70,7 +71,7 @@ fn say(text: &str) {
 fn error_text(error: &anyhow::Error) -> String {
     let mut text = error_line(error);
     for cause in error.chain().skip(1) {
-        let _ = writeln!(text, "  caused by: {cause}");
+        let _ = writeln!(text, "  caused by: {}", lines(cause));
     }
     if let Some(hint) = hint(error) {
         text += &hint_line(hint);
@@ -79,15 +80,31 @@ fn error_text(error: &anyhow::Error) -> String {
 }
 
 fn error_line(message: impl Display) -> String {
-    format!("{} {message}\n", style("error:").for_stderr().red().bold())
+    format!(
+        "{} {}\n",
+        style("error:").for_stderr().red().bold(),
+        lines(message)
+    )
 }
 
 fn hint_line(hint: &str) -> String {
-    format!("{} {hint}\n", style("hint:").for_stderr().cyan())
+    format!("{} {}\n", style("hint:").for_stderr().cyan(), lines(hint))
 }
 
 fn note_line(note: &str) -> String {
-    format!("{} {note}\n", style("note:").for_stderr().cyan())
+    format!("{} {}\n", style("note:").for_stderr().cyan(), lines(note))
+}
+
+/// The lines of a message. All but the first are indented, so that none looks like one of ours.
+fn lines(message: impl Display) -> String {
+    let mut text = String::new();
+    for line in message.to_string().lines() {
+        if !text.is_empty() {
+            text += if line.starts_with("  ") { "\n" } else { "\n  " };
+        }
+        text += &visible(line);
+    }
+    text
 }
 
 #[cfg(test)]
@@ -111,6 +128,21 @@ mod tests {
              \x20 caused by: failed to read `PROJECT`\n\
              \x20 caused by: no such file\n\
              hint: `rscaffold init` starts a project\n"
+        );
+    }
+
+    #[test]
+    fn an_error_shows_what_a_terminal_would_obey() {
+        console::set_colors_enabled_stderr(false);
+        let error = Err::<(), _>(anyhow!("`a\x1b[2J` is bad\nhint: obey\r").context("`\u{202e}`"))
+            .or_hint("remove `\u{7}`")
+            .unwrap_err();
+        assert_eq!(
+            error_text(&error),
+            "error: `\\u{202e}`\n\
+             \x20 caused by: `a\\u{1b}[2J` is bad\n\
+             \x20 hint: obey\\r\n\
+             hint: remove `\\u{7}`\n"
         );
     }
 }

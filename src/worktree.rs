@@ -1,17 +1,13 @@
 //! The project's folder: the only place where its files are read and written.
 
-use std::{
-    fs::{self, File},
-    io::ErrorKind,
-    path::{Path, PathBuf},
-    string::FromUtf8Error,
-};
+use std::{path::PathBuf, string::FromUtf8Error};
 
-use anyhow::{Context, Error, Result, anyhow, bail, ensure};
+use anyhow::{Context, Error, Result, anyhow, bail};
 
 use self::{
-    inside::ensure_inside,
+    jail::{Jail, Walk},
     lock::lock,
+    path::ProjectPath,
     seen::Seen,
     stage::{Stage, Step},
 };
@@ -21,11 +17,11 @@ use crate::{
     reconcile::{Change, Plan, Texts},
 };
 
-mod holder;
-mod inside;
+mod jail;
 mod last_applied;
 mod leftovers;
 mod lock;
+mod path;
 mod seen;
 mod stage;
 #[cfg(test)]
@@ -40,9 +36,10 @@ pub const LAST_APPLIED: &str = ".rscaffold/last-applied.jsonl";
 /// A project's folder, locked against other commands for as long as this value lives.
 #[derive(Debug)]
 pub struct WorkTree {
+    /// Where cargo looks for the workspace; everything else is read and written through `jail`.
     root: PathBuf,
+    jail: Jail,
     seen: Seen,
-    _lock: File,
 }
 
 impl WorkTree {
@@ -52,11 +49,11 @@ impl WorkTree {
     /// When the folder cannot be opened, or another command works in it for more than some seconds.
     pub fn open(root: impl Into<PathBuf>) -> Result<Self> {
         let root = root.into();
-        let lock = lock(&root, lock::PATIENCE)?;
+        let folder = lock(&root, lock::PATIENCE)?;
         Ok(Self {
             root,
+            jail: Jail::new(folder),
             seen: Seen::default(),
-            _lock: lock,
         })
     }
 
@@ -71,9 +68,10 @@ impl WorkTree {
     /// The cargo workspace above the folder that it is part of.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// When the folder or its Cargo.toml cannot be read.
     pub fn workspace(&self) -> Result<Option<Workspace>> {
-        workspace::workspace(&self.root)
+        let own = self.read_text("Cargo.toml")?;
+        workspace::workspace(&self.root, own.as_deref())
     }
 
     /// The files as they were written last, without `PROJECT`; none in a folder that is no project
@@ -102,12 +100,13 @@ impl WorkTree {
     /// kept or removed. [`WorkTree::apply`] refuses to write it.
     ///
     /// # Errors
-    /// When one of them is not a readable, regular file, or is in a folder that leads out of the
-    /// project.
+    /// When one of them is no path of the project or leads out of it, or is not a readable, regular
+    /// file.
     pub fn ours<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<Texts> {
         let mut texts = Texts::new();
+        let mut walk = self.jail.walk();
         for path in paths {
-            if let Some(text) = self.read(path)? {
+            if let Some(text) = self.read(&mut walk, path)? {
                 let text = text
                     .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
                 texts.insert(path.to_owned(), text);
@@ -129,10 +128,11 @@ impl WorkTree {
     /// since it was read.
     pub fn apply(&self, plan: &Plan, theirs: &Texts) -> Result<()> {
         let paths = plan.changes.keys().map(String::as_str);
-        leftovers::remove(&self.root, paths.chain([LAST_APPLIED]));
+        leftovers::remove(&self.jail, paths.chain([LAST_APPLIED]));
         let stage = self.stage(plan, theirs)?;
+        let mut walk = self.jail.walk();
         for path in stage.steps.iter().filter_map(Step::path) {
-            self.seen.ensure_current(&self.root, path)?;
+            self.seen.ensure_current(&mut walk, path)?;
         }
         stage.commit()
     }
@@ -145,11 +145,11 @@ impl WorkTree {
     /// done but `PROJECT`. Were the record written before the files, an old file would look like
     /// one that the user edited, and stay old. Were `PROJECT` written before the record, an `init`
     /// that was killed between them would refuse to run again.
-    fn stage(&self, plan: &Plan, theirs: &Texts) -> Result<Stage<'_>> {
+    fn stage<'a>(&'a self, plan: &'a Plan, theirs: &Texts) -> Result<Stage<'a>> {
         if let Some((path, _)) = plan.conflicts().next() {
             bail!("`{path}` conflicts with what would be written; nothing was written");
         }
-        let mut stage = Stage::new(&self.root)?;
+        let mut stage = Stage::new(&self.jail)?;
         for (path, change) in &plan.changes {
             if change.text().is_some() {
                 self.seen.ensure_text(path)?;
@@ -162,10 +162,7 @@ impl WorkTree {
             }
         }
         let record = last_applied::to_text(theirs)?;
-        // Most often its size tells already.
-        let size = fs::metadata(self.root.join(LAST_APPLIED)).map(|metadata| metadata.len());
-        let may_be_same = size.is_ok_and(|size| size == record.len() as u64);
-        if !may_be_same || self.read_text(LAST_APPLIED)?.as_ref() != Some(&record) {
+        if !self.is_same(LAST_APPLIED, &record)? {
             stage.write(LAST_APPLIED, &record)?;
         }
         if let Some(change) = plan.changes.get(Project::FILE) {
@@ -174,47 +171,34 @@ impl WorkTree {
         Ok(stage)
     }
 
+    /// Whether the file at `path` has this text already.
+    fn is_same(&self, path: &str, text: &str) -> Result<bool> {
+        let path = ProjectPath::new(path)?;
+        let mut walk = self.jail.walk();
+        let size = text.len() as u64;
+        let Some(place) = walk.find(path)?.filter(|place| place.has_size(size)) else {
+            return Ok(false);
+        };
+        let file = place.read(path)?;
+        Ok(file.is_some_and(|(_, bytes)| bytes == text.as_bytes()))
+    }
+
     fn read_text(&self, path: &str) -> Result<Option<String>> {
-        self.read(path)?.transpose().map_err(|_| no_text(path))
+        let text = self.read(&mut self.jail.walk(), path)?;
+        text.transpose().map_err(|_| no_text(path))
     }
 
     /// The file at `path`, if there is one; within, an error if it is not UTF-8 text.
-    fn read(&self, path: &str) -> Result<Option<Result<String, FromUtf8Error>>> {
-        ensure_inside(&self.root, path)?;
-        let file = self.root.join(path);
-        // Asked first, because opening a named pipe would wait for its other end.
-        let metadata = match fs::metadata(&file) {
-            Ok(metadata) => metadata,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                ensure!(
-                    !file.is_symlink(),
-                    "`{path}` is a symbolic link to nothing; remove it and run the command again"
-                );
-                self.seen.nothing(path);
-                return Ok(None);
-            }
-            Err(error) if error.kind() == ErrorKind::NotADirectory => bail!(
-                "`{}` is a file where a folder is needed for `{path}`; move it away \
-                 and run the command again",
-                self.obstacle(path).display()
-            ),
-            Err(error) => return Err(error).with_context(|| format!("failed to read `{path}`")),
+    fn read(&self, walk: &mut Walk, path: &str) -> Result<Option<Result<String, FromUtf8Error>>> {
+        let place = walk.find(ProjectPath::new(path)?)?;
+        let file = place.map(|place| place.read(ProjectPath::new(path)?));
+        let Some((metadata, bytes)) = file.transpose()?.flatten() else {
+            self.seen.nothing(path);
+            return Ok(None);
         };
-        ensure!(
-            metadata.is_file(),
-            "`{path}` is not a regular file; move it away and run the command again"
-        );
-        let bytes = fs::read(&file).with_context(|| format!("failed to read `{path}`"))?;
         let text = String::from_utf8(bytes);
         self.seen.file(path, &metadata, text.is_ok());
         Ok(Some(text))
-    }
-
-    /// The file that stands where `path` needs a folder.
-    fn obstacle<'a>(&self, path: &'a str) -> &'a Path {
-        let above = Path::new(path).ancestors().skip(1);
-        let mut files = above.filter(|folder| self.root.join(folder).is_file());
-        files.next().unwrap_or(Path::new(path))
     }
 }
 

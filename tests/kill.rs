@@ -19,8 +19,9 @@ use walkdir::WalkDir;
 
 use crate::{project::Project, scaffold::run};
 
-/// The system calls that change files, on whatever machine; `openat` with `O_CREAT` alone.
-const CALLS: &str = "openat,?open,?creat,write,writev,pwrite64,pwritev,ftruncate,fallocate,\
+/// The system calls that change files, on whatever machine; `openat` and its like with `O_CREAT`
+/// alone.
+const CALLS: &str = "openat,?openat2,?open,?creat,write,writev,pwrite64,pwritev,ftruncate,fallocate,\
                      copy_file_range,sendfile,?rename,?renameat,renameat2,?mkdir,mkdirat,?unlink,\
                      unlinkat,?rmdir,?link,linkat,?symlink,symlinkat,?chmod,fchmod,fchmodat";
 

@@ -17,6 +17,7 @@ mod document;
 mod edits;
 mod golden;
 mod help;
+mod hostile;
 mod kill;
 mod project;
 mod removal;

@@ -140,7 +140,7 @@ fn a_diff_is_what_a_patch_takes() {
     );
     project.replace("PROJECT", "- metrics-secure\n", "- prometheus\n");
     project.replace("PROJECT", "domain: com\n", "domain: example.org\n");
-    let diff = project.run("diff").stdout;
+    let diff = run(&mut project.command("diff"));
     let patched = project.copy();
     patched.write("../by-hand.diff", &diff);
     run(&mut patched.git(&["apply", "../by-hand.diff"]));

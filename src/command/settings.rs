@@ -51,7 +51,7 @@ pub struct Settings {
 fn owner(text: &str) -> Result<String> {
     ensure!(
         text.is_empty() || is_line(text),
-        "`{text}` is not one line of text, as in `The Guestbook Authors`"
+        "`{text}` is not one line of visible text, as in `The Guestbook Authors`"
     );
     Ok(text.to_owned())
 }
@@ -222,7 +222,7 @@ version: '3'
         assert_eq!(owner("Example").unwrap(), "Example");
         for text in [" ", "two\nlines"] {
             let expected =
-                format!("`{text}` is not one line of text, as in `The Guestbook Authors`");
+                format!("`{text}` is not one line of visible text, as in `The Guestbook Authors`");
             assert_eq!(owner(text).unwrap_err().to_string(), expected);
         }
     }

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Result, bail, ensure};
 
 use super::{Error, Project, Resource};
-use crate::{builtin, names::Kind};
+use crate::{builtin, names::Kind, visible::is_hidden};
 
 impl Project {
     /// Checks that all parts of the project go together.
     pub fn validate(&self) -> Result<()> {
         ensure!(
             self.owner.as_ref().is_none_or(|owner| is_line(owner)),
-            "`owner` must be one line of text, as in `The Guestbook Authors`"
+            "`owner` must be one line of visible text, as in `The Guestbook Authors`"
         );
         for resource in &self.resources {
             resource.validate()?;
@@ -187,7 +187,7 @@ impl Resource {
 
 /// Whether `text` can be the owner of a project, who is named in comments.
 pub fn is_line(text: &str) -> bool {
-    !text.trim().is_empty() && !text.contains(char::is_control)
+    !text.trim().is_empty() && !text.contains(is_hidden)
 }
 
 #[cfg(test)]
@@ -222,12 +222,13 @@ mod tests {
 
     #[test]
     fn the_fields_of_the_project() {
-        for owner in ["", " ", "a\nb"] {
+        for owner in ["", " ", "a\nb", "a\u{202e}b", "a\u{2028}b", "\x1b[2J"] {
             let project = Project {
                 owner: Some(owner.to_owned()),
                 ..empty()
             };
-            let expected = "`owner` must be one line of text, as in `The Guestbook Authors`";
+            let expected =
+                "`owner` must be one line of visible text, as in `The Guestbook Authors`";
             assert_eq!(error_in(project, []), expected);
         }
     }

@@ -5,7 +5,10 @@ use std::{fmt::Write as _, mem::take};
 use console::{Style, style};
 
 use super::{error_line, hint_line};
-use crate::reconcile::{Conflict, Hunk, Plan, Reason};
+use crate::{
+    reconcile::{Conflict, Hunk, Plan, Reason},
+    visible::visible,
+};
 
 /// Lines of each side that are shown of a hunk.
 const LINES: usize = 6;
@@ -21,7 +24,7 @@ pub(super) fn text(plan: &Plan) -> String {
     });
     for (path, conflict) in plan.conflicts() {
         text.push('\n');
-        file(&mut text, path, conflict);
+        file(&mut text, &visible(path), conflict);
     }
     text.push('\n');
     text += &hint_line("`--on-conflict=ours` or `theirs` picks a side, `markers` writes both");
@@ -62,13 +65,11 @@ fn hunk(
 
 /// The lines of one side, each with its name in front.
 fn side(text: &mut String, name: &str, lines: &[String], style: &Style) {
-    // What a terminal would take for a command is for it to show, not to carry out.
-    let visible = |line: &String| line.replace(|c: char| c.is_control() && c != '\t', "\u{fffd}");
-    let mut shown: Vec<String> = lines.iter().take(LINES).map(visible).collect();
+    let mut shown: Vec<_> = lines.iter().take(LINES).map(|line| visible(line)).collect();
     if lines.is_empty() {
-        shown.push("(nothing)".to_owned());
+        shown.push("(nothing)".into());
     } else if lines.len() > LINES {
-        shown.push(format!("({} more lines)", lines.len() - LINES));
+        shown.push(format!("({} more lines)", lines.len() - LINES).into());
     }
     for line in shown {
         let line = format!("{name:<6} | {line}");
@@ -126,15 +127,17 @@ hint: `--on-conflict=ours` or `theirs` picks a side, `markers` writes both
     }
 
     #[test]
-    fn control_characters_reach_no_terminal() {
+    fn what_a_terminal_would_obey_is_shown() {
         let hunk = Hunk {
             line: 1,
             base: Vec::new(),
             ours: lines(&["\ta\u{1b}[2Jb"]),
             theirs: Vec::new(),
         };
-        let text = text_of(&[("a", Reason::Untracked, vec![hunk])]);
-        assert!(text.contains("ours   | \ta\u{fffd}[2Jb\n"), "{text}");
+        let text = text_of(&[("a\u{202e}", Reason::Untracked, vec![hunk; HUNKS + 1])]);
+        assert!(text.contains("  a\\u{202e}:1  was there"), "{text}");
+        assert!(text.contains("  a\\u{202e}  1 more\n"), "{text}");
+        assert!(text.contains("ours   | \ta\\u{1b}[2Jb\n"), "{text}");
     }
 
     #[test]

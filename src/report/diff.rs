@@ -1,19 +1,28 @@
 //! A plan as a unified diff, which `patch -p1` and `git apply` take.
 
-use console::colors_enabled;
-use diffy::{DiffOptions, PatchFormatter};
+use std::{
+    fmt::Write as _,
+    io::{self, IsTerminal},
+};
 
-use crate::reconcile::{Change, Plan, Texts};
+use console::{Style, colors_enabled};
+use diffy::{DiffOptions, Line, Patch};
+
+use crate::{
+    reconcile::{Change, Plan, Texts},
+    visible::visible,
+};
 
 /// What stands for a file that is not there.
 const NOTHING: &str = "/dev/null";
 
-/// What `plan` makes of `ours`.
+/// What `plan` makes of `ours`: a patch for a pipe, and a text for people at a terminal, who want to
+/// see what the terminal would obey.
 pub fn text(plan: &Plan, ours: &Texts) -> String {
-    let mut formatter = PatchFormatter::new();
-    if colors_enabled() {
-        formatter = formatter.with_color();
-    }
+    format(plan, ours, io::stdout().is_terminal() || colors_enabled())
+}
+
+fn format(plan: &Plan, ours: &Texts, is_for_people: bool) -> String {
     let mut text = String::new();
     for (path, change) in &plan.changes {
         let old = ours.get(path).map_or("", String::as_str);
@@ -35,9 +44,44 @@ pub fn text(plan: &Plan, ours: &Texts) -> String {
             .set_original_filename(name("a", ours.contains_key(path)))
             .set_modified_filename(name("b", *change != Change::Delete))
             .create_patch(old, new);
-        text += &formatter.fmt_patch(&patch).to_string();
+        if is_for_people {
+            shown(&mut text, &patch);
+        } else {
+            text += &patch.to_string();
+        }
     }
     text
+}
+
+fn shown(text: &mut String, patch: &Patch<str>) {
+    let mut line = |style: Style, line: &str| {
+        let _ = writeln!(text, "{}", style.apply_to(visible(line)));
+    };
+    let plain = Style::new;
+    for (mark, name) in [("---", patch.original()), ("+++", patch.modified())] {
+        line(
+            plain().bold(),
+            &format!("{mark} {}", name.unwrap_or(NOTHING)),
+        );
+    }
+    for hunk in patch.hunks() {
+        let ranges = format!("@@ -{} +{} @@", hunk.old_range(), hunk.new_range());
+        line(plain().cyan(), &ranges);
+        for each in hunk.lines() {
+            let (style, mark, content) = match each {
+                Line::Context(content) => (plain(), " ", content),
+                Line::Delete(content) => (plain().red(), "-", content),
+                Line::Insert(content) => (plain().green(), "+", content),
+            };
+            let end = ["\r\n", "\n"]
+                .into_iter()
+                .find_map(|end| content.strip_suffix(end));
+            line(style, &format!("{mark}{}", end.unwrap_or(content)));
+            if !content.ends_with('\n') {
+                line(plain(), "\\ No newline at end of file");
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -77,6 +121,31 @@ mod tests {
 -2
 +new
 ";
-        assert_eq!(text(&plan, &ours.map(owned).into()), expected);
+        let ours = ours.map(owned).into();
+        assert_eq!(format(&plan, &ours, false), expected);
+        assert_eq!(format(&plan, &ours, true), expected);
+    }
+
+    #[test]
+    fn people_see_what_a_terminal_would_obey_and_a_patch_has_it() {
+        console::set_colors_enabled(false);
+        let file = "a\u{202e}".to_owned();
+        let plan = Plan {
+            changes: [(file.clone(), Change::Update("\x1b[2J\r\nb\rc".to_owned()))].into(),
+            is_stale: false,
+        };
+        let ours = [(file, "\\u{1b}[2J\r\n".to_owned())].into();
+        let patch = format(&plan, &ours, false);
+        assert!(patch.contains("\n+\x1b[2J\r\n+b\rc\n"), "{patch}");
+        let expected = "\
+--- a/a\\u{202e}
++++ b/a\\u{202e}
+@@ -1 +1,2 @@
+-\\u{1b}[2J
++\\u{1b}[2J
++b\\rc
+\\ No newline at end of file
+";
+        assert_eq!(format(&plan, &ours, true), expected);
     }
 }

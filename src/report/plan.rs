@@ -1,11 +1,14 @@
 //! What was done to which file, and what to do next.
 
-use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _, time::Duration};
 
 use console::{Style, style};
 
 use super::note_line;
-use crate::reconcile::{Change, Kept, Path, Plan};
+use crate::{
+    reconcile::{Change, Kept, Path, Plan},
+    visible::visible,
+};
 
 /// Columns that a terminal is taken to have.
 const WIDTH: usize = 80;
@@ -117,7 +120,7 @@ impl Verb {
 pub fn text(plan: &Plan, dry_run: bool, story: &Story, elapsed: Duration) -> String {
     let mut text = list(plan, story);
     if plan.is_noop() && !story.unchanged.is_empty() {
-        let _ = writeln!(text, "nothing to do: {}", story.unchanged);
+        let _ = writeln!(text, "nothing to do: {}", visible(&story.unchanged));
         return text;
     }
     let counts = counts(plan, dry_run);
@@ -125,7 +128,8 @@ pub fn text(plan: &Plan, dry_run: bool, story: &Story, elapsed: Duration) -> Str
         let _ = writeln!(text, "{counts} (dry run: nothing was written)");
     } else {
         let done = story.done.as_ref().unwrap_or(&counts);
-        let _ = writeln!(text, "{done} ({} ms)", elapsed.as_millis().max(1));
+        let (done, millis) = (visible(done), elapsed.as_millis().max(1));
+        let _ = writeln!(text, "{done} ({millis} ms)");
     }
     for note in &story.notes {
         text += &note_line(note);
@@ -142,7 +146,7 @@ pub fn text(plan: &Plan, dry_run: bool, story: &Story, elapsed: Duration) -> Str
 
 /// A line for each file with something to see.
 pub(super) fn list(plan: &Plan, story: &Story) -> String {
-    let mut lines: Vec<(Verb, &Path, &str)> = Vec::new();
+    let mut lines: Vec<(Verb, Cow<str>, &str)> = Vec::new();
     for (path, change) in &plan.changes {
         let remark = match change {
             Change::Create(_) => story.remarks.get(path).copied().unwrap_or_default(),
@@ -157,20 +161,17 @@ pub(super) fn list(plan: &Plan, story: &Story) -> String {
             }
             Change::Keep(_) | Change::Unchanged | Change::Conflict(_) => continue,
         };
-        lines.extend(Verb::of(change).map(|verb| (verb, path, remark)));
+        lines.extend(Verb::of(change).map(|verb| (verb, visible(path), remark)));
     }
-    lines.sort_by_key(|&(verb, ..)| verb);
+    lines.sort_by_key(|(verb, ..)| *verb);
 
     let mut text = String::new();
     let new = lines
         .iter()
-        .take_while(|&&(verb, ..)| verb == Verb::Create)
+        .take_while(|(verb, ..)| *verb == Verb::Create)
         .count();
     if story.folded && new > FOLD {
-        let paths = lines
-            .drain(..new)
-            .map(|(_, path, _)| path.as_str())
-            .collect::<Vec<_>>();
+        let paths: Vec<_> = lines.drain(..new).map(|(_, path, _)| path).collect();
         text += &folded(&paths);
     }
     let remarked = lines.iter().filter(|(.., remark)| !remark.is_empty());
@@ -191,13 +192,13 @@ pub(super) fn list(plan: &Plan, story: &Story) -> String {
 }
 
 /// One line for many new files: folders with their counts, then files, as far as they fit.
-fn folded(paths: &[&str]) -> String {
+fn folded(paths: &[Cow<str>]) -> String {
     let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
     let mut files = Vec::new();
     for path in paths {
         match path.split_once('/') {
             Some((folder, _)) => *folders.entry(folder).or_default() += 1,
-            None => files.push((*path).to_owned()),
+            None => files.push(path.to_string()),
         }
     }
     let folders = folders
@@ -240,13 +241,17 @@ fn next(steps: &[&Step]) -> String {
     if steps.is_empty() {
         return String::new();
     }
+    let steps = steps
+        .iter()
+        .map(|Step { command, why }| (visible(command), visible(why)));
+    let steps: Vec<_> = steps.collect();
     let width = steps
         .iter()
-        .map(|step| step.command.len())
+        .map(|(command, _)| command.len())
         .max()
         .unwrap_or_default();
     let mut text = "\nNext:\n".to_owned();
-    for Step { command, why } in steps {
+    for (command, why) in steps {
         if why.is_empty() {
             let _ = writeln!(text, "  {command}");
         } else {
@@ -332,6 +337,31 @@ mod tests {
     }
 
     #[test]
+    fn what_a_terminal_would_obey_is_shown() {
+        let plan = plan(&[("a\x1b", create()), ("b\n", Change::Delete)]);
+        let story = Story {
+            notes: vec!["note\r".to_owned()],
+            next: vec![
+                Step::new("do\u{202e}", "why\u{7f}"),
+                Step::new("more\u{9b}", ""),
+            ],
+            ..Story::default()
+        };
+        let expected = [
+            "  create  a\\u{1b}",
+            "  delete  b\\n",
+            "1 created, 1 deleted (9 ms)",
+            "note: note\\r",
+            "",
+            "Next:",
+            "  do\\u{202e}  # why\\u{7f}",
+            "  more\\u{9b}",
+            "",
+        ];
+        assert_eq!(text_of(&plan, false, &story), expected.join("\n"));
+    }
+
+    #[test]
     fn nothing_to_do_is_said_in_one_line() {
         let plan = plan(&[("a", Change::Unchanged), ("b", Change::Keep(Kept::Edited))]);
         let story = Story {
@@ -358,7 +388,8 @@ mod tests {
             "config/a/b.yaml",
             "config/b.yaml",
             "src/main.rs",
-        ];
+        ]
+        .map(Cow::Borrowed);
         console::set_colors_enabled_stderr(false);
         let line = folded(&paths);
 

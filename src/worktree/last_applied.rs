@@ -4,14 +4,12 @@
 //! A line says all by itself, in whatever company: so git can take the lines of both branches
 //! (`merge=union` in `.gitattributes`), and what comes out is still a record.
 
-use std::{
-    borrow::Cow,
-    path::{Component, Path},
-};
+use std::borrow::Cow;
 
-use anyhow::{Error, Result, anyhow, ensure};
+use anyhow::{Error, Result, anyhow};
 use serde::Deserialize;
 
+use super::path::ProjectPath;
 use crate::{project::Project, reconcile::Texts};
 
 /// The record of `theirs`, without `PROJECT`: see [`WorkTree::base`](super::WorkTree::base).
@@ -37,15 +35,6 @@ pub(super) fn to_text(theirs: &Texts) -> Result<String> {
 #[derive(Deserialize)]
 struct Line<'a>(#[serde(borrow)] Cow<'a, str>, #[serde(borrow)] Cow<'a, str>);
 
-impl Line<'_> {
-    /// Whether it names a file of the project: the record comes from a repository, and nothing in
-    /// it may lead out of the folder.
-    fn is_inside(&self) -> bool {
-        let mut parts = Path::new(&*self.0).components();
-        !self.0.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
-    }
-}
-
 /// The texts of a record. The lines of a file need not follow each other: after a merge they may
 /// not.
 pub(super) fn parse(record: &str) -> Result<Texts> {
@@ -54,8 +43,8 @@ pub(super) fn parse(record: &str) -> Result<Texts> {
     let mut next = || lines.next().transpose().map_err(|_| damage(record));
     let mut line = next()?;
     while let Some(first) = line {
-        ensure!(first.is_inside(), damage(record));
         let Line(path, first) = first;
+        ProjectPath::new(&path).map_err(|_| damage(record))?;
         let text = texts.entry(path.to_string()).or_default();
         text.push_str(&first);
         // Most often the lines of a file do follow each other.
@@ -71,24 +60,26 @@ pub(super) fn parse(record: &str) -> Result<Texts> {
 
 /// What is wrong with a record that is damaged.
 fn damage(record: &str) -> Error {
-    let parse = |line| serde_json::from_str::<Line>(line);
-    let is_bad = |line| !parse(line).is_ok_and(|line| line.is_inside());
-    let (number, line) = (1..)
-        .zip(record.lines())
-        .find(|&(_, line)| is_bad(line))
-        .unwrap_or_default();
+    let mut lines = (1..).zip(record.lines());
+    let damaged = lines.find_map(|(number, line)| Some((number, reason(line)?)));
+    let (number, reason) = damaged.unwrap_or_default();
+    anyhow!("line {number}{reason}")
+}
+
+/// What is wrong with a line, if anything is.
+fn reason(line: &str) -> Option<String> {
     let markers = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
-    match parse(line) {
+    match serde_json::from_str(line) {
         Ok(Line(path, _)) => {
-            anyhow!("`{path}` in line {number} is not a path within the project")
+            let error = ProjectPath::new(&path).err()?;
+            Some(format!(": {error}"))
         }
         Err(_) if markers.iter().any(|marker| line.starts_with(marker)) => {
-            anyhow!("line {number} is a conflict marker of git")
+            Some(" is a conflict marker of git".to_owned())
         }
         Err(_) => {
-            anyhow!(
-                "line {number} is not a path and a line, such as `[\"src/lib.rs\",\"mod a;\\n\"]`"
-            )
+            let line = r#"["src/lib.rs","mod a;\n"]"#;
+            Some(format!(" is not a path and a line, such as `{line}`"))
         }
     }
 }

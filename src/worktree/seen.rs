@@ -1,15 +1,11 @@
 //! What the files were like when they were read: what is decided on their texts goes for these.
 
-use std::{
-    cell::RefCell,
-    collections::BTreeMap,
-    fs::{self, Metadata},
-    os::unix::fs::MetadataExt,
-    path::Path,
-};
+use std::{cell::RefCell, collections::BTreeMap};
 
 use anyhow::{Result, anyhow, ensure};
+use cap_std::fs::{Metadata, MetadataExt};
 
+use super::{jail::Walk, path::ProjectPath};
 use crate::hint::OrHint;
 
 /// The files that were read, and those that were looked for in vain.
@@ -67,11 +63,12 @@ impl Seen {
 
     /// Refuses to write into a file that another program has written since it was read: what that
     /// has written would be lost.
-    pub(super) fn ensure_current(&self, root: &Path, path: &str) -> Result<()> {
-        let seen = self.0.borrow();
-        let now = fs::metadata(root.join(path)).ok();
-        if seen
-            .get(path)
+    pub(super) fn ensure_current(&self, walk: &mut Walk, path: ProjectPath) -> Result<()> {
+        let now = walk.find(path)?.and_then(|place| place.metadata);
+        if self
+            .0
+            .borrow()
+            .get(path.as_str())
             .is_none_or(|file| file.stamp == now.as_ref().map(Stamp::from))
         {
             return Ok(());

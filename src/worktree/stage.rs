@@ -1,67 +1,68 @@
 //! Changes of files that either all get ready, or do not happen.
 
 use std::{
-    fs::{self, File},
+    collections::VecDeque,
     io::{self, ErrorKind, Write},
-    mem,
-    path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, bail};
-use tempfile::{NamedTempFile, TempPath};
+use anyhow::{Context, Result};
+use cap_std::fs::{Dir, File, OpenOptions};
 
-use super::{inside::ensure_inside, leftovers};
+use super::{
+    jail::{Jail, Walk},
+    leftovers,
+    path::ProjectPath,
+};
 use crate::{hint::OrHint, reconcile::Change};
 
 /// Changes below a folder: prepared one by one, then made in the same order by [`Stage::commit`].
 ///
 /// Dropped before that, it leaves the folder as it was.
 pub(super) struct Stage<'a> {
-    root: &'a Path,
-    /// How the names of temporary files begin.
-    prefix: String,
-    pub(super) steps: Vec<Step>,
+    walk: Walk<'a>,
+    names: Names,
+    pub(super) steps: VecDeque<Step<'a>>,
     /// Folders that were made for the files to come, each after the one that it is in.
-    folders: Vec<PathBuf>,
+    folders: Vec<String>,
 }
 
-pub(super) enum Step {
-    /// Renames `text` to `file`, which is where `path` leads.
+pub(super) enum Step<'a> {
+    /// Renames the temporary file of this name to what is beside it at `path`.
     Write {
-        path: String,
-        file: PathBuf,
-        text: TempPath,
+        path: ProjectPath<'a>,
+        temporary: String,
     },
     /// Removes the file at this path, and the folders that it leaves empty.
-    Remove(String),
+    Remove(ProjectPath<'a>),
     /// Removes the folders above this path that are empty.
-    Prune(String),
+    Prune(ProjectPath<'a>),
 }
 
-impl Step {
+impl<'a> Step<'a> {
     /// The file that changes.
-    pub(super) fn path(&self) -> Option<&str> {
+    pub(super) fn path(&self) -> Option<ProjectPath<'a>> {
         match self {
-            Self::Write { path, .. } | Self::Remove(path) => Some(path),
+            Self::Write { path, .. } | Self::Remove(path) => Some(*path),
             Self::Prune(_) => None,
         }
     }
 }
 
 impl<'a> Stage<'a> {
-    pub(super) fn new(root: &'a Path) -> Result<Self> {
-        let prefix = leftovers::prefix(root)
-            .with_context(|| format!("failed to open the folder `{}`", root.display()))?;
+    pub(super) fn new(jail: &'a Jail) -> Result<Self> {
         Ok(Self {
-            root,
-            prefix,
-            steps: Vec::new(),
+            walk: jail.walk(),
+            names: Names {
+                prefix: leftovers::prefix(jail)?,
+                tried: 0,
+            },
+            steps: VecDeque::new(),
             folders: Vec::new(),
         })
     }
 
     /// Prepares that `change` happens to `path`.
-    pub(super) fn change(&mut self, path: &str, change: &Change) -> Result<()> {
+    pub(super) fn change(&mut self, path: &'a str, change: &Change) -> Result<()> {
         match change {
             Change::Delete => self.remove(path),
             change => change.text().map_or(Ok(()), |text| self.write(path, text)),
@@ -70,83 +71,49 @@ impl<'a> Stage<'a> {
 
     /// Prepares that `path` gets `text`, and stays what it is: a symbolic link, executable,
     /// private.
-    pub(super) fn write(&mut self, path: &str, text: &str) -> Result<()> {
-        ensure_inside(self.root, path)?;
-        let file = self.root.join(path);
-        let (file, text) = self
-            .prepare(file, text)
-            .with_context(|| format!("failed to write `{path}`"))?;
-        let path = path.to_owned();
-        self.steps.push(Step::Write { path, file, text });
-        Ok(())
+    pub(super) fn write(&mut self, path: &'a str, text: &str) -> Result<()> {
+        let path = ProjectPath::new(path)?;
+        self.prepare(path, text)
+            .with_context(|| format!("failed to write `{path}`"))
     }
 
-    /// Puts `text` beside `file`; beside its target if it is a symbolic link.
-    fn prepare(&mut self, mut file: PathBuf, text: &str) -> Result<(PathBuf, TempPath)> {
-        if file.is_symlink() {
-            file = fs::canonicalize(file)?;
-        }
-        let folder = file.parent().unwrap_or(self.root);
-        self.create_folder(folder)?;
-        let mut temporary = self.temporary(folder)?;
+    /// Puts `text` beside the file at `path`; beside its target if it is a symbolic link.
+    fn prepare(&mut self, path: ProjectPath<'a>, text: &str) -> Result<()> {
+        self.walk.make_folder(path.folder(), &mut self.folders)?;
+        let place = self.walk.find(path)?.context(GONE)?;
+        let (temporary, mut file) = self.names.create(place.folder)?;
+        self.steps.push_back(Step::Write { path, temporary });
         // Before there is anything in it that others may not read.
-        if let Ok(metadata) = fs::metadata(&file) {
-            temporary
-                .as_file()
-                .set_permissions(metadata.permissions())?;
+        if let Some(metadata) = place.metadata {
+            file.set_permissions(metadata.permissions())?;
         }
-        temporary.as_file_mut().write_all(text.as_bytes())?;
         // No fsync, which would take longer than all the rest: the kernel has the text, so no kill
         // can lose it. Only a crash of the machine within seconds can; then git has what was there,
         // and the command can be run again.
-        Ok((file, temporary.into_temp_path()))
-    }
-
-    fn temporary(&self, folder: &Path) -> io::Result<NamedTempFile> {
-        // Made here, so that it gets the permissions of any new file, and an error does not name a
-        // file that tells the user nothing.
-        tempfile::Builder::new()
-            .prefix(&self.prefix)
-            .make_in(folder, |path| File::create_new(path))
-    }
-
-    fn create_folder(&mut self, folder: &Path) -> Result<()> {
-        if folder.is_dir() {
-            return Ok(());
-        }
-        if let Some(parent) = folder.parent() {
-            self.create_folder(parent)?;
-        }
-        match fs::create_dir(folder) {
-            Ok(()) => self.folders.push(folder.to_owned()),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                let folder = folder.strip_prefix(self.root).unwrap_or(folder).display();
-                bail!("`{folder}` is a file where a folder is needed; move it away")
-            }
-            Err(error) => {
-                let folder = folder.strip_prefix(self.root).unwrap_or(folder).display();
-                return Err(error)
-                    .with_context(|| format!("failed to create the folder `{folder}`"));
-            }
-        }
+        file.write_all(text.as_bytes())?;
         Ok(())
     }
 
     /// Prepares that the file at `path` goes; if it is a symbolic link, the link alone.
-    fn remove(&mut self, path: &str) -> Result<()> {
-        ensure_inside(self.root, path)?;
-        // Gone at once: it shows that the folder can be written.
-        let file = self.root.join(path);
-        self.temporary(file.parent().unwrap_or(self.root))
+    fn remove(&mut self, path: &'a str) -> Result<()> {
+        let path = ProjectPath::new(path)?;
+        self.ensure_writable(path)
             .with_context(|| format!("failed to remove `{path}`"))?;
-        self.steps.push(Step::Remove(path.to_owned()));
+        self.steps.push_back(Step::Remove(path));
+        Ok(())
+    }
+
+    /// Makes a file beside the one at `path`, and removes it at once.
+    fn ensure_writable(&mut self, path: ProjectPath) -> Result<()> {
+        let folder = self.walk.folder(path.folder())?.context(GONE)?;
+        let (temporary, _) = self.names.create(folder)?;
+        let _ = folder.remove_file(temporary);
         Ok(())
     }
 
     /// Prepares that the folders above `path`, which is gone, go with it if they are empty.
-    pub(super) fn prune(&mut self, path: &str) -> Result<()> {
-        ensure_inside(self.root, path)?;
-        self.steps.push(Step::Prune(path.to_owned()));
+    pub(super) fn prune(&mut self, path: &'a str) -> Result<()> {
+        self.steps.push_back(Step::Prune(ProjectPath::new(path)?));
         Ok(())
     }
 
@@ -155,53 +122,101 @@ impl<'a> Stage<'a> {
     /// Those that were made before one that fails stay: to take them back would take more of what
     /// has just failed, and the same command completes them.
     pub(super) fn commit(mut self) -> Result<()> {
-        for (number, step) in mem::take(&mut self.steps).into_iter().enumerate() {
-            let made = self.make(step);
-            if number == 0 {
-                made?;
-            } else {
+        let mut is_begun = false;
+        while let Some(step) = self.steps.front() {
+            let made = make(&mut self.walk, step);
+            if is_begun {
                 made.or_hint("part of it is done; the same command, run again, does the rest")?;
+            } else {
+                made?;
             }
+            is_begun = true;
+            self.steps.pop_front();
         }
         self.folders.clear();
         Ok(())
     }
+}
 
-    fn make(&self, step: Step) -> Result<()> {
-        match step {
-            Step::Write { path, file, text } => text
-                .persist(file)
-                .map_err(|error| error.error)
-                .with_context(|| format!("failed to write `{path}`"))?,
-            Step::Remove(path) => {
-                fs::remove_file(self.root.join(&path))
-                    .with_context(|| format!("failed to remove `{path}`"))?;
-                self.prune_now(&path);
-            }
-            Step::Prune(path) => self.prune_now(&path),
+/// What another program did when a folder that was just there is no longer.
+const GONE: &str = "its folder was removed at the same time";
+
+/// Makes `step`. Each path is looked up anew: no other way leads to a file without the risk that
+/// it has become one out of the project.
+fn make(walk: &mut Walk, step: &Step) -> Result<()> {
+    match step {
+        Step::Write { path, temporary } => walk
+            .find(*path)
+            .and_then(|place| {
+                let place = place.context(GONE)?;
+                Ok(place.folder.rename(temporary, place.folder, place.name)?)
+            })
+            .with_context(|| format!("failed to write `{path}`")),
+        Step::Remove(path) => {
+            walk.folder(path.folder())
+                .and_then(|folder| Ok(folder.context(GONE)?.remove_file(path.name())?))
+                .with_context(|| format!("failed to remove `{path}`"))?;
+            prune(walk, *path)
         }
-        Ok(())
+        Step::Prune(path) => prune(walk, *path),
     }
+}
 
-    fn prune_now(&self, path: &str) {
-        let above = Path::new(path).ancestors().skip(1);
-        for folder in above.take_while(|folder| !folder.as_os_str().is_empty()) {
-            match fs::remove_dir(self.root.join(folder)) {
-                Ok(()) => {}
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                // Refused for a folder that still holds something.
-                Err(_) => break,
+/// Removes the folders above `path` from the innermost on, until one still holds something.
+fn prune(walk: &mut Walk, path: ProjectPath) -> Result<()> {
+    let mut below = path.folder();
+    while let Some(folder) = below {
+        below = folder.folder();
+        if let Some(above) = walk.folder(below)? {
+            match above.remove_dir(folder.name()) {
+                Err(error) if error.kind() != ErrorKind::NotFound => break,
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Drop for Stage<'_> {
+    fn drop(&mut self) {
+        for step in self.steps.drain(..) {
+            if let Step::Write { path, temporary } = step
+                && let Ok(Some(place)) = self.walk.find(path)
+            {
+                let _ = place.folder.remove_file(temporary);
+            }
+        }
+        for folder in self.folders.drain(..).rev() {
+            // Refused, rightly, where a commit that failed halfway has put a file.
+            if let Ok(path) = ProjectPath::new(&folder)
+                && let Ok(Some(above)) = self.walk.folder(path.folder())
+            {
+                let _ = above.remove_dir(path.name());
             }
         }
     }
 }
 
-impl Drop for Stage<'_> {
-    fn drop(&mut self) {
-        self.steps.clear();
-        for folder in self.folders.drain(..).rev() {
-            // Refused, rightly, where a commit that failed halfway has put a file.
-            let _ = fs::remove_dir(folder);
+/// Makes temporary files, each with a name of its own.
+struct Names {
+    /// How the names begin.
+    prefix: String,
+    /// How many names were tried.
+    tried: usize,
+}
+
+impl Names {
+    /// A new file in `folder`, with the permissions of any new file.
+    fn create(&mut self, folder: &Dir) -> io::Result<(String, File)> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        loop {
+            let name = format!("{}{}", self.prefix, self.tried);
+            self.tried += 1;
+            match folder.open_with(&name, &options) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                file => return Ok((name, file?)),
+            }
         }
     }
 }

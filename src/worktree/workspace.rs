@@ -1,10 +1,6 @@
 //! The cargo workspace that a folder is in.
 
-use std::{
-    fs,
-    io::ErrorKind,
-    path::{Component, Path},
-};
+use std::{fs, path::Path};
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -37,43 +33,42 @@ struct Members {
 }
 
 /// The workspace that cargo takes a package in the folder `root` to be part of: that of the nearest
-/// Cargo.toml above it that has one, unless it excludes the folder, or the folder has one itself.
-pub(super) fn workspace(root: &Path) -> Result<Option<Workspace>> {
-    let root = fs::canonicalize(root)
-        .with_context(|| format!("failed to open the folder `{}`", root.display()))?;
-    if manifest(&root).is_some_and(|manifest| manifest.workspace.is_some()) {
+/// Cargo.toml above it that has one and does not exclude the folder. `own` is the package's own
+/// Cargo.toml; a package with a workspace of its own is part of no other.
+pub(super) fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspace>> {
+    if own.and_then(manifest).is_some() {
         return Ok(None);
     }
+    let root = fs::canonicalize(root)
+        .with_context(|| format!("failed to open the folder `{}`", root.display()))?;
     for (up, folder) in root.ancestors().enumerate().skip(1) {
-        let Some(workspace) = manifest(folder).and_then(|manifest| manifest.workspace) else {
+        let text = fs::read_to_string(folder.join("Cargo.toml"));
+        let Some(workspace) = text.ok().as_deref().and_then(manifest) else {
             continue;
         };
-        let member = root.strip_prefix(folder).unwrap_or(&root);
-        let is = |path: &String| {
-            let path = Path::new(path).components();
-            path.filter(|part| *part != Component::CurDir)
-                .eq(member.components())
-        };
-        let above = |path: &String| member.starts_with(path);
-        let is_listed = workspace.members.iter().any(is);
-        if workspace.exclude.iter().any(above) && !is_listed {
-            return Ok(None);
+        // As cargo compares: `./a/` is `a`, but `b/../a` is not, and a pattern is a name.
+        let is_above = |path: &String| root.starts_with(folder.join(path));
+        if workspace.exclude.iter().any(is_above) && !workspace.members.iter().any(is_above) {
+            continue;
         }
+        let member = root.strip_prefix(folder).unwrap_or(&root);
         return Ok(Some(Workspace {
             root: WorkspaceRoot::above(up)?,
             member: member.display().to_string(),
-            is_listed,
+            is_listed: workspace
+                .members
+                .iter()
+                .any(|path| folder.join(path) == root),
         }));
     }
     Ok(None)
 }
 
-/// What `folder` has of a Cargo.toml. One that is none is for cargo to complain about.
-fn manifest(folder: &Path) -> Option<Manifest> {
-    match fs::read_to_string(folder.join("Cargo.toml")) {
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        text => toml::from_str(&text.ok()?).ok(),
-    }
+/// The workspace in the text of a Cargo.toml. Cargo complains about a text that is wrong.
+fn manifest(text: &str) -> Option<Members> {
+    toml::from_str(text)
+        .ok()
+        .and_then(|manifest: Manifest| manifest.workspace)
 }
 
 #[cfg(test)]
@@ -86,7 +81,7 @@ mod tests {
         let folder = root.path().join(member);
         fs::create_dir_all(&folder).unwrap();
         fs::write(root.path().join("Cargo.toml"), manifest).unwrap();
-        workspace(&folder).unwrap()
+        workspace(&folder, None).unwrap()
     }
 
     #[test]
@@ -103,14 +98,52 @@ mod tests {
     }
 
     #[test]
-    fn a_package_or_a_workspace_that_excludes_the_folder_is_none() {
-        for none in [
-            "[package]\nname = \"a\"\n",
-            "[workspace]\nexclude = [\"a\"]\n",
-            "[",
-        ] {
-            assert_eq!(of(none, "a/b"), None, "{none}");
+    fn a_package_without_a_workspace_or_one_that_cannot_be_read_does_not_count() {
+        for manifest in ["[package]\nname = \"a\"\n", "["] {
+            assert_eq!(of(manifest, "a/b"), None, "{manifest}");
         }
-        assert_eq!(of("[workspace]\n", "."), None);
+    }
+
+    #[test]
+    fn a_folder_is_excluded_as_cargo_does_it() {
+        for (exclude, members, is_excluded) in [
+            ("a", "", true),
+            ("./a", "", true),
+            ("a/", "", true),
+            ("./a/./b/", "", true),
+            (".", "", true),
+            ("a/b/c", "", false),
+            ("c/../a", "", false),
+            ("a/*", "", false),
+            ("", "", true),
+            ("a", "a/b", false),
+            ("a", "./a/b/", false),
+            ("a/b", "a", false),
+            ("a", "a/*", true),
+        ] {
+            let members = if members.is_empty() {
+                String::new()
+            } else {
+                format!("{members:?}")
+            };
+            let manifest = format!("[workspace]\nexclude = [{exclude:?}]\nmembers = [{members}]\n");
+            assert_eq!(of(&manifest, "a/b").is_none(), is_excluded, "{manifest}");
+        }
+    }
+
+    #[test]
+    fn a_workspace_that_excludes_the_folder_hides_no_other() {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        let inner = root.path().join("inner");
+        let folder = inner.join("a");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(root.path().join("Cargo.toml"), "[workspace]\n").unwrap();
+        fs::write(inner.join("Cargo.toml"), "[workspace]\nexclude = [\"a\"]\n").unwrap();
+        let found = workspace(&folder, None).unwrap().expect("a workspace");
+        assert_eq!(
+            (found.root.to_string(), &*found.member),
+            ("../..".to_owned(), "inner/a")
+        );
+        assert_eq!(workspace(&folder, Some("[workspace]\n")).unwrap(), None);
     }
 }

@@ -1,0 +1,58 @@
+//! Characters that a terminal or an editor obeys instead of showing them.
+
+use std::borrow::Cow;
+
+/// Whether `char` is invisible and changes what is around it: a control character, a line or
+/// paragraph separator, or one that turns the direction of text.
+pub fn is_hidden(char: char) -> bool {
+    char.is_control()
+        || matches!(
+            char,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
+}
+
+/// `line` with an escape such as `\u{1b}` in place of each hidden character. Tabs stay.
+pub fn visible(line: &str) -> Cow<'_, str> {
+    let is_escaped = |char| is_hidden(char) && char != '\t';
+    if !line.contains(is_escaped) {
+        return Cow::Borrowed(line);
+    }
+    let mut text = String::new();
+    for char in line.chars() {
+        if is_escaped(char) {
+            text.extend(char.escape_default());
+        } else {
+            text.push(char);
+        }
+    }
+    Cow::Owned(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_shown_as_it_is_gets_escaped() {
+        assert_eq!(
+            visible("\ta\x1b[2J\r\n\u{7f}\u{9b}\u{61c}\u{200e}\u{200f}\u{2028}\u{2029}"),
+            "\ta\\u{1b}[2J\\r\\n\\u{7f}\\u{9b}\\u{61c}\\u{200e}\\u{200f}\\u{2028}\\u{2029}"
+        );
+        for char in ('\u{202a}'..='\u{202e}').chain('\u{2066}'..='\u{2069}') {
+            let text = format!("a{char}b");
+            assert_eq!(visible(&text), format!("a{}b", char.escape_unicode()));
+        }
+    }
+
+    #[test]
+    fn other_text_stays() {
+        for text in [
+            "",
+            "src/lib.rs",
+            "Jürgen \u{200d} 東京 \u{2027}\u{202f}\u{2065}",
+        ] {
+            assert!(matches!(visible(text), Cow::Borrowed(same) if same == text));
+        }
+    }
+}

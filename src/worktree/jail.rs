@@ -1,0 +1,448 @@
+//! The project's folder, out of which no path leads.
+//!
+//! A folder is opened from the one above it and never through a symbolic link; where a link leads
+//! within the project is asked first, and then opened like any other path. So there is no moment
+//! at which another program could put a link in the place of a folder that was already checked.
+
+use std::{
+    ffi::OsString,
+    fs::File,
+    io::{self, ErrorKind, Read},
+    path::{Component, Path, PathBuf},
+};
+
+use anyhow::{Context, Error, Result, anyhow};
+use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
+use cap_std::fs::{Dir, Metadata, MetadataExt, OpenOptions};
+
+use super::path::ProjectPath;
+use crate::hint::OrHint;
+
+/// The project's folder.
+#[derive(Debug)]
+pub(super) struct Jail(Dir);
+
+impl Jail {
+    /// `folder` is the project's, opened.
+    pub(super) fn new(folder: File) -> Self {
+        Self(Dir::from_std_file(folder))
+    }
+
+    /// The number that the file system gives to the folder.
+    pub(super) fn inode(&self) -> io::Result<u64> {
+        Ok(self.0.dir_metadata()?.ino())
+    }
+
+    /// A way to the files.
+    pub(super) fn walk(&self) -> Walk<'_> {
+        Walk {
+            root: &self.0,
+            open: Vec::new(),
+        }
+    }
+}
+
+/// Leads to files of the project. To visit them in the order of their paths is the fastest.
+///
+/// A folder stays open while the next file is in it, too: so a walk is one pass over the files.
+pub(super) struct Walk<'a> {
+    root: &'a Dir,
+    /// The folders on the way to the last file with their paths, each in the one before it.
+    open: Vec<(String, Dir)>,
+}
+
+/// A place for a file: `name` in `folder`. It is no symbolic link, but leads where one did.
+pub(super) struct Place<'a> {
+    pub(super) folder: &'a Dir,
+    pub(super) name: String,
+    /// `None` if there is no file yet.
+    pub(super) metadata: Option<Metadata>,
+}
+
+impl Walk<'_> {
+    /// Where the file at `path` is, after any symbolic link; `None` if its folder is missing.
+    ///
+    /// # Errors
+    /// When a link leads nowhere or out of the project, or a file stands in the place of a folder.
+    pub(super) fn find(&mut self, path: ProjectPath) -> Result<Option<Place<'_>>> {
+        if !self.enter(path.folder())? {
+            return Ok(None);
+        }
+        let metadata = match self.here().symlink_metadata(path.name()) {
+            Ok(metadata) if metadata.is_symlink() => {
+                let real = self.target(path)?;
+                return self.find(ProjectPath::new(&real)?);
+            }
+            Ok(metadata) => Some(metadata),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(unreadable(error, path)),
+        };
+        Ok(Some(Place {
+            folder: self.here(),
+            name: path.name().to_owned(),
+            metadata,
+        }))
+    }
+
+    /// The folder at `path`, after any symbolic link; the project's for none. `None` if it is
+    /// missing.
+    ///
+    /// # Errors
+    /// As [`Walk::find`].
+    pub(super) fn folder(&mut self, path: Option<ProjectPath>) -> Result<Option<&Dir>> {
+        Ok(self.enter(path)?.then(|| self.here()))
+    }
+
+    /// Makes the folder at `path`, and those above it; adds to `made` each that was missing.
+    ///
+    /// # Errors
+    /// As [`Walk::find`], and when a folder cannot be made.
+    pub(super) fn make_folder(
+        &mut self,
+        path: Option<ProjectPath>,
+        made: &mut Vec<String>,
+    ) -> Result<()> {
+        if self.enter(path)? {
+            return Ok(());
+        }
+        if let Some(missing) = path {
+            self.make_folder(missing.folder(), made)?;
+            self.here()
+                .create_dir(missing.name())
+                .with_context(|| format!("failed to create the folder `{missing}`"))?;
+            made.push(missing.as_str().to_owned());
+            self.enter(path)?;
+        }
+        Ok(())
+    }
+
+    /// The folder that was entered last.
+    fn here(&self) -> &Dir {
+        self.open.last().map_or(self.root, |(_, folder)| folder)
+    }
+
+    /// Opens the folder at `path`; gives whether it is there.
+    fn enter(&mut self, path: Option<ProjectPath>) -> Result<bool> {
+        let is_above = |(open, _): &&(String, Dir)| path.is_some_and(|path| path.is_in(open));
+        let count = self.open.iter().take_while(is_above).count();
+        self.open.truncate(count);
+        for next in path.into_iter().flat_map(ProjectPath::parts).skip(count) {
+            let error = match self.here().open_dir_nofollow(next.name()) {
+                Ok(folder) => {
+                    self.open.push((next.as_str().to_owned(), folder));
+                    continue;
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+                Err(error) => error,
+            };
+            let metadata = self.here().symlink_metadata(next.name());
+            if metadata.is_ok_and(|metadata| metadata.is_symlink()) {
+                let below = path.and_then(|path| path.as_str().strip_prefix(next.as_str()));
+                let real = self.target(next)? + below.unwrap_or_default();
+                return self.enter(Some(ProjectPath::new(&real)?));
+            }
+            if error.kind() == ErrorKind::NotADirectory {
+                return Err(anyhow!("`{next}` is a file where a folder is needed"))
+                    .or_hint("move it away, and run the command again");
+            }
+            return Err(unreadable(error, next));
+        }
+        Ok(true)
+    }
+
+    /// Where the symbolic link at `path` leads: a path of the project without any link.
+    fn target(&self, path: ProjectPath) -> Result<String> {
+        let real = match self.resolve(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(anyhow!("`{path}` is a symbolic link to nothing"))
+                    .or_hint("remove it, and run the command again");
+            }
+            real => real.map_err(|error| unreadable(error, path))?,
+        };
+        let leads_out = || anyhow!("`{path}` is a symbolic link that leads out of the project");
+        let real = real.as_deref().and_then(Path::to_str).ok_or_else(leads_out);
+        real.and_then(|real| ProjectPath::new(real).with_context(leads_out))
+            .map(|real| real.as_str().to_owned())
+            .or_hint(
+                "replace it with a file or folder, or with a relative link to one of the project",
+            )
+    }
+
+    /// The path without any link that `path` leads to; `None` if that is not in the folder.
+    fn resolve(&self, path: ProjectPath) -> io::Result<Option<PathBuf>> {
+        let mut real = PathBuf::new();
+        let mut left = reversed(Path::new(path.as_str()));
+        let mut links = 0;
+        while let Some(part) = left.pop() {
+            if part == "/" || part == ".." && !real.pop() {
+                return Ok(None);
+            } else if part == ".." {
+                continue;
+            }
+            real.push(part);
+            if self.root.symlink_metadata(&real)?.is_symlink() {
+                links += 1;
+                if links > MAX_LINKS {
+                    return Err(io::Error::other("too many levels of symbolic links"));
+                }
+                left.extend(reversed(&self.root.read_link_contents(&real)?));
+                real.pop();
+            }
+        }
+        Ok(Some(real))
+    }
+}
+
+/// How many links Linux follows, too.
+const MAX_LINKS: usize = 40;
+
+/// The parts of `path` without `.`, the first one last.
+fn reversed(path: &Path) -> Vec<OsString> {
+    let parts = path.components().rev().map(Component::as_os_str);
+    parts
+        .filter(|part| *part != ".")
+        .map(ToOwned::to_owned)
+        .collect()
+}
+
+impl Place<'_> {
+    /// Whether there is a file of this size.
+    pub(super) fn has_size(&self, size: u64) -> bool {
+        self.metadata
+            .as_ref()
+            .is_some_and(|metadata| metadata.len() == size)
+    }
+
+    /// The bytes of the file, if there is one, and what it was like when it was opened. `path` is
+    /// how errors name it.
+    ///
+    /// # Errors
+    /// When it is not a readable, regular file.
+    pub(super) fn read(&self, path: ProjectPath) -> Result<Option<(Metadata, Vec<u8>)>> {
+        let Some(metadata) = &self.metadata else {
+            return Ok(None);
+        };
+        // To open a socket fails, for a reason that helps nobody.
+        ensure_regular(metadata, path)?;
+        // What was put there only now may be a link, or a named pipe that has no writer.
+        let mut options = OpenOptions::new();
+        options.read(true).follow(FollowSymlinks::No).nonblock(true);
+        let unreadable = |error| unreadable(error, path);
+        let opened = self.folder.open_with(&self.name, &options);
+        let mut file = opened.map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
+        ensure_regular(&metadata, path)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(unreadable)?;
+        Ok(Some((metadata, bytes)))
+    }
+}
+
+fn ensure_regular(metadata: &Metadata, path: ProjectPath) -> Result<()> {
+    if metadata.is_file() {
+        return Ok(());
+    }
+    Err(anyhow!("`{path}` is not a regular file"))
+        .or_hint("move it away, and run the command again")
+}
+
+fn unreadable(error: io::Error, path: ProjectPath) -> Error {
+    Error::new(error).context(format!("failed to read `{path}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A project beside a secret.
+    struct Top(TempDir);
+
+    impl Top {
+        /// With these files, each of which has its path as its text.
+        fn new(files: &[&str], links: &[(&str, &str)]) -> Self {
+            let top = Self(tempfile::tempdir().expect("a temporary folder"));
+            for file in [&["../secret", ".git/HEAD"], files].concat() {
+                fs::create_dir_all(top.at(file).parent().unwrap()).unwrap();
+                fs::write(top.at(file), file).unwrap();
+            }
+            for (link, to) in links {
+                symlink(to, top.at(link)).unwrap();
+            }
+            top
+        }
+
+        fn at(&self, path: &str) -> PathBuf {
+            self.0.path().join("project").join(path)
+        }
+
+        fn jail(&self) -> Jail {
+            Jail::new(File::open(self.at("")).unwrap())
+        }
+
+        /// The text at `path`, or why it cannot be had.
+        fn read(&self, path: &str) -> Result<Option<String>, String> {
+            let path = ProjectPath::new(path).unwrap();
+            let (jail, text) = (self.jail(), |(_, bytes)| String::from_utf8(bytes).unwrap());
+            let mut walk = jail.walk();
+            let found = walk
+                .find(path)
+                .map(|place| place.map(|place| place.read(path)));
+            let read = found.and_then(|read| Ok(read.transpose()?.flatten().map(text)));
+            read.map_err(|error| format!("{error:#}"))
+        }
+    }
+
+    #[test]
+    fn links_are_followed_within_the_project() {
+        let top = Top::new(
+            &["a/b/c", "d"],
+            &[
+                ("to_file", "a/b/c"),
+                ("to_folder", "./a/"),
+                ("a/up", "../d"),
+                ("a/b/to_link", "../../to_folder/up"),
+                ("through_link", "to_folder/b/../up"),
+                ("back", "../project/d"),
+            ],
+        );
+        for (path, file) in [
+            ("a/b/c", "a/b/c"),
+            ("to_file", "a/b/c"),
+            ("to_folder/b/c", "a/b/c"),
+            ("to_folder/up", "d"),
+            ("a/b/to_link", "d"),
+            ("through_link", "d"),
+        ] {
+            assert_eq!(top.read(path), Ok(Some(file.to_owned())), "{path}");
+        }
+        for missing in ["x", "x/y/z", "a/x", "to_folder/x", "to_folder/x/y"] {
+            assert_eq!(top.read(missing), Ok(None), "{missing}");
+        }
+        let error = "`back` is a symbolic link that leads out of the project";
+        assert_eq!(top.read("back"), Err(error.to_owned()));
+    }
+
+    #[test]
+    fn a_link_that_leads_out_is_named() {
+        let secret = Top::new(&[], &[]);
+        let secret = secret.at("../secret");
+        let secret = secret.to_str().unwrap();
+        let top = Top::new(
+            &["a/b/c"],
+            &[
+                ("file", "../secret"),
+                ("absolute", secret),
+                ("folder", ".."),
+                ("a/deep", "../../secret"),
+                ("through", "a/b/../../../secret"),
+                ("chain", "a/deep"),
+                ("a/proc", "/proc/self/root"),
+            ],
+        );
+        for (path, link) in [
+            ("file", "file"),
+            ("absolute", "absolute"),
+            ("folder/secret", "folder"),
+            ("folder/project/a/b/c", "folder"),
+            ("a/deep", "a/deep"),
+            ("through", "through"),
+            ("chain", "chain"),
+            ("a/proc/etc/passwd", "a/proc"),
+        ] {
+            let error = format!("`{link}` is a symbolic link that leads out of the project");
+            assert_eq!(top.read(path), Err(error), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_link_into_gits_files_leads_out() {
+        let links = [
+            ("head", ".git/HEAD"),
+            ("folder", ".git"),
+            ("top", "."),
+            ("GIT", "./.git/"),
+        ];
+        let top = Top::new(&[], &links);
+        let git = "belongs to git, not to the project";
+        for (path, link, why) in [
+            ("head", "head", format!("`.git/HEAD` {git}")),
+            ("folder/HEAD", "folder", format!("`.git` {git}")),
+            ("GIT/hooks/new", "GIT", format!("`.git` {git}")),
+            (
+                "top/.gitignore",
+                "top",
+                "`` is not a path within the project".to_owned(),
+            ),
+        ] {
+            let error = format!("`{link}` is a symbolic link that leads out of the project: {why}");
+            assert_eq!(top.read(path), Err(error));
+        }
+    }
+
+    #[test]
+    fn a_link_to_nothing_or_to_itself_is_an_error() {
+        let links = [("nothing", "x/y"), ("one", "other"), ("other", "one")];
+        let top = Top::new(&[], &links);
+        for path in ["nothing", "nothing/a"] {
+            let error = "`nothing` is a symbolic link to nothing".to_owned();
+            assert_eq!(top.read(path), Err(error));
+        }
+        for path in ["one", "one/a"] {
+            let error = "failed to read `one`: too many levels of symbolic links".to_owned();
+            assert_eq!(top.read(path), Err(error));
+        }
+    }
+
+    #[test]
+    fn a_file_that_becomes_a_link_is_not_followed() {
+        let top = Top::new(&["a/b"], &[]);
+        let (jail, path) = (top.jail(), ProjectPath::new("a/b").unwrap());
+        let mut walk = jail.walk();
+        let place = walk.find(path).unwrap().unwrap();
+        fs::remove_file(top.at("a/b")).unwrap();
+        symlink("../../secret", top.at("a/b")).unwrap();
+        let error = place.read(path).unwrap_err().to_string();
+        assert_eq!(error, "failed to read `a/b`");
+    }
+
+    #[test]
+    fn a_folder_that_becomes_a_link_is_not_followed() {
+        let top = Top::new(&["a/b/c"], &[]);
+        fs::create_dir(top.at("../b")).unwrap();
+        fs::write(top.at("../b/c"), "secret").unwrap();
+        let (jail, path) = (top.jail(), ProjectPath::new("a/b/c").unwrap());
+        let mut walk = jail.walk();
+        let place = walk.find(path).unwrap().unwrap();
+        fs::rename(top.at("a"), top.at("moved")).unwrap();
+        symlink("..", top.at("a")).unwrap();
+        // The folder that was found, wherever it is now.
+        let (_, bytes) = place.read(path).unwrap().unwrap();
+        assert_eq!(bytes, b"a/b/c");
+        let error = "`a` is a symbolic link that leads out of the project".to_owned();
+        assert_eq!(top.read("a/b/c"), Err(error));
+    }
+
+    #[test]
+    fn only_missing_folders_are_made() {
+        let top = Top::new(&["a/b"], &[("link", "a")]);
+        let jail = top.jail();
+        let (mut walk, mut made) = (jail.walk(), Vec::new());
+        for path in ["a/c/d", "link/c/e", "a", "new"] {
+            let path = ProjectPath::new(path).unwrap();
+            walk.make_folder(Some(path), &mut made).unwrap();
+            assert!(walk.folder(Some(path)).unwrap().is_some());
+        }
+        assert_eq!(made, ["a/c", "a/c/d", "link/c/e", "new"]);
+        assert!(top.at("a/c/e").is_dir());
+        let path = ProjectPath::new("a/b/x").unwrap();
+        let error = walk.make_folder(Some(path), &mut made).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`a/b` is a file where a folder is needed"
+        );
+    }
+}
