@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use super::{Error, Instead, dns::quoted, too_long, traits};
+use crate::visible::is_hidden;
 
 /// Keywords of Rust 2024, those reserved for later included.
 const KEYWORDS: &str = "\
@@ -170,6 +171,10 @@ impl FromStr for Repo {
             let example = Instead::Like("github.com/me/guestbook");
             Error::new(text, "a repository", reason, &example)
         };
+        // Also in the user and the port, which no check below looks at.
+        if let Some(bad) = text.chars().find(|c| is_hidden(*c)) {
+            return Err(error(&format!("`{}` is not allowed", bad.escape_unicode())));
+        }
         let (host, path) = split(text).map_err(|reason| error(&reason))?;
         let path = path.strip_suffix('/').unwrap_or(path);
         let path = path.strip_suffix(".git").unwrap_or(path);
@@ -423,6 +428,14 @@ mod tests {
             (
                 "https:///guestbook",
                 format!("`https:///guestbook` {rule} it has no host, {example}"),
+            ),
+            (
+                "git\u{202e}@github.com:me/guestbook",
+                format!("`git\u{202e}@github.com:me/guestbook` {rule} `\\u{{202e}}` is not allowed, {example}"),
+            ),
+            (
+                "ssh://git@github.com:\u{1b}22/me/guestbook",
+                format!("`ssh://git@github.com:\u{1b}22/me/guestbook` {rule} `\\u{{1b}}` is not allowed, {example}"),
             ),
             (
                 "https://me:secret@github.com/me/guestbook",
