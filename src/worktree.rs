@@ -77,8 +77,9 @@ impl WorkTree {
     /// The files as they were written last, without `PROJECT`; none in a folder that is no project
     /// yet.
     ///
-    /// What a user changed in `PROJECT` is the desired state and no edit to keep. All that can be
-    /// merged is how it is written; the base for that is how the tool would write it.
+    /// The fields of `PROJECT` are the desired state, so a user's change of them is not an edit to
+    /// keep. Only the way it is written is merged, and the base of that merge is the text that the
+    /// tool would write for the same fields.
     ///
     /// # Errors
     /// When the record cannot be read or is damaged.
@@ -96,8 +97,8 @@ impl WorkTree {
 
     /// The files among `paths` that exist, as they are on disk.
     ///
-    /// Of one that is not UTF-8 text, what is none is replaced: it can be told from any other, and
-    /// kept or removed. [`WorkTree::apply`] refuses to write it.
+    /// Invalid UTF-8 is replaced. Such a file can be compared, kept and removed, but
+    /// [`WorkTree::apply`] refuses to write it.
     ///
     /// # Errors
     /// When one of them is no path of the project or leads out of it, or is not a readable, regular
@@ -117,11 +118,11 @@ impl WorkTree {
 
     /// Carries out `plan`, and records `theirs` as what was written last.
     ///
-    /// Every text is on disk, beside the file that it replaces, before the first file changes: a
-    /// full disk or a folder that cannot be written changes nothing. What is left are renames, each
-    /// of them atomic.
+    /// Before the first file changes, every text is on disk, beside the file that it replaces. So a
+    /// full disk or a read-only folder changes nothing. After that there are only renames, and each
+    /// of them is atomic.
     ///
-    /// What an earlier command left behind that was killed goes first, whatever the plan.
+    /// First, the temporary files of an earlier command that was killed are removed.
     ///
     /// # Errors
     /// When the plan has a conflict, or a file cannot be written, is not UTF-8 text, or was changed
@@ -141,10 +142,9 @@ impl WorkTree {
     /// files, record, `PROJECT`.
     ///
     /// Until `PROJECT` is written, the same command makes the same edit of it and the same render.
-    /// Killed before the record is written, it finds done what is done; killed after it, all is
-    /// done but `PROJECT`. Were the record written before the files, an old file would look like
-    /// one that the user edited, and stay old. Were `PROJECT` written before the record, an `init`
-    /// that was killed between them would refuse to run again.
+    /// If the record were written before the files, an old file would look like one that the user
+    /// edited, and would stay old. If `PROJECT` were written before the record, an `init` that was
+    /// killed between the two would refuse to run again.
     fn stage<'a>(&'a self, plan: &'a Plan, theirs: &Texts) -> Result<Stage<'a>> {
         if let Some((path, _)) = plan.conflicts().next() {
             bail!("`{path}` conflicts with what would be written; nothing was written");
@@ -156,7 +156,7 @@ impl WorkTree {
             }
             match change {
                 _ if path == Project::FILE => {}
-                // Gone already; but it may be that a command was killed before the folder went.
+                // The file is gone, but a command may have been killed before it removed the folder.
                 Change::Unchanged if !theirs.contains_key(path) => stage.prune(path)?,
                 change => stage.change(path, change)?,
             }
@@ -188,11 +188,12 @@ impl WorkTree {
         text.transpose().map_err(|_| no_text(path))
     }
 
-    /// The file at `path`, if there is one; within, an error if it is not UTF-8 text.
+    /// The file at `path`, if it exists: its text, or its bytes if they are not UTF-8.
     fn read(&self, walk: &mut Walk, path: &str) -> Result<Option<Result<String, FromUtf8Error>>> {
-        let place = walk.find(ProjectPath::new(path)?)?;
-        let file = place.map(|place| place.read(ProjectPath::new(path)?));
-        let Some((metadata, bytes)) = file.transpose()?.flatten() else {
+        let checked = ProjectPath::new(path)?;
+        let place = walk.find(checked)?;
+        let file = place.map(|place| place.read(checked)).transpose()?;
+        let Some((metadata, bytes)) = file.flatten() else {
             self.seen.nothing(path);
             return Ok(None);
         };

@@ -1,8 +1,8 @@
-//! The project's folder, out of which no path leads.
+//! The project's folder as a jail: no path leads out of it.
 //!
-//! A folder is opened from the one above it and never through a symbolic link; where a link leads
-//! within the project is asked first, and then opened like any other path. So there is no moment
-//! at which another program could put a link in the place of a folder that was already checked.
+//! Each folder is opened from the folder above it, and never through a symbolic link. The target of
+//! a link is computed first, and then opened like any other path. So another program cannot replace
+//! a folder by a link between the check and the use.
 
 use std::{
     ffi::OsString,
@@ -33,7 +33,7 @@ impl Jail {
         Ok(self.0.dir_metadata()?.ino())
     }
 
-    /// A way to the files.
+    /// Starts a pass over the files.
     pub(super) fn walk(&self) -> Walk<'_> {
         Walk {
             root: &self.0,
@@ -42,25 +42,26 @@ impl Jail {
     }
 }
 
-/// Leads to files of the project. To visit them in the order of their paths is the fastest.
+/// One pass over files of the project, fastest in the order of their paths.
 ///
-/// A folder stays open while the next file is in it, too: so a walk is one pass over the files.
+/// A folder stays open while the next file is in it, too. A later pass needs a new walk, which sees
+/// the folders as they are then.
 pub(super) struct Walk<'a> {
     root: &'a Dir,
-    /// The folders on the way to the last file with their paths, each in the one before it.
+    /// The open folders with their paths, each within the one before it.
     open: Vec<(String, Dir)>,
 }
 
-/// A place for a file: `name` in `folder`. It is no symbolic link, but leads where one did.
+/// A place for a file: `name` in `folder`, after symbolic links were followed.
 pub(super) struct Place<'a> {
     pub(super) folder: &'a Dir,
     pub(super) name: String,
-    /// `None` if there is no file yet.
+    /// `None` if the file does not exist.
     pub(super) metadata: Option<Metadata>,
 }
 
 impl Walk<'_> {
-    /// Where the file at `path` is, after any symbolic link; `None` if its folder is missing.
+    /// The place of the file at `path`, after any symbolic link; `None` if its folder is missing.
     ///
     /// # Errors
     /// When a link leads nowhere or out of the project, or a file stands in the place of a folder.
@@ -84,8 +85,8 @@ impl Walk<'_> {
         }))
     }
 
-    /// The folder at `path`, after any symbolic link; the project's for none. `None` if it is
-    /// missing.
+    /// The folder at `path`, after any symbolic link; the project's folder without a path. `None` if
+    /// the folder is missing.
     ///
     /// # Errors
     /// As [`Walk::find`].
@@ -93,10 +94,10 @@ impl Walk<'_> {
         Ok(self.enter(path)?.then(|| self.here()))
     }
 
-    /// Makes the folder at `path`, and those above it; adds to `made` each that was missing.
+    /// Creates the folder at `path` and the folders above it; adds each that was missing to `made`.
     ///
     /// # Errors
-    /// As [`Walk::find`], and when a folder cannot be made.
+    /// As [`Walk::find`], and when a folder cannot be created.
     pub(super) fn make_folder(
         &mut self,
         path: Option<ProjectPath>,
@@ -121,7 +122,7 @@ impl Walk<'_> {
         self.open.last().map_or(self.root, |(_, folder)| folder)
     }
 
-    /// Opens the folder at `path`; gives whether it is there.
+    /// Opens the folder at `path`; `false` if it is missing.
     fn enter(&mut self, path: Option<ProjectPath>) -> Result<bool> {
         let is_above = |(open, _): &&(String, Dir)| path.is_some_and(|path| path.is_in(open));
         let count = self.open.iter().take_while(is_above).count();
@@ -193,7 +194,7 @@ impl Walk<'_> {
     }
 }
 
-/// How many links Linux follows, too.
+/// How many links are followed for one path, as Linux does.
 const MAX_LINKS: usize = 40;
 
 /// The parts of `path` without `.`, the first one last.
@@ -213,8 +214,8 @@ impl Place<'_> {
             .is_some_and(|metadata| metadata.len() == size)
     }
 
-    /// The bytes of the file, if there is one, and what it was like when it was opened. `path` is
-    /// how errors name it.
+    /// The bytes of the file, if it exists, and its metadata from when it was opened. Errors name
+    /// the file `path`.
     ///
     /// # Errors
     /// When it is not a readable, regular file.
@@ -222,9 +223,9 @@ impl Place<'_> {
         let Some(metadata) = &self.metadata else {
             return Ok(None);
         };
-        // To open a socket fails, for a reason that helps nobody.
+        // Opening a socket fails with an error that does not help.
         ensure_regular(metadata, path)?;
-        // What was put there only now may be a link, or a named pipe that has no writer.
+        // Meanwhile, the file may have become a link, or a named pipe, which blocks without a writer.
         let mut options = OpenOptions::new();
         options.read(true).follow(FollowSymlinks::No).nonblock(true);
         let unreadable = |error| unreadable(error, path);

@@ -1,8 +1,8 @@
 //! The record of what was written last: for each line of a file one line, a JSON array of the
 //! file's path and that line with its line end, such as `["src/lib.rs","pub mod api;\n"]`.
 //!
-//! A line says all by itself, in whatever company: so git can take the lines of both branches
-//! (`merge=union` in `.gitattributes`), and what comes out is still a record.
+//! Each line is complete in itself. So git can take the lines of both branches (`merge=union` in
+//! `.gitattributes`), and the result is still a record.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::{project::Project, reconcile::Texts};
 
 /// The record of `theirs`, without `PROJECT`: see [`WorkTree::base`](super::WorkTree::base).
 pub(super) fn to_text(theirs: &Texts) -> Result<String> {
-    // About twice as long as the texts are, for the paths.
+    // With the paths, a record is about twice as long as its texts.
     let mut record = Vec::with_capacity(2 * theirs.values().map(String::len).sum::<usize>());
     for (path, text) in theirs.iter().filter(|&(path, _)| path != Project::FILE) {
         let path = serde_json::to_vec(path)?;
@@ -35,8 +35,7 @@ pub(super) fn to_text(theirs: &Texts) -> Result<String> {
 #[derive(Deserialize)]
 struct Line<'a>(#[serde(borrow)] Cow<'a, str>, #[serde(borrow)] Cow<'a, str>);
 
-/// The texts of a record. The lines of a file need not follow each other: after a merge they may
-/// not.
+/// The texts of a record. After a merge, the lines of one file may stand apart.
 pub(super) fn parse(record: &str) -> Result<Texts> {
     let mut texts = Texts::new();
     let mut lines = serde_json::Deserializer::from_str(record).into_iter::<Line>();

@@ -1,4 +1,4 @@
-//! What a command that was killed leaves behind: texts that it had not yet put in their place.
+//! Temporary files that a killed command left behind.
 
 use std::{collections::BTreeSet, ffi::OsString};
 
@@ -7,10 +7,10 @@ use cap_std::fs::Dir;
 
 use super::{jail::Jail, path::ProjectPath};
 
-/// How the names of the temporary files begin that a command in this folder makes.
+/// The prefix of the names of temporary files that a command in this folder creates.
 ///
-/// The folder's inode is in it, because another project may be in a folder of this one: who has
-/// locked this folder knows only that no other command works on files with this name.
+/// It contains the folder's inode, because a folder of this project may hold another project: the
+/// lock on this folder does not keep commands out of that one, whose temporary files must stay.
 pub(super) fn prefix(jail: &Jail) -> Result<String> {
     let inode = jail
         .inode()
@@ -18,9 +18,10 @@ pub(super) fn prefix(jail: &Jail) -> Result<String> {
     Ok(format!(".rscaffold-{inode}-"))
 }
 
-/// Removes temporary files of earlier commands from wherever a file of `paths` is, or its target.
+/// Removes temporary files of earlier commands from the folders of the files `paths`, and from the
+/// folders of their targets where these are links.
 ///
-/// What cannot be removed stays: it is in nobody's way, and git ignores it.
+/// A file that cannot be removed does no harm: git ignores it.
 pub(super) fn remove<'a>(jail: &'a Jail, paths: impl IntoIterator<Item = &'a str>) {
     let Ok(prefix) = prefix(jail) else {
         return;
@@ -34,7 +35,7 @@ pub(super) fn remove<'a>(jail: &'a Jail, paths: impl IntoIterator<Item = &'a str
         if let Ok(Some(dir)) = walk.folder(folder) {
             links = remove_from(dir, &prefix);
         }
-        // A file's temporary one is beside the target of a link.
+        // The temporary file of a link was created beside its target.
         for path in &paths {
             if path.folder() == folder
                 && links.iter().any(|link| link == path.name())

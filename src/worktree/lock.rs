@@ -11,7 +11,7 @@ use anyhow::{Context, Result, anyhow};
 
 use crate::hint::OrHint;
 
-/// How long a command waits for another one: many times what any command takes.
+/// How long a command waits for another one: many times the duration of any command.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Opens the folder `root` and locks it, until the returned file is dropped or its process ends in
@@ -23,7 +23,7 @@ pub(super) fn lock(root: &Path, patience: Duration) -> Result<File> {
     let folder = File::open(root)
         .with_context(|| format!("failed to open the folder `{}`", root.display()))?;
     let deadline = Instant::now() + patience;
-    // Some network file systems cannot lock a folder: better unlocked there than of no use.
+    // Some network file systems cannot lock a folder: there, a command runs without a lock.
     while let Err(TryLockError::WouldBlock) = folder.try_lock() {
         if Instant::now() >= deadline {
             return Err(anyhow!("another rscaffold is working in this folder")).or_hint(

@@ -14,14 +14,14 @@ pub(super) struct ProjectPath<'a>(&'a str);
 
 impl<'a> ProjectPath<'a> {
     /// # Errors
-    /// When `path` is not relative, has a part such as `..`, leads into `.git`, or has characters
-    /// that are not visible.
+    /// When `path` is not relative, has a part such as `..`, leads into `.git`, or has invisible
+    /// characters.
     pub(super) fn new(path: &'a str) -> Result<Self> {
         if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
             bail!("`{path}` is not a path within the project");
         }
         if path.contains(is_hidden) {
-            bail!("`{path}` has a character that is not visible");
+            bail!("`{path}` has an invisible character");
         }
         if path.split('/').any(is_git) {
             bail!("`{path}` belongs to git, not to the project");
@@ -38,7 +38,7 @@ impl<'a> ProjectPath<'a> {
         self.0.rsplit('/').next().unwrap_or(self.0)
     }
 
-    /// The folder that has it; `None` for the project's folder.
+    /// The folder of the file: `src` of `src/lib.rs`; `None` if that is the project's folder.
     pub(super) fn folder(self) -> Option<Self> {
         self.0.rsplit_once('/').map(|(folder, _)| Self(folder))
     }
@@ -63,9 +63,9 @@ impl fmt::Display for ProjectPath<'_> {
     }
 }
 
-/// Whether a file system takes `name` for `.git`: macOS ignores the case and some characters,
-/// Windows also what is behind `:` or `\`, dots and spaces at the end, and has `git~1` as a short
-/// name. A repository can be on such a file system under Linux, too.
+/// Whether some file system takes `name` for `.git`. macOS ignores case and some characters. Windows
+/// ignores dots and spaces at the end and what follows `:` or `\`, and has the short name `git~1`.
+/// Linux can mount such file systems.
 fn is_git(name: &str) -> bool {
     let is_ignored = |c| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     let name = name.split([':', '\\']).next().unwrap_or(name);
@@ -90,10 +90,7 @@ mod tests {
             );
         }
         for path in ["a\nb", "\u{1b}[2J", "a/\u{202e}b"] {
-            assert_eq!(
-                error(path),
-                format!("`{path}` has a character that is not visible")
-            );
+            assert_eq!(error(path), format!("`{path}` has an invisible character"));
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the files were like when they were read: what is decided on their texts goes for these.
+//! The state of each file when it was read. A plan holds only as long as that state does.
 
 use std::{cell::RefCell, collections::BTreeMap};
 
@@ -8,19 +8,19 @@ use cap_std::fs::{Metadata, MetadataExt};
 use super::{jail::Walk, path::ProjectPath};
 use crate::hint::OrHint;
 
-/// The files that were read, and those that were looked for in vain.
+/// The files that were read, and those that did not exist.
 #[derive(Debug, Default)]
 pub(super) struct Seen(RefCell<BTreeMap<String, File>>);
 
 /// A file as it was when it was read last.
 #[derive(Debug, Default)]
 struct File {
-    /// `None` for one that was not there.
+    /// `None` if the file did not exist.
     stamp: Option<Stamp>,
     is_text: bool,
 }
 
-/// What is another one after each save of a file, whether written in place or put in its place.
+/// Differs after each save of a file, whether an editor overwrites the file or replaces it.
 #[derive(Debug, PartialEq, Eq)]
 struct Stamp {
     place: (u64, u64),
@@ -41,19 +41,19 @@ impl From<&Metadata> for Stamp {
 }
 
 impl Seen {
-    /// The file at `path` is not there.
+    /// Notes that the file at `path` does not exist.
     pub(super) fn nothing(&self, path: &str) {
         self.0.borrow_mut().insert(path.to_owned(), File::default());
     }
 
-    /// The file at `path` had this `metadata` before it was read.
+    /// Notes that the file at `path` had this `metadata` before it was read.
     pub(super) fn file(&self, path: &str, metadata: &Metadata, is_text: bool) {
         let stamp = Some(metadata.into());
         let file = File { stamp, is_text };
         self.0.borrow_mut().insert(path.to_owned(), file);
     }
 
-    /// Refuses to write a text into a file that has something else.
+    /// Refuses to write into a file that is not text.
     pub(super) fn ensure_text(&self, path: &str) -> Result<()> {
         let seen = self.0.borrow();
         let is_other = |file: &File| file.stamp.is_some() && !file.is_text;
@@ -61,8 +61,8 @@ impl Seen {
         Ok(())
     }
 
-    /// Refuses to write into a file that another program has written since it was read: what that
-    /// has written would be lost.
+    /// Refuses to write into a file that another program has changed since it was read: that change
+    /// would be lost.
     pub(super) fn ensure_current(&self, walk: &mut Walk, path: ProjectPath) -> Result<()> {
         let now = walk.find(path)?.and_then(|place| place.metadata);
         if self

@@ -1,4 +1,4 @@
-//! Changes of files that either all get ready, or do not happen.
+//! Changes of files: none is made before all are prepared.
 
 use std::{
     collections::VecDeque,
@@ -22,12 +22,12 @@ pub(super) struct Stage<'a> {
     walk: Walk<'a>,
     names: Names,
     pub(super) steps: VecDeque<Step<'a>>,
-    /// Folders that were made for the files to come, each after the one that it is in.
+    /// Folders that were created for new files, each after the folder that contains it.
     folders: Vec<String>,
 }
 
 pub(super) enum Step<'a> {
-    /// Renames the temporary file of this name to what is beside it at `path`.
+    /// Renames the temporary file of this name to the file at `path`, which is in the same folder.
     Write {
         path: ProjectPath<'a>,
         temporary: String,
@@ -61,7 +61,7 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// Prepares that `change` happens to `path`.
+    /// Prepares to make `change` at `path`.
     pub(super) fn change(&mut self, path: &'a str, change: &Change) -> Result<()> {
         match change {
             Change::Delete => self.remove(path),
@@ -69,8 +69,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Prepares that `path` gets `text`, and stays what it is: a symbolic link, executable,
-    /// private.
+    /// Prepares to write `text` to `path`. A symbolic link stays one, and permissions stay.
     pub(super) fn write(&mut self, path: &'a str, text: &str) -> Result<()> {
         let path = ProjectPath::new(path)?;
         self.prepare(path, text)
@@ -83,18 +82,18 @@ impl<'a> Stage<'a> {
         let place = self.walk.find(path)?.context(GONE)?;
         let (temporary, mut file) = self.names.create(place.folder)?;
         self.steps.push_back(Step::Write { path, temporary });
-        // Before there is anything in it that others may not read.
+        // Before the text, which others may not be allowed to read.
         if let Some(metadata) = place.metadata {
             file.set_permissions(metadata.permissions())?;
         }
-        // No fsync, which would take longer than all the rest: the kernel has the text, so no kill
-        // can lose it. Only a crash of the machine within seconds can; then git has what was there,
-        // and the command can be run again.
+        // No fsync: it would take longer than everything else. The kernel has the text, so a kill
+        // cannot lose it. Only a crash of the machine within seconds can; then git has the old
+        // text, and the command can be run again.
         file.write_all(text.as_bytes())?;
         Ok(())
     }
 
-    /// Prepares that the file at `path` goes; if it is a symbolic link, the link alone.
+    /// Prepares to remove the file at `path`; of a symbolic link, only the link.
     fn remove(&mut self, path: &'a str) -> Result<()> {
         let path = ProjectPath::new(path)?;
         self.ensure_writable(path)
@@ -103,7 +102,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Makes a file beside the one at `path`, and removes it at once.
+    /// Creates and removes a file beside the one at `path`, which shows that this is allowed.
     fn ensure_writable(&mut self, path: ProjectPath) -> Result<()> {
         let folder = self.walk.folder(path.folder())?.context(GONE)?;
         let (temporary, _) = self.names.create(folder)?;
@@ -111,7 +110,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Prepares that the folders above `path`, which is gone, go with it if they are empty.
+    /// Prepares to remove the folders above `path`, which no longer exists, if they are empty.
     pub(super) fn prune(&mut self, path: &'a str) -> Result<()> {
         self.steps.push_back(Step::Prune(ProjectPath::new(path)?));
         Ok(())
@@ -119,8 +118,8 @@ impl<'a> Stage<'a> {
 
     /// Makes the changes.
     ///
-    /// Those that were made before one that fails stay: to take them back would take more of what
-    /// has just failed, and the same command completes them.
+    /// If a change fails, the changes before it stay: undoing them would need more of what has just
+    /// failed, and the same command, run again, makes the rest.
     pub(super) fn commit(mut self) -> Result<()> {
         let mut is_begun = false;
         while let Some(step) = self.steps.front() {
@@ -138,11 +137,10 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// What another program did when a folder that was just there is no longer.
-const GONE: &str = "its folder was removed at the same time";
+/// The reason when a folder has disappeared.
+const GONE: &str = "another program removed its folder at the same time";
 
-/// Makes `step`. Each path is looked up anew: no other way leads to a file without the risk that
-/// it has become one out of the project.
+/// Makes `step`. Each path is resolved again, because a folder may have become a link meanwhile.
 fn make(walk: &mut Walk, step: &Step) -> Result<()> {
     match step {
         Step::Write { path, temporary } => walk
@@ -187,7 +185,7 @@ impl Drop for Stage<'_> {
             }
         }
         for folder in self.folders.drain(..).rev() {
-            // Refused, rightly, where a commit that failed halfway has put a file.
+            // A commit that failed halfway may have put a file there: then the folder stays.
             if let Ok(path) = ProjectPath::new(&folder)
                 && let Ok(Some(above)) = self.walk.folder(path.folder())
             {

@@ -14,7 +14,7 @@ pub struct Workspace {
     pub root: WorkspaceRoot,
     /// Where the member is, as the workspace's `members` have it.
     pub member: String,
-    /// Whether its `members` name the member already, other than by a pattern.
+    /// Whether its `members` name the member itself, not just by a pattern.
     pub is_listed: bool,
 }
 
@@ -32,9 +32,9 @@ struct Members {
     members: Vec<String>,
 }
 
-/// The workspace that cargo takes a package in the folder `root` to be part of: that of the nearest
-/// Cargo.toml above it that has one and does not exclude the folder. `own` is the package's own
-/// Cargo.toml; a package with a workspace of its own is part of no other.
+/// The workspace of a package in the folder `root`, as cargo finds it: in the nearest Cargo.toml
+/// above the folder that has a workspace and does not exclude the folder. `own` is the Cargo.toml of
+/// the package; if that has a workspace, the package is part of no other.
 pub(super) fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspace>> {
     if own.and_then(manifest).is_some() {
         return Ok(None);
@@ -46,7 +46,7 @@ pub(super) fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspa
         let Some(workspace) = text.ok().as_deref().and_then(manifest) else {
             continue;
         };
-        // As cargo compares: `./a/` is `a`, but `b/../a` is not, and a pattern is a name.
+        // Cargo compares like this: `./a/` is `a`, `b/../a` is not, and a pattern matches nothing.
         let is_above = |path: &String| root.starts_with(folder.join(path));
         if workspace.exclude.iter().any(is_above) && !workspace.members.iter().any(is_above) {
             continue;
