@@ -33,6 +33,13 @@ impl Builtin {
         }
     }
 
+    /// Whether `group` names its API group: `core` or empty for the core group, and without `.k8s.io`
+    /// or with it.
+    pub fn is_in(&self, group: &str) -> bool {
+        let full = if group == "core" { "" } else { group };
+        self.group == full || self.group.strip_suffix(".k8s.io") == Some(full)
+    }
+
     /// Its name with its group in full: `apps/v1/Deployment`, or `v1/ConfigMap` of the core group.
     pub fn id(&self) -> String {
         let id = format!("{}/{}/{}", self.group, self.version, self.kind);
@@ -46,14 +53,12 @@ impl Builtin {
     }
 }
 
-/// Looks a built-in kind up. The core group is `core` or empty, and `.k8s.io` may be left out.
+/// Looks a built-in kind up, by any name of its [group](Builtin::is_in).
 pub fn find(group: &str, version: &str, kind: &str) -> Option<Builtin> {
-    all().find(|builtin| {
-        builtin.kind == kind && builtin.version == version && is_group(builtin, group)
-    })
+    all().find(|builtin| builtin.kind == kind && builtin.version == version && builtin.is_in(group))
 }
 
-/// Looks the built-in kind `id` up, in the same way.
+/// Looks the built-in kind `id` up, by any name of its group.
 pub fn named(id: &GroupVersionKind) -> Option<Builtin> {
     let (group, version, kind) = (id.group(), id.version(), id.kind());
     find(group.as_str(), version.as_str(), kind.as_str())
@@ -72,11 +77,6 @@ pub fn all() -> impl Iterator<Item = Builtin> {
             path: columns.next()?,
         })
     })
-}
-
-fn is_group(builtin: &Builtin, group: &str) -> bool {
-    let full = if group == "core" { "" } else { group };
-    builtin.group == full || builtin.group.strip_suffix(".k8s.io") == Some(full)
 }
 
 #[cfg(test)]

@@ -147,6 +147,11 @@ mod tests {
                 "`-web` is not a label: it must begin with a letter; did you mean `web`?",
             ),
             (
+                "web.app",
+                "`web.app` is not a label: `.` is not allowed, only lower-case letters, digits and \
+                 `-`; did you mean `web-app`?",
+            ),
+            (
                 "web-",
                 "`web-` is not a label: it must end with a letter or digit; did you mean `web`?",
             ),

@@ -187,6 +187,7 @@ mod tests {
             ("cert_manager::v1::Certificate", "cert_manager"),
             ("gateway_api::HttpRoute", "gateway_api"),
             ("crate::cert::Certificate", "crate"),
+            ("_certs::Certificate", "_certs"),
         ] {
             let path: TypePath = text.parse().unwrap();
             assert_eq!((path.as_str(), path.crate_ident()), (text, ident));
@@ -195,6 +196,7 @@ mod tests {
         let cases = [
             ("", name),
             ("a::::B", name),
+            ("a::1b::C", name),
             ("cert-manager::Certificate", name),
             ("cert_manager::v1::Certificate<T>", name),
             ("github.com/cert-manager/cert-manager/pkg/apis", name),

@@ -553,6 +553,35 @@ version: '3'
         assert_eq!(Project::parse(TEXT).unwrap(), project);
     }
 
+    #[test]
+    fn a_file_of_an_older_version_is_written_as_that_wrote_it() {
+        let mut project = project();
+        project.cli_version = "0.2.0".to_owned();
+        let new = with("cliVersion: 0.1.0", "cliVersion: 0.2.0");
+        assert_eq!(project.written(TEXT).unwrap(), new);
+        let (_, fields) = new.split_once("cliVersion").unwrap();
+        let former = format!("{}cliVersion{fields}", FORMER_HEADERS[0]);
+        assert_eq!(project.written(&former).unwrap(), former);
+        let (before, after) = former.split_once("features:\n").unwrap();
+        let (_, after) = after.split_once("layout:").unwrap();
+        let without_features = format!("{before}layout:{after}");
+        assert_eq!(
+            project.written(&without_features).unwrap(),
+            without_features
+        );
+        // Of a header that no version wrote, the tool would have written the current one.
+        let (_, other) = new.split_once('\n').unwrap();
+        assert_eq!(project.written(other).unwrap(), new);
+    }
+
+    #[test]
+    fn a_project_is_older_than_a_newer_rscaffold() {
+        let mut project = project();
+        assert!(project.is_older());
+        env!("CARGO_PKG_VERSION").clone_into(&mut project.cli_version);
+        assert!(!project.is_older());
+    }
+
     /// The text of a resource with these lines about its controllers.
     fn controlled(lines: &str) -> String {
         let (before, _) = TEXT

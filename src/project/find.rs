@@ -48,14 +48,10 @@ impl Project {
     /// # Errors
     /// When `group` names two.
     pub fn group(&self, group: &Group) -> Result<(Group, Option<Domain>)> {
-        let groups = self
-            .resources
-            .iter()
-            .filter_map(|there| match there.definition {
-                Definition::Own(ref api) if self.is_in(there, group) => Some((there, api)),
-                _ => None,
-            });
-        let mut groups = groups.map(|(there, api)| (self.full_group(there), there, api));
+        let own = self.resources.iter().filter_map(|it| Some((it, it.api()?)));
+        let mut groups = own
+            .filter(|(it, _)| self.is_in(it, group))
+            .map(|(it, api)| (self.full_group(it), it, api));
         let Some((full, there, api)) = groups.next() else {
             return Ok((group.without(&self.domain), None));
         };
@@ -70,14 +66,13 @@ impl Project {
         let Ok(Some(kind)) = self.find_kind(id) else {
             return id.clone();
         };
-        let full = match &kind.definition {
+        let group = match &kind.definition {
             Definition::Builtin(builtin) => builtin.named_group().to_owned(),
+            _ if self.find_kind(&kind.id()).is_ok() => return kind.id(),
             _ => self.full_group(&kind),
         };
-        let full = full.parse().ok().map(|group| kind.id_in(group));
-        let short =
-            Some(kind.id()).filter(|short| !kind.is_builtin() && self.find_kind(short).is_ok());
-        short.or(full).unwrap_or_else(|| id.clone())
+        let group = group.parse().ok();
+        group.map_or_else(|| id.clone(), |group| kind.id_in(group))
     }
 
     /// Where the resource is that has the group, version and kind of this one.
@@ -89,7 +84,10 @@ impl Project {
     }
 
     fn is_in(&self, resource: &Resource, group: &Group) -> bool {
-        resource.group == *group || self.full_group(resource) == group.as_str()
+        match &resource.definition {
+            Definition::Builtin(builtin) => builtin.is_in(group.as_str()),
+            _ => resource.group == *group || self.full_group(resource) == group.as_str(),
+        }
     }
 
     fn names_two(&self, id: &GroupVersionKind, one: &Resource, other: &Resource) -> anyhow::Error {
@@ -120,6 +118,8 @@ mod tests {
             with_domain(api("library", "v1", "Guestbook"), "example.org"),
             core("networking", "v1", "Ingress"),
             core("core", "v1", "Pod"),
+            core("batch", "v1", "Job"),
+            core("storage.k8s.io", "v1", "StorageClass"),
             with_domain(external("gateway", "v1", "Route", "a::Route"), "io"),
         ];
         let cases = [
@@ -133,7 +133,11 @@ mod tests {
             ("networking/v1/Ingress", Some(2)),
             ("networking.k8s.io/v1/Ingress", Some(2)),
             ("v1/Pod", Some(3)),
-            ("gateway.io/v1/Route", Some(4)),
+            ("batch/v1/Job", Some(4)),
+            ("batch.k8s.io/v1/Job", None),
+            ("storage/v1/StorageClass", Some(5)),
+            ("storage.k8s.io/v1/StorageClass", Some(5)),
+            ("gateway.io/v1/Route", Some(6)),
             ("gateway.com/v1/Route", None),
             ("apps/v1/Deployment", None),
         ];

@@ -104,7 +104,11 @@ impl Project {
             group: self.full_group(&kind),
             path: self.type_path(&kind),
             identifiers: kind.kind.identifiers(None),
-            resource: kind.into_owned(),
+            // A built-in kind with the short name of its group, however `PROJECT` spells that.
+            resource: builtin::named(id)
+                .filter(|_| kind.is_builtin())
+                .and_then(Resource::builtin)
+                .unwrap_or_else(|| kind.into_owned()),
         })
     }
 
@@ -252,6 +256,15 @@ mod tests {
         assert_eq!(own.group, "press.example.org");
         assert_eq!(own.import(), "crate::api::press::v1::Page");
         assert_eq!(own.resource, page);
+    }
+
+    #[test]
+    fn a_kind_of_kubernetes_is_the_same_however_project_spells_its_group() {
+        let ingress = core("networking.k8s.io", "v1", "Ingress");
+        let (project, owner) = project(guestbook(), &["networking/v1/Ingress"], [ingress]);
+        let kinds = project.owned(&owner, &owner.controllers[0]).unwrap();
+        let expected = without_controller(core("networking", "v1", "Ingress"));
+        assert_eq!(kinds[0].resource, expected);
     }
 
     #[test]
