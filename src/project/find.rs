@@ -185,4 +185,49 @@ mod tests {
              and Kubernetes' `apps/v1/Deployment`"
         );
     }
+
+    #[test]
+    fn a_name_that_fits_two_is_refused() {
+        let mut project = empty();
+        project.resources = vec![
+            api("webapp", "v1", "Guestbook"),
+            api("webapp.com", "v1", "Guestbook"),
+        ];
+        let error = project.find(&id("webapp.com/v1/Guestbook")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`webapp.com/v1/Guestbook` names two kinds: `webapp/v1/Guestbook` of the group \
+             `webapp.com`, and `webapp.com/v1/Guestbook` of the group `webapp.com.com`"
+        );
+        let error = project.group(&"webapp.com".parse().unwrap()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`webapp.com` names two groups, `webapp.com` and `webapp.com.com`"
+        );
+    }
+
+    #[test]
+    fn a_new_kind_joins_a_group() {
+        let mut project = empty();
+        project.resources = vec![
+            api("webapp", "v1", "Guestbook"),
+            api("webapp", "v1", "Page"),
+            with_domain(api("library", "v1", "Shelf"), "example.org"),
+            external("gateway", "v1", "Route", "a::Route"),
+        ];
+        let cases = [
+            ("webapp", ("webapp", None)),
+            ("webapp.com", ("webapp", None)),
+            ("library", ("library", Some("example.org"))),
+            ("library.example.org", ("library", Some("example.org"))),
+            ("press.com", ("press", None)),
+            // A new kind is the project's, in a group of its domain.
+            ("gateway", ("gateway", None)),
+        ];
+        for (name, (short, domain)) in cases {
+            let (group, there) = project.group(&name.parse().unwrap()).unwrap();
+            assert_eq!(group.as_str(), short);
+            assert_eq!(there.as_ref().map(Domain::as_str), domain);
+        }
+    }
 }
