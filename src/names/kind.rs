@@ -78,11 +78,9 @@ impl Kind {
             type_name = format!("{}{type_name}", group.to_upper_camel_case());
             one = format!("{group}_{one}");
         }
-        let last = one.rfind('_').map_or(0, |at| at + 1);
-        let many = one[..last].to_owned() + &plural(&one[last..]);
         Identifiers {
             one: module(&one),
-            many: module(&many),
+            many: module(&plural(&one)),
             type_name,
         }
     }

@@ -14,7 +14,7 @@ const IRREGULAR: &str = "\
 const ALIKE: &str = "data deer equipment feedback firmware hardware information knowledge media people \
     sheep software traffic";
 
-/// The plural of a lower-case word: `policies` of `policy`. A word that ends in `s` like a plural, such
+/// The plural of a lower-case word, or of the last of several: `policies` of `policy`. A word that ends in `s` like a plural, such
 /// as `endpoints`, counts as one.
 pub fn plural(word: &str) -> String {
     if ALIKE.split(' ').any(|ending| word.ends_with(ending)) {

@@ -383,6 +383,17 @@ mod tests {
                 "events_event events_events EventsEvent"
             ]
         );
+        assert_eq!(
+            names(
+                guestbook(),
+                &["v1/Endpoints", "press/v1/Endpoint"],
+                [own("press", "Endpoint")]
+            ),
+            [
+                "core_endpoints core_endpoints CoreEndpoints",
+                "press_endpoint press_endpoints PressEndpoint"
+            ]
+        );
         // What the file of the controller has already: its own types, and functions.
         assert_eq!(
             names(
