@@ -167,8 +167,13 @@ impl Case {
     fn with(&self, project: &Project, call: &Call, fault: &str) -> Output {
         let Call { name, number, .. } = call;
         let inject = format!("--inject={name}:{fault}:when={number}");
-        let command = project.command(self.arguments);
-        let mut command = strace(&command, &["--output=/dev/null", &inject]);
+        let mut options = vec!["--output=/dev/null", &inject];
+        // Stops at these calls alone, which takes a third of the time. A signal that is injected at
+        // such a stop is lost.
+        if fault.starts_with("error=") {
+            options.push("--seccomp-bpf");
+        }
+        let mut command = strace(&project.command(self.arguments), &options);
         command.output().expect("strace runs")
     }
 
