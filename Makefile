@@ -17,10 +17,12 @@ check: tools ## Check the format, run clippy, and run all tests that need no clu
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	$(CARGO) test --locked
 
+# Most of these tests wait: for the one that compiles, for a lease to end. So more of them run at once
+# than there are processors.
 .PHONY: test
 test: tools lint ## Run all tests. The first run builds a Kubernetes control plane.
 	$(CARGO) test --locked
-	$(CARGO) test --locked --package cluster --package operators --tests
+	$(CARGO) test --locked --package cluster --package operators --tests -- --test-threads=8
 
 .PHONY: test-e2e
 test-e2e: tools ## Build the image of an operator, and see it work in a Pod: takes root, on Linux.

@@ -2,6 +2,7 @@
 
 use std::{
     fs, io,
+    panic::Location,
     path::{Path, PathBuf},
     process::Command,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -12,6 +13,20 @@ use crate::scaffold::{by_hand, plain_make, root, run};
 /// Where rendered projects are compiled: all in one folder, so that their dependencies are built once.
 pub fn target() -> PathBuf {
     root().join("target/projects")
+}
+
+/// An empty folder for a project of the test file that calls this. It is the same in each run: cargo
+/// then compiles again what has changed since the last run and nothing else.
+#[track_caller]
+pub fn scaffolded(name: &str) -> io::Result<PathBuf> {
+    let file = Path::new(Location::caller().file()).file_stem();
+    let file = file.unwrap_or_default();
+    let folder = root().join("target/scaffolded").join(file).join(name);
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
 }
 
 /// Gives the package in `folder` the versions of dependencies that the golden projects were tested

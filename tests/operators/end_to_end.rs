@@ -172,7 +172,7 @@ fn manifests_follow_the_types() {
     assert_eq!(project.read(crd), made, "`make manifests` again");
 
     rscaffold(
-        &project.path(),
+        project.path(),
         "create api --group crew --version v1 --kind Captain",
     );
     assert_eq!(

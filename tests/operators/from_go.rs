@@ -10,10 +10,9 @@ use std::{
 };
 
 use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::{
-    compile::{building, cargo, pin, target},
+    compile::{building, cargo, pin, scaffolded, target},
     document::{code, first_code, read, section, tables},
     help::{commands, flags, help},
     operator::kubectl,
@@ -46,11 +45,11 @@ fn page() -> String {
 }
 
 /// The project that the page speaks of.
-struct Project(TempDir);
+struct Project(PathBuf);
 
 impl Project {
-    fn scaffold() -> Self {
-        let project = Self(TempDir::new().unwrap());
+    fn scaffold(name: &str) -> Self {
+        let project = Self(scaffolded(name).unwrap());
         let page = page();
         let create = "rscaffold create api --group";
         let create = code(section(&page, "## One reconciler, twice"))
@@ -59,9 +58,9 @@ impl Project {
         let create = create.strip_prefix("rscaffold ").unwrap();
         let init = "init --domain com --project-name from-go --enable grafana,helm";
         for command in [init, create] {
-            rscaffold(project.0.path(), command);
+            rscaffold(&project.0, command);
         }
-        pin(project.0.path()).unwrap();
+        pin(&project.0).unwrap();
         project
     }
 
@@ -72,7 +71,7 @@ impl Project {
             .replace("<version>", "v1")
             .replace("<kind>", "guestbook")
             .replace("<project name>", "from-go");
-        self.0.path().join(path)
+        self.0.join(path)
     }
 
     fn read(&self, path: &str) -> String {
@@ -95,7 +94,7 @@ fn is_command(code: &str) -> bool {
 /// said to be in, be they private or not; all others as a controller would.
 #[test]
 fn names_are_found_where_the_page_says() {
-    let project = Project::scaffold();
+    let project = Project::scaffold("names");
     let page = page();
     let page = page.replace(section(&page, MARKERS), "");
     let rows = tables(&page).concat();
@@ -143,7 +142,7 @@ fn names_are_found_where_the_page_says() {
     }
     let _building = building();
     let options = "doc --quiet --lib --no-deps --document-private-items";
-    run(cargo(project.0.path())
+    run(cargo(&project.0)
         .args(options.split(' '))
         .env("RUSTDOCFLAGS", "-D rustdoc::broken_intra_doc_links"));
 }
@@ -234,7 +233,7 @@ fn has(value: &Value, part: &Value) -> bool {
 
 #[test]
 fn the_example_compiles_and_markers_give_the_crd_that_is_shown() {
-    let project = Project::scaffold();
+    let project = Project::scaffold("markers");
     let page = page();
 
     let (_, example) = page.split_once("```rust\n").expect("the example");
@@ -248,7 +247,7 @@ fn the_example_compiles_and_markers_give_the_crd_that_is_shown() {
     project.write(TYPES, &text);
 
     let building = building();
-    run(cargo(project.0.path()).args(["run", "--quiet", "--", "manifests"]));
+    run(cargo(&project.0).args(["run", "--quiet", "--", "manifests"]));
     let operator = run(Command::new(target().join("debug/from-go")).arg("--help"));
     drop(building);
 

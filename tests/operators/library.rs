@@ -2,10 +2,8 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use tempfile::TempDir;
-
 use crate::{
-    compile::{building, cargo, pin},
+    compile::{building, cargo, pin, scaffolded},
     document::{read, section},
     scaffold::{root, run},
 };
@@ -60,8 +58,7 @@ fn tree(folder: &Path, arguments: &[&str]) -> BTreeSet<String> {
 #[test]
 fn a_crate_that_wants_the_types_gets_no_operator() {
     let _building = building();
-    let reader = TempDir::new().expect("a temporary folder");
-    let reader = reader.path();
+    let reader = &scaffolded("reader").expect("a folder");
     pin(reader).expect("a copy of the lock file");
     fs::create_dir(reader.join("src")).expect("a folder");
     let check = |dependencies: &str, code: &str| {

@@ -107,7 +107,7 @@ fn make_deploy_makes_a_pod_that_works() {
     node.has_nothing_of_the_operator();
 
     // Its owner's test sees the same.
-    let mut make = images.make(&project.path(), &format!("test-e2e KIND= IMG={IMAGE}"));
+    let mut make = images.make(project.path(), &format!("test-e2e KIND= IMG={IMAGE}"));
     let said = run(make
         .arg(format!("KUBECTL={}", node.0.kubectl_path().display()))
         .env("KUBECONFIG", node.0.kubeconfig())
@@ -157,7 +157,7 @@ fn images_of_all_platforms_are_pushed(images: &Images, project: &Project) {
         format!("docker-buildx IMG={all}"),
         format!("docker-build docker-push IMG={one}"),
     ] {
-        run(&mut images.make(&project.path(), &arguments));
+        run(&mut images.make(project.path(), &arguments));
     }
     for (image, platform, machine) in [
         (&one, images::PLATFORM, images::MACHINE),
@@ -177,7 +177,7 @@ fn a_change_compiles_no_dependency(images: &Images, project: &Project) {
     let controller = "src/controller/webapp/guestbook.rs";
     let text = format!("{}\n// Changed at {now:?}.\n", project.read(controller));
     fs::write(project.path().join(controller), text).unwrap();
-    let said = run(&mut images.make(&project.path(), &format!("docker-build IMG={IMAGE}")));
+    let said = run(&mut images.make(project.path(), &format!("docker-build IMG={IMAGE}")));
     assert!(said.contains("Compiling guestbook"), "{said}");
     assert_eq!(said.matches("Compiling").count(), 1, "{said}");
 }

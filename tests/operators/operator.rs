@@ -2,7 +2,7 @@
 //! tests share.
 
 use std::{
-    env, fs,
+    fs,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::OnceLock,
@@ -13,7 +13,7 @@ use cluster::{Cluster, wait_until};
 use tempfile::TempDir;
 
 use crate::{
-    compile::{building, make, pin, target},
+    compile::{building, make, pin, scaffolded, target},
     proxy::Proxy,
     scaffold::{rscaffold, run},
 };
@@ -56,13 +56,16 @@ pub fn get_until(arguments: &str, good: impl Fn(&str) -> bool) -> String {
 
 /// A scaffolded project, and the program that its code compiles to.
 pub struct Project {
-    folder: TempDir,
+    path: PathBuf,
     name: &'static str,
     program: PathBuf,
+    /// For the program, manifests and logs.
+    beside: TempDir,
 }
 
 impl Project {
     /// Scaffolds as a user would, and compiles.
+    #[track_caller]
     pub fn new(name: &'static str, commands: &[&str]) -> Self {
         let project = Self::scaffold(name, commands);
         project.compile();
@@ -70,38 +73,42 @@ impl Project {
     }
 
     /// Scaffolds alone.
+    #[track_caller]
     pub fn scaffold(name: &'static str, commands: &[&str]) -> Self {
-        Self::scaffold_in(&env::temp_dir(), name, commands)
+        let beside = TempDir::new().expect("a temporary folder");
+        Self::scaffold_beside(beside, name, commands)
     }
 
     /// The same for a `static`, which is never dropped: in the folder of the control plane, which
     /// goes with this process.
+    #[track_caller]
     pub fn scaffold_shared(name: &'static str, commands: &[&str]) -> Self {
         let folder = cluster().kubeconfig().parent().expect("a folder");
-        Self::scaffold_in(folder, name, commands)
+        let beside = TempDir::new_in(folder).expect("a temporary folder");
+        Self::scaffold_beside(beside, name, commands)
     }
 
-    fn scaffold_in(parent: &Path, name: &'static str, commands: &[&str]) -> Self {
-        let folder = TempDir::new_in(parent).expect("a temporary folder");
-        let project = Self {
-            program: folder.path().join("operator"),
-            folder,
-            name,
-        };
-        fs::create_dir(project.path()).expect("a folder for the project");
+    #[track_caller]
+    fn scaffold_beside(beside: TempDir, name: &'static str, commands: &[&str]) -> Self {
+        let path = scaffolded(name).expect("a folder for the project");
         for command in commands {
-            rscaffold(&project.path(), command);
+            rscaffold(&path, command);
         }
-        pin(&project.path()).expect("a copy of the lock file");
-        project
+        pin(&path).expect("a copy of the lock file");
+        Self {
+            path,
+            name,
+            program: beside.path().join("operator"),
+            beside,
+        }
     }
 
     pub fn name(&self) -> &str {
         self.name
     }
 
-    pub fn path(&self) -> PathBuf {
-        self.folder.path().join(self.name)
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The namespace that `make deploy` deploys to.
@@ -119,28 +126,28 @@ impl Project {
         let file = tempfile::Builder::new()
             .prefix(prefix)
             .suffix(suffix)
-            .tempfile_in(&self.folder);
+            .tempfile_in(&self.beside);
         let (_, path) = file.and_then(|file| Ok(file.keep()?)).expect("a file");
         fs::write(&path, text).expect("a writable file");
         path
     }
 
     pub fn read(&self, file: &str) -> String {
-        fs::read_to_string(self.path().join(file)).expect("a file of the project")
+        fs::read_to_string(self.path.join(file)).expect("a file of the project")
     }
 
     /// Puts `new` in the place of `old`, as a user's editor would.
     pub fn edit(&self, file: &str, old: &str, new: &str) {
         let text = self.read(file);
         assert!(text.contains(old), "{file} has no {old:?}:\n{text}");
-        fs::write(self.path().join(file), text.replacen(old, new, 1)).expect("a writable file");
+        fs::write(self.path.join(file), text.replacen(old, new, 1)).expect("a writable file");
     }
 
     /// `make manifests`, which compiles; the program is copied because another project may have one
     /// of the same name.
     pub fn compile(&self) {
         let _building = building();
-        run(&mut make(&self.path(), "manifests"));
+        run(&mut make(&self.path, "manifests"));
         fs::copy(target().join("debug").join(self.name), &self.program).expect("the program");
     }
 
@@ -152,7 +159,7 @@ impl Project {
     /// The same against another cluster than the shared one.
     pub fn make_on(&self, cluster: &Cluster, arguments: &str) -> String {
         let _building = building();
-        let mut make = make(&self.path(), arguments);
+        let mut make = make(&self.path, arguments);
         make.arg(format!("KUBECTL={}", cluster.kubectl_path().display()));
         run(make.env("KUBECONFIG", cluster.kubeconfig()))
     }
@@ -163,8 +170,7 @@ impl Project {
     }
 
     fn grant_on(&self, cluster: &Cluster) {
-        let manifests =
-            run(kubectl_on(cluster, "kustomize").arg(self.path().join("config/default")));
+        let manifests = run(kubectl_on(cluster, "kustomize").arg(self.path.join("config/default")));
         let documents: Vec<&str> = manifests
             .split("\n---\n")
             .filter(|document| {
