@@ -38,6 +38,10 @@ lint: ## Check the format, and let clippy and rustdoc read the code.
 bench: tools ## Time rscaffold, and its operator beside one in Go: takes half an hour.
 	@$(CARGO) run --locked --package operators --example bench
 
+.PHONY: merges
+merges: ## Merge ten thousand pairs of random branches, and look for lost edits: takes an hour.
+	MERGES=10000 $(CARGO) test --locked --test tests -- whatever_apply_accepts --nocapture
+
 .PHONY: golden
 golden: ## Write the golden projects and the transcripts anew.
 	SNAPSHOTS=overwrite $(CARGO) test --test tests -- projects_are_what transcripts

@@ -17,6 +17,7 @@ mod templates;
 
 // reconcile: files -> plan
 pub mod reconcile;
+pub mod turn;
 
 // apply: plan -> disk, and what the user sees of it
 pub mod report;

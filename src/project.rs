@@ -6,6 +6,7 @@ mod error;
 mod feature;
 mod file;
 mod find;
+mod merge;
 mod owns;
 mod removal;
 mod resource;

@@ -1,15 +1,8 @@
-//! Three-way reconcile: (base, ours, theirs) -> [`Plan`]. Pure: reads nothing but its arguments.
-//!
-//! base is what the tool wrote last, ours what is on disk, theirs the new render.
+//! Three-way reconcile: [`Sides`] -> [`Plan`]. Pure: reads nothing but its arguments.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ops::Range,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use clap::ValueEnum;
-
-pub use self::policy::{Choice, Policy};
+pub use self::policy::{Choice, OnConflict, Policy};
 use self::{
     line_ends::LineEnds,
     markers::{Marked, Take},
@@ -17,18 +10,58 @@ use self::{
 };
 use crate::templates;
 
-mod line_ends;
+pub mod branches;
+pub mod line_ends;
 pub mod markers;
 mod merge;
 mod policy;
 #[cfg(test)]
 mod tests;
 
-/// Project-relative path with `/` between its parts, such as `src/api/mod.rs`.
-pub type Path = String;
+/// Texts by project-relative path, with `/` between its parts, such as `src/api/mod.rs`.
+pub type Texts = BTreeMap<String, String>;
 
-/// Texts by path: what was written last (base), what is on disk (ours), or the new render (theirs).
-pub type Texts = BTreeMap<Path, String>;
+/// All that a plan follows from.
+///
+/// Whoever has to adjust a side does so here: [`reconcile`] runs once, and nobody changes its plan.
+#[derive(Debug, Default)]
+pub struct Sides {
+    /// What the tool wrote last.
+    pub base: Texts,
+    /// What the user has made of it. This is what is on disk, except for a file that moves to another
+    /// path and for a file that git left open.
+    pub ours: Texts,
+    /// The new render.
+    pub theirs: Texts,
+    /// What is on disk.
+    pub disk: Texts,
+    /// Paths in `ours` whose text comes from another path on disk.
+    pub moved: BTreeSet<String>,
+    /// Files with conflict markers that the tool wrote and that the user has not resolved.
+    pub marked: BTreeSet<String>,
+    /// Files that two branches changed in ways that cannot be merged.
+    pub open: BTreeMap<String, Conflict>,
+}
+
+impl Sides {
+    /// The sides of files that are on disk as the user left them.
+    pub fn new(base: Texts, disk: Texts, theirs: Texts) -> Self {
+        Self {
+            base,
+            ours: disk.clone(),
+            theirs,
+            disk,
+            ..Self::default()
+        }
+    }
+
+    /// Every path that the tool writes or wrote.
+    pub fn paths(&self) -> BTreeSet<&str> {
+        let paths = [&self.base, &self.ours, &self.theirs, &self.disk];
+        let paths = paths.into_iter().flat_map(BTreeMap::keys);
+        paths.map(String::as_str).collect()
+    }
+}
 
 /// Who owns a file after it was first written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,34 +85,21 @@ impl Class {
     }
 }
 
-/// What becomes of lines that cannot be merged.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum OnConflict {
-    /// Show them, and write nothing
-    #[default]
-    Abort,
-    /// Keep the user's lines
-    Ours,
-    /// Take rscaffold's lines
-    Theirs,
-    /// Write both, between git's conflict markers
-    Markers,
-}
-
 /// What has to be done to each file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// By path, for every path of base and theirs. What else the user has is not the tool's
-    /// business.
-    pub changes: BTreeMap<Path, Change>,
+    /// By path, for every path of the sides.
+    pub changes: BTreeMap<String, Change>,
     /// Whether derived files are not what the operator's code says, so that `make manifests` has to
     /// be run.
     pub is_stale: bool,
+    /// Files that have conflict markers of the tool once the plan is applied.
+    pub marked: BTreeSet<String>,
 }
 
 impl Plan {
     /// The files that stop the plan from being applied.
-    pub fn conflicts(&self) -> impl Iterator<Item = (&Path, &Conflict)> {
+    pub fn conflicts(&self) -> impl Iterator<Item = (&String, &Conflict)> {
         self.changes
             .iter()
             .filter_map(|(path, change)| match change {
@@ -113,7 +133,7 @@ pub enum Change {
     Delete,
     /// It is the tool's text already, or gone already.
     Unchanged,
-    /// It cannot be merged, and `--on-conflict=abort` holds.
+    /// It cannot be merged, and no policy decides it.
     Conflict(Conflict),
 }
 
@@ -136,6 +156,8 @@ pub enum Kept {
     Edited,
     /// The user removed it, and the tool has nothing new for it.
     Removed,
+    /// The user removed it, and the tool has something new for it.
+    RemovedWithNews,
     /// It conflicts with what the tool has, and `--on-conflict=ours` holds.
     Ours,
     /// It has conflict markers, for the user to resolve.
@@ -154,19 +176,23 @@ pub struct Conflict {
 }
 
 /// How a conflict came about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// The user and the tool changed the same lines.
     BothChanged,
     /// The file was there before the tool wrote one.
     Untracked,
-    /// The user removed the file, the tool changes it.
-    Removed,
+    /// Another file is where the file has to move to.
+    Occupied,
+    /// The merged text would not say what the command asks for.
+    Contradicts,
+    /// Two branches that git merged changed the same lines.
+    Branches,
     /// The user changed the file, the tool removes it.
     Dropped,
 }
 
-/// Lines that clash. They come without their line ends.
+/// Lines that clash, without their line ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hunk {
     /// Where they begin in the user's file, counted from 1.
@@ -179,63 +205,48 @@ pub struct Hunk {
     pub theirs: Vec<String>,
 }
 
-/// Plans how the disk (`ours`) becomes the render (`theirs`) without losing what the user changed
-/// since `base`.
+/// Plans how the disk becomes the render without losing what the user changed since `base`.
+///
+/// A merged text that `accepts` refuses is a conflict, unless the policy for its path takes theirs.
 ///
 /// Whatever the plan, the next base is `theirs`: once it is applied, a second one changes nothing.
-pub fn reconcile(base: &Texts, ours: &Texts, theirs: &Texts, on_conflict: OnConflict) -> Plan {
-    let paths: BTreeSet<&Path> = base.keys().chain(theirs.keys()).collect();
+pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) -> bool) -> Plan {
     let mut plan = Plan::default();
-    for path in paths {
+    for path in sides.paths() {
         let file = File {
-            base: base.get(path).map(String::as_str),
-            ours: ours.get(path).map(String::as_str),
-            theirs: theirs.get(path).map(String::as_str),
+            base: sides.base.get(path).map(String::as_str),
+            ours: sides.ours.get(path).map(String::as_str),
+            theirs: sides.theirs.get(path).map(String::as_str),
             class: Class::of(path),
             content: Content::of(path),
         };
-        let change = file.change(on_conflict);
-        // What goes may go on under another name, for which the tool knows its own text alone.
+        let disk = sides.disk.get(path).map(String::as_str);
+        let on_conflict = policy.of(path);
+        let change = if let Some(conflict) = sides.open.get(path) {
+            Change::Conflict(conflict.clone())
+        } else if sides.marked.contains(path) {
+            file.around_markers()
+        } else {
+            file.change(on_conflict)
+        };
+        let mut change = file.on_disk(change, disk, sides.moved.contains(path));
+        let text = change.text().or(disk).filter(|_| change != Change::Delete);
+        if !matches!(change, Change::Conflict(_)) && text.is_some_and(|text| !accepts(path, text)) {
+            change = file.insist(on_conflict);
+        }
+        // The file may come back at another path, with the tool's text alone.
         plan.is_stale |= match change {
             Change::Keep(Kept::Stale) => true,
             Change::Delete => file.class == Class::Derived && file.base != file.ours,
             _ => false,
         };
-        plan.changes.insert(path.clone(), change);
+        let is_marked = matches!(change, Change::Mark(_) | Change::Keep(Kept::Marked));
+        if is_marked || sides.marked.contains(path) && change != Change::Delete {
+            plan.marked.insert(path.to_owned());
+        }
+        plan.changes.insert(path.to_owned(), change);
     }
     plan
-}
-
-/// A file that git left open, settled by the lines of both sides.
-#[derive(Debug)]
-pub struct Settled {
-    /// What it is settled to.
-    pub ours: String,
-    /// The same without what the user changed elsewhere in it.
-    pub base: String,
-}
-
-/// Settles what git left open in a file, where nothing but lines of the tool are in question: those
-/// of `base`, in which git has taken the lines that it wrote on either side.
-///
-/// `None` if there are others: they are the user's, and so is the decision.
-pub fn settle(base: &str, marked: &Marked) -> Option<Settled> {
-    let (ours, ranges) = marked.with_ranges(Take::Both);
-    let (plain, _) = LineEnds::strip(&ours);
-    let known: BTreeSet<&str> = base.lines().collect();
-    let lines: Vec<&str> = plain.lines().collect();
-    let mut open = ranges.iter().flat_map(|range| &lines[range.clone()]);
-    if !open.all(|line| known.contains(line)) {
-        return None;
-    }
-    // What git took of the record is not in its order, and may be there twice: where both sides
-    // were taken, a difference from it tells nothing.
-    let is_elsewhere = |lines: &Range<usize>| {
-        let touches = |it: &Range<usize>| lines.start <= it.end && it.start <= lines.end;
-        !ranges.iter().any(touches)
-    };
-    let base = merge::undo(base, &plain, is_elsewhere);
-    Some(Settled { ours, base })
 }
 
 /// The three states of one file; `None` where it does not exist.
@@ -273,36 +284,84 @@ impl Content {
 
 impl File<'_> {
     fn change(self, on_conflict: OnConflict) -> Change {
-        match (self.ours, self.theirs) {
+        let change = match (self.ours, self.theirs) {
             (None, None) => Change::Unchanged,
-            (None, Some(theirs)) => self.missing(theirs, on_conflict),
+            (None, Some(theirs)) => self.missing(theirs),
             (Some(ours), None) => self.dropped(ours, on_conflict),
             (Some(ours), Some(theirs)) => self.present(ours, theirs, on_conflict),
+        };
+        // A command that was killed may have written the markers already.
+        let marked = self.ours.and_then(Marked::parse);
+        let Some(marked) = marked.filter(|it| it.own && on_conflict == OnConflict::Markers) else {
+            return change;
+        };
+        let before = marked.take(Take::Ours);
+        let file: File = self;
+        let ours = Some(before.as_str());
+        match (File { ours, ..file }).change(on_conflict) {
+            Change::Mark(text) if Some(text.as_str()) == self.ours => Change::Keep(Kept::Marked),
+            _ => change,
         }
     }
 
-    /// Not on disk.
-    fn missing(self, theirs: &str, on_conflict: OnConflict) -> Change {
+    /// As [`File::change`], for a file whose conflict markers of an earlier command are still there:
+    /// they stay, and what is new goes around them.
+    fn around_markers(self) -> Change {
+        match self.change(OnConflict::Abort) {
+            Change::Keep(_) => Change::Keep(Kept::Marked),
+            change => change,
+        }
+    }
+
+    /// What `change`, which makes something of `ours`, is for the file on disk. These differ for a
+    /// file that moves, and for one that git left open.
+    fn on_disk(self, change: Change, disk: Option<&str>, is_moved: bool) -> Change {
+        if self.ours == disk || matches!(change, Change::Conflict(_)) {
+            return change;
+        }
+        let text = match &change {
+            Change::Delete => None,
+            change => change.text().or(self.ours),
+        };
+        match (disk, text) {
+            (disk, text) if disk == text => match change {
+                Change::Keep(_) => change,
+                Change::Mark(_) => Change::Keep(Kept::Marked),
+                _ => Change::Unchanged,
+            },
+            (_, None) => Change::Delete,
+            (Some(disk), Some(text)) if is_moved => Change::Conflict(Conflict {
+                reason: Reason::Occupied,
+                hunks: merge::differences(disk, text),
+            }),
+            (_, Some(text)) => match change {
+                Change::Mark(_) => change,
+                _ if self.theirs != Some(text) => Change::Merge(text.to_owned()),
+                _ if disk.is_none() => Change::Create(text.to_owned()),
+                _ => Change::Update(text.to_owned()),
+            },
+        }
+    }
+
+    /// The change of a file that has to say what `theirs` says, and would not with the user's lines.
+    fn insist(self, on_conflict: OnConflict) -> Change {
+        let theirs = self.theirs.unwrap_or_default();
+        if on_conflict == OnConflict::Theirs {
+            return Change::Update(theirs.to_owned());
+        }
+        Change::Conflict(Conflict {
+            reason: Reason::Contradicts,
+            hunks: merge::differences(self.ours.unwrap_or_default(), theirs),
+        })
+    }
+
+    /// Not there. A user who deleted the file does not want it back because the tool has news for it.
+    fn missing(self, theirs: &str) -> Change {
         match (self.base, self.class) {
             (None, _) => Change::Create(theirs.to_owned()),
+            (Some(base), Class::Derived) if base != theirs => Change::Keep(Kept::Stale),
             (Some(base), _) if base == theirs => Change::Keep(Kept::Removed),
-            (Some(_), Class::Derived) => Change::Keep(Kept::Stale),
-            (Some(base), Class::Merged) => {
-                let merge = Merge::nothing(base, "", theirs);
-                match on_conflict {
-                    OnConflict::Abort => Change::Conflict(Conflict {
-                        reason: Reason::Removed,
-                        hunks: merge::hunks(base, theirs, |it| Hunk {
-                            theirs: it.ours,
-                            ours: Vec::new(),
-                            ..it
-                        }),
-                    }),
-                    OnConflict::Ours => Change::Keep(Kept::Ours),
-                    OnConflict::Theirs => Change::Create(theirs.to_owned()),
-                    OnConflict::Markers => Change::Mark(merge.marked()),
-                }
-            }
+            (Some(_), _) => Change::Keep(Kept::RemovedWithNews),
         }
     }
 

@@ -19,7 +19,7 @@ use tera::{Context, Delimiters, Kwargs, State, Tera, TeraResult};
 use self::view::Item;
 use crate::{
     project::Project,
-    reconcile::{Path, Texts},
+    reconcile::Texts,
     templates::{TEMPLATES, files},
 };
 
@@ -36,7 +36,7 @@ pub struct Rendered {
     /// The text of each file.
     pub texts: Texts,
     /// The origin of each file.
-    pub origins: BTreeMap<Path, Origin>,
+    pub origins: BTreeMap<String, Origin>,
 }
 
 /// The template and the item from which a file is rendered. An origin contains neither the name nor
@@ -91,7 +91,7 @@ pub fn render(project: &Project) -> Result<Rendered> {
 }
 
 impl Rendered {
-    fn insert(&mut self, path: Path, text: String, origin: Origin) -> Result<()> {
+    fn insert(&mut self, path: String, text: String, origin: Origin) -> Result<()> {
         match self.origins.entry(path.clone()) {
             Entry::Occupied(other) => {
                 bail!("{} and {origin} both render to `{path}`", other.get())

@@ -13,7 +13,11 @@ use std::{
 use anyhow::{Context, Result};
 use console::style;
 
-use crate::{hint::hint, reconcile::Plan, visible::visible};
+use crate::{
+    hint::hint,
+    reconcile::{Conflict, Plan},
+    visible::visible,
+};
 
 mod conflicts;
 mod diff;
@@ -43,6 +47,13 @@ pub fn conflicts(plan: &Plan, dry_run: Option<&Story>) -> String {
         text.push('\n');
     }
     text + &conflicts::text(plan)
+}
+
+/// Prints one conflict, for a question about it.
+pub fn show_conflict(path: &str, conflict: &Conflict) {
+    let mut text = "\n".to_owned();
+    conflicts::file(&mut text, path, conflict);
+    say(&text);
 }
 
 /// Asks; the answer is read elsewhere.

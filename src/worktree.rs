@@ -17,6 +17,7 @@ use crate::{
     reconcile::{Change, Plan, Texts},
 };
 
+mod git;
 mod jail;
 mod last_applied;
 mod leftovers;
@@ -28,6 +29,8 @@ mod stage;
 mod tests;
 mod workspace;
 
+pub use git::{Commit, Commits, Unmerged};
+pub use last_applied::Record;
 pub use workspace::Workspace;
 
 /// The record of what was written last, base of the next command.
@@ -74,25 +77,28 @@ impl WorkTree {
         workspace::workspace(&self.root, own.as_deref())
     }
 
-    /// The files as they were written last, without `PROJECT`; none in a folder that is no project
-    /// yet.
-    ///
-    /// The fields of `PROJECT` are the desired state, so a user's change of them is not an edit to
-    /// keep. Only the way it is written is merged, and the base of that merge is the text that the
-    /// tool would write for the same fields.
+    /// The record of what was written last; an empty one in a folder that is no project yet.
     ///
     /// # Errors
     /// When the record cannot be read or is damaged.
-    pub fn base(&self) -> Result<Texts> {
-        let Some(record) = self.read_text(LAST_APPLIED)? else {
-            return Ok(Texts::new());
-        };
-        last_applied::parse(&record)
+    pub fn record(&self) -> Result<Record> {
+        let text = self.read_text(LAST_APPLIED)?.unwrap_or_default();
+        Record::parse(&text)
             .with_context(|| format!("`{LAST_APPLIED}` is damaged"))
             .or_hint(
                 "restore it, for example with `git restore .rscaffold`; or \
                  `rscaffold apply --rebuild-base` makes it anew, and says what that means",
             )
+    }
+
+    /// What git left open in the folder, of `PROJECT` and of the files that the branches have in their
+    /// records; `None` if that is nothing.
+    ///
+    /// # Errors
+    /// When git cannot be run, or a commit has a record that is damaged.
+    pub fn unmerged(&self, record: &Record) -> Result<Option<Unmerged>> {
+        let paths = record.texts.keys().map(String::as_str);
+        git::unmerged(&self.root, &paths.chain([Project::FILE]).collect())
     }
 
     /// The files among `paths` that exist, as they are on disk.
@@ -116,7 +122,7 @@ impl WorkTree {
         Ok(texts)
     }
 
-    /// Carries out `plan`, and records `theirs` as what was written last.
+    /// Carries out `plan`, and writes `record`.
     ///
     /// Before the first file changes, every text is on disk, beside the file that it replaces. So a
     /// full disk or a read-only folder changes nothing. After that there are only renames, and each
@@ -127,10 +133,10 @@ impl WorkTree {
     /// # Errors
     /// When the plan has a conflict, or a file cannot be written, is not UTF-8 text, or was changed
     /// since it was read.
-    pub fn apply(&self, plan: &Plan, theirs: &Texts) -> Result<()> {
+    pub fn apply(&self, plan: &Plan, record: &Record) -> Result<()> {
         let paths = plan.changes.keys().map(String::as_str);
         leftovers::remove(&self.jail, paths.chain([LAST_APPLIED]));
-        let stage = self.stage(plan, theirs)?;
+        let stage = self.stage(plan, record)?;
         let mut walk = self.jail.walk();
         for path in stage.steps.iter().filter_map(Step::path) {
             self.seen.ensure_current(&mut walk, path)?;
@@ -145,23 +151,29 @@ impl WorkTree {
     /// If the record were written before the files, an old file would look like one that the user
     /// edited, and would stay old. If `PROJECT` were written before the record, an `init` that was
     /// killed between the two would refuse to run again.
-    fn stage<'a>(&'a self, plan: &'a Plan, theirs: &Texts) -> Result<Stage<'a>> {
+    fn stage<'a>(&'a self, plan: &'a Plan, record: &Record) -> Result<Stage<'a>> {
         if let Some((path, _)) = plan.conflicts().next() {
             bail!("`{path}` conflicts with what would be written; nothing was written");
         }
         let mut stage = Stage::new(&self.jail)?;
-        for (path, change) in &plan.changes {
+        let files = plan
+            .changes
+            .iter()
+            .filter(|(path, _)| *path != Project::FILE);
+        let (removals, writes): (Vec<_>, Vec<_>) =
+            files.partition(|(_, change)| **change == Change::Delete);
+        // Writes come first: a file that moves is at its new path before it leaves the old one.
+        for (path, change) in writes.into_iter().chain(removals) {
             if change.text().is_some() {
                 self.seen.ensure_text(path)?;
             }
             match change {
-                _ if path == Project::FILE => {}
                 // The file is gone, but a command may have been killed before it removed the folder.
-                Change::Unchanged if !theirs.contains_key(path) => stage.prune(path)?,
+                Change::Unchanged if !record.texts.contains_key(path) => stage.prune(path)?,
                 change => stage.change(path, change)?,
             }
         }
-        let record = last_applied::to_text(theirs)?;
+        let record = record.to_text()?;
         if !self.is_same(LAST_APPLIED, &record)? {
             stage.write(LAST_APPLIED, &record)?;
         }

@@ -176,6 +176,81 @@ fn nothing_is_asked_when_everything_is_said() {
     assert!(shown.trim_start().starts_with("create"), "{shown}");
 }
 
+/// A project with an edit that clashes with what the next API adds.
+fn project_with_a_conflict(folder: &Path) {
+    for arguments in [
+        &["init", "--domain", "com", "--project-name", "guestbook"][..],
+        &[
+            "create",
+            "api",
+            "--group=webapp",
+            "--version=v1",
+            "--kind=Guestbook",
+        ],
+    ] {
+        assert!(
+            command(folder, arguments)
+                .output()
+                .unwrap()
+                .status
+                .success()
+        );
+    }
+    for path in ["src/api/mod.rs", "src/controller/mod.rs"] {
+        let path = folder.join(path);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(
+            path,
+            text.replace("pub mod webapp;", "pub(crate) mod webapp;"),
+        )
+        .unwrap();
+    }
+}
+
+const CAPTAIN: [&str; 5] = [
+    "create",
+    "api",
+    "--group=crew",
+    "--version=v1",
+    "--kind=Captain",
+];
+
+#[test]
+fn conflicts_are_settled_one_by_one_at_a_terminal() {
+    let folder = TempDir::new().unwrap();
+    project_with_a_conflict(folder.path());
+    let mut session = at_a_terminal(folder.path(), &CAPTAIN);
+    for (path, answer) in [
+        ("src/api/mod.rs", "mine"),
+        ("", "ours"),
+        ("src/controller/mod.rs", "theirs"),
+    ] {
+        session.exp_string(path).unwrap();
+        session
+            .exp_string("ours, theirs, markers, or abort [abort]: ")
+            .unwrap();
+        session.send_line(answer).unwrap();
+    }
+    session.exp_string("with your changes").unwrap();
+    session.exp_eof().unwrap();
+    let read = |path| fs::read_to_string(folder.path().join(path)).unwrap();
+    assert!(read("src/api/mod.rs").contains("pub(crate) mod webapp;"));
+    assert!(!read("src/api/mod.rs").contains("mod crew;"));
+    assert!(read("src/controller/mod.rs").contains("pub mod crew;"));
+}
+
+#[test]
+fn a_conflict_that_is_not_settled_at_a_terminal_writes_nothing() {
+    let folder = TempDir::new().unwrap();
+    project_with_a_conflict(folder.path());
+    let mut session = at_a_terminal(folder.path(), &CAPTAIN);
+    session.exp_string("or abort [abort]: ").unwrap();
+    session.send_line("").unwrap();
+    session.exp_string("nothing was written").unwrap();
+    session.exp_eof().unwrap();
+    assert!(!folder.path().join("src/api/crew").exists());
+}
+
 #[test]
 fn the_end_of_input_ends_the_questions() {
     let top = TempDir::new().unwrap();

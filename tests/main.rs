@@ -19,6 +19,7 @@ mod golden;
 mod help;
 mod hostile;
 mod kill;
+mod merges;
 mod project;
 mod removal;
 mod scaffold;

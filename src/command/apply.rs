@@ -7,17 +7,17 @@ use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 
 use super::{
-    Mode, ensure_current, load,
-    merged::Merged,
-    turn::{Turn, bring_in_line},
+    Mode, ensure_current, load, text,
+    turn::{bring_in_line, carry_out, ensure_known, plan},
 };
 use crate::{
     hint::OrHint,
     project::Project,
-    reconcile::{self, Kept, Policy},
+    reconcile::{Kept, Policy},
     render::render,
     report::{self, Outcome, Story},
-    worktree::WorkTree,
+    turn::{Merged, Turn},
+    worktree::{Record, WorkTree},
 };
 
 /// `apply`
@@ -32,7 +32,7 @@ pub struct Apply {
     /// Deleted file to write again; can be repeated, or take several separated by commas
     #[arg(long, value_name = "FILE", value_delimiter = ',')]
     #[arg(conflicts_with = "rebuild_base")]
-    restore: Vec<reconcile::Path>,
+    restore: Vec<String>,
 
     #[command(flatten)]
     mode: Mode,
@@ -97,29 +97,35 @@ impl Diff {
 pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
     let start = Instant::now();
     let tree = WorkTree::open(root)?;
-    let merged = Merged::load(&tree)?;
-    let before = &merged.before;
-    let (mut base, story) = if args.rebuild_base {
+    let (merged, mut record, story) = if args.rebuild_base {
+        let merged = Merged::load(&tree, &text(&tree)?, &Record::default())?;
+        let mut texts = render(&merged.project)?.texts;
+        texts.remove(Project::FILE);
+        let record = Record {
+            texts,
+            ..Record::default()
+        };
         let story = Story {
             done: Some("the record is made anew".to_owned()),
             kept: &[Kept::Edited, Kept::Removed],
-            notes: rebuilt(before),
+            notes: rebuilt(&merged.project),
             ..Story::default()
         };
-        (render(&merged.after)?.texts, story)
+        (merged, record, story)
     } else {
-        ensure_current(before)?;
+        let (merged, record) = load_merged(&tree)?;
+        ensure_current(&merged.project)?;
         let story = Story {
             unchanged: "all files are what `PROJECT` says".to_owned(),
             kept: &[Kept::Removed],
             ..Story::default()
         };
-        (merged.base(&tree)?, story)
+        (merged, record, story)
     };
     for path in &args.restore {
         let path = path.strip_prefix("./").unwrap_or(path);
         ensure!(
-            base.remove(path).is_some(),
+            record.texts.remove(path).is_some(),
             "`{path}` is not a file that rscaffold writes in this project"
         );
         if tree.ours([path])?.contains_key(path) {
@@ -128,15 +134,33 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
             );
         }
     }
-    let turn = Turn {
-        tree: &tree,
-        before: Some(before),
-        after: merged.after.clone(),
-        base,
-        settles: true,
-    };
-    let planned = turn.plan(&args.mode.on_conflict)?;
-    planned.carry_out(&tree, args.mode.dry_run, &story, start)
+    carry_out(turn(&tree, merged, record), &args.mode, &story, start)
+}
+
+/// The project and the record, after git may have merged them.
+fn load_merged(tree: &WorkTree) -> Result<(Merged, Record)> {
+    let record = tree.record()?;
+    let merged = Merged::load(tree, &text(tree)?, &record)?;
+    if record.texts.is_empty() {
+        // A project that has nothing but its description grows from it.
+        let mut files = render(&merged.project)?.texts;
+        files.remove(Project::FILE);
+        if !tree.ours(files.keys().map(String::as_str))?.is_empty() {
+            ensure_known(&record)?;
+        }
+    }
+    Ok((merged, record))
+}
+
+/// The turn that brings the files in line with the project of `PROJECT`.
+fn turn(tree: &WorkTree, merged: Merged, record: Record) -> Turn<'_> {
+    Turn {
+        tree,
+        before: (!merged.is_open).then(|| merged.project.clone()),
+        after: merged.project,
+        record,
+        branches: Some(merged.branches),
+    }
 }
 
 /// What it means to take the new render for what was written last.
@@ -175,21 +199,15 @@ pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
 /// Gives what `apply`, or in a project of an older rscaffold `update`, would change now.
 pub fn diff(args: &Diff, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
-    let merged = Merged::load(&tree)?;
-    let turn = Turn {
-        tree: &tree,
-        before: Some(&merged.before),
-        after: merged.after.clone(),
-        base: merged.base(&tree)?,
-        settles: true,
-    };
-    let planned = turn.plan(&args.on_conflict)?;
-    let stdout = report::diff(&planned.plan, &planned.ours);
+    let (merged, record) = load_merged(&tree)?;
+    let files = turn(&tree, merged, record).files(&args.on_conflict)?;
+    let plan = plan(&files, &args.on_conflict)?;
+    let stdout = report::diff(&plan, files.disk());
     let differs = !stdout.is_empty();
-    Ok(if planned.plan.conflicts().next().is_some() {
+    Ok(if plan.conflicts().next().is_some() {
         Outcome {
             stdout,
-            stderr: report::conflicts(&planned.plan, None),
+            stderr: report::conflicts(&plan, None),
             code: args.failure(),
         }
     } else {

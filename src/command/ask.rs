@@ -20,13 +20,18 @@ pub fn possible(flags: &[(&str, bool)]) -> Result<()> {
         .filter(|(_, given)| !given)
         .map(|(flag, _)| format!("`{flag}`"))
         .collect();
-    if missing.is_empty() || (io::stdin().is_terminal() && io::stderr().is_terminal()) {
+    if missing.is_empty() || is_possible() {
         return Ok(());
     }
     let missing = missing.join(", ");
     bail!(UsageError(format!(
         "{missing} must be given: there is no terminal for questions"
     )))
+}
+
+/// Whether a user is there to answer.
+pub fn is_possible() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Asks until the answer is valid.

@@ -8,7 +8,7 @@ use clap::Args;
 use super::{
     Mode, ask,
     settings::{Settings, notes},
-    turn::{Turn, ensure_not_lost},
+    turn::{carry_out, ensure_not_lost},
 };
 use crate::{
     hint::OrHint,
@@ -17,6 +17,7 @@ use crate::{
     reconcile::Texts,
     render::render,
     report::{Outcome, Step, Story},
+    turn::Turn,
     worktree::{WorkTree, Workspace},
 };
 
@@ -119,20 +120,19 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
         )],
         ..Story::default()
     };
-    let mut base = tree.base()?;
-    if !base.is_empty() {
-        ensure_not_lost(&base, &render(&project)?.texts)?;
+    let mut record = tree.record()?;
+    if !record.texts.is_empty() {
+        ensure_not_lost(&record, &render(&project)?.texts)?;
     }
-    base.extend(untouched(&tree, &project)?);
+    record.texts.extend(untouched(&tree, &project)?);
     let turn = Turn {
         tree: &tree,
         before: None,
         after: project,
-        base,
-        settles: false,
+        record,
+        branches: None,
     };
-    let planned = turn.plan(&mode.on_conflict)?;
-    planned.carry_out(&tree, mode.dry_run, &story, start)
+    carry_out(turn, &mode, &story, start)
 }
 
 /// The files that are as `cargo init` writes them, so that the user loses nothing.

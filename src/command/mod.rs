@@ -19,11 +19,9 @@ pub mod delete;
 pub mod edit;
 mod id;
 pub mod init;
-mod merged;
 mod on_conflict;
 mod settings;
 mod turn;
-mod undecided;
 pub mod version;
 
 /// How a command that changes the project writes.
@@ -76,7 +74,7 @@ fn text(tree: &WorkTree) -> Result<String> {
     if let Some(text) = tree.project()? {
         return Ok(text);
     }
-    ensure_not_lost(&tree.base()?, &Texts::new())?;
+    ensure_not_lost(&tree.record()?, &Texts::new())?;
     Err(anyhow!(
         "there is no `{}` file in this folder",
         Project::FILE

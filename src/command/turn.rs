@@ -1,55 +1,32 @@
-//! One turn of the loop: what becomes of the work tree when the project shall be another one.
+//! Carries out a turn of the loop, and tells what it did.
 
-use std::{collections::BTreeSet, time::Instant};
+use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 
-use super::{Mode, undecided::Undecided};
+use super::{Mode, ask};
 use crate::{
     hint::OrHint,
     project::Project,
-    reconcile::{Change, OnConflict, Plan, Policy, Texts, reconcile},
-    render::render,
+    reconcile::{OnConflict, Plan, Policy, Reason, Texts},
     report::{self, Outcome, Story},
-    worktree::{LAST_APPLIED, WorkTree},
+    turn::{Files, Turn},
+    worktree::{LAST_APPLIED, Record, WorkTree},
 };
-
-/// What a turn starts from, and where it shall lead.
-pub struct Turn<'a> {
-    /// The folder.
-    pub tree: &'a WorkTree,
-    /// The project of `PROJECT` as it stands on disk.
-    pub before: Option<&'a Project>,
-    /// What the project shall be.
-    pub after: Project,
-    /// What was written last; see [`base`].
-    pub base: Texts,
-    /// What git left open in `PROJECT` is settled in `after`, and in other files shall be, too.
-    pub settles: bool,
-}
-
-/// A turn as it would be carried out.
-pub struct Planned {
-    /// What happens to each file.
-    pub plan: Plan,
-    /// The files on disk.
-    pub ours: Texts,
-    theirs: Texts,
-}
 
 /// What was written last into the folder of a project.
 ///
 /// # Errors
 /// When nothing is known of that.
-pub fn base(tree: &WorkTree) -> Result<Texts> {
-    let base = tree.base()?;
-    ensure_known(&base)?;
-    Ok(base)
+pub fn record(tree: &WorkTree) -> Result<Record> {
+    let record = tree.record()?;
+    ensure_known(&record)?;
+    Ok(record)
 }
 
 /// Refuses a record that is not there.
-pub fn ensure_known(base: &Texts) -> Result<()> {
-    if !base.is_empty() {
+pub fn ensure_known(record: &Record) -> Result<()> {
+    if !record.texts.is_empty() {
         return Ok(());
     }
     Err(anyhow!(
@@ -61,15 +38,15 @@ pub fn ensure_known(base: &Texts) -> Result<()> {
     )
 }
 
-/// Refuses a work tree without `PROJECT` whose record, `base`, is that of a project: to start anew
-/// would delete its APIs.
+/// Refuses a work tree without `PROJECT` that has the `record` of a project: to start anew would delete
+/// its APIs.
 ///
-/// A record of the files of `fresh` is no such project: it is from an `init` that was killed
-/// before it wrote `PROJECT`.
-pub fn ensure_not_lost(base: &Texts, fresh: &Texts) -> Result<()> {
+/// A record of the files of `fresh` is no such project: it is from an `init` that was killed before it
+/// wrote `PROJECT`.
+pub fn ensure_not_lost(record: &Record, fresh: &Texts) -> Result<()> {
     let file = Project::FILE;
-    let recorded = fresh.iter().filter(|&(path, _)| path != file);
-    if base.is_empty() || recorded.eq(base) {
+    let fresh = fresh.iter().filter(|&(path, _)| path != file);
+    if record.texts.is_empty() || fresh.eq(&record.texts) {
         return Ok(());
     }
     Err(anyhow!("`{file}` is gone, but `{LAST_APPLIED}` is there")).or_hint(format!(
@@ -77,69 +54,9 @@ pub fn ensure_not_lost(base: &Texts, fresh: &Texts) -> Result<()> {
     ))
 }
 
-impl Turn<'_> {
-    /// Plans the turn; writes nothing.
-    pub fn plan(mut self, policy: &Policy) -> Result<Planned> {
-        let on_conflict = policy.everywhere;
-        env!("CARGO_PKG_VERSION").clone_into(&mut self.after.cli_version);
-        let theirs = render(&self.after)?.texts;
-
-        // What a user changed in PROJECT is in `after`. What is left to merge is how it is written
-        // (comments, order), and that differs from what the tool would have written for the same
-        // project, not from what it wrote last.
-        let paths: BTreeSet<&str> = (self.base.keys())
-            .chain(theirs.keys())
-            .map(String::as_str)
-            .collect();
-        let disk = self.tree.ours(paths)?;
-        if let Some(before) = self.before {
-            let ours = disk.get(Project::FILE).map_or("", String::as_str);
-            let text = before.written(ours)?;
-            self.base.insert(Project::FILE.to_owned(), text);
-        }
-        let undecided = Undecided::new(&disk, &mut self.base, self.settles, on_conflict)?;
-        let mut plan = reconcile(&self.base, &undecided.ours, &theirs, on_conflict);
-        undecided.settle(&mut plan, &self.base, &theirs, on_conflict);
-        if plan.conflicts().next().is_none() {
-            settle_project(&mut plan, &undecided.ours, &theirs, on_conflict)?;
-        }
-        Ok(Planned {
-            plan,
-            ours: disk,
-            theirs,
-        })
-    }
-}
-
-impl Planned {
-    /// Does what is planned, unless there is a conflict; gives `story` to report.
-    pub fn carry_out(
-        &self,
-        tree: &WorkTree,
-        dry_run: bool,
-        story: &Story,
-        start: Instant,
-    ) -> Result<Outcome> {
-        if self.plan.conflicts().next().is_some() {
-            return Ok(Outcome {
-                stderr: report::conflicts(&self.plan, dry_run.then_some(story)),
-                code: Outcome::FAILURE,
-                ..Outcome::default()
-            });
-        }
-        if !dry_run {
-            tree.apply(&self.plan, &self.theirs)?;
-        }
-        Ok(Outcome {
-            stderr: report::plan(&self.plan, dry_run, story, start.elapsed()),
-            ..Outcome::default()
-        })
-    }
-}
-
-/// Brings the work tree in line with the project `after`, and gives `story` to report.
+/// Brings the work tree in line with the project `after`, and tells `story`.
 ///
-/// `before` is the project of `PROJECT` as it stands on disk.
+/// `before` is the project that `PROJECT` on disk describes.
 pub fn bring_in_line(
     tree: &WorkTree,
     before: &Project,
@@ -150,38 +67,77 @@ pub fn bring_in_line(
     let start = Instant::now();
     let turn = Turn {
         tree,
-        before: Some(before),
+        before: Some(before.clone()),
         after,
-        base: base(tree)?,
-        settles: false,
+        record: record(tree)?,
+        branches: None,
     };
-    let planned = turn.plan(&mode.on_conflict)?;
-    planned.carry_out(tree, mode.dry_run, story, start)
+    carry_out(turn, mode, story, start)
 }
 
-/// Refuses a merge of `PROJECT` that no longer says what is being written; to take the new text
-/// always works.
-fn settle_project(
-    plan: &mut Plan,
-    ours: &Texts,
-    theirs: &Texts,
-    on_conflict: OnConflict,
-) -> Result<()> {
-    let file = Project::FILE;
-    let wanted = theirs.get(file).context("`PROJECT` was not rendered")?;
-    let written = plan.changes.get(file).and_then(Change::text);
-    let written = written.or_else(|| ours.get(file).map(String::as_str));
-    let says = |text| Project::parse(text)?.to_text().map(|text| text == *wanted);
-    if written.is_some_and(|text| text == wanted || says(text).unwrap_or(false)) {
-        return Ok(());
+/// Carries out `turn` unless there is a conflict, and tells `story`.
+pub fn carry_out(turn: Turn, mode: &Mode, story: &Story, start: Instant) -> Result<Outcome> {
+    let tree = turn.tree;
+    let files = turn.files(&mode.on_conflict)?;
+    let mut plan = plan(&files, &mode.on_conflict)?;
+    if !mode.dry_run && can_ask(&plan, &mode.on_conflict) {
+        let policy = decide(&plan)?;
+        plan = files.plan(&policy);
     }
-    if on_conflict != OnConflict::Theirs {
+    if plan.conflicts().next().is_some() {
+        return Ok(Outcome {
+            stderr: report::conflicts(&plan, mode.dry_run.then_some(story)),
+            code: Outcome::FAILURE,
+            ..Outcome::default()
+        });
+    }
+    if !mode.dry_run {
+        tree.apply(&plan, &files.record(&plan))?;
+    }
+    Ok(Outcome {
+        stderr: report::plan(&plan, mode.dry_run, story, start.elapsed()),
+        ..Outcome::default()
+    })
+}
+
+/// The plan of `files` under `policy`.
+///
+/// # Errors
+/// When `policy` names a file that rscaffold does not write.
+pub fn plan(files: &Files, policy: &Policy) -> Result<Plan> {
+    if let Some(path) = policy.by_path.keys().find(|path| !files.has(path)) {
         return Err(anyhow!(
-            "your lines in `{file}` cannot be kept: it would not say what was asked for"
+            "`--on-conflict` names `{path}`, which is not a file that rscaffold writes in this project"
         ))
-        .or_hint("`--on-conflict=theirs` takes rscaffold's lines");
+        .or_hint("give the path as the list of conflicts shows it");
     }
-    plan.changes
-        .insert(file.to_owned(), Change::Update(wanted.clone()));
-    Ok(())
+    Ok(files.plan(policy))
+}
+
+/// Whether a user at a terminal can decide all conflicts of `plan`. Whoever has given a policy has
+/// decided.
+fn can_ask(plan: &Plan, policy: &Policy) -> bool {
+    let mut conflicts = plan.conflicts().peekable();
+    let is_decided = *policy != Policy::default() || conflicts.peek().is_none();
+    let mut reasons = conflicts.map(|(_, conflict)| conflict.reason);
+    !is_decided
+        && reasons.all(|reason| {
+            matches!(
+                reason,
+                Reason::BothChanged | Reason::Untracked | Reason::Dropped
+            )
+        })
+        && ask::is_possible()
+}
+
+/// Asks for each conflict of `plan` what happens to the file.
+fn decide(plan: &Plan) -> Result<Policy> {
+    let mut policy = Policy::default();
+    for (path, conflict) in plan.conflicts() {
+        report::show_conflict(path, conflict);
+        let answer = ask::ask("ours, theirs, markers, or abort", Some(&OnConflict::Abort))?;
+        ensure!(answer != OnConflict::Abort, "nothing was written");
+        policy.by_path.insert(path.clone(), answer);
+    }
+    Ok(policy)
 }

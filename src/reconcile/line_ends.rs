@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// How a text ends its lines: taken off before it is compared and merged, put back when it is
 /// written.
 #[derive(Clone, Copy)]
-pub(super) struct LineEnds {
+pub struct LineEnds {
     /// Every line ends in CRLF: an editor, or git's `core.autocrlf`.
     crlf: bool,
     /// The last line ends in nothing.
@@ -14,7 +14,7 @@ pub(super) struct LineEnds {
 
 impl LineEnds {
     /// The text with a plain newline at the end of every line, and what it takes to undo that.
-    pub(super) fn strip(text: &str) -> (Cow<'_, str>, Self) {
+    pub fn strip(text: &str) -> (Cow<'_, str>, Self) {
         let mut lines = text.split_inclusive('\n');
         let ends = Self {
             crlf: text.contains('\n') && lines.all(|l| l.ends_with("\r\n") || !l.ends_with('\n')),
@@ -31,7 +31,7 @@ impl LineEnds {
     }
 
     /// The text with these line ends.
-    pub(super) fn restore(self, mut plain: String) -> String {
+    pub fn restore(self, mut plain: String) -> String {
         if self.open && plain.ends_with('\n') {
             plain.pop();
         }
@@ -40,4 +40,10 @@ impl LineEnds {
         }
         plain
     }
+}
+
+/// `text` with the line ends of `other`.
+pub fn with_line_ends_of(other: &str, text: &str) -> String {
+    let plain = LineEnds::strip(text).0.into_owned();
+    LineEnds::strip(other).1.restore(plain)
 }

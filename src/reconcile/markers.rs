@@ -1,7 +1,5 @@
 //! Conflict markers in a text: those that this tool writes, and those that git leaves.
 
-use std::ops::Range;
-
 /// What stands after the markers that this tool writes.
 const OWN: (&str, &str) = ("yours", "rscaffold");
 
@@ -14,7 +12,7 @@ pub(super) fn mark(ours: &str, theirs: &str) -> String {
 /// A text with conflict markers, taken apart at them.
 #[derive(Debug)]
 pub struct Marked<'a> {
-    pieces: Vec<Piece<'a>>,
+    parts: Vec<Part<'a>>,
     /// The line of the first marker, counted from 1.
     pub line: usize,
     /// Whether all of the markers are this tool's.
@@ -22,20 +20,18 @@ pub struct Marked<'a> {
 }
 
 #[derive(Debug)]
-enum Piece<'a> {
+enum Part<'a> {
     Settled(&'a str),
     Open { ours: &'a str, theirs: &'a str },
 }
 
-/// Which lines of an open piece are taken.
+/// Which lines of an open part are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Take {
     /// Those of the first side.
     Ours,
     /// Those of the second side.
     Theirs,
-    /// Those of the first, then those of the second.
-    Both,
 }
 
 impl<'a> Marked<'a> {
@@ -46,7 +42,7 @@ impl<'a> Marked<'a> {
             return None;
         }
         let mut marked = Self {
-            pieces: Vec::new(),
+            parts: Vec::new(),
             line: 0,
             own: true,
         };
@@ -72,7 +68,7 @@ impl<'a> Marked<'a> {
             }
             // What was there before, which git shows if it is told to.
             let base = find(open, "|||||||").filter(|base| *base < middle);
-            let piece = Piece::Open {
+            let part = Part::Open {
                 ours: &text[start_of(open + 1)..start_of(base.unwrap_or(middle))],
                 theirs: &text[start_of(middle + 1)..start_of(close)],
             };
@@ -82,47 +78,26 @@ impl<'a> Marked<'a> {
             let label = |index: usize| lines[index].1.get(8..).unwrap_or_default().trim_end();
             marked.own &= (label(open), label(close)) == OWN;
             marked
-                .pieces
-                .push(Piece::Settled(&text[start_of(done)..start_of(open)]));
-            marked.pieces.push(piece);
+                .parts
+                .push(Part::Settled(&text[start_of(done)..start_of(open)]));
+            marked.parts.push(part);
             done = close + 1;
         }
-        if marked.pieces.is_empty() {
+        if marked.parts.is_empty() {
             return None;
         }
-        marked.pieces.push(Piece::Settled(&text[start_of(done)..]));
+        marked.parts.push(Part::Settled(&text[start_of(done)..]));
         Some(marked)
     }
 
     /// The text with these lines in place of each pair of sides.
     pub fn take(&self, take: Take) -> String {
-        self.with_ranges(take).0
-    }
-
-    /// The same, and the lines that were taken, counted from 0.
-    pub fn with_ranges(&self, take: Take) -> (String, Vec<Range<usize>>) {
-        let mut text = String::new();
-        let mut ranges = Vec::new();
-        let mut line = 0;
-        for piece in &self.pieces {
-            match piece {
-                Piece::Settled(settled) => {
-                    text.push_str(settled);
-                    line += settled.lines().count();
-                }
-                Piece::Open { ours, theirs } => {
-                    let start = line;
-                    for (side, other) in [(ours, Take::Theirs), (theirs, Take::Ours)] {
-                        if take != other {
-                            text.push_str(side);
-                            line += side.lines().count();
-                        }
-                    }
-                    ranges.push(start..line);
-                }
-            }
-        }
-        (text, ranges)
+        let texts = self.parts.iter().map(|part| match (part, take) {
+            (Part::Settled(text), _) => *text,
+            (Part::Open { ours, .. }, Take::Ours) => *ours,
+            (Part::Open { theirs, .. }, Take::Theirs) => *theirs,
+        });
+        texts.collect()
     }
 }
 
@@ -157,9 +132,6 @@ e
         assert_eq!((marked.line, marked.own), (2, false));
         assert_eq!(marked.take(Take::Ours), "a\nb\ne\n");
         assert_eq!(marked.take(Take::Theirs), "a\nc\nd\ne\n");
-        let (both, ranges) = marked.with_ranges(Take::Both);
-        assert_eq!(both, "a\nb\nc\nd\ne\n");
-        assert_eq!((ranges.len(), &ranges[0]), (1, &(1..4)));
     }
 
     #[test]

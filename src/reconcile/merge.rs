@@ -11,9 +11,9 @@ use diffy::{DiffOptions, HunkRange};
 use super::{Conflict, Hunk, Reason, markers::mark};
 
 /// A merged file, from top to bottom.
-pub(super) struct Merge<'a>(Vec<Piece<'a>>);
+pub(super) struct Merge<'a>(Vec<Part<'a>>);
 
-enum Piece<'a> {
+enum Part<'a> {
     /// Lines that are settled.
     Settled(&'a str),
     /// Lines that are not.
@@ -64,7 +64,7 @@ impl<'a> Merge<'a> {
 
     /// A file that one side removed and the other changed: nothing of it can be merged.
     pub(super) fn nothing(base: &'a str, ours: &'a str, theirs: &'a str) -> Self {
-        Self(vec![Piece::Clash(Clash {
+        Self(vec![Part::Clash(Clash {
             above: 0,
             base,
             ours,
@@ -73,7 +73,7 @@ impl<'a> Merge<'a> {
     }
 
     fn settled(&mut self, text: &'a str) {
-        self.0.push(Piece::Settled(text));
+        self.0.push(Part::Settled(text));
     }
 
     fn settle(&mut self, clash: Clash<'a>) {
@@ -84,7 +84,7 @@ impl<'a> Merge<'a> {
         } else if clash.base.is_empty() {
             self.settle_insertions(&clash);
         } else {
-            self.0.push(Piece::Clash(clash));
+            self.0.push(Part::Clash(clash));
         }
     }
 
@@ -104,7 +104,7 @@ impl<'a> Merge<'a> {
         for Edit { old, new } in edits {
             self.settled(ours.text(done..old.start));
             done = old.end;
-            self.0.push(Piece::Clash(Clash {
+            self.0.push(Part::Clash(Clash {
                 above: clash.above + old.start,
                 base: "",
                 ours: ours.text(old),
@@ -130,9 +130,9 @@ impl<'a> Merge<'a> {
     }
 
     fn clashes(&self) -> impl Iterator<Item = &Clash<'a>> {
-        self.0.iter().filter_map(|piece| match piece {
-            Piece::Settled(_) => None,
-            Piece::Clash(clash) => Some(clash),
+        self.0.iter().filter_map(|part| match part {
+            Part::Settled(_) => None,
+            Part::Clash(clash) => Some(clash),
         })
     }
 
@@ -162,10 +162,10 @@ impl<'a> Merge<'a> {
 
     fn text(&self, resolve: impl Fn(&Clash<'a>) -> String) -> String {
         let mut text = String::new();
-        for piece in &self.0 {
-            match piece {
-                Piece::Settled(lines) => text.push_str(lines),
-                Piece::Clash(clash) => text.push_str(&resolve(clash)),
+        for part in &self.0 {
+            match part {
+                Part::Settled(lines) => text.push_str(lines),
+                Part::Clash(clash) => text.push_str(&resolve(clash)),
             }
         }
         text
@@ -238,7 +238,7 @@ struct Edit {
     new: Range<usize>,
 }
 
-/// What became of `old` in `new`, as ours, each piece changed by `arrange`.
+/// What became of `old` in `new`, as ours, each place changed by `arrange`.
 pub(super) fn hunks(old: &str, new: &str, arrange: impl Fn(Hunk) -> Hunk) -> Vec<Hunk> {
     let (before, after) = (Lines::of(old), Lines::of(new));
     let lines = |text: &str| text.lines().map(str::to_owned).collect();
@@ -251,21 +251,13 @@ pub(super) fn hunks(old: &str, new: &str, arrange: impl Fn(Hunk) -> Hunk) -> Vec
     edits.map(arrange).collect()
 }
 
-/// `new` with the lines of `old` wherever they became others that `is_undone`.
-pub(super) fn undo(old: &str, new: &str, is_undone: impl Fn(&Range<usize>) -> bool) -> String {
-    let (before, after) = (Lines::of(old), Lines::of(new));
-    let mut text = String::new();
-    let mut done = 0;
-    for edit in edits(old, new)
-        .into_iter()
-        .filter(|edit| is_undone(&edit.new))
-    {
-        text.push_str(after.text(done..edit.new.start));
-        text.push_str(before.text(edit.old));
-        done = edit.new.end;
-    }
-    text.push_str(after.text(done..after.len()));
-    text
+/// Where two texts differ of which neither comes from the other.
+pub(super) fn differences(ours: &str, theirs: &str) -> Vec<Hunk> {
+    hunks(theirs, ours, |it| Hunk {
+        theirs: it.base,
+        base: Vec::new(),
+        ..it
+    })
 }
 
 /// What changed between two texts, from top to bottom.

@@ -1,11 +1,43 @@
 //! What becomes of conflicts: one answer for all files, and others for single files.
 
-use std::{collections::BTreeMap, str::FromStr};
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Display},
+    str::FromStr,
+};
 
-use anyhow::{Error, Result, ensure};
-use clap::ValueEnum;
+use anyhow::{Error, Result, anyhow, ensure};
+use clap::{ValueEnum, builder::PossibleValue};
 
-use super::{OnConflict, Path};
+/// What becomes of lines that cannot be merged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum OnConflict {
+    /// Show them, and write nothing
+    #[default]
+    Abort,
+    /// Keep the user's lines
+    Ours,
+    /// Take rscaffold's lines
+    Theirs,
+    /// Write both, between git's conflict markers
+    Markers,
+}
+
+impl FromStr for OnConflict {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        <Self as ValueEnum>::from_str(name, false)
+            .map_err(|_| anyhow!("`{name}` is not one of `abort`, `ours`, `theirs`, `markers`"))
+    }
+}
+
+impl Display for OnConflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.to_possible_value();
+        f.write_str(value.as_ref().map_or("", PossibleValue::get_name))
+    }
+}
 
 /// What becomes of lines that cannot be merged, for each file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,7 +45,7 @@ pub struct Policy {
     /// The answer for all files that have none of their own.
     pub everywhere: OnConflict,
     /// The answers for single files.
-    pub by_path: BTreeMap<Path, OnConflict>,
+    pub by_path: BTreeMap<String, OnConflict>,
 }
 
 impl Policy {
@@ -50,7 +82,7 @@ impl Policy {
 #[derive(Debug, Clone)]
 pub struct Choice {
     answer: OnConflict,
-    path: Option<Path>,
+    path: Option<String>,
 }
 
 impl FromStr for Choice {
@@ -61,11 +93,7 @@ impl FromStr for Choice {
             Some((name, path)) => (name, Some(path.strip_prefix("./").unwrap_or(path))),
             None => (text, None),
         };
-        let answer = OnConflict::from_str(name, false).map_err(|_| {
-            Error::msg(format!(
-                "`{name}` is not one of `abort`, `ours`, `theirs`, `markers`"
-            ))
-        })?;
+        let answer = name.parse()?;
         ensure!(
             path != Some(""),
             "there is no path after `{text}`, as in `{text}Makefile`"

@@ -27,8 +27,17 @@ fn change(path: &str, base: State, ours: State, theirs: State, on_conflict: OnCo
             .into_iter()
             .collect()
     };
-    let mut plan = reconcile(&texts(base), &texts(ours), &texts(theirs), on_conflict);
+    let sides = Sides::new(texts(base), texts(ours), texts(theirs));
+    let mut plan = plan(&sides, on_conflict);
     plan.changes.remove(path).expect("every path has an entry")
+}
+
+fn plan(sides: &Sides, on_conflict: OnConflict) -> Plan {
+    let policy = Policy {
+        everywhere: on_conflict,
+        ..Policy::default()
+    };
+    reconcile(sides, &policy, |_, _| true)
 }
 
 /// What is on disk once `change` was applied.
@@ -219,15 +228,13 @@ fn removed_file_without_news_stays_removed() {
 }
 
 #[test]
-fn removed_file_with_news_is_a_conflict() {
-    row_of_conflict(
-        (Some("old\nsame\n"), None, Some("new\nsame\n")),
-        (Reason::Removed, vec![hunk(1, &["old"], &[], &["new"])]),
-        [
-            OURS,
-            create("new\nsame\n"),
-            mark("<<<<<<< yours\n=======\nnew\nsame\n>>>>>>> rscaffold\n"),
-        ],
+fn removed_file_stays_removed_whatever_the_news() {
+    row(
+        MERGED,
+        Some("old\nsame\n"),
+        None,
+        Some("new\nsame\n"),
+        &Change::Keep(Kept::RemovedWithNews),
     );
 }
 
@@ -489,15 +496,17 @@ fn markers_in_the_users_text_are_text() {
 }
 
 #[test]
-fn plan_has_every_path_of_the_tool_and_no_other() {
+fn plan_has_every_path_of_the_sides() {
     let texts = |paths: &[&str]| -> Texts {
         let text = |&path: &&str| (path.to_owned(), format!("{path}\n"));
         paths.iter().map(text).collect()
     };
-    let plan = reconcile(
-        &texts(&["old", "same"]),
-        &texts(&["old", "same", "user"]),
-        &texts(&["new", "same"]),
+    let plan = plan(
+        &Sides::new(
+            texts(&["old", "same"]),
+            texts(&["old", "same"]),
+            texts(&["new", "same"]),
+        ),
         OnConflict::Abort,
     );
     let expected = [

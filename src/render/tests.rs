@@ -41,7 +41,7 @@ fn a_file_keeps_its_origin_when_the_names_in_its_path_change() {
     let render = |settings| render(&project(settings, &resources).unwrap()).unwrap();
     let before = render("domain: example.com\nprojectName: before");
     let after = render("domain: example.org\nprojectName: after");
-    let moved = |(path, origin): (&Path, &Origin)| {
+    let moved = |(path, origin): (&String, &Origin)| {
         let path = path.replace("charts/before/", "charts/after/");
         (
             path.replace("shop.example.com", "shop.example.org"),

@@ -1,6 +1,6 @@
 //! What cannot be merged, so that the user can see why and choose.
 
-use std::{fmt::Write as _, mem::take};
+use std::{collections::BTreeSet, fmt::Write as _, mem::take};
 
 use console::{Style, style};
 
@@ -27,16 +27,38 @@ pub(super) fn text(plan: &Plan) -> String {
         file(&mut text, &visible(path), conflict);
     }
     text.push('\n');
-    text += &hint_line("`--on-conflict=ours` or `theirs` picks a side, `markers` writes both");
+    let reasons: BTreeSet<Reason> = plan.conflicts().map(|(_, it)| it.reason).collect();
+    let hints: BTreeSet<&str> = reasons.into_iter().map(hint).collect();
+    for hint in hints {
+        text += &hint_line(hint);
+    }
     text
 }
 
-fn file(text: &mut String, path: &str, Conflict { reason, hunks }: &Conflict) {
+/// What the user can do about a conflict.
+fn hint(reason: Reason) -> &'static str {
+    match reason {
+        Reason::BothChanged | Reason::Untracked | Reason::Dropped => {
+            "`--on-conflict=ours` or `theirs` picks a side, `markers` writes both; `ours:FILE` is about \
+             that file only"
+        }
+        Reason::Occupied => "move the file away that is in the place, and run the command again",
+        Reason::Contradicts => "`--on-conflict=theirs:PROJECT` takes rscaffold's lines",
+        Reason::Branches => {
+            "edit the files until they have the lines that you want and no markers, or take one side \
+             with `git checkout --ours FILE` or `--theirs FILE`; then run the command again"
+        }
+    }
+}
+
+pub(super) fn file(text: &mut String, path: &str, Conflict { reason, hunks }: &Conflict) {
     let mut reason = match reason {
         Reason::BothChanged => "both you and rscaffold changed this",
         Reason::Untracked => "was there before rscaffold",
-        Reason::Removed => "you deleted it, rscaffold changes it",
         Reason::Dropped => "you changed it, rscaffold deletes it",
+        Reason::Occupied => "is in the place of a file that rscaffold moves there",
+        Reason::Contradicts => "with your lines it would not say what the command asks for",
+        Reason::Branches => "the branches changed this in different ways",
     };
     for hunk in hunks.iter().take(HUNKS) {
         let place = style(format!("{path}:{}", hunk.line)).for_stderr().bold();
@@ -97,7 +119,7 @@ mod tests {
         });
         text(&Plan {
             changes: changes.collect(),
-            is_stale: false,
+            ..Plan::default()
         })
     }
 
@@ -121,7 +143,7 @@ error: 1 file conflicts with what would be written; nothing was written
       ours   |
       theirs | pub mod crew;
 
-hint: `--on-conflict=ours` or `theirs` picks a side, `markers` writes both
+hint: `--on-conflict=ours` or `theirs` picks a side, `markers` writes both; `ours:FILE` is about that file only
 "
         );
     }
@@ -150,7 +172,7 @@ hint: `--on-conflict=ours` or `theirs` picks a side, `markers` writes both
         };
         let text = text_of(&[
             ("a", Reason::Untracked, vec![hunk.clone(); HUNKS + 2]),
-            ("b", Reason::Removed, vec![hunk]),
+            ("b", Reason::Dropped, vec![hunk]),
         ]);
 
         assert!(text.starts_with("error: 2 files conflict with"), "{text}");
@@ -160,7 +182,7 @@ hint: `--on-conflict=ours` or `theirs` picks a side, `markers` writes both
             "{text}"
         );
         assert!(
-            text.contains("  a  2 more\n\n  b:1  you deleted it"),
+            text.contains("  a  2 more\n\n  b:1  you changed it"),
             "{text}"
         );
         assert_eq!(text.matches("  a:1").count(), HUNKS);

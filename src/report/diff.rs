@@ -103,7 +103,7 @@ mod tests {
             changes: changes
                 .map(|(path, change)| (path.to_owned(), change))
                 .into(),
-            is_stale: false,
+            ..Plan::default()
         };
         let expected = "\
 --- /dev/null
@@ -132,7 +132,7 @@ mod tests {
         let file = "a\u{202e}".to_owned();
         let plan = Plan {
             changes: [(file.clone(), Change::Update("\x1b[2J\r\nb\rc".to_owned()))].into(),
-            is_stale: false,
+            ..Plan::default()
         };
         let ours = [(file, "\\u{1b}[2J\r\n".to_owned())].into();
         let patch = format(&plan, &ours, false);

@@ -6,7 +6,7 @@ use console::{Style, style};
 
 use super::note_line;
 use crate::{
-    reconcile::{Change, Kept, Path, Plan},
+    reconcile::{Change, Kept, Plan},
     visible::visible,
 };
 
@@ -15,6 +15,9 @@ const WIDTH: usize = 80;
 
 /// More new files than this are named by their folders, where the story allows it.
 const FOLD: usize = 8;
+
+/// The remark about a file that the user deleted.
+const DELETED: &str = "you deleted it: `rscaffold apply --restore` brings it back";
 
 /// What a command has to say about its change of the project.
 #[derive(Debug, Default)]
@@ -28,7 +31,7 @@ pub struct Story {
     /// Whether many new files may be named by their folders.
     pub folded: bool,
     /// What a new file is there for.
-    pub remarks: BTreeMap<Path, &'static str>,
+    pub remarks: BTreeMap<String, &'static str>,
     /// What the user should know.
     pub notes: Vec<String>,
     /// What to do next.
@@ -156,9 +159,8 @@ pub(super) fn list(plan: &Plan, story: &Story) -> String {
             Change::Keep(Kept::Ours) => "yours, as `--on-conflict=ours` says",
             Change::Keep(Kept::Stale) => "`make manifests` brings it up to date",
             Change::Keep(kept @ Kept::Edited) if story.kept.contains(kept) => "you edited it",
-            Change::Keep(kept @ Kept::Removed) if story.kept.contains(kept) => {
-                "you deleted it: `apply --restore` brings it back"
-            }
+            Change::Keep(Kept::RemovedWithNews) => DELETED,
+            Change::Keep(kept @ Kept::Removed) if story.kept.contains(kept) => DELETED,
             Change::Keep(_) | Change::Unchanged | Change::Conflict(_) => continue,
         };
         lines.extend(Verb::of(change).map(|verb| (verb, visible(path), remark)));
@@ -272,7 +274,7 @@ mod tests {
             .map(|(path, change)| ((*path).to_owned(), change.clone()));
         Plan {
             changes: changes.collect(),
-            is_stale: false,
+            ..Plan::default()
         }
     }
 

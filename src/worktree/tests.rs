@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use super::*;
-use crate::reconcile::{OnConflict, reconcile};
+use crate::reconcile::{Policy, Sides, Texts, reconcile};
 
 fn folder() -> TempDir {
     tempfile::tempdir().expect("a temporary folder")
@@ -26,21 +26,32 @@ fn texts(files: &[(&str, &str)]) -> Texts {
     files.iter().map(owned).collect()
 }
 
+/// The record of these files.
+fn record(files: &Texts) -> Record {
+    let mut texts = files.clone();
+    texts.remove(Project::FILE);
+    Record {
+        texts,
+        ..Record::default()
+    }
+}
+
 fn plan(work_tree: &WorkTree, theirs: &Texts) -> Result<Plan> {
-    let mut base = work_tree.base()?;
+    let mut base = work_tree.record()?.texts;
     base.extend(
         work_tree
             .project()?
             .map(|text| (Project::FILE.to_owned(), text)),
     );
     let ours = work_tree.ours(base.keys().chain(theirs.keys()).map(String::as_str))?;
-    Ok(reconcile(&base, &ours, theirs, OnConflict::Abort))
+    let sides = Sides::new(base, ours, theirs.clone());
+    Ok(reconcile(&sides, &Policy::default(), |_, _| true))
 }
 
 /// One command.
 fn run(root: &Path, theirs: &Texts) -> Result<()> {
     let work_tree = WorkTree::open(root)?;
-    work_tree.apply(&plan(&work_tree, theirs)?, theirs)
+    work_tree.apply(&plan(&work_tree, theirs)?, &record(theirs))
 }
 
 fn run_error(root: &Path, theirs: &Texts) -> String {
@@ -88,7 +99,7 @@ fn reading_leaves_an_empty_folder_empty() {
     let root = folder();
     let work_tree = WorkTree::open(root.path()).unwrap();
     assert_eq!(work_tree.project().unwrap(), None);
-    assert_eq!(work_tree.base().unwrap(), Texts::new());
+    assert_eq!(work_tree.record().unwrap(), Record::default());
     assert_eq!(work_tree.ours(["a", "b/c"]).unwrap(), Texts::new());
     assert!(listing(root.path()).is_empty());
 }
@@ -102,7 +113,7 @@ fn files_are_created_with_their_folders_and_the_record() {
     let work_tree = WorkTree::open(root.path()).unwrap();
     assert_eq!(work_tree.project().unwrap().as_deref(), Some("p\n"));
     let base = [("src/api/mod.rs".to_owned(), "mod a;\n".to_owned())];
-    assert_eq!(work_tree.base().unwrap(), Texts::from(base));
+    assert_eq!(work_tree.record().unwrap().texts, Texts::from(base));
     assert_eq!(
         contents(root.path()).len(),
         6,
@@ -143,7 +154,7 @@ fn folder_that_cannot_be_made_writes_nothing() {
     let work_tree = WorkTree::open(root.path()).unwrap();
     let plan = plan(&work_tree, &theirs).unwrap();
     write(root.path(), "z", "in the way\n");
-    let error = work_tree.apply(&plan, &theirs).unwrap_err();
+    let error = work_tree.apply(&plan, &record(&theirs)).unwrap_err();
     assert_eq!(
         format!("{error:#}"),
         "failed to write `z/a`: `z` is a file where a folder is needed"
@@ -178,7 +189,7 @@ fn command_that_is_killed_at_any_step_is_completed_by_the_same_command() {
         let root = start();
         let work_tree = WorkTree::open(root.path()).unwrap();
         let plan = plan(&work_tree, &new).unwrap();
-        let mut stage = work_tree.stage(&plan, &new).unwrap();
+        let mut stage = work_tree.stage(&plan, &record(&new)).unwrap();
         assert_eq!(stage.steps.len(), 6);
         stage.steps.truncate(steps);
         stage.commit().unwrap();
@@ -218,7 +229,7 @@ fn what_a_killed_command_left_is_removed_by_the_next() {
     let work_tree = WorkTree::open(root.path()).unwrap();
     let plan = plan(&work_tree, &new).unwrap();
     let whole = contents(root.path());
-    mem::forget(work_tree.stage(&plan, &new).unwrap());
+    mem::forget(work_tree.stage(&plan, &record(&new)).unwrap());
     drop(work_tree);
     assert_eq!(contents(&root.path().join("elsewhere")).len(), 2);
 
@@ -264,7 +275,7 @@ fn project_is_written_last() {
     let theirs = texts(&[("PROJECT", "p\n"), ("a", "a\n"), ("z", "z\n")]);
     let work_tree = WorkTree::open(root.path()).unwrap();
     let plan = plan(&work_tree, &theirs).unwrap();
-    let stage = work_tree.stage(&plan, &theirs).unwrap();
+    let stage = work_tree.stage(&plan, &record(&theirs)).unwrap();
     // A folder that stands there only now lets the rename fail.
     fs::create_dir(root.path().join("PROJECT")).unwrap();
     let error = format!("{:#}", stage.commit().unwrap_err());
@@ -280,7 +291,7 @@ fn record_is_written_after_the_files() {
     let theirs = texts(&[("PROJECT", "p\n"), ("a", "a\n"), ("z", "z\n")]);
     let work_tree = WorkTree::open(root.path()).unwrap();
     let plan = plan(&work_tree, &theirs).unwrap();
-    let stage = work_tree.stage(&plan, &theirs).unwrap();
+    let stage = work_tree.stage(&plan, &record(&theirs)).unwrap();
     fs::create_dir(root.path().join("z")).unwrap();
     let error = format!("{:#}", stage.commit().unwrap_err());
     assert!(error.starts_with("failed to write `z`: "), "{error}");
@@ -335,7 +346,7 @@ fn record_that_leads_out_of_the_project_is_not_read() {
     let (root, outside) = (folder(), folder());
     write(outside.path(), "last-applied.jsonl", "");
     symlink(outside.path(), root.path().join(".rscaffold")).unwrap();
-    let error = WorkTree::open(root.path()).unwrap().base().unwrap_err();
+    let error = WorkTree::open(root.path()).unwrap().record().unwrap_err();
     let expected = "`.rscaffold` is a symbolic link that leads out of the project";
     assert_eq!(error.to_string(), expected);
 }
@@ -354,7 +365,7 @@ fn nothing_is_changed_in_a_folder_that_leads_out_of_the_project() {
         write(outside.path(), "bases/a", "old\n");
         symlink(outside.path(), &crd).unwrap();
         let before = (listing(root.path()), listing(outside.path()));
-        let error = work_tree.apply(&plan, &theirs).unwrap_err();
+        let error = work_tree.apply(&plan, &record(&theirs)).unwrap_err();
         assert_eq!(error.root_cause().to_string(), LEADS_OUT);
         drop(work_tree);
         assert_eq!(run_error(root.path(), &theirs), LEADS_OUT);
@@ -439,7 +450,7 @@ fn a_link_that_is_put_there_while_a_plan_is_carried_out_leads_nowhere() {
     run(root.path(), &old).unwrap();
     let work_tree = WorkTree::open(root.path()).unwrap();
     let plan = plan(&work_tree, &theirs).unwrap();
-    let stage = work_tree.stage(&plan, &theirs).unwrap();
+    let stage = work_tree.stage(&plan, &record(&theirs)).unwrap();
     let before = listing(outside.path());
     let config = root.path().join("config");
     fs::rename(&config, root.path().join("moved")).unwrap();
@@ -667,7 +678,10 @@ fn file_that_another_program_changes_meanwhile_is_not_written() {
         change(root.path(), path);
         let before = listing(root.path());
         assert_eq!(
-            work_tree.apply(&plan, &new).unwrap_err().to_string(),
+            work_tree
+                .apply(&plan, &record(&new))
+                .unwrap_err()
+                .to_string(),
             format!(
                 "`{path}` was changed by another program at the same time; nothing was written"
             )
@@ -738,10 +752,16 @@ fn record_has_one_line_for_each_line_of_a_file() {
         ("a/c", "one\r\n\"two\"\nend"),
         ("PROJECT", "p\n"),
     ];
-    let record = last_applied::to_text(&texts(&files)).unwrap();
+    let record = Record {
+        projects: vec!["version: '3'\n".to_owned()],
+        marked: ["a/c".to_owned()].into(),
+        ..record(&texts(&files))
+    };
     assert_eq!(
-        record,
-        r#"["a/c","one\r\n"]
+        record.to_text().unwrap(),
+        r#"{"project":"version: '3'\n"}
+{"marked":"a/c"}
+["a/c","one\r\n"]
 ["a/c","\"two\"\n"]
 ["a/c","end"]
 ["b",""]
@@ -751,16 +771,24 @@ fn record_has_one_line_for_each_line_of_a_file() {
 
 #[test]
 fn lines_of_two_branches_make_one_record() {
-    let record = r#"["b","1\n"]
+    let record = r#"{"project":"1\n"}
+{"project":"2\n"}
+{"project":"1\n"}
+["b","1\n"]
 ["a","1\n"]
+{"marked":"a"}
 ["b","ours\n"]
 ["b","theirs\n"]
 ["a","2\n"]
 "#;
-    let expected = texts(&[("a", "1\n2\n"), ("b", "1\nours\ntheirs\n")]);
-    assert_eq!(last_applied::parse(record).unwrap(), expected);
+    let expected = Record {
+        texts: texts(&[("a", "1\n2\n"), ("b", "1\nours\ntheirs\n")]),
+        projects: vec!["1\n".to_owned(), "2\n".to_owned()],
+        marked: ["a".to_owned()].into(),
+    };
+    assert_eq!(Record::parse(record).unwrap(), expected);
     let with_crlf = record.replace('\n', "\r\n");
-    assert_eq!(last_applied::parse(&with_crlf).unwrap(), expected);
+    assert_eq!(Record::parse(&with_crlf).unwrap(), expected);
 }
 
 const ANY_TEXT: &str = "(\\PC|[\\r\\n\\t\\\\\"\u{0}\u{2028}]){0,20}";
@@ -768,10 +796,12 @@ const ANY_TEXT: &str = "(\\PC|[\\r\\n\\t\\\\\"\u{0}\u{2028}]){0,20}";
 proptest! {
     #[test]
     fn any_text_survives_the_record(
-        files in prop::collection::btree_map("[a-z]{1,3}", ANY_TEXT, 0..4),
+        texts in prop::collection::btree_map("[a-z]{1,3}", ANY_TEXT, 0..4),
+        projects in prop::collection::vec(ANY_TEXT, 0..2),
+        marked in prop::collection::btree_set("[a-z]{1,3}", 0..2),
     ) {
-        let record = last_applied::to_text(&files).unwrap();
-        prop_assert_eq!(last_applied::parse(&record).unwrap(), files);
+        let record = Record { texts, projects, marked };
+        prop_assert_eq!(Record::parse(&record.to_text().unwrap()).unwrap(), record);
     }
 }
 

@@ -1,0 +1,120 @@
+//! Merges a file that git left open between two branches.
+//!
+//! git knows three texts: those of the two branches, and that of the commit where they parted. A line of
+//! the tool can be in each of them for another reason than a line of the user. So each text is first
+//! brought to the new render, by an ordinary three-way merge over what the tool had written in that
+//! commit. The three that result differ in nothing but edits of users, and are merged once more.
+
+use super::{
+    Conflict, LineEnds, Reason,
+    merge::{self, Merge},
+};
+
+/// A file in one commit; `None` where it does not exist.
+#[derive(Debug, Default)]
+pub struct Side {
+    /// As the tool wrote it last in that commit.
+    pub base: Option<String>,
+    /// As it is there.
+    pub ours: Option<String>,
+}
+
+/// A file that git left open.
+#[derive(Debug)]
+pub struct Open<'a> {
+    /// Where the branches parted; `None` if that is not known.
+    pub parent: Option<Side>,
+    /// On the branch that was checked out.
+    pub ours: Side,
+    /// On the other branch.
+    pub theirs: Side,
+    /// In the new render.
+    pub render: Option<&'a str>,
+}
+
+impl Open<'_> {
+    /// The merged text, `None` for a file that is deleted.
+    ///
+    /// # Errors
+    /// Where the edits of the two branches clash with each other or with the render.
+    pub fn merge(&self) -> Result<Option<String>, Conflict> {
+        let (ours, theirs) = (self.ours.onto(self.render)?, self.theirs.onto(self.render)?);
+        if ours == theirs {
+            return Ok(ours);
+        }
+        match self.parent.as_ref().map(|parent| parent.onto(self.render)) {
+            Some(Ok(parent)) => three_way(parent, ours, theirs),
+            // An edit of one branch alone may be one that the other branch has taken back.
+            Some(Err(_)) | None => Err(differences(ours, theirs)),
+        }
+    }
+
+    /// Where the two branches differ.
+    pub fn differences(&self) -> Conflict {
+        differences(self.ours.ours.clone(), self.theirs.ours.clone())
+    }
+}
+
+impl Side {
+    /// The file as the user would have edited it, had the tool written `render`.
+    fn onto(&self, render: Option<&str>) -> Result<Option<String>, Conflict> {
+        let ours = self.ours.as_deref().map(LineEnds::strip);
+        match (self.base.as_deref(), ours, render) {
+            // Not yet there.
+            (None, None, render) => Ok(render.map(str::to_owned)),
+            // Deleted by the user.
+            (Some(_), None, _) => Ok(None),
+            (base, Some((ours, _)), None) if base == Some(&*ours) => Ok(None),
+            (base, Some((ours, _)), None) => Err(Conflict {
+                reason: Reason::Dropped,
+                hunks: merge::hunks(base.unwrap_or_default(), &ours, |it| it),
+            }),
+            (base, Some((ours, ends)), Some(render)) => {
+                let merge = Merge::of(base.unwrap_or_default(), &ours, render);
+                Ok(Some(ends.restore(clean(&merge)?)))
+            }
+        }
+    }
+}
+
+/// Merges a file that may not exist in each of the three states.
+///
+/// # Errors
+/// Where both sides changed the same lines, or one deleted the file and the other one changed it.
+pub fn three_way(
+    parent: Option<String>,
+    ours: Option<String>,
+    theirs: Option<String>,
+) -> Result<Option<String>, Conflict> {
+    match (parent, ours, theirs) {
+        (parent, ours, theirs) if parent == ours => Ok(theirs),
+        (parent, ours, theirs) if parent == theirs => Ok(ours),
+        (parent, Some(ours), Some(theirs)) => {
+            let parent = parent.unwrap_or_default();
+            let [(parent, _), (ours, ends), (theirs, _)] =
+                [&parent, &ours, &theirs].map(|text| LineEnds::strip(text));
+            let merged = clean(&Merge::of(&parent, &ours, &theirs))?;
+            Ok(Some(ends.restore(merged)))
+        }
+        // One branch deleted the file, the other one edited it.
+        (_, ours, theirs) => Err(differences(ours, theirs)),
+    }
+}
+
+fn clean(merge: &Merge) -> Result<String, Conflict> {
+    if merge.is_clean() {
+        return Ok(merge.ours());
+    }
+    Err(merge.conflict(Reason::Branches))
+}
+
+fn differences(ours: Option<String>, theirs: Option<String>) -> Conflict {
+    let [ours, theirs] = [ours, theirs].map(Option::unwrap_or_default);
+    Conflict {
+        reason: Reason::Branches,
+        hunks: merge::differences(&ours, &theirs),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! What the tool wrote last, after git has merged the record.
+
+use std::collections::BTreeSet;
+
+use super::Turn;
+use crate::{
+    project::Project,
+    reconcile::{Texts, branches::three_way},
+    render::render,
+};
+
+impl Turn<'_> {
+    /// The files that the tool wrote last.
+    ///
+    /// Where two branches changed neighbouring lines of the record, git keeps the lines of both, and with
+    /// them some that one branch has deleted. So a record of two projects is made anew: the files of both
+    /// are merged, as git has merged those on disk.
+    pub(super) fn base(&self) -> Texts {
+        let mut base = self.record.texts.clone();
+        let [ours, theirs] = self.record.projects.as_slice() else {
+            return base;
+        };
+        let Some([parent, ours, theirs]) = self.renders(ours, theirs) else {
+            return base;
+        };
+        let paths = [&base, &parent, &ours, &theirs].map(|texts| texts.keys().cloned());
+        let paths: BTreeSet<String> = paths.into_iter().flatten().collect();
+        for path in paths {
+            let [parent, ours, theirs] = [&parent, &ours, &theirs].map(|it| it.get(&path).cloned());
+            match three_way(parent, ours, theirs) {
+                Ok(Some(text)) => _ = base.insert(path, text),
+                Ok(None) => _ = base.remove(&path),
+                // The lines of both will do: whatever else is on disk clashes with one of them.
+                Err(_) => {}
+            }
+        }
+        base.remove(Project::FILE);
+        base
+    }
+
+    /// The files of the projects that the branches come from and that they have; `None` if this rscaffold
+    /// does not know them.
+    fn renders(&self, ours: &str, theirs: &str) -> Option<[Texts; 3]> {
+        let merged = self.before.as_ref().unwrap_or(&self.after);
+        let [ours, theirs] = [ours, theirs].map(|text| Project::parse(text).ok());
+        let (ours, theirs) = (ours?, theirs?);
+        if [&ours, &theirs].iter().any(|project| project.is_older()) {
+            return None;
+        }
+        let parent = Project::parent(&ours, &theirs, merged).ok()?;
+        let texts = |project: &Project| Some(render(project).ok()?.texts);
+        Some([texts(&parent)?, texts(&ours)?, texts(&theirs)?])
+    }
+}

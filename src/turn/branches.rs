@@ -1,0 +1,209 @@
+//! What git left open between two branches.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, anyhow};
+
+use crate::{
+    hint::OrHint,
+    project::Project,
+    reconcile::{
+        Class, Conflict, Sides, Texts,
+        branches::{Open, Side},
+        line_ends::{LineEnds, with_line_ends_of},
+        markers::{Marked, Take},
+    },
+    worktree::{Commit, Commits, Record, Unmerged, WorkTree},
+};
+
+/// A project that git may have merged, and what git left open in its files.
+#[derive(Debug)]
+pub struct Merged {
+    /// The project that `PROJECT` describes, or that its two sides make together.
+    pub project: Project,
+    /// Whether git left `PROJECT` open.
+    pub is_open: bool,
+    /// What git left open.
+    pub branches: Branches,
+}
+
+/// What git left open in the files of a project.
+#[derive(Debug, Default)]
+pub struct Branches(Unmerged);
+
+impl Merged {
+    /// Reads the project in `tree`, of which `text` is the text of `PROJECT`.
+    ///
+    /// # Errors
+    /// When the branches contradict each other, or git does not tell where markers in `PROJECT` come
+    /// from.
+    pub fn load(tree: &WorkTree, text: &str, record: &Record) -> Result<Self> {
+        let unmerged = tree.unmerged(record)?.unwrap_or_default();
+        let marked = Marked::parse(text);
+        let project = match (&marked, unmerged.stages.get(Project::FILE)) {
+            (Some(marked), Some([parent, Some(_), Some(_)])) => both(marked, parent.as_deref())
+                .or_hint(format!(
+                    "decide what `{}` says between the markers in line {} and below, and run \
+                     the command again",
+                    Project::FILE,
+                    marked.line
+                ))?,
+            _ => Project::parse(text)?,
+        };
+        Ok(Self {
+            project,
+            is_open: marked.is_some(),
+            branches: Branches(unmerged),
+        })
+    }
+}
+
+/// The project that the two sides of `PROJECT` make.
+fn both(marked: &Marked, parent: Option<&str>) -> Result<Project> {
+    let parent = parent.map(Project::parse).transpose()?;
+    let [ours, theirs] = [Take::Ours, Take::Theirs].map(|take| Project::parse(&marked.take(take)));
+    let (ours, theirs) = (ours?, theirs?);
+    ensure_one_version(&ours.cli_version, &theirs.cli_version)?;
+    Project::merge(parent.as_ref(), &ours, &theirs)
+}
+
+/// Refuses branches that different versions of rscaffold wrote.
+fn ensure_one_version(ours: &str, theirs: &str) -> Result<()> {
+    if ours == theirs {
+        return Ok(());
+    }
+    Err(anyhow!(
+        "one branch is of rscaffold {ours}, the other one of rscaffold {theirs}"
+    ))
+    .or_hint(
+        "undo the merge, for example with `git merge --abort`; run `rscaffold update` on the branch of \
+         the older version, commit, and merge again",
+    )
+}
+
+impl Branches {
+    /// Puts the merged text of each file that git left open into ours; where the branches clash, the
+    /// file is open in `sides`, too.
+    ///
+    /// # Errors
+    /// When the branches are of different versions of rscaffold, or `PROJECT` of one cannot be read.
+    pub(super) fn settle(&self, sides: &mut Sides) -> Result<()> {
+        let commits = self.0.commits.as_ref();
+        if let Some(Commits { ours, theirs, .. }) = commits {
+            ensure_one_version(&version(ours)?, &version(theirs)?)?;
+        }
+        for (path, stages) in &self.0.stages {
+            let disk = sides.disk.get(path).map_or("", String::as_str);
+            let Some(is_as_git_left_it) = is_open(disk, stages) else {
+                continue;
+            };
+            let parent = commits.and_then(|commits| commits.parent.as_ref());
+            let [before, ours, theirs] = stages.clone();
+            let open = Open {
+                parent: parent.map(|it| side(path, Some(it), before)).transpose()?,
+                ours: side(path, commits.map(|it| &it.ours), ours)?,
+                theirs: side(path, commits.map(|it| &it.theirs), theirs)?,
+                render: sides.theirs.get(path).map(String::as_str),
+            };
+            let merged = if is_as_git_left_it {
+                open.merge()
+            } else {
+                Err(open.differences())
+            };
+            let (base, ours) = match merged {
+                Ok(text) => (sides.theirs.get(path).cloned(), text),
+                // Neither side is what `make manifests` will write.
+                Err(_) if Class::of(path) == Class::Derived => {
+                    (Some(String::new()), open.ours.ours)
+                }
+                Err(conflict) => {
+                    let conflict = at(conflict, disk);
+                    sides.open.insert(path.clone(), conflict);
+                    continue;
+                }
+            };
+            put(&mut sides.base, path, base);
+            put(
+                &mut sides.ours,
+                path,
+                ours.map(|text| with_line_ends_of(disk, &text)),
+            );
+        }
+        Ok(())
+    }
+
+    /// The files that git left open.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.0.stages.keys().map(String::as_str)
+    }
+}
+
+fn put(texts: &mut Texts, path: &str, text: Option<String>) {
+    match text {
+        Some(text) => _ = texts.insert(path.to_owned(), text),
+        None => _ = texts.remove(path),
+    }
+}
+
+/// The rscaffold that wrote the project in a commit.
+fn version(commit: &Commit) -> Result<String> {
+    let project = commit.project.as_deref().map(Project::parse).transpose()?;
+    Ok(project.map_or_else(String::new, |project| project.cli_version))
+}
+
+/// A file on a branch, where it has this `text`.
+fn side(path: &str, commit: Option<&Commit>, text: Option<String>) -> Result<Side> {
+    let base = match (path, &text) {
+        (Project::FILE, Some(text)) => Some(Project::parse(text)?.written(text)?),
+        _ => commit.and_then(|commit| commit.record.texts.get(path).cloned()),
+    };
+    Ok(Side { base, ours: text })
+}
+
+/// Whether a file is as git left it, or the user has begun to decide. The file is this text on `disk`,
+/// and has these `stages` in the index. `None` if the user has decided.
+fn is_open(disk: &str, stages: &[Option<String>; 3]) -> Option<bool> {
+    match stages {
+        [parent, Some(ours), Some(theirs)] => {
+            let marked = Marked::parse(disk)?;
+            let parent = parent.as_deref().unwrap_or_default();
+            let (on_ours, on_theirs) = (marked.take(Take::Ours), marked.take(Take::Theirs));
+            Some(
+                has_changes_of(&on_ours, [parent, ours, theirs])
+                    && has_changes_of(&on_theirs, [parent, theirs, ours]),
+            )
+        }
+        // One branch deleted the file, and git kept what the other one made of it.
+        [_, Some(text), None] | [_, None, Some(text)] => {
+            let is_same = LineEnds::strip(disk).0 == LineEnds::strip(text).0;
+            is_same.then_some(true)
+        }
+        _ => None,
+    }
+}
+
+/// Whether `text` differs from `side` in nothing but lines that the other branch has changed since
+/// `parent`.
+fn has_changes_of(text: &str, [parent, side, other]: [&str; 3]) -> bool {
+    let mut counts = BTreeMap::<&str, [i32; 4]>::new();
+    for (index, text) in [text, parent, side, other].into_iter().enumerate() {
+        for line in text.lines() {
+            counts.entry(line).or_default()[index] += 1;
+        }
+    }
+    counts.values().all(|[text, parent, side, other]| {
+        let (here, there) = (text - side, other - parent);
+        (0.min(there)..=0.max(there)).contains(&here)
+    })
+}
+
+/// The conflict with the lines where the user finds them: at a marker of git.
+fn at(mut conflict: Conflict, disk: &str) -> Conflict {
+    for hunk in &mut conflict.hunks {
+        let first = [&hunk.ours, &hunk.theirs, &hunk.base];
+        let first = first.into_iter().find_map(|lines| lines.first());
+        let place = |line: &String| disk.lines().position(|other| other == line);
+        hunk.line = first.and_then(place).map_or(1, |index| index + 1);
+    }
+    conflict
+}

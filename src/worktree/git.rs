@@ -1,0 +1,279 @@
+//! What git left open in the project's folder: files of which a merge, a rebase, a cherry-pick, a revert
+//! or a stash has two versions.
+//!
+//! git alone knows which files these are, what stood in them where the branches parted, and which
+//! commits it merges. It is asked only when that matters. The commands read the index and objects; none
+//! of them runs hooks or filters, refreshes the index, or fetches.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Display,
+    io::{BufRead, BufReader, ErrorKind, Write},
+    path::Path,
+    process::{Command, Stdio},
+    str,
+};
+
+use anyhow::{Context, Result, bail};
+
+use super::{LAST_APPLIED, Record};
+use crate::project::Project;
+
+/// What git left open.
+#[derive(Debug, Default)]
+pub struct Unmerged {
+    /// By path: the text where the branches parted, on the branch that is checked out, and on the other
+    /// one; `None` where the file does not exist.
+    pub stages: BTreeMap<String, [Option<String>; 3]>,
+    /// The commits that are merged, if git tells.
+    pub commits: Option<Commits>,
+}
+
+/// The commits that git merges.
+#[derive(Debug)]
+pub struct Commits {
+    /// Where the branches parted; `None` where git made up a common ancestor, and where there is none.
+    pub parent: Option<Commit>,
+    /// On the branch that is checked out.
+    pub ours: Commit,
+    /// On the other branch.
+    pub theirs: Commit,
+}
+
+/// What a commit has of the tool's own files.
+#[derive(Debug)]
+pub struct Commit {
+    /// The text of `PROJECT`.
+    pub project: Option<String>,
+    /// The record.
+    pub record: Record,
+}
+
+/// How git names the commits of a merge that is not finished: the other branch, and where it parted;
+/// without the second, that is the merge base of the first and `HEAD`.
+const OPERATIONS: [(&str, Option<&str>); 5] = [
+    ("MERGE_HEAD", None),
+    ("CHERRY_PICK_HEAD", Some("CHERRY_PICK_HEAD^")),
+    ("REBASE_HEAD", Some("REBASE_HEAD^")),
+    ("REVERT_HEAD^", Some("REVERT_HEAD")),
+    ("refs/stash", Some("refs/stash^")),
+];
+
+/// Asks git what is open in the folder `root`, of the files at `paths` and of those that one of the
+/// branches has in its record. `None` if that is nothing, or if there is no git.
+pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Option<Unmerged>> {
+    let git = Git { root };
+    let open = git.open()?;
+    if open.is_empty() {
+        return Ok(None);
+    }
+    let commits = git.commits(&open)?;
+    let is_known = |path: &str| {
+        let mut records = commits.iter().flat_map(Commits::records);
+        paths.contains(path) || records.any(|record| record.texts.contains_key(path))
+    };
+    let known = open.iter().filter(|(path, _)| is_known(path));
+    let known: Vec<(&String, &Objects)> = known.collect();
+    let objects = known
+        .iter()
+        .flat_map(|(_, objects)| objects.iter().flatten());
+    let mut texts = git.texts(objects.map(String::as_str))?.into_iter();
+    let stages = known.into_iter().map(|(path, objects)| {
+        let stages = objects.each_ref().map(|object| {
+            let text = object.as_ref().and_then(|_| texts.next());
+            text.flatten()
+        });
+        (path.clone(), stages)
+    });
+    let stages = stages.collect();
+    Ok(Some(Unmerged { stages, commits }))
+}
+
+impl Commits {
+    fn records(&self) -> impl Iterator<Item = &Record> {
+        let parent = self.parent.iter();
+        parent
+            .chain([&self.ours, &self.theirs])
+            .map(|commit| &commit.record)
+    }
+}
+
+/// The object of a file where the branches parted, on ours, and on theirs.
+type Objects = [Option<String>; 3];
+
+struct Git<'a> {
+    root: &'a Path,
+}
+
+impl Git<'_> {
+    /// git in the folder, without anything that a repository could have it run.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut git = Command::new("git");
+        git.current_dir(self.root)
+            .args(["--no-optional-locks", "-c", "core.fsmonitor=false"])
+            .args(arguments)
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .stdin(Stdio::null())
+            .stderr(Stdio::null());
+        git
+    }
+
+    /// What git prints; `None` if it refuses or is not there.
+    fn output(&self, arguments: &[&str]) -> Result<Option<Vec<u8>>> {
+        match self.command(arguments).output() {
+            Ok(output) => Ok(output.status.success().then_some(output.stdout)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).context("failed to run `git`"),
+        }
+    }
+
+    /// The first line that git prints.
+    fn line(&self, arguments: &[&str]) -> Result<Option<String>> {
+        let output = self.output(arguments)?;
+        Ok(
+            output
+                .and_then(|output| Some(str::from_utf8(&output).ok()?.lines().next()?.to_owned())),
+        )
+    }
+
+    /// The files that the index has in several versions.
+    fn open(&self) -> Result<BTreeMap<String, Objects>> {
+        let index = self
+            .output(&["ls-files", "--unmerged", "-z"])?
+            .unwrap_or_default();
+        let mut open = BTreeMap::<String, Objects>::new();
+        for entry in index.split(|byte| *byte == 0) {
+            // `100644 <object> 2<tab>src/lib.rs`
+            let entry = str::from_utf8(entry)
+                .ok()
+                .and_then(|entry| entry.split_once('\t'));
+            let Some((fields, path)) = entry else {
+                continue;
+            };
+            let [mode, object, stage] = fields.split(' ').collect::<Vec<_>>()[..] else {
+                bail!("failed to read the output of `git ls-files`: `{fields}`");
+            };
+            let stage = stage
+                .parse::<usize>()
+                .ok()
+                .and_then(|stage| stage.checked_sub(1));
+            // A link or a submodule is not a text.
+            if let (true, Some(stage @ 0..3)) = (mode.starts_with("100"), stage) {
+                open.entry(path.to_owned()).or_default()[stage] = Some(object.to_owned());
+            }
+        }
+        Ok(open)
+    }
+
+    /// The commits that git merges.
+    ///
+    /// Several operations can be under way at once, and a stash can be there without any. So only the
+    /// commits count that have the very objects that the index has.
+    fn commits(&self, open: &BTreeMap<String, Objects>) -> Result<Option<Commits>> {
+        let prefix = self
+            .line(&["rev-parse", "--show-prefix"])?
+            .unwrap_or_default();
+        for (theirs, parent) in OPERATIONS {
+            let commit = |name: &str| self.line(&["rev-parse", "--verify", "--quiet", name]);
+            let Some(theirs) = commit(theirs)? else {
+                continue;
+            };
+            let parent = match parent {
+                Some(parent) => commit(parent)?,
+                None => self.line(&["merge-base", "HEAD", &theirs])?,
+            };
+            let has_stage = |commit: &str, stage: usize| -> Result<bool> {
+                let names = open.keys().map(|path| format!("{commit}:{prefix}{path}"));
+                let there = self.objects(names)?;
+                Ok(open.values().map(|stages| &stages[stage]).eq(&there))
+            };
+            if has_stage("HEAD", 1)? && has_stage(&theirs, 2)? {
+                let read = |commit: &str| self.commit(commit, &prefix);
+                let parent = parent.filter(|parent| has_stage(parent, 0).unwrap_or(false));
+                return Ok(Some(Commits {
+                    parent: parent.map(|parent| read(&parent)).transpose()?,
+                    ours: read("HEAD")?,
+                    theirs: read(&theirs)?,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn commit(&self, commit: &str, prefix: &str) -> Result<Commit> {
+        let names = [Project::FILE, LAST_APPLIED].map(|file| format!("{commit}:{prefix}{file}"));
+        let mut texts = self.texts(names)?.into_iter();
+        let mut text = || texts.next().flatten();
+        Ok(Commit {
+            project: text(),
+            record: Record::parse(&text().unwrap_or_default())
+                .with_context(|| format!("`{LAST_APPLIED}` is damaged in the commit `{commit}`"))?,
+        })
+    }
+
+    /// The objects that `names` stand for.
+    fn objects(&self, names: impl IntoIterator<Item: Display>) -> Result<Vec<Option<String>>> {
+        let mut objects = Vec::new();
+        self.cat_file("--batch-check", names, |header, _| {
+            objects.push(header.map(|(object, _)| object.to_owned()));
+            Ok(())
+        })?;
+        Ok(objects)
+    }
+
+    /// The texts of these objects. What is not UTF-8 is no text.
+    fn texts(&self, names: impl IntoIterator<Item: Display>) -> Result<Vec<Option<String>>> {
+        let mut texts = Vec::new();
+        self.cat_file("--batch", names, |header, output| {
+            let text = header.map(|(_, size)| {
+                let mut text = vec![0; size + 1];
+                output.read_exact(&mut text)?;
+                text.pop();
+                anyhow::Ok(String::from_utf8(text).ok())
+            });
+            texts.push(text.transpose()?.flatten());
+            Ok(())
+        })?;
+        Ok(texts)
+    }
+
+    /// Gives `each` the object and the size of what each of `names` stands for, as `git cat-file` with
+    /// this option has it, and its further output.
+    fn cat_file(
+        &self,
+        option: &str,
+        names: impl IntoIterator<Item: Display>,
+        mut each: impl FnMut(Option<(&str, usize)>, &mut dyn BufRead) -> Result<()>,
+    ) -> Result<()> {
+        let mut child = self
+            .command(&["cat-file", option])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("failed to run `git cat-file`")?;
+        let mut input = child.stdin.take().context("`git cat-file` has no input")?;
+        let output = child
+            .stdout
+            .take()
+            .context("`git cat-file` has no output")?;
+        let mut output = BufReader::new(output);
+        for name in names {
+            // One by one, so that neither side waits for the other to read.
+            writeln!(input, "{name}").context("failed to ask `git cat-file`")?;
+            let mut header = String::new();
+            output.read_line(&mut header)?;
+            let fields: Vec<_> = header.split_whitespace().collect();
+            match fields[..] {
+                [object, "blob", size] => each(Some((object, size.parse()?)), &mut output)?,
+                [.., "missing" | "ambiguous"] => each(None, &mut output)?,
+                _ => bail!(
+                    "failed to read `{name}` with `git cat-file`: `{}`",
+                    header.trim_end()
+                ),
+            }
+        }
+        drop(input);
+        child.wait().context("failed to wait for `git cat-file`")?;
+        Ok(())
+    }
+}

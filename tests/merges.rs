@@ -1,0 +1,385 @@
+//! Random edits and commands on two branches, merged by git, then `rscaffold apply`: what it accepts has
+//! every edit of both branches.
+//!
+//! `make merges` tries ten thousand of them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+};
+
+use proptest::{
+    prelude::*,
+    sample::Index,
+    test_runner::{Config, TestRunner},
+};
+
+use crate::{project::Project, scaffold::run};
+
+const INIT: &str = "init --domain com --repo guestbook --enable helm";
+
+/// What a branch may do besides editing files.
+const COMMANDS: [&str; 12] = [
+    "create api --group webapp --version v1 --kind Guestbook",
+    "create api --group webapp --version v1 --kind Visitor",
+    "create api --group webapp --version v2 --kind Guestbook",
+    "create api --group crew --version v1 --kind Captain --owns v1/ConfigMap",
+    "create api --group apps --version v1 --kind Deployment --resource=false",
+    "create api --group webapp --version v1 --kind Guestbook --controller-name backup",
+    "delete api --group webapp --version v1 --kind Guestbook",
+    "delete api --group crew --version v1 --kind Captain",
+    "edit --enable prometheus",
+    "edit --enable network-policy --disable metrics-secure",
+    "edit --disable helm",
+    "edit --owner Example",
+];
+
+/// Files that nobody edits by hand.
+const DERIVED: [&str; 3] = [
+    "config/crd/bases/",
+    "config/rbac/role.yaml",
+    "charts/guestbook/files/",
+];
+const RECORD: &str = ".rscaffold/last-applied.jsonl";
+
+/// How one branch gets what is on the other.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Merge,
+    Rebase,
+    CherryPick,
+    Stash,
+}
+
+/// What is done to a line of a file.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Delete,
+    Change,
+    Insert,
+    DeleteFile,
+}
+
+#[derive(Debug, Clone)]
+struct Edit {
+    kind: Kind,
+    /// Of the files that are edited most, or of all.
+    file: Result<Index, Index>,
+    line: Index,
+}
+
+#[derive(Debug, Clone)]
+struct Branch {
+    commands: Vec<&'static str>,
+    edits: Vec<Edit>,
+}
+
+#[derive(Debug, Clone)]
+struct Case {
+    before: Branch,
+    ours: Branch,
+    theirs: Branch,
+    way: Way,
+}
+
+/// Files in which edits and commands meet.
+const BUSY: [&str; 7] = [
+    "PROJECT",
+    "README.md",
+    "config/manager/manager.yaml",
+    "config/samples/kustomization.yaml",
+    "src/api/mod.rs",
+    "src/api/webapp/v1/guestbook.rs",
+    "src/controller/mod.rs",
+];
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let kind = prop_oneof![
+        10 => Just(Kind::Delete),
+        10 => Just(Kind::Change),
+        10 => Just(Kind::Insert),
+        1 => Just(Kind::DeleteFile),
+    ];
+    let file = prop_oneof![
+        2 => any::<Index>().prop_map(Ok),
+        1 => any::<Index>().prop_map(Err),
+    ];
+    (kind, file, any::<Index>()).prop_map(|(kind, file, line)| Edit { kind, file, line })
+}
+
+fn branch(commands: usize, edits: usize) -> impl Strategy<Value = Branch> {
+    let command = prop::sample::select(&COMMANDS[..]);
+    (
+        prop::collection::vec(command, 0..=commands),
+        prop::collection::vec(edit(), 0..=edits),
+    )
+        .prop_map(|(commands, edits)| Branch { commands, edits })
+}
+
+/// Edits of both branches often meet: those of one are put beside those of the other.
+fn case() -> impl Strategy<Value = Case> {
+    let way = prop_oneof![
+        4 => Just(Way::Merge),
+        1 => Just(Way::Rebase),
+        1 => Just(Way::CherryPick),
+        1 => Just(Way::Stash),
+    ];
+    let branches = prop_oneof![
+        4 => (branch(2, 4), branch(2, 4), branch(2, 4)),
+        1 => (branch(2, 0), branch(2, 0), branch(2, 0)),
+    ];
+    (branches, prop::collection::vec(any::<bool>(), 4), way).prop_map(
+        |((before, ours, mut theirs), near, way)| {
+            for (edit, (other, near)) in theirs.edits.iter_mut().zip(ours.edits.iter().zip(near)) {
+                if near {
+                    edit.file = other.file;
+                    edit.line = other.line;
+                }
+            }
+            Case {
+                before,
+                ours,
+                theirs,
+                way,
+            }
+        },
+    )
+}
+
+type Files = BTreeMap<String, String>;
+
+fn files(project: &Project) -> Files {
+    let tree = project.tree().into_iter();
+    tree.filter_map(|(path, text)| Some((path.to_str()?.to_owned(), text?)))
+        .collect()
+}
+
+/// What the tool wrote last.
+fn record(files: &Files) -> Files {
+    let mut texts = Files::new();
+    let lines = files[RECORD].lines().filter(|line| line.starts_with('['));
+    for line in lines {
+        let [path, line]: [String; 2] = serde_json::from_str(line).expect("a line of the record");
+        texts.entry(path).or_default().push_str(&line);
+    }
+    texts
+}
+
+/// Carries out what `branch` says, and commits it.
+fn work(project: &Project, branch: &Branch, who: &str) {
+    for command in &branch.commands {
+        // What cannot be done here is not done.
+        let _ = project.outcome(command);
+    }
+    for (number, edit) in branch.edits.iter().enumerate() {
+        let all = files(project);
+        let paths: Vec<&String> = all
+            .keys()
+            .filter(|path| *path != RECORD && !DERIVED.iter().any(|it| path.starts_with(it)))
+            .collect();
+        let busy: Vec<&str> = BUSY
+            .into_iter()
+            .filter(|path| all.contains_key(*path))
+            .collect();
+        let path = match &edit.file {
+            Ok(index) => busy[index.index(busy.len())],
+            Err(index) => paths[index.index(paths.len())].as_str(),
+        };
+        let mark = format!("{who} {number}");
+        edit_file(project, path, &all[path], edit, &mark);
+    }
+}
+
+fn edit_file(project: &Project, path: &str, text: &str, edit: &Edit, mark: &str) {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    if lines.is_empty() {
+        return;
+    }
+    let at = edit.line.index(lines.len());
+    // The fields of PROJECT are the desired state; what can be edited are comments.
+    let is_project = path == "PROJECT";
+    let remark = format!("# user {mark}");
+    match edit.kind {
+        Kind::DeleteFile if !is_project => {
+            std::fs::remove_file(project.folder().join(path)).expect("a file");
+            return;
+        }
+        Kind::Delete if !is_project || lines[at].starts_with('#') => _ = lines.remove(at),
+        Kind::Change if !is_project => lines[at] = format!("{} {remark}", lines[at]),
+        _ => lines.insert(at, remark),
+    }
+    project.write(path, &(lines.join("\n") + "\n"));
+}
+
+fn lines(text: &str) -> BTreeMap<&str, usize> {
+    let mut lines = BTreeMap::new();
+    for line in text.lines() {
+        *lines.entry(line).or_default() += 1;
+    }
+    lines
+}
+
+/// The lines of users in a file.
+fn of_users(text: Option<&String>) -> BTreeSet<&str> {
+    let lines = text.into_iter().flat_map(|text| text.lines());
+    lines.filter(|line| line.contains("# user ")).collect()
+}
+
+/// Lines of the tool, each the only one of its kind, that a user has deleted or changed.
+fn deleted<'a>(base: Option<&'a String>, text: &str) -> BTreeSet<&'a str> {
+    let text = lines(text);
+    let base = base.map(|base| lines(base)).unwrap_or_default();
+    let once = base.into_iter().filter(|&(_, count)| count == 1);
+    once.map(|(line, _)| line)
+        .filter(|line| !text.contains_key(line))
+        .collect()
+}
+
+/// What `merged` has lost of the edits on either branch.
+fn losses(before: &Files, sides: [&Files; 2], merged: &Files) -> Vec<String> {
+    let mut losses = Vec::new();
+    let rendered = record(merged);
+    let records = sides.map(record);
+    let paths: BTreeSet<&String> = sides.iter().flat_map(|side| side.keys()).collect();
+    for path in paths.into_iter().filter(|path| *path != RECORD) {
+        let there = of_users(before.get(path));
+        let result = of_users(merged.get(path));
+        let of_sides = sides.map(|side| of_users(side.get(path)));
+        let is_gone = |line: &&str| {
+            there.contains(*line) && of_sides.iter().any(|side| !side.contains(*line))
+        };
+        for line in of_sides.iter().flatten().collect::<BTreeSet<_>>() {
+            match (is_gone(line), result.contains(line)) {
+                (false, false) => losses.push(format!("{path}: `{line}` is lost")),
+                (true, true) => losses.push(format!("{path}: `{line}` is back")),
+                _ => {}
+            }
+        }
+        for (side, base) in sides.iter().zip(&records) {
+            match (base.get(path), side.get(path)) {
+                (Some(_), None) if merged.contains_key(path) => {
+                    losses.push(format!("{path}: the file is back"));
+                }
+                (base, Some(text)) if base.is_some() && rendered.contains_key(path) => {
+                    let result = merged.get(path).map(|text| lines(text)).unwrap_or_default();
+                    let clean = lines(&rendered[path]);
+                    for line in deleted(base, text) {
+                        if result.contains_key(line) && clean.get(line) == Some(&1) {
+                            losses.push(format!("{path}: deleted line `{line}` is back"));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    losses
+}
+
+/// What happened to a case.
+#[derive(Debug, PartialEq, Eq)]
+enum Ended {
+    Settled,
+    Refused,
+    /// git does not even begin.
+    Impossible,
+}
+
+/// The case on real branches.
+fn merge(case: &Case) -> Result<Ended, TestCaseError> {
+    let project = Project::new(&[INIT]);
+    let git = |arguments: &[&str]| run(&mut project.git(arguments));
+    let commit = || {
+        git(&["add", "--all"]);
+        git(&["commit", "--quiet", "--allow-empty", "--message=change"]);
+    };
+    git(&["init", "--quiet", "--initial-branch=main"]);
+    work(&project, &case.before, "before");
+    commit();
+    let before = files(&project);
+    git(&["switch", "--quiet", "--create=theirs"]);
+    work(&project, &case.theirs, "theirs");
+    let theirs = files(&project);
+    if let Way::Stash = case.way {
+        git(&["add", "--all"]);
+        git(&["stash", "--quiet"]);
+    } else {
+        commit();
+    }
+    git(&["switch", "--quiet", "main"]);
+    work(&project, &case.ours, "ours");
+    commit();
+    let ours = files(&project);
+    let arguments: &[&str] = match case.way {
+        Way::Merge => &["merge", "theirs"],
+        Way::Rebase => &["rebase", "theirs"],
+        Way::CherryPick => &["cherry-pick", "theirs"],
+        Way::Stash => &["stash", "pop"],
+    };
+    let output = project.git(arguments).output().expect("git");
+    if String::from_utf8_lossy(&output.stderr).contains("fatal") {
+        return Ok(Ended::Impossible);
+    }
+    let merged = project.tree();
+    let outcome = project.outcome("apply");
+    if outcome.code != 0 {
+        prop_assert_eq!(
+            project.tree(),
+            merged,
+            "nothing is written: {}",
+            outcome.stderr
+        );
+        return Ok(Ended::Refused);
+    }
+    let settled = files(&project);
+    let losses = losses(&before, [&ours, &theirs], &settled);
+    prop_assert!(losses.is_empty(), "{losses:#?}\n{}", outcome.stderr);
+    for (path, text) in &settled {
+        let has_marker = text.lines().any(|line| line.starts_with("<<<<<<< "));
+        prop_assert!(!has_marker, "{path} has conflict markers");
+    }
+    if [&case.before, &case.ours, &case.theirs]
+        .iter()
+        .all(|branch| branch.edits.is_empty())
+    {
+        for (path, text) in record(&settled) {
+            prop_assert_eq!(
+                settled.get(&path),
+                Some(&text),
+                "{} is not as it was rendered",
+                path
+            );
+        }
+    }
+    let again = project.outcome("apply");
+    prop_assert_eq!(again.code, 0, "{}", again.stderr);
+    prop_assert_eq!(files(&project), settled, "a second apply changes something");
+    Ok(Ended::Settled)
+}
+
+#[test]
+fn whatever_apply_accepts_has_every_edit_of_both_branches() {
+    let cases = env::var("MERGES").map_or(60, |cases| cases.parse().expect("MERGES is a number"));
+    let mut runner = TestRunner::new(Config {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 200,
+        ..Config::default()
+    });
+    let counts = std::cell::RefCell::new(BTreeMap::<String, u32>::new());
+    let result = runner.run(&case(), |case| {
+        let ended = merge(&case)?;
+        *counts.borrow_mut().entry(format!("{ended:?}")).or_default() += 1;
+        Ok(())
+    });
+    let counts = counts.into_inner();
+    println!("{counts:?}");
+    result.unwrap_or_else(|error| panic!("{error}"));
+    // Or nothing is learned.
+    assert!(
+        counts
+            .get("Settled")
+            .is_some_and(|settled| settled * 4 > cases),
+        "{counts:?}"
+    );
+}
