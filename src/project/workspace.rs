@@ -64,7 +64,9 @@ mod tests {
     #[test]
     fn a_workspace_is_above() {
         for good in ["..", "../.."] {
-            assert_eq!(good.parse::<WorkspaceRoot>().unwrap().to_string(), good);
+            let root: WorkspaceRoot = good.parse().unwrap();
+            assert_eq!(root.to_string(), good);
+            assert_eq!(String::from(root), good);
         }
         for bad in ["", ".", "../", "/work", "../a"] {
             assert!(bad.parse::<WorkspaceRoot>().is_err(), "{bad}");
