@@ -122,7 +122,6 @@ impl Renderer {
             comment_end: "#]".into(),
         })?;
         tera.autoescape_on([""; 0]);
-        tera.register_filter("signature", signature);
         tera.register_filter("yaml", yaml);
         *tera.global_context() = Context::from_serialize(view)?;
 
@@ -131,10 +130,9 @@ impl Renderer {
         let mut templates = Vec::with_capacity(2 * files.len());
         for file in files {
             let (name, path) = (name(file)?, path(file)?);
-            templates.push((
-                name,
-                file.contents_utf8().context("a template is not UTF-8")?,
-            ));
+            let text = file.contents_utf8().context("a template is not UTF-8")?;
+            // Without the last line end, a part can stand in the middle of a line.
+            templates.push((name, text.trim_end()));
             templates.push((path, path));
         }
         tera.add_raw_templates(templates)?;
@@ -227,29 +225,6 @@ impl Renderer {
 fn yaml(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
     let scalar = serde_yaml::to_string(&text).map_err(tera::Error::message)?;
     Ok(scalar.trim_end().to_owned())
-}
-
-/// The first line of a Rust function, or with each parameter on a line of its own if it would be too
-/// long: as rustfmt has it.
-fn signature(line: &str, _: Kwargs, _: &State) -> String {
-    const MAX: usize = 100;
-    let parts = line.split_once('(').and_then(|(name, rest)| {
-        let (parameters, result) = rest.rsplit_once(") -> ")?;
-        Some((name, parameters, result))
-    });
-    let Some((name, parameters, result)) = parts.filter(|_| line.len() > MAX) else {
-        return line.to_owned();
-    };
-    let indent = &line[..line.len() - line.trim_start().len()];
-    let mut depth = 0;
-    let parameters = parameters.split(|c| {
-        depth += i32::from("(<[".contains(c)) - i32::from(")>]".contains(c));
-        c == ',' && depth == 0
-    });
-    let parameters: String = parameters
-        .flat_map(|parameter| [indent, "    ", parameter.trim_start(), ",\n"])
-        .collect();
-    format!("{name}(\n{parameters}{indent}) -> {result}")
 }
 
 /// The name of the template in `file`.

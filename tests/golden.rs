@@ -132,8 +132,8 @@ const PROJECTS: &[(&str, &[&str])] = &[
         "long",
         &[
             "init --domain a-rather-long-domain.example.com --project-name a-project-with-a-rather-long-name",
-            "create api --group a-group-of-26-characters-it --version v1alpha1 --kind Averylongkindofthirtythreeletters --owns apps/v1/StatefulSet,v1/PersistentVolumeClaim",
-            "create api --group a-group-of-26-characters-it --version v1beta1 --kind Averylongkindofthirtythreeletters",
+            "create api --group a-group-of-26-characters-it --version v1alpha1 --kind Averylongkindofthirtyoneletters --owns apps/v1/StatefulSet,v1/PersistentVolumeClaim",
+            "create api --group a-group-of-26-characters-it --version v1beta1 --kind Averylongkindofthirtyoneletters",
         ],
     ),
 ];

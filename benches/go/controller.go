@@ -67,7 +67,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		Type:               "Ready",
 		Status:             metav1.ConditionTrue,
 		Reason:             "Reconciled",
-		Message:            "all is as asked for",
+		Message:            "Desired state reached",
 		ObservedGeneration: bench.Generation,
 	})
 	if changed || bench.Status.ObservedGeneration != bench.Generation {

@@ -323,7 +323,7 @@ mod tests {
             .collect();
         let templates = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");
         let mut seen = BTreeSet::new();
-        for folder in ["api", "controller"] {
+        for folder in ["api", "part"] {
             for entry in walkdir::WalkDir::new(templates.join(folder)) {
                 let entry = entry.unwrap();
                 if entry.path().to_string_lossy().ends_with(".rs.tera") {
@@ -350,6 +350,7 @@ mod tests {
     fn types(template: &str) -> BTreeSet<String> {
         let code = template.split("#[cfg(test)]").next().unwrap();
         let code = [
+            ("[#", "#]", ""),
             ("//", "\n", ""),
             ("[%", "%]", ""),
             ("[=", "=]", "_"),

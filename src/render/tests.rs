@@ -153,30 +153,6 @@ proptest! {
 }
 
 #[test]
-fn a_signature_has_one_line_if_that_is_short_enough() {
-    let signature =
-        |line: &str| super::signature(line, Kwargs::default(), &State::new(&Context::new()));
-    let kind = |length| "K".repeat(length);
-    let line = |kind: &str| format!("    fn f(&self, object: &{kind}) -> Result<(), Error> {{");
-    let longest = 100 - line("").len();
-    assert_eq!(signature(&line(&kind(longest))), line(&kind(longest)));
-    assert_eq!(
-        signature(&line(&kind(longest + 1))),
-        format!(
-            "    fn f(\n        &self,\n        object: &{},\n    ) -> Result<(), Error> {{",
-            kind(longest + 1)
-        )
-    );
-    assert_eq!(
-        signature(&format!("fn f(a: &Result<(), {}>, b: B) -> T {{", kind(80))),
-        format!(
-            "fn f(\n    a: &Result<(), {}>,\n    b: B,\n) -> T {{",
-            kind(80)
-        )
-    );
-}
-
-#[test]
 fn each_template_of_what_is_owned_is_that_of_a_builtin_kind() {
     let folder = TEMPLATES.get_dir("owned").unwrap();
     let templates = folder.dirs().flat_map(files);

@@ -251,20 +251,10 @@ pub struct Controller {
     namespaced: bool,
     /// The kinds of objects that it makes.
     pub owns: Vec<Owned>,
-    /// What it imports of others, before and after kube, and of the project besides its own version,
-    /// before and after the manager.
-    imports: Imports,
+    /// What `use` takes for the kinds that it works with, in the order of rustfmt.
+    imports: Vec<String>,
     /// Whether something of what it owns selects Pods by their labels.
     labels: bool,
-}
-
-/// What the file of a controller imports beside what all of them do: in the order of rustfmt.
-#[derive(Serialize)]
-struct Imports {
-    before_kube: Vec<String>,
-    after_kube: Vec<String>,
-    before_manager: Vec<String>,
-    after_manager: Vec<String>,
 }
 
 /// A kind that a controller owns.
@@ -441,17 +431,16 @@ impl Controller {
         let group = GroupNames::new(project, resource);
         let version = VersionNames::new(resource);
         let owns = project.owned(resource, controller)?;
-        let mut imported: Vec<_> = owns.iter().map(project::OwnedKind::import).collect();
-        if resource.api().is_none() {
-            let path = project.type_path(resource);
-            imported.push(project::import(&path, resource.kind.as_str()));
-        } else {
-            imported.push("k8s_openapi::api::events".to_owned());
+        let mut imports: Vec<_> = owns.iter().map(project::OwnedKind::import).collect();
+        if resource.api().is_some() {
             // A `*` imports these already.
             let types = format!("crate::api::{}::{}::", group.module, version.module);
-            imported.retain(|path| !path.starts_with(&types) || path.contains(" as "));
+            imports.retain(|path| !path.starts_with(&types) || path.contains(" as "));
+        } else {
+            let path = project.type_path(resource);
+            imports.push(project::import(&path, resource.kind.as_str()));
         }
-        let imports = Imports::new(imported);
+        sort_imports(&mut imports);
         let own = resource.is_own(controller);
         let tested =
             resource.api().is_some() && owns.iter().all(|it| it.resource.external().is_none());
@@ -486,27 +475,12 @@ impl Controller {
     }
 }
 
-impl Imports {
-    fn new(mut paths: Vec<String>) -> Self {
-        fn parts(path: &str) -> Vec<&str> {
-            path.split("::").collect()
-        }
-        let before = |path: &String, other: &str| parts(path) < parts(other);
-        paths.sort_unstable_by(|a, b| parts(a).cmp(&parts(b)));
-        let (own, others): (Vec<_>, Vec<_>) = paths
-            .into_iter()
-            .partition(|path| path.starts_with("crate::"));
-        let (before_kube, after_kube) = others.into_iter().partition(|path| before(path, "kube"));
-        let manager = "crate::manager";
-        let (before_manager, after_manager) =
-            own.into_iter().partition(|path| before(path, manager));
-        Self {
-            before_kube,
-            after_kube,
-            before_manager,
-            after_manager,
-        }
-    }
+/// Sorts imports as rustfmt does: part by part, those of the project first.
+fn sort_imports(paths: &mut [String]) {
+    paths.sort_by_cached_key(|path| {
+        let parts: Vec<_> = path.split("::").map(str::to_owned).collect();
+        (!path.starts_with("crate::"), parts)
+    });
 }
 
 impl Owned {
@@ -661,23 +635,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn imports_stand_where_rustfmt_has_them() {
-        let paths = [
-            "widgets::Widget",
-            "crate::zoo::Animal",
-            "k8s_openapi::api::core::v1::Pod",
-            "gears::v1::Gear as Wheel",
-            "kube2::Thing",
+    fn imports_stand_in_the_order_of_rustfmt() {
+        let sorted = [
             "crate::api::press::v1::Page",
-        ];
-        let imports = Imports::new(paths.map(str::to_owned).to_vec());
-        let expected = [
+            "crate::zoo::Animal",
             "gears::v1::Gear as Wheel",
             "k8s_openapi::api::core::v1::Pod",
+            "kube::Thing",
+            "kube2::Thing",
         ];
-        assert_eq!(imports.before_kube, expected);
-        assert_eq!(imports.after_kube, ["kube2::Thing", "widgets::Widget"]);
-        assert_eq!(imports.before_manager, ["crate::api::press::v1::Page"]);
-        assert_eq!(imports.after_manager, ["crate::zoo::Animal"]);
+        let mut paths = sorted.map(str::to_owned);
+        paths.reverse();
+        sort_imports(&mut paths);
+        assert_eq!(paths, sorted);
     }
 }

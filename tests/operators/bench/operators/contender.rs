@@ -50,14 +50,14 @@ const CONTROLLER: &str = "src/controller/bench/bench.rs";
 /// What its user writes: old and new.
 const EDITS: [(&str, &str); 2] = [
     (
-        "// What else it shall be goes here.",
+        "// The rest of its content goes here.",
         r#"data: Some([("title".to_owned(), object.spec.title.clone())].into()),"#,
     ),
     // No events: the operator in Go would send fewer of them than there are, because its client
     // drops those that come too fast.
     (
         r#"        if written.map_err(Error::WriteStatus)? && applied.is_ok() {
-            let note = "all is as asked for";
+            let note = "Desired state reached";
             self.context
                 .event(object, EventType::Normal, "Reconciled", note)
                 .await;
@@ -117,7 +117,7 @@ impl Project {
         let build = || run(cargo(&self.path()).arg("build"));
         build()?;
         let mut times = Vec::new();
-        let mut message = "\"all is as asked for\"".to_owned();
+        let mut message = "\"Desired state reached\"".to_owned();
         for round in 1..=rounds {
             let next = format!("\"all is well, for the {round}th time\"");
             self.edit(&message, &next)?;

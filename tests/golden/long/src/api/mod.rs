@@ -24,8 +24,8 @@ pub fn crds() -> Result<Vec<CustomResourceDefinition>, MergeError> {
         merge_crds(
             vec![
                 // Its versions, oldest first.
-                a_group_of_26_characters_it::v1alpha1::Averylongkindofthirtythreeletters::crd(),
-                a_group_of_26_characters_it::v1beta1::Averylongkindofthirtythreeletters::crd(),
+                a_group_of_26_characters_it::v1alpha1::Averylongkindofthirtyoneletters::crd(),
+                a_group_of_26_characters_it::v1beta1::Averylongkindofthirtyoneletters::crd(),
             ],
             "v1alpha1", // the version to store
         )?,

@@ -13,6 +13,6 @@ pub mod a_group_of_26_characters_it;
 /// Hands each controller to the manager.
 pub fn register(manager: &mut Manager) {
     // One line for each controller.
-    manager.add(a_group_of_26_characters_it::averylongkindofthirtythreeletters::Controller::new);
+    manager.add(a_group_of_26_characters_it::averylongkindofthirtyoneletters::Controller::new);
     // End of the controllers.
 }

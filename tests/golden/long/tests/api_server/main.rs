@@ -11,7 +11,7 @@ mod control_plane;
 mod controller {
     // One module for each group, and in it one for each of its controllers.
     mod a_group_of_26_characters_it {
-        mod averylongkindofthirtythreeletters;
+        mod averylongkindofthirtyoneletters;
     }
     // End of the groups.
 }

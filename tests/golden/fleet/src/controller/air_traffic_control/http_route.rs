@@ -51,7 +51,7 @@ impl Reconciler for Controller {
         let status = observe(object);
         let written = self.context.write_status(object, &status).await;
         if written.map_err(Error::WriteStatus)? {
-            let note = "all is as asked for";
+            let note = "Desired state reached";
             self.context
                 .event(object, EventType::Normal, "Reconciled", note)
                 .await;
@@ -62,7 +62,7 @@ impl Reconciler for Controller {
     async fn cleanup(&self, object: &HTTPRoute) -> Result<(), Error> {
         // Remove here what `object` would leave behind outside of the cluster. Like the work above,
         // it may be done again.
-        let note = "nothing is left behind";
+        let note = "Nothing is left behind";
         self.context
             .event(object, EventType::Normal, "CleanedUp", note)
             .await;
@@ -77,12 +77,12 @@ impl Controller {
     }
 }
 
-/// The status that follows from what was seen: no request, so that it can be tested without a
-/// cluster.
+/// The status that follows from what was seen. It sends no request, so that it can be tested
+/// without a cluster.
 fn observe(object: &HTTPRoute) -> HTTPRouteStatus {
     let mut status = object.status.clone().unwrap_or_default();
     status.observed_generation = object.metadata.generation;
-    let ready = condition::is_true(object, "Ready", "Reconciled", "all is as asked for");
+    let ready = condition::is_true(object, "Ready", "Reconciled", "Desired state reached");
     condition::set(&mut status.conditions, ready);
     status
 }

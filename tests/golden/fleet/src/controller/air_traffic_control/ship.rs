@@ -47,7 +47,7 @@ impl Reconciler for Controller {
         let status = observe(object);
         let written = self.context.write_status(object, &status).await;
         if written.map_err(Error::WriteStatus)? {
-            let note = "all is as asked for";
+            let note = "Desired state reached";
             self.context
                 .event(object, EventType::Normal, "Reconciled", note)
                 .await;
@@ -67,12 +67,12 @@ impl Controller {
     }
 }
 
-/// The status that follows from what was seen: no request, so that it can be tested without a
-/// cluster.
+/// The status that follows from what was seen. It sends no request, so that it can be tested
+/// without a cluster.
 fn observe(object: &Ship) -> ShipStatus {
     let mut status = object.status.clone().unwrap_or_default();
     status.observed_generation = object.metadata.generation;
-    let ready = condition::is_true(object, "Ready", "Reconciled", "all is as asked for");
+    let ready = condition::is_true(object, "Ready", "Reconciled", "Desired state reached");
     condition::set(&mut status.conditions, ready);
     status
 }

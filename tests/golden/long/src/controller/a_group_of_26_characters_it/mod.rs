@@ -4,5 +4,5 @@
 //! The controllers of group a-group-of-26-characters-it.
 
 // One module for each controller.
-pub mod averylongkindofthirtythreeletters;
+pub mod averylongkindofthirtyoneletters;
 // End of the controllers.

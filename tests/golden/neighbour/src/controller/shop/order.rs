@@ -10,7 +10,6 @@ use kube::{
     api::ObjectMeta,
     runtime::{controller::Action, events::EventType, reflector::ObjectRef},
 };
-use widgets::v1::Widget;
 
 use crate::{
     api::shop::v1::*,
@@ -19,6 +18,9 @@ use crate::{
         rbac::{Rule, Verb},
     },
 };
+
+// Kinds that this controller works with.
+use widgets::v1::Widget;
 
 /// Brings the cluster to what each Order asks for.
 pub struct Controller {
@@ -60,7 +62,7 @@ impl Reconciler for Controller {
         let status = observe(object, &applied);
         let written = self.context.write_status(object, &status).await;
         if written.map_err(Error::WriteStatus)? && applied.is_ok() {
-            let note = "all is as asked for";
+            let note = "Desired state reached";
             self.context
                 .event(object, EventType::Normal, "Reconciled", note)
                 .await;
@@ -87,8 +89,9 @@ impl Controller {
 
     /// Makes what `object` owns as the functions below say.
     async fn apply(&self, object: &Order) -> Result<(), children::Error> {
-        // One call for each kind: what is not in its brackets, but was, is deleted.
-        self.widgets.apply(object, [widget(object)]).await?;
+        // For each kind, all objects that are wanted: others that were made before are deleted.
+        let all = [widget(object)];
+        self.widgets.apply(object, all).await?;
         // End of the kinds.
         Ok(())
     }
@@ -106,13 +109,17 @@ fn widget(object: &Order) -> Widget {
     }
 }
 
-/// The status that follows from what was seen: no request, so that it can be tested without a
-/// cluster.
-fn observe(object: &Order, applied: &Result<(), children::Error>) -> OrderStatus {
+/// The status that follows from what was seen. It sends no request, so that it can be tested
+/// without a cluster.
+fn observe(
+    object: &Order,
+    // Whether all that `object` owns is as it should be.
+    applied: &Result<(), children::Error>,
+) -> OrderStatus {
     let mut status = object.status.clone().unwrap_or_default();
     status.observed_generation = object.metadata.generation;
     let ready = match applied {
-        Ok(()) => condition::is_true(object, "Ready", "Reconciled", "all is as asked for"),
+        Ok(()) => condition::is_true(object, "Ready", "Reconciled", "Desired state reached"),
         Err(error) => condition::is_false(object, "Ready", error.reason(), error.to_string()),
     };
     condition::set(&mut status.conditions, ready);

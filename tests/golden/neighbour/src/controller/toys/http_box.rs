@@ -4,19 +4,21 @@
 //! The controller of HTTPBox, which is yours to edit. After a change of `RULES`, run
 //! `make manifests`.
 
-use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     ResourceExt,
     api::ObjectMeta,
     runtime::{controller::Action, reflector::ObjectRef},
 };
-use widgets::v1::Widget;
-use widgets::v1alpha1::HttpBox as HTTPBox;
 
 use crate::manager::{
     Children, Context, Reconciler, children,
     rbac::{Rule, Verb},
 };
+
+// Kinds that this controller works with.
+use k8s_openapi::api::core::v1::ConfigMap;
+use widgets::v1::Widget;
+use widgets::v1alpha1::HttpBox as HTTPBox;
 
 /// Makes what belongs to each HTTPBox.
 pub struct Controller {
@@ -41,10 +43,10 @@ impl Reconciler for Controller {
         // End of what it owns.
     ];
 
-    // Others write the status of these objects, and what they write is news.
+    // Others write the status of these objects, and a new status calls for a reconcile.
     const EVERY_CHANGE: bool = true;
 
-    async fn reconcile(&self, object: &HTTPBox) -> Result<Action, children::Error> {
+    async fn reconcile(&self, object: &HTTPBox) -> Result<Action, Self::Error> {
         // Your work goes here. It must be safe to do again: this runs after each start and change.
         self.apply(object).await?;
         Ok(Action::await_change())
@@ -68,9 +70,11 @@ impl Controller {
 
     /// Makes what `object` owns as the functions below say.
     async fn apply(&self, object: &HTTPBox) -> Result<(), children::Error> {
-        // One call for each kind: what is not in its brackets, but was, is deleted.
-        self.widgets.apply(object, [widget(object)]).await?;
-        self.config_maps.apply(object, [config_map(object)]).await?;
+        // For each kind, all objects that are wanted: others that were made before are deleted.
+        let all = [widget(object)];
+        self.widgets.apply(object, all).await?;
+        let all = [config_map(object)];
+        self.config_maps.apply(object, all).await?;
         // End of the kinds.
         Ok(())
     }
@@ -81,7 +85,7 @@ fn widget(object: &HTTPBox) -> Widget {
     Widget {
         metadata: ObjectMeta {
             name: Some(object.name_any()),
-            // An owner in no namespace gives it none.
+            // The owner has no namespace to give.
             namespace: Some("default".to_owned()),
             ..ObjectMeta::default()
         },
@@ -95,11 +99,11 @@ fn config_map(object: &HTTPBox) -> ConfigMap {
     ConfigMap {
         metadata: ObjectMeta {
             name: Some(object.name_any()),
-            // An owner in no namespace gives it none.
+            // The owner has no namespace to give.
             namespace: Some("default".to_owned()),
             ..ObjectMeta::default()
         },
-        // What else it shall be goes here.
+        // The rest of its content goes here.
         ..ConfigMap::default()
     }
 }

@@ -10,12 +10,14 @@ use kube::{
     ResourceExt,
     runtime::{controller::Action, reflector::ObjectRef},
 };
-use widgets::v1::Widget;
 
 use crate::manager::{
     Context, Reconciler,
     rbac::{Rule, Verb},
 };
+
+// Kinds that this controller works with.
+use widgets::v1::Widget;
 
 /// Follows every Widget.
 pub struct Controller;
@@ -31,7 +33,7 @@ impl Reconciler for Controller {
         Rule::of::<Widget>(&[Verb::List, Verb::Watch]),
     ];
 
-    // Others write the status of these objects, and what they write is news.
+    // Others write the status of these objects, and a new status calls for a reconcile.
     const EVERY_CHANGE: bool = true;
 
     async fn reconcile(&self, object: &Widget) -> Result<Action, Infallible> {

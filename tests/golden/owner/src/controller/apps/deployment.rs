@@ -6,19 +6,21 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Service;
 use kube::{
     ResourceExt,
     api::ObjectMeta,
     runtime::{controller::Action, reflector::ObjectRef},
 };
 
-use crate::api::press::v1::Page;
 use crate::manager::{
     Children, Context, Reconciler, children,
     rbac::{Rule, Verb},
 };
+
+// Kinds that this controller works with.
+use crate::api::press::v1::Page;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Service;
 
 /// Makes what belongs to each Deployment.
 pub struct Controller {
@@ -47,16 +49,16 @@ impl Reconciler for Controller {
 
     const FINALIZER: bool = true;
 
-    // Others write the status of these objects, and what they write is news.
+    // Others write the status of these objects, and a new status calls for a reconcile.
     const EVERY_CHANGE: bool = true;
 
-    async fn reconcile(&self, object: &Deployment) -> Result<Action, children::Error> {
+    async fn reconcile(&self, object: &Deployment) -> Result<Action, Self::Error> {
         // Your work goes here. It must be safe to do again: this runs after each start and change.
         self.apply(object).await?;
         Ok(Action::await_change())
     }
 
-    async fn cleanup(&self, object: &Deployment) -> Result<(), children::Error> {
+    async fn cleanup(&self, object: &Deployment) -> Result<(), Self::Error> {
         // Remove here what `object` would leave behind. Like the work above, it may be done again.
         tracing::info!(
             name = object.name_any(),
@@ -84,9 +86,11 @@ impl Controller {
 
     /// Makes what `object` owns as the functions below say.
     async fn apply(&self, object: &Deployment) -> Result<(), children::Error> {
-        // One call for each kind: what is not in its brackets, but was, is deleted.
-        self.pages.apply(object, [page(object)]).await?;
-        self.services.apply(object, [service(object)]).await?;
+        // For each kind, all objects that are wanted: others that were made before are deleted.
+        let all = [page(object)];
+        self.pages.apply(object, all).await?;
+        let all = [service(object)];
+        self.services.apply(object, all).await?;
         // End of the kinds.
         Ok(())
     }

@@ -4,8 +4,6 @@
 //! The controller of Namespace, which is yours to edit. After a change of `RULES`, run
 //! `make manifests`.
 
-use k8s_openapi::api::core::v1::Namespace;
-use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::{
     ResourceExt,
     api::ObjectMeta,
@@ -16,6 +14,10 @@ use crate::manager::{
     Children, Context, Reconciler, children,
     rbac::{Rule, Verb},
 };
+
+// Kinds that this controller works with.
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::ServiceAccount;
 
 /// Makes what belongs to each Namespace.
 pub struct Controller {
@@ -38,10 +40,10 @@ impl Reconciler for Controller {
         // End of what it owns.
     ];
 
-    // Others write the status of these objects, and what they write is news.
+    // Others write the status of these objects, and a new status calls for a reconcile.
     const EVERY_CHANGE: bool = true;
 
-    async fn reconcile(&self, object: &Namespace) -> Result<Action, children::Error> {
+    async fn reconcile(&self, object: &Namespace) -> Result<Action, Self::Error> {
         // Your work goes here. It must be safe to do again: this runs after each start and change.
         self.apply(object).await?;
         Ok(Action::await_change())
@@ -64,10 +66,9 @@ impl Controller {
 
     /// Makes what `object` owns as the functions below say.
     async fn apply(&self, object: &Namespace) -> Result<(), children::Error> {
-        // One call for each kind: what is not in its brackets, but was, is deleted.
-        self.service_accounts
-            .apply(object, [service_account(object)])
-            .await?;
+        // For each kind, all objects that are wanted: others that were made before are deleted.
+        let all = [service_account(object)];
+        self.service_accounts.apply(object, all).await?;
         // End of the kinds.
         Ok(())
     }
@@ -78,11 +79,11 @@ fn service_account(object: &Namespace) -> ServiceAccount {
     ServiceAccount {
         metadata: ObjectMeta {
             name: Some(object.name_any()),
-            // An owner in no namespace gives it none.
+            // The owner has no namespace to give.
             namespace: Some("default".to_owned()),
             ..ObjectMeta::default()
         },
-        // What else it shall be goes here.
+        // The rest of its content goes here.
         ..ServiceAccount::default()
     }
 }

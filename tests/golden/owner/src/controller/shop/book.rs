@@ -6,9 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::ConfigMap;
-use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::events;
 use kube::{
     ResourceExt,
@@ -23,6 +20,11 @@ use crate::{
         rbac::{Rule, Verb},
     },
 };
+
+// Kinds that this controller works with.
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::Service;
 
 /// Brings the cluster to what each Book asks for.
 pub struct Controller {
@@ -70,7 +72,7 @@ impl Reconciler for Controller {
         let status = observe(object, &applied);
         let written = self.context.write_status(object, &status).await;
         if written.map_err(Error::WriteStatus)? && applied.is_ok() {
-            let note = "all is as asked for";
+            let note = "Desired state reached";
             self.context
                 .event(object, EventType::Normal, "Reconciled", note)
                 .await;
@@ -100,11 +102,15 @@ impl Controller {
 
     /// Makes what `object` owns as the functions below say.
     async fn apply(&self, object: &Book) -> Result<(), children::Error> {
-        // One call for each kind: what is not in its brackets, but was, is deleted.
-        self.deployments.apply(object, [deployment(object)]).await?;
-        self.pages.apply(object, [page(object)]).await?;
-        self.config_maps.apply(object, [config_map(object)]).await?;
-        self.services.apply(object, [service(object)]).await?;
+        // For each kind, all objects that are wanted: others that were made before are deleted.
+        let all = [deployment(object)];
+        self.deployments.apply(object, all).await?;
+        let all = [page(object)];
+        self.pages.apply(object, all).await?;
+        let all = [config_map(object)];
+        self.config_maps.apply(object, all).await?;
+        let all = [service(object)];
+        self.services.apply(object, all).await?;
         // End of the kinds.
         Ok(())
     }
@@ -134,7 +140,7 @@ fn deployment(object: &Book) -> Deployment {
                 spec: Some(PodSpec {
                     containers: vec![Container {
                         name: "main".to_owned(),
-                        // What does the work goes here.
+                        // The image that does the work goes here.
                         image: Some("registry.k8s.io/pause:3.10".to_owned()),
                         ..Container::default()
                     }],
@@ -166,7 +172,7 @@ fn config_map(object: &Book) -> ConfigMap {
             name: Some(object.name_any()),
             ..ObjectMeta::default()
         },
-        // What else it shall be goes here.
+        // The rest of its content goes here.
         ..ConfigMap::default()
     }
 }
@@ -201,13 +207,17 @@ fn labels(object: &Book) -> BTreeMap<String, String> {
     ])
 }
 
-/// The status that follows from what was seen: no request, so that it can be tested without a
-/// cluster.
-fn observe(object: &Book, applied: &Result<(), children::Error>) -> BookStatus {
+/// The status that follows from what was seen. It sends no request, so that it can be tested
+/// without a cluster.
+fn observe(
+    object: &Book,
+    // Whether all that `object` owns is as it should be.
+    applied: &Result<(), children::Error>,
+) -> BookStatus {
     let mut status = object.status.clone().unwrap_or_default();
     status.observed_generation = object.metadata.generation;
     let ready = match applied {
-        Ok(()) => condition::is_true(object, "Ready", "Reconciled", "all is as asked for"),
+        Ok(()) => condition::is_true(object, "Ready", "Reconciled", "Desired state reached"),
         Err(error) => condition::is_false(object, "Ready", error.reason(), error.to_string()),
     };
     condition::set(&mut status.conditions, ready);

@@ -6,16 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Event as CoreEvent;
-use k8s_openapi::api::core::v1::PersistentVolumeClaim;
-use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::events;
-use k8s_openapi::api::events::v1::Event as EventsEvent;
-use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::{
     ResourceExt,
     api::ObjectMeta,
@@ -29,6 +20,17 @@ use crate::{
         rbac::{Rule, Verb},
     },
 };
+
+// Kinds that this controller works with.
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Event as CoreEvent;
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::events::v1::Event as EventsEvent;
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 
 /// Brings the cluster to what each Event asks for.
 pub struct Controller {
@@ -86,7 +88,7 @@ impl Reconciler for Controller {
         let status = observe(object, &applied);
         let written = self.context.write_status(object, &status).await;
         if written.map_err(Error::WriteStatus)? && applied.is_ok() {
-            let note = "all is as asked for";
+            let note = "Desired state reached";
             self.context
                 .event(object, EventType::Normal, "Reconciled", note)
                 .await;
@@ -121,26 +123,25 @@ impl Controller {
 
     /// Makes what `object` owns as the functions below say.
     async fn apply(&self, object: &Event) -> Result<(), children::Error> {
-        // One call for each kind: what is not in its brackets, but was, is deleted.
-        self.daemon_sets.apply(object, [daemon_set(object)]).await?;
-        self.stateful_sets
-            .apply(object, [stateful_set(object)])
-            .await?;
-        self.jobs.apply(object, [job(object)]).await?;
-        self.events_events
-            .apply(object, [events_event(object)])
-            .await?;
-        self.network_policies
-            .apply(object, [network_policy(object)])
-            .await?;
-        self.core_events.apply(object, [core_event(object)]).await?;
-        self.persistent_volume_claims
-            .apply(object, [persistent_volume_claim(object)])
-            .await?;
-        self.pods.apply(object, [pod(object)]).await?;
-        self.service_accounts
-            .apply(object, [service_account(object)])
-            .await?;
+        // For each kind, all objects that are wanted: others that were made before are deleted.
+        let all = [daemon_set(object)];
+        self.daemon_sets.apply(object, all).await?;
+        let all = [stateful_set(object)];
+        self.stateful_sets.apply(object, all).await?;
+        let all = [job(object)];
+        self.jobs.apply(object, all).await?;
+        let all = [events_event(object)];
+        self.events_events.apply(object, all).await?;
+        let all = [network_policy(object)];
+        self.network_policies.apply(object, all).await?;
+        let all = [core_event(object)];
+        self.core_events.apply(object, all).await?;
+        let all = [persistent_volume_claim(object)];
+        self.persistent_volume_claims.apply(object, all).await?;
+        let all = [pod(object)];
+        self.pods.apply(object, all).await?;
+        let all = [service_account(object)];
+        self.service_accounts.apply(object, all).await?;
         // End of the kinds.
         Ok(())
     }
@@ -170,7 +171,7 @@ fn daemon_set(object: &Event) -> DaemonSet {
                 spec: Some(PodSpec {
                     containers: vec![Container {
                         name: "main".to_owned(),
-                        // What does the work goes here.
+                        // The image that does the work goes here.
                         image: Some("registry.k8s.io/pause:3.10".to_owned()),
                         ..Container::default()
                     }],
@@ -207,7 +208,7 @@ fn stateful_set(object: &Event) -> StatefulSet {
                 spec: Some(PodSpec {
                     containers: vec![Container {
                         name: "main".to_owned(),
-                        // What does the work goes here.
+                        // The image that does the work goes here.
                         image: Some("registry.k8s.io/pause:3.10".to_owned()),
                         ..Container::default()
                     }],
@@ -235,7 +236,7 @@ fn job(object: &Event) -> Job {
                 spec: Some(PodSpec {
                     containers: vec![Container {
                         name: "main".to_owned(),
-                        // What does the work goes here.
+                        // The image that does the work goes here.
                         image: Some("registry.k8s.io/pause:3.10".to_owned()),
                         ..Container::default()
                     }],
@@ -257,7 +258,7 @@ fn events_event(object: &Event) -> EventsEvent {
             name: Some(object.name_any()),
             ..ObjectMeta::default()
         },
-        // What else it shall be goes here.
+        // The rest of its content goes here.
         ..EventsEvent::default()
     }
 }
@@ -269,7 +270,7 @@ fn network_policy(object: &Event) -> NetworkPolicy {
             name: Some(object.name_any()),
             ..ObjectMeta::default()
         },
-        // What else it shall be goes here.
+        // The rest of its content goes here.
         ..NetworkPolicy::default()
     }
 }
@@ -281,7 +282,7 @@ fn core_event(object: &Event) -> CoreEvent {
             name: Some(object.name_any()),
             ..ObjectMeta::default()
         },
-        // What else it shall be goes here.
+        // The rest of its content goes here.
         ..CoreEvent::default()
     }
 }
@@ -322,7 +323,7 @@ fn pod(object: &Event) -> Pod {
         spec: Some(PodSpec {
             containers: vec![Container {
                 name: "main".to_owned(),
-                // What does the work goes here.
+                // The image that does the work goes here.
                 image: Some("registry.k8s.io/pause:3.10".to_owned()),
                 ..Container::default()
             }],
@@ -339,7 +340,7 @@ fn service_account(object: &Event) -> ServiceAccount {
             name: Some(object.name_any()),
             ..ObjectMeta::default()
         },
-        // What else it shall be goes here.
+        // The rest of its content goes here.
         ..ServiceAccount::default()
     }
 }
@@ -353,13 +354,17 @@ fn labels(object: &Event) -> BTreeMap<String, String> {
     ])
 }
 
-/// The status that follows from what was seen: no request, so that it can be tested without a
-/// cluster.
-fn observe(object: &Event, applied: &Result<(), children::Error>) -> EventStatus {
+/// The status that follows from what was seen. It sends no request, so that it can be tested
+/// without a cluster.
+fn observe(
+    object: &Event,
+    // Whether all that `object` owns is as it should be.
+    applied: &Result<(), children::Error>,
+) -> EventStatus {
     let mut status = object.status.clone().unwrap_or_default();
     status.observed_generation = object.metadata.generation;
     let ready = match applied {
-        Ok(()) => condition::is_true(object, "Ready", "Reconciled", "all is as asked for"),
+        Ok(()) => condition::is_true(object, "Ready", "Reconciled", "Desired state reached"),
         Err(error) => condition::is_false(object, "Ready", error.reason(), error.to_string()),
     };
     condition::set(&mut status.conditions, ready);

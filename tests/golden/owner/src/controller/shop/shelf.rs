@@ -4,8 +4,6 @@
 //! The controller of Shelf, which is yours to edit. After a change of `RULES`, run
 //! `make manifests`.
 
-use k8s_openapi::api::core::v1::Namespace;
-use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::events;
 use kube::{
     ResourceExt,
@@ -13,8 +11,6 @@ use kube::{
     runtime::{controller::Action, events::EventType},
 };
 
-use crate::api::press::v1::Page as PressPage;
-use crate::api::shop::v1::Page as ShopPage;
 use crate::{
     api::shop::v1::*,
     manager::{
@@ -22,6 +18,12 @@ use crate::{
         rbac::{Rule, Verb},
     },
 };
+
+// Kinds that this controller works with.
+use crate::api::press::v1::Page as PressPage;
+use crate::api::shop::v1::Page as ShopPage;
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::Secret;
 
 /// Brings the cluster to what each Shelf asks for.
 pub struct Controller {
@@ -73,7 +75,7 @@ impl Reconciler for Controller {
         let status = observe(object, &applied);
         let written = self.context.write_status(object, &status).await;
         if written.map_err(Error::WriteStatus)? && applied.is_ok() {
-            let note = "all is as asked for";
+            let note = "Desired state reached";
             self.context
                 .event(object, EventType::Normal, "Reconciled", note)
                 .await;
@@ -85,7 +87,7 @@ impl Reconciler for Controller {
     async fn cleanup(&self, object: &Shelf) -> Result<(), Error> {
         // Remove here what `object` would leave behind outside of the cluster. Like the work above,
         // it may be done again.
-        let note = "nothing is left behind";
+        let note = "Nothing is left behind";
         self.context
             .event(object, EventType::Normal, "CleanedUp", note)
             .await;
@@ -109,11 +111,15 @@ impl Controller {
 
     /// Makes what `object` owns as the functions below say.
     async fn apply(&self, object: &Shelf) -> Result<(), children::Error> {
-        // One call for each kind: what is not in its brackets, but was, is deleted.
-        self.press_pages.apply(object, [press_page(object)]).await?;
-        self.shop_pages.apply(object, [shop_page(object)]).await?;
-        self.namespaces.apply(object, [namespace(object)]).await?;
-        self.secrets.apply(object, [secret(object)]).await?;
+        // For each kind, all objects that are wanted: others that were made before are deleted.
+        let all = [press_page(object)];
+        self.press_pages.apply(object, all).await?;
+        let all = [shop_page(object)];
+        self.shop_pages.apply(object, all).await?;
+        let all = [namespace(object)];
+        self.namespaces.apply(object, all).await?;
+        let all = [secret(object)];
+        self.secrets.apply(object, all).await?;
         // End of the kinds.
         Ok(())
     }
@@ -124,7 +130,7 @@ fn press_page(object: &Shelf) -> PressPage {
     PressPage {
         metadata: ObjectMeta {
             name: Some(object.name_any()),
-            // An owner in no namespace gives it none.
+            // The owner has no namespace to give.
             namespace: Some("default".to_owned()),
             ..ObjectMeta::default()
         },
@@ -138,7 +144,7 @@ fn shop_page(object: &Shelf) -> ShopPage {
     ShopPage {
         metadata: ObjectMeta {
             name: Some(object.name_any()),
-            // An owner in no namespace gives it none.
+            // The owner has no namespace to give.
             namespace: Some("default".to_owned()),
             ..ObjectMeta::default()
         },
@@ -154,7 +160,7 @@ fn namespace(object: &Shelf) -> Namespace {
             name: Some(object.name_any()),
             ..ObjectMeta::default()
         },
-        // What else it shall be goes here.
+        // The rest of its content goes here.
         ..Namespace::default()
     }
 }
@@ -164,22 +170,26 @@ fn secret(object: &Shelf) -> Secret {
     Secret {
         metadata: ObjectMeta {
             name: Some(object.name_any()),
-            // An owner in no namespace gives it none.
+            // The owner has no namespace to give.
             namespace: Some("default".to_owned()),
             ..ObjectMeta::default()
         },
-        // What else it shall be goes here.
+        // The rest of its content goes here.
         ..Secret::default()
     }
 }
 
-/// The status that follows from what was seen: no request, so that it can be tested without a
-/// cluster.
-fn observe(object: &Shelf, applied: &Result<(), children::Error>) -> ShelfStatus {
+/// The status that follows from what was seen. It sends no request, so that it can be tested
+/// without a cluster.
+fn observe(
+    object: &Shelf,
+    // Whether all that `object` owns is as it should be.
+    applied: &Result<(), children::Error>,
+) -> ShelfStatus {
     let mut status = object.status.clone().unwrap_or_default();
     status.observed_generation = object.metadata.generation;
     let ready = match applied {
-        Ok(()) => condition::is_true(object, "Ready", "Reconciled", "all is as asked for"),
+        Ok(()) => condition::is_true(object, "Ready", "Reconciled", "Desired state reached"),
         Err(error) => condition::is_false(object, "Ready", error.reason(), error.to_string()),
     };
     condition::set(&mut status.conditions, ready);

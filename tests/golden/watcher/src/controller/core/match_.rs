@@ -6,7 +6,6 @@
 
 use std::convert::Infallible;
 
-use k8s_openapi::api::core::v1::Node;
 use kube::{
     ResourceExt,
     runtime::{controller::Action, reflector::ObjectRef},
@@ -16,6 +15,9 @@ use crate::manager::{
     Context, Reconciler,
     rbac::{Rule, Verb},
 };
+
+// Kinds that this controller works with.
+use k8s_openapi::api::core::v1::Node;
 
 /// Follows every Node.
 pub struct Controller;
@@ -31,7 +33,7 @@ impl Reconciler for Controller {
         Rule::of::<Node>(&[Verb::List, Verb::Watch]),
     ];
 
-    // Others write the status of these objects, and what they write is news.
+    // Others write the status of these objects, and a new status calls for a reconcile.
     const EVERY_CHANGE: bool = true;
 
     async fn reconcile(&self, object: &Node) -> Result<Action, Infallible> {

@@ -21,12 +21,13 @@ fn sample() -> Ship {
     serde_saphyr::from_str(text).expect("the sample fits the type")
 }
 
-/// Whether the controller has said that all is as asked for.
+/// Whether the controller has said that the desired state is reached.
 fn is_reconciled(object: Option<&Ship>) -> bool {
     let status = object.and_then(|object| object.status.as_ref());
     let conditions = status.map(|status| status.conditions.as_slice());
     let mut conditions = conditions.into_iter().flatten();
-    conditions.any(|it| it.type_ == "Ready" && it.status == "True")
+    let ready = "Ready";
+    conditions.any(|it| it.type_ == ready && it.status == "True")
 }
 
 #[tokio::test]

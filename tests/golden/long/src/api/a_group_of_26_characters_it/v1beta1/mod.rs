@@ -4,9 +4,9 @@
 //! Version v1beta1 of group a-group-of-26-characters-it.a-rather-long-domain.example.com.
 
 // One module for each kind.
-mod averylongkindofthirtythreeletters;
+mod averylongkindofthirtyoneletters;
 // End of the kinds.
 
 // The types of each kind.
-pub use averylongkindofthirtythreeletters::*;
+pub use averylongkindofthirtyoneletters::*;
 // End of the types.

@@ -21,12 +21,13 @@ fn sample() -> Event {
     serde_saphyr::from_str(text).expect("the sample fits the type")
 }
 
-/// Whether the controller has said how things are; what it makes is for you to fill in.
+/// Whether the controller has set its condition. It is true once you have filled in what it makes.
 fn is_reconciled(object: Option<&Event>) -> bool {
     let status = object.and_then(|object| object.status.as_ref());
     let conditions = status.map(|status| status.conditions.as_slice());
     let mut conditions = conditions.into_iter().flatten();
-    conditions.any(|it| it.type_ == "Ready")
+    let ready = "Ready";
+    conditions.any(|it| it.type_ == ready)
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller of Averylongkindofthirtythreeletters, on a real API server.
+//! The controller of Averylongkindofthirtyoneletters, on a real API server.
 
 use kube::{
     ResourceExt, api,
@@ -9,33 +9,34 @@ use kube::{
 };
 use tokio::time::timeout;
 
-use a_project_with_a_rather_long_name::api::a_group_of_26_characters_it::v1alpha1::Averylongkindofthirtythreeletters;
+use a_project_with_a_rather_long_name::api::a_group_of_26_characters_it::v1alpha1::Averylongkindofthirtyoneletters;
 
 use crate::control_plane::{PATIENCE, client};
 
-fn sample() -> Averylongkindofthirtythreeletters {
+fn sample() -> Averylongkindofthirtyoneletters {
     let text = include_str!(
         // What `kubectl apply -k config/samples` creates.
-        "../../../../config/samples/a-group-of-26-characters-it_v1alpha1_averylongkindofthirtythreeletters.yaml"
+        "../../../../config/samples/a-group-of-26-characters-it_v1alpha1_averylongkindofthirtyoneletters.yaml"
     );
     serde_saphyr::from_str(text).expect("the sample fits the type")
 }
 
-/// Whether the controller has said that all is as asked for.
-fn is_reconciled(object: Option<&Averylongkindofthirtythreeletters>) -> bool {
+/// Whether the controller has said that the desired state is reached.
+fn is_reconciled(object: Option<&Averylongkindofthirtyoneletters>) -> bool {
     let status = object.and_then(|object| object.status.as_ref());
     let conditions = status.map(|status| status.conditions.as_slice());
     let mut conditions = conditions.into_iter().flatten();
-    conditions.any(|it| it.type_ == "Ready" && it.status == "True")
+    let ready = "Ready";
+    conditions.any(|it| it.type_ == ready && it.status == "True")
 }
 
 #[tokio::test]
 #[ignore = "needs an API server: `make envtest` says how to get one"]
 async fn a_sample_is_reconciled() {
     let client = client().await;
-    let objects: api::Api<Averylongkindofthirtythreeletters> = api::Api::default_namespaced(client);
+    let objects: api::Api<Averylongkindofthirtyoneletters> = api::Api::default_namespaced(client);
     // A name of its own, so that other tests may use the sample as well.
-    let name = "test-a-group-of-26-characters-it-averylongkindofthirtythreeletters";
+    let name = "test-a-group-of-26-characters-it-averylongkindofthirtyoneletters";
     let mut object = sample();
     object.metadata.name = Some(name.to_owned());
     let created = objects.create(&api::PostParams::default(), &object).await;

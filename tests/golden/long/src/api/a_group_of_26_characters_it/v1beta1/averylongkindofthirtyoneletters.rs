@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The types of Averylongkindofthirtythreeletters, which are yours to edit: `make manifests` turns them into the
+//! The types of Averylongkindofthirtyoneletters, which are yours to edit: `make manifests` turns them into the
 //! manifest of its CustomResourceDefinition.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 #[kube(
     group = "a-group-of-26-characters-it.a-rather-long-domain.example.com",
     version = "v1beta1",
-    kind = "Averylongkindofthirtythreeletters",
-    plural = "averylongkindofthirtythreeletters",
+    kind = "Averylongkindofthirtyoneletters",
+    plural = "averylongkindofthirtyoneletters",
     namespaced,
     // Not served yet. The API server would hand out the same object in either version, but without
     // what only the other one has: serve this one once there is a conversion.
     served = false,
-    status = "AverylongkindofthirtythreelettersStatus",
+    status = "AverylongkindofthirtyonelettersStatus",
     derive = "PartialEq",
     doc = "A resource of the a-project-with-a-rather-long-name operator.",
     printcolumn(name = "Title", type_ = "string", json_path = ".spec.title"),
@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
     )
 )]
 #[serde(rename_all = "camelCase")]
-pub struct AverylongkindofthirtythreelettersSpec {
+pub struct AverylongkindofthirtyonelettersSpec {
     /// An example, to be replaced by fields of your own.
     // This comment becomes the description of the field, `schemars` sets its bounds, and `x_kube`
     // a CEL rule: the API server checks all of them before it stores an object.
@@ -47,7 +47,7 @@ pub struct AverylongkindofthirtythreelettersSpec {
 /// The observed state.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct AverylongkindofthirtythreelettersStatus {
+pub struct AverylongkindofthirtyonelettersStatus {
     /// The generation that the controller acted on last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,

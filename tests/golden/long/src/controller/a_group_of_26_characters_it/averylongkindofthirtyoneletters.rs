@@ -1,13 +1,11 @@
 // SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller of Averylongkindofthirtythreeletters, which is yours to edit. After a change of `RULES`, run
+//! The controller of Averylongkindofthirtyoneletters, which is yours to edit. After a change of `RULES`, run
 //! `make manifests`.
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use k8s_openapi::api::events;
 use kube::{
     ResourceExt,
@@ -23,7 +21,11 @@ use crate::{
     },
 };
 
-/// Brings the cluster to what each Averylongkindofthirtythreeletters asks for.
+// Kinds that this controller works with.
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+
+/// Brings the cluster to what each Averylongkindofthirtyoneletters asks for.
 pub struct Controller {
     // One field for each kind that it owns.
     stateful_sets: Children<StatefulSet>,
@@ -42,14 +44,14 @@ pub enum Error {
 }
 
 impl Reconciler for Controller {
-    type Object = Averylongkindofthirtythreeletters;
+    type Object = Averylongkindofthirtyoneletters;
     type Error = Error;
 
-    const NAME: &'static str = "averylongkindofthirtythreeletters.a-group-of-26-characters-it.a-rather-long-domain.example.com";
+    const NAME: &'static str = "averylongkindofthirtyoneletters.a-group-of-26-characters-it.a-rather-long-domain.example.com";
 
     const RULES: &'static [Rule] = &[
-        Rule::of::<Averylongkindofthirtythreeletters>(&[Verb::List, Verb::Watch]),
-        Rule::sub::<Averylongkindofthirtythreeletters>("status", &[Verb::Update]),
+        Rule::of::<Averylongkindofthirtyoneletters>(&[Verb::List, Verb::Watch]),
+        Rule::sub::<Averylongkindofthirtyoneletters>("status", &[Verb::Update]),
         // What it owns: read, made, corrected and removed.
         Rule::of::<StatefulSet>(children::VERBS),
         Rule::of::<PersistentVolumeClaim>(children::VERBS),
@@ -57,7 +59,7 @@ impl Reconciler for Controller {
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
-    async fn reconcile(&self, object: &Averylongkindofthirtythreeletters) -> Result<Action, Error> {
+    async fn reconcile(&self, object: &Averylongkindofthirtyoneletters) -> Result<Action, Error> {
         // Your work goes here: compare the cluster with `object.spec` and change what differs. It
         // must be safe to do again, because this runs after each start and each change.
 
@@ -65,7 +67,7 @@ impl Reconciler for Controller {
         let status = observe(object, &applied);
         let written = self.context.write_status(object, &status).await;
         if written.map_err(Error::WriteStatus)? && applied.is_ok() {
-            let note = "all is as asked for";
+            let note = "Desired state reached";
             self.context
                 .event(object, EventType::Normal, "Reconciled", note)
                 .await;
@@ -74,7 +76,7 @@ impl Reconciler for Controller {
         Ok(Action::await_change())
     }
 
-    async fn gone(&self, object: &ObjectRef<Averylongkindofthirtythreeletters>) {
+    async fn gone(&self, object: &ObjectRef<Averylongkindofthirtyoneletters>) {
         tracing::info!(name = object.name, namespace = object.namespace, "is gone");
     }
 }
@@ -92,24 +94,19 @@ impl Controller {
     }
 
     /// Makes what `object` owns as the functions below say.
-    async fn apply(
-        &self,
-        object: &Averylongkindofthirtythreeletters,
-    ) -> Result<(), children::Error> {
-        // One call for each kind: what is not in its brackets, but was, is deleted.
-        self.stateful_sets
-            .apply(object, [stateful_set(object)])
-            .await?;
-        self.persistent_volume_claims
-            .apply(object, [persistent_volume_claim(object)])
-            .await?;
+    async fn apply(&self, object: &Averylongkindofthirtyoneletters) -> Result<(), children::Error> {
+        // For each kind, all objects that are wanted: others that were made before are deleted.
+        let all = [stateful_set(object)];
+        self.stateful_sets.apply(object, all).await?;
+        let all = [persistent_volume_claim(object)];
+        self.persistent_volume_claims.apply(object, all).await?;
         // End of the kinds.
         Ok(())
     }
 }
 
 /// The StatefulSet that `object` asks for. `apply` makes `object` its owner.
-fn stateful_set(object: &Averylongkindofthirtythreeletters) -> StatefulSet {
+fn stateful_set(object: &Averylongkindofthirtyoneletters) -> StatefulSet {
     use k8s_openapi::api::apps::v1::StatefulSetSpec;
     use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -132,7 +129,7 @@ fn stateful_set(object: &Averylongkindofthirtythreeletters) -> StatefulSet {
                 spec: Some(PodSpec {
                     containers: vec![Container {
                         name: "main".to_owned(),
-                        // What does the work goes here.
+                        // The image that does the work goes here.
                         image: Some("registry.k8s.io/pause:3.10".to_owned()),
                         ..Container::default()
                     }],
@@ -146,7 +143,7 @@ fn stateful_set(object: &Averylongkindofthirtythreeletters) -> StatefulSet {
 }
 
 /// The PersistentVolumeClaim that `object` asks for. `apply` makes `object` its owner.
-fn persistent_volume_claim(object: &Averylongkindofthirtythreeletters) -> PersistentVolumeClaim {
+fn persistent_volume_claim(object: &Averylongkindofthirtyoneletters) -> PersistentVolumeClaim {
     use k8s_openapi::api::core::v1::{PersistentVolumeClaimSpec, VolumeResourceRequirements};
     use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
@@ -169,24 +166,25 @@ fn persistent_volume_claim(object: &Averylongkindofthirtythreeletters) -> Persis
 }
 
 /// The labels of the Pods of `object`, by which they are selected.
-fn labels(object: &Averylongkindofthirtythreeletters) -> BTreeMap<String, String> {
-    let name = "averylongkindofthirtythreeletters".to_owned();
+fn labels(object: &Averylongkindofthirtyoneletters) -> BTreeMap<String, String> {
+    let name = "averylongkindofthirtyoneletters".to_owned();
     BTreeMap::from([
         ("app.kubernetes.io/name".to_owned(), name),
         ("app.kubernetes.io/instance".to_owned(), object.name_any()),
     ])
 }
 
-/// The status that follows from what was seen: no request, so that it can be tested without a
-/// cluster.
+/// The status that follows from what was seen. It sends no request, so that it can be tested
+/// without a cluster.
 fn observe(
-    object: &Averylongkindofthirtythreeletters,
+    object: &Averylongkindofthirtyoneletters,
+    // Whether all that `object` owns is as it should be.
     applied: &Result<(), children::Error>,
-) -> AverylongkindofthirtythreelettersStatus {
+) -> AverylongkindofthirtyonelettersStatus {
     let mut status = object.status.clone().unwrap_or_default();
     status.observed_generation = object.metadata.generation;
     let ready = match applied {
-        Ok(()) => condition::is_true(object, "Ready", "Reconciled", "all is as asked for"),
+        Ok(()) => condition::is_true(object, "Ready", "Reconciled", "Desired state reached"),
         Err(error) => condition::is_false(object, "Ready", error.reason(), error.to_string()),
     };
     condition::set(&mut status.conditions, ready);
@@ -197,10 +195,10 @@ fn observe(
 mod tests {
     use super::*;
 
-    fn sample() -> Averylongkindofthirtythreeletters {
+    fn sample() -> Averylongkindofthirtyoneletters {
         let text = include_str!(
             // What `kubectl apply -k config/samples` creates.
-            "../../../config/samples/a-group-of-26-characters-it_v1alpha1_averylongkindofthirtythreeletters.yaml"
+            "../../../config/samples/a-group-of-26-characters-it_v1alpha1_averylongkindofthirtyoneletters.yaml"
         );
         serde_saphyr::from_str(text).expect("the sample fits the type")
     }
