@@ -7,7 +7,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet, mem};
 
-use anyhow::{Context, Error, Result, anyhow};
+use anyhow::{Error, Result, anyhow};
 use serde::{Deserialize, Serialize};
 
 use super::path::ProjectPath;
@@ -104,7 +104,7 @@ impl Record {
 /// Reads a line about a file of the project.
 fn parse_line(number: usize, line: &str) -> Result<Line<'_>> {
     let line: Line = serde_json::from_str(line).map_err(|_| damage(number, line))?;
-    ProjectPath::new(&line.0).with_context(|| format!("line {number}"))?;
+    ProjectPath::new(&line.0).map_err(|error| anyhow!("line {number}: {error}"))?;
     Ok(line)
 }
 
