@@ -156,7 +156,7 @@ error: 1 file conflicts with what would be written; nothing was written
       ours   | - ../prometheus
       theirs | # What is yours goes below this line.
 
-hint: `--on-conflict=ours` or `theirs` picks a side, `markers` writes both
+hint: `--on-conflict=ours` or `theirs` picks a side, `markers` writes both; `ours:FILE` is about that file only
 ";
     assert_eq!(error, expected);
     assert_eq!(project.tree(), before);
