@@ -12,94 +12,193 @@ impl Project {
     /// When the branches changed the same thing in two ways, or the project contradicts itself with the
     /// changes of both.
     pub fn merge(parent: Option<&Self>, ours: &Self, theirs: &Self) -> Result<Self> {
-        let merged = Third::Parent(parent).of(ours, theirs)?;
+        let merged = differing_from(parent, ours, theirs)?;
         merged.validate()?;
         Ok(merged)
     }
 
-    /// The project from which `ours` and `theirs` come, if they make `merged` together.
+    /// The project from which `ours` and `theirs` come, if they make `merged` together: of two sides that
+    /// differ, it has the one that `merged` does not have.
     ///
     /// # Errors
-    /// Never: of two sides that differ, one has not changed.
+    /// When `merged` is not what the two make.
     pub fn parent(ours: &Self, theirs: &Self, merged: &Self) -> Result<Self> {
-        Third::Merged(merged).of(ours, theirs)
+        differing_from(Some(merged), ours, theirs)
     }
 }
 
-/// The project that is known besides those of two branches.
-#[derive(Clone, Copy)]
-enum Third<'a> {
-    /// The one from which the branches come. The result is what they make of it.
-    Parent(Option<&'a Project>),
-    /// The one that the branches make. The result is the one from which they come.
-    Merged(&'a Project),
-}
-
-impl Third<'_> {
-    /// The one of two values that the result has: the one that is changed or, for the parent, the one
-    /// that is not. `None` if both are changed.
-    fn pick<T: PartialEq>(
-        self,
-        ours: &Project,
-        theirs: &Project,
-        of: impl Fn(&Project) -> T,
-    ) -> Option<T> {
-        let parent = match self {
-            Self::Parent(parent) => parent.map(&of),
-            Self::Merged(merged) => Some(of(merged)),
+/// The project that has, of each thing in which `ours` and `theirs` differ, the one that `third` does not
+/// have.
+fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> Result<Project> {
+    macro_rules! field {
+        ($field:ident, $name:literal) => {
+            match pick(third, ours, theirs, |project| project.$field.clone()) {
+                Some(value) => value,
+                None => bail!("the branches disagree on `{}`", $name),
+            }
         };
-        let takes_changed = matches!(self, Self::Parent(_));
-        let (ours, theirs) = (of(ours), of(theirs));
-        if ours == theirs || parent.as_ref() == Some(&theirs) {
-            Some(ours)
-        } else if parent.as_ref() == Some(&ours) || !takes_changed {
-            Some(theirs)
-        } else {
-            None
+    }
+    let mut result = Project {
+        cli_version: field!(cli_version, "cliVersion"),
+        domain: field!(domain, "domain"),
+        features: ours.features.clone(),
+        license: field!(license, "license"),
+        namespaced: field!(namespaced, "namespaced"),
+        owner: field!(owner, "owner"),
+        project_name: field!(project_name, "projectName"),
+        repo: field!(repo, "repo"),
+        resources: Vec::new(),
+        workspace: field!(workspace, "workspace"),
+    };
+    for feature in &ours.features ^ &theirs.features {
+        let has = |project: &Project| project.features.contains(&feature);
+        match pick(third, ours, theirs, has) {
+            Some(true) => _ = result.features.insert(feature),
+            Some(false) => _ = result.features.remove(&feature),
+            None => bail!("the branches disagree on the feature `{feature}`"),
         }
     }
-
-    fn of(self, ours: &Project, theirs: &Project) -> Result<Project> {
-        macro_rules! field {
-            ($field:ident, $name:literal) => {
-                match self.pick(ours, theirs, |project| project.$field.clone()) {
-                    Some(value) => value,
-                    None => bail!("the branches disagree on `{}`", $name),
-                }
-            };
-        }
-        let mut result = Project {
-            cli_version: field!(cli_version, "cliVersion"),
-            domain: field!(domain, "domain"),
-            features: ours.features.clone(),
-            license: field!(license, "license"),
-            namespaced: field!(namespaced, "namespaced"),
-            owner: field!(owner, "owner"),
-            project_name: field!(project_name, "projectName"),
-            repo: field!(repo, "repo"),
-            resources: Vec::new(),
-            workspace: field!(workspace, "workspace"),
+    let others = theirs.resources.iter();
+    let others = others.filter(|resource| ours.position(resource).is_none());
+    for resource in ours.resources.iter().chain(others) {
+        let of = |project: &Project| -> Option<Resource> {
+            Some(project.resources[project.position(resource)?].clone())
         };
-        for feature in &ours.features ^ &theirs.features {
-            let has = |project: &Project| project.features.contains(&feature);
-            match self.pick(ours, theirs, has) {
-                Some(true) => _ = result.features.insert(feature),
-                Some(false) => _ = result.features.remove(&feature),
-                None => bail!("the branches disagree on the feature `{feature}`"),
-            }
+        match pick(third, ours, theirs, of) {
+            Some(resource) => result.resources.extend(resource),
+            None => bail!("the branches disagree on {resource}"),
         }
-        let others = theirs.resources.iter();
-        let others = others.filter(|resource| ours.position(resource).is_none());
-        for resource in ours.resources.iter().chain(others) {
-            let of = |project: &Project| -> Option<Resource> {
-                Some(project.resources[project.position(resource)?].clone())
-            };
-            match self.pick(ours, theirs, of) {
-                Some(resource) => result.resources.extend(resource),
-                None => bail!("the branches disagree on {resource}"),
-            }
+    }
+    result.sort();
+    Ok(result)
+}
+
+fn pick<T: PartialEq>(
+    third: Option<&Project>,
+    ours: &Project,
+    theirs: &Project,
+    of: impl Fn(&Project) -> T,
+) -> Option<T> {
+    let third = third.map(&of);
+    let (ours, theirs) = (of(ours), of(theirs));
+    if ours == theirs || third.as_ref() == Some(&theirs) {
+        Some(ours)
+    } else if third.as_ref() == Some(&ours) {
+        Some(theirs)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{prelude::*, sample::subsequence};
+
+    use super::{
+        super::{
+            Feature, License,
+            tests::{api, empty, unserved, with_controller},
+        },
+        *,
+    };
+
+    fn with(resources: impl IntoIterator<Item = Resource>) -> Project {
+        let mut project = empty();
+        project.resources.extend(resources);
+        project.sort();
+        project
+    }
+
+    fn error(parent: Option<&Project>, ours: &Project, theirs: &Project) -> String {
+        let merged = Project::merge(parent, ours, theirs);
+        merged.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_one_branch_has_is_new_there_or_deleted_on_the_other() {
+        let page = || api("webapp", "v1", "Page");
+        let captain = || api("crew", "v1", "Captain");
+        let (none, one, other, both) = (
+            with([]),
+            with([page()]),
+            with([captain()]),
+            with([page(), captain()]),
+        );
+        assert_eq!(Project::merge(Some(&none), &one, &other).unwrap(), both);
+        assert_eq!(Project::merge(Some(&both), &one, &other).unwrap(), none);
+        assert_eq!(Project::merge(Some(&one), &both, &none).unwrap(), other);
+        assert_eq!(Project::merge(None, &one, &one).unwrap(), one);
+        assert_eq!(
+            error(None, &one, &none),
+            "the branches disagree on `webapp/v1/Page`"
+        );
+    }
+
+    #[test]
+    fn a_change_of_one_branch_is_taken_and_one_of_both_is_refused() {
+        let mit = |license| Project { license, ..empty() };
+        let [apache, mit, none] = [License::Apache2, License::Mit, License::None].map(mit);
+        for (ours, theirs) in [(&apache, &mit), (&mit, &apache)] {
+            assert_eq!(Project::merge(Some(&apache), ours, theirs).unwrap(), mit);
         }
-        result.sort();
-        Ok(result)
+        assert_eq!(
+            error(Some(&apache), &mit, &none),
+            "the branches disagree on `license`"
+        );
+
+        let page = || api("webapp", "v1", "Page");
+        let [backup, audit] = ["backup", "audit"].map(|name| with([with_controller(page(), name)]));
+        let parent = with([page()]);
+        assert_eq!(
+            Project::merge(Some(&parent), &backup, &parent).unwrap(),
+            backup
+        );
+        assert_eq!(
+            error(Some(&parent), &backup, &audit),
+            "the branches disagree on `webapp/v1/Page`"
+        );
+    }
+
+    #[test]
+    fn changes_that_contradict_each_other_are_refused() {
+        let v1 = api("webapp", "v1", "Page");
+        let parent = with([v1.clone()]);
+        let served = with([v1.clone(), unserved(api("webapp", "v2", "Page"))]);
+        let merged = error(Some(&parent), &served, &with([]));
+        assert!(merged.contains("0 versions of `Page`"), "{merged}");
+    }
+
+    #[test]
+    fn a_feature_of_one_branch_without_a_parent_is_refused() {
+        let mut other = empty();
+        other.features.remove(&Feature::Github);
+        let expected = "the branches disagree on the feature `github`";
+        assert_eq!(error(None, &empty(), &other), expected);
+    }
+
+    fn projects() -> impl Strategy<Value = Project> {
+        let kinds = ["Page", "Book", "Shelf", "Author"].map(|kind| api("shop", "v1", kind));
+        let features = Feature::all().to_vec();
+        let count = features.len();
+        (
+            subsequence(kinds.to_vec(), 0..=4),
+            subsequence(features, 0..=count),
+        )
+            .prop_map(|(kinds, features)| Project {
+                features: features.into_iter().collect(),
+                ..with(kinds)
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn the_parent_of_what_two_branches_make_is_where_they_come_from(
+            [parent, ours, theirs] in [projects(), projects(), projects()],
+        ) {
+            let merged = Project::merge(Some(&parent), &ours, &theirs).unwrap();
+            // What both branches have done alike is not to be seen in their difference.
+            let again = Project::parent(&ours, &theirs, &merged).unwrap();
+            prop_assert_eq!(Project::merge(Some(&again), &ours, &theirs).unwrap(), merged);
+        }
     }
 }

@@ -48,7 +48,16 @@ impl Merged {
                     Project::FILE,
                     marked.line
                 ))?,
-            _ => Project::parse(text)?,
+            (Some(marked), _) => {
+                return Err(anyhow!(
+                    "there are conflict markers in `{}`, line {}, and git does not say which branches it \
+                     merges",
+                    Project::FILE,
+                    marked.line
+                ))
+                .or_hint("decide between the lines, and run the command again");
+            }
+            (None, _) => Project::parse(text)?,
         };
         Ok(Self {
             project,
@@ -206,4 +215,90 @@ fn at(mut conflict: Conflict, disk: &str) -> Conflict {
         hunk.line = first.and_then(place).map_or(1, |index| index + 1);
     }
     conflict
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reconcile::{Hunk, Reason};
+
+    const PARENT: &str = "a\nb\nc\n";
+    const OURS: &str = "ours\na\nB\nc\n";
+    const THEIRS: &str = "a\nx\nc\nz\n";
+    const MARKED: &str = "ours\na\n<<<<<<< HEAD\nB\n=======\nx\n>>>>>>> theirs\nc\nz\n";
+
+    fn open(disk: &str, stages: [&str; 3]) -> Option<bool> {
+        is_open(
+            disk,
+            &stages.map(|text| (!text.is_empty()).then(|| text.to_owned())),
+        )
+    }
+
+    #[test]
+    fn a_file_is_open_as_git_left_it_until_the_user_decides() {
+        let stages = [PARENT, OURS, THEIRS];
+        assert_eq!(open(MARKED, stages), Some(true));
+        assert_eq!(open(&MARKED.replace('\n', "\r\n"), stages), Some(true));
+        assert_eq!(open("ours\na\nB\nc\nz\n", stages), None, "decided");
+    }
+
+    #[test]
+    fn what_the_user_has_begun_to_decide_is_not_what_git_left() {
+        let stages = [PARENT, OURS, THEIRS];
+        for (text, by) in [
+            ("ours\n", ""),
+            ("z\n", ""),
+            ("c\n", "d\n"),
+            ("a\n", "a\nmine\n"),
+        ] {
+            let disk = MARKED.replacen(text, by, 1);
+            assert_eq!(open(&disk, stages), Some(false), "{disk}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_shows_markers_of_its_own_is_not_what_git_left() {
+        let example = "<<<<<<< HEAD\n1\n=======\n2\n>>>>>>> feature\n";
+        let [parent, ours, theirs] = [PARENT, OURS, THEIRS].map(|text| format!("{example}{text}"));
+        let disk = format!("{example}{MARKED}");
+        assert_eq!(open(&disk, [&parent, &ours, &theirs]), Some(false));
+    }
+
+    #[test]
+    fn a_file_that_one_branch_deleted_is_open_as_the_other_one_has_it() {
+        for stages in [[PARENT, OURS, ""], [PARENT, "", OURS]] {
+            assert_eq!(open(OURS, stages), Some(true));
+            assert_eq!(open(PARENT, stages), None, "edited since");
+            assert_eq!(open("", stages), None, "deleted since");
+        }
+        assert_eq!(open("", [PARENT, "", ""]), None);
+    }
+
+    #[test]
+    fn a_conflict_is_shown_where_the_user_finds_its_lines() {
+        let lines = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
+        let hunk = Hunk {
+            line: 99,
+            base: Vec::new(),
+            ours: Vec::new(),
+            theirs: lines(&["x"]),
+        };
+        let conflict = Conflict {
+            reason: Reason::Branches,
+            hunks: vec![hunk],
+        };
+        assert_eq!(at(conflict, MARKED).hunks[0].line, 6);
+    }
+
+    #[test]
+    fn branches_are_of_one_version() {
+        ensure_one_version("0.2.0", "0.2.0").unwrap();
+        let error = ensure_one_version("0.1.0", "0.2.0")
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            error,
+            "one branch is of rscaffold 0.1.0, the other one of rscaffold 0.2.0"
+        );
+    }
 }

@@ -111,6 +111,7 @@ impl Git<'_> {
         let mut git = Command::new("git");
         git.current_dir(self.root)
             .args(["--no-optional-locks", "-c", "core.fsmonitor=false"])
+            .args(["-c", "safe.bareRepository=explicit"])
             .args(arguments)
             .env("GIT_NO_LAZY_FETCH", "1")
             .stdin(Stdio::null())
@@ -275,5 +276,141 @@ impl Git<'_> {
         drop(input);
         child.wait().context("failed to wait for `git cat-file`")?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A repository with a project in its folder `operator`, two branches that changed the same file, and
+    /// what the other one is called.
+    struct Repository(TempDir);
+
+    impl Repository {
+        fn new() -> Self {
+            let repository = Self(tempfile::tempdir().unwrap());
+            fs::create_dir_all(repository.folder().join(".rscaffold")).unwrap();
+            repository.git(&["init", "--quiet", "--initial-branch=main"]);
+            repository.commit("parent", "main");
+            repository.git(&["switch", "--quiet", "--create=theirs"]);
+            repository.commit("theirs", "theirs");
+            repository.git(&["switch", "--quiet", "main"]);
+            repository.commit("ours", "main");
+            repository
+        }
+
+        fn folder(&self) -> std::path::PathBuf {
+            self.0.path().join("operator")
+        }
+
+        fn write(&self, text: &str) {
+            fs::write(self.folder().join("Makefile"), format!("{text}\n")).unwrap();
+            fs::write(
+                self.folder().join("PROJECT"),
+                format!("project of {text}\n"),
+            )
+            .unwrap();
+            let record = format!("[\"Makefile\",\"tool of {text}\\n\"]\n");
+            fs::write(self.folder().join(LAST_APPLIED), record).unwrap();
+        }
+
+        fn commit(&self, text: &str, branch: &str) {
+            self.write(text);
+            self.git(&["add", "--all"]);
+            self.git(&["commit", "--quiet", "--message", branch]);
+        }
+
+        /// Runs git, and gives whether it did what it was asked for.
+        fn git(&self, arguments: &[&str]) -> bool {
+            let output = Command::new("git")
+                .args(["-c", "user.name=me", "-c", "user.email=me@example.com"])
+                .args(arguments)
+                .current_dir(self.0.path())
+                .env("GIT_CONFIG_NOSYSTEM", "1")
+                .env("GIT_CONFIG_GLOBAL", "/dev/null")
+                .output()
+                .unwrap();
+            output.status.success()
+        }
+
+        fn unmerged(&self) -> Option<Unmerged> {
+            unmerged(&self.folder(), &BTreeSet::from(["Makefile"])).unwrap()
+        }
+    }
+
+    #[track_caller]
+    fn assert_open(repository: &Repository, [parent, ours, theirs]: [&str; 3]) {
+        let unmerged = repository.unmerged().expect("git left something open");
+        let stages = [parent, ours, theirs].map(|text| Some(format!("{text}\n")));
+        // The others are not among the paths, and not in a record.
+        assert_eq!(
+            unmerged.stages,
+            BTreeMap::from([("Makefile".to_owned(), stages)])
+        );
+        let commits = unmerged.commits.expect("git knows the commits");
+        let parent_commit = commits.parent.expect("a parent");
+        for (commit, text) in [
+            (parent_commit, parent),
+            (commits.ours, ours),
+            (commits.theirs, theirs),
+        ] {
+            assert_eq!(commit.project, Some(format!("project of {text}\n")));
+            assert_eq!(commit.record.texts["Makefile"], format!("tool of {text}\n"));
+        }
+    }
+
+    #[test]
+    fn each_operation_that_stops_has_its_commits() {
+        for (operation, expected) in [
+            (&["merge", "theirs"][..], ["parent", "ours", "theirs"]),
+            (&["cherry-pick", "theirs"], ["parent", "ours", "theirs"]),
+            (&["rebase", "theirs"], ["parent", "theirs", "ours"]),
+            (&["revert", "HEAD~1"], ["parent", "ours", ""]),
+        ] {
+            let repository = Repository::new();
+            assert!(!repository.git(operation), "{operation:?}");
+            if expected[2].is_empty() {
+                // The first commit has no parent.
+                assert!(repository.unmerged().is_some_and(|it| it.commits.is_none()));
+            } else {
+                assert_open(&repository, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn a_stash_has_its_commits() {
+        let repository = Repository::new();
+        repository.write("stashed");
+        assert!(repository.git(&["stash", "--quiet"]));
+        repository.commit("later", "main");
+        assert!(!repository.git(&["stash", "pop"]));
+        assert_open(&repository, ["ours", "later", "stashed"]);
+    }
+
+    #[test]
+    fn a_stash_that_is_not_being_popped_is_not_taken_for_the_other_branch() {
+        let repository = Repository::new();
+        repository.write("stashed");
+        assert!(repository.git(&["stash", "--quiet"]));
+        assert!(!repository.git(&["merge", "--squash", "theirs"]));
+        let unmerged = repository.unmerged().expect("git left something open");
+        assert!(unmerged.commits.is_none());
+    }
+
+    #[test]
+    fn nothing_is_open_without_a_conflict_or_without_git() {
+        let repository = Repository::new();
+        assert!(repository.unmerged().is_none());
+        assert!(!repository.git(&["merge", "theirs"]));
+        repository.git(&["add", "--all"]);
+        assert!(repository.unmerged().is_none());
+        let folder = tempfile::tempdir().unwrap();
+        assert!(unmerged(folder.path(), &BTreeSet::new()).unwrap().is_none());
     }
 }
