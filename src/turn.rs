@@ -142,3 +142,6 @@ impl Files {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
