@@ -236,10 +236,17 @@ fn deleted<'a>(base: Option<&'a String>, text: &str) -> BTreeSet<&'a str> {
 }
 
 /// What `merged` has lost of the edits on either branch.
+///
+/// Where one branch deletes a file and adds a similar one, git takes that for a rename, and carries what the
+/// other branch did to the first over to the second. So a line is lost only if no file has it.
 fn losses(before: &Files, sides: [&Files; 2], merged: &Files) -> Vec<String> {
     let mut losses = Vec::new();
     let rendered = record(merged);
     let records = sides.map(record);
+    let anywhere: BTreeSet<&str> = merged
+        .values()
+        .flat_map(|text| of_users(Some(text)))
+        .collect();
     let paths: BTreeSet<&String> = sides.iter().flat_map(|side| side.keys()).collect();
     for path in paths.into_iter().filter(|path| *path != RECORD) {
         let there = of_users(before.get(path));
@@ -249,10 +256,10 @@ fn losses(before: &Files, sides: [&Files; 2], merged: &Files) -> Vec<String> {
             there.contains(*line) && of_sides.iter().any(|side| !side.contains(*line))
         };
         for line in of_sides.iter().flatten().collect::<BTreeSet<_>>() {
-            match (is_gone(line), result.contains(line)) {
-                (false, false) => losses.push(format!("{path}: `{line}` is lost")),
-                (true, true) => losses.push(format!("{path}: `{line}` is back")),
-                _ => {}
+            if is_gone(line) && result.contains(line) {
+                losses.push(format!("{path}: `{line}` is back"));
+            } else if !is_gone(line) && !anywhere.contains(line) {
+                losses.push(format!("{path}: `{line}` is lost"));
             }
         }
         for (side, base) in sides.iter().zip(&records) {
@@ -310,6 +317,12 @@ fn merge(case: &Case) -> Result<Ended, TestCaseError> {
     work(&project, &case.ours, "ours");
     commit();
     let ours = files(&project);
+    // Without edits, the files have to be as they are rendered. git's guess at renames would be in the way.
+    let branches = [&case.before, &case.ours, &case.theirs];
+    let is_unedited = branches.iter().all(|branch| branch.edits.is_empty());
+    if is_unedited {
+        git(&["config", "merge.renames", "false"]);
+    }
     let arguments: &[&str] = match case.way {
         Way::Merge => &["merge", "theirs"],
         Way::Rebase => &["rebase", "theirs"],
@@ -338,10 +351,7 @@ fn merge(case: &Case) -> Result<Ended, TestCaseError> {
         let has_marker = text.lines().any(|line| line.starts_with("<<<<<<< "));
         prop_assert!(!has_marker, "{path} has conflict markers");
     }
-    if [&case.before, &case.ours, &case.theirs]
-        .iter()
-        .all(|branch| branch.edits.is_empty())
-    {
+    if is_unedited {
         for (path, text) in record(&settled) {
             prop_assert_eq!(
                 settled.get(&path),
@@ -359,7 +369,7 @@ fn merge(case: &Case) -> Result<Ended, TestCaseError> {
 
 #[test]
 fn whatever_apply_accepts_has_every_edit_of_both_branches() {
-    let cases = env::var("MERGES").map_or(60, |cases| cases.parse().expect("MERGES is a number"));
+    let cases = env::var("MERGES").map_or(32, |cases| cases.parse().expect("MERGES is a number"));
     let mut runner = TestRunner::new(Config {
         cases,
         failure_persistence: None,
