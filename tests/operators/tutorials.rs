@@ -7,16 +7,20 @@ mod markdown;
 #[path = "tutorials/terminal.rs"]
 mod terminal;
 
-use std::{collections::BTreeMap, env, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Context, Result, bail, ensure};
 use cluster::{Cluster, run};
-use std::process::Command;
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::{
-    compile::{pin, target},
+    compile::{pin, scaffolded, target},
     scaffold::{program, root},
 };
 use markdown::{Action, steps};
@@ -60,7 +64,7 @@ fn every_tutorial_is_followed() {
 fn follow(document: &str) -> Result<()> {
     let text = fs::read_to_string(root().join(FOLDER).join(document))
         .with_context(|| format!("failed to read `{document}`"))?;
-    let mut reader = Reader::new()?;
+    let mut reader = Reader::new(document)?;
     for step in steps(&text)? {
         let line = step.line;
         reader
@@ -75,17 +79,20 @@ struct Reader {
     /// By name; the first has none.
     terminals: BTreeMap<String, Terminal>,
     environment: Vec<(&'static str, String)>,
-    folder: TempDir,
+    /// Where the reader works.
+    work: PathBuf,
+    /// For what is no work of the reader: caches, programs, patches.
+    beside: TempDir,
     // Dropped last, so that no program is left without its API server.
     _cluster: Cluster,
 }
 
 impl Reader {
-    fn new() -> Result<Self> {
+    fn new(document: &str) -> Result<Self> {
         let silent = |_: &str| {};
         let mut cluster = Cluster::start(&silent)?;
         cluster.add_simulated_node(&silent)?;
-        let folder = TempDir::new().context("failed to create a temporary folder")?;
+        let beside = TempDir::new().context("failed to create a temporary folder")?;
         let programs = [program(), cluster.kubectl_path(), Path::new(env!("CARGO"))];
         let programs =
             programs.map(|program| program.parent().unwrap_or(Path::new("/")).to_owned());
@@ -98,20 +105,23 @@ impl Reader {
                 path.into_string().ok().context("PATH is not UTF-8")?,
             ),
             ("KUBECONFIG", text(cluster.kubeconfig())),
-            ("KUBECACHEDIR", text(&folder.path().join(".kube"))),
+            ("KUBECACHEDIR", text(&beside.path().join("kube"))),
             ("KUBERC", "off".to_owned()),
             // Dependencies are built once for all projects, and programs of one name kept apart.
             ("CARGO_BUILD_BUILD_DIR", text(&target())),
-            ("CARGO_TARGET_DIR", text(&folder.path().join(".target"))),
+            ("CARGO_TARGET_DIR", text(&beside.path().join("target"))),
             // Others on this machine have the usual port.
             ("HEALTH_PROBE_BIND_ADDRESS", "127.0.0.1:0".to_owned()),
             ("LC_ALL", "C".to_owned()),
+            // The repository of rscaffold is not the reader's.
+            ("GIT_CEILING_DIRECTORIES", text(root())),
         ];
-        fs::create_dir(folder.path().join("work"))?;
+        let work = scaffolded(document.trim_end_matches(".md"))?;
         Ok(Self {
             terminals: BTreeMap::new(),
             environment,
-            folder,
+            work,
+            beside,
             _cluster: cluster,
         })
     }
@@ -131,12 +141,13 @@ impl Reader {
                     .with_context(|| format!("failed to write {}", path.display()))
             }
             Action::Patch { text } => {
-                let patch = self.folder.path().join("patch.diff");
+                let patch = self.beside.path().join("patch.diff");
                 fs::write(&patch, text)?;
                 let folder = self.terminal("")?.folder()?;
                 run(Command::new("git")
                     .arg("apply")
                     .arg(patch)
+                    .env("GIT_CEILING_DIRECTORIES", root())
                     .current_dir(folder))?;
                 Ok(())
             }
@@ -148,7 +159,7 @@ impl Reader {
         if !self.terminals.contains_key(name) {
             let folder = match self.terminals.get_mut("") {
                 Some(first) => first.folder()?,
-                None => self.folder.path().join("work"),
+                None => self.work.clone(),
             };
             let terminal = Terminal::open(&folder, &self.environment)?;
             self.terminals.insert(name.to_owned(), terminal);
@@ -158,7 +169,7 @@ impl Reader {
 
     /// Pins the dependencies of each new package.
     fn pin(&self) -> Result<()> {
-        for entry in WalkDir::new(self.folder.path().join("work")).max_depth(3) {
+        for entry in WalkDir::new(&self.work).max_depth(3) {
             let path = entry?.into_path();
             let Some(folder) = path.parent().filter(|_| path.ends_with("Cargo.toml")) else {
                 continue;
