@@ -186,3 +186,80 @@ fn branches_that_contradict_each_other_are_for_the_user_to_settle() {
         "{error}"
     );
 }
+
+#[test]
+fn what_one_branch_deletes_does_not_come_back_because_the_other_one_changes_it() {
+    const TYPES: &str = "src/api/webapp/v1/guestbook.rs";
+    const MANAGER: &str = "config/manager/manager.yaml";
+    /// The lines from the one that has `first` to the one that has `last`.
+    fn lines<'a>(text: &'a str, first: &str, last: &str) -> &'a str {
+        let start = text.find(first).expect("the first line");
+        let start = text[..start].rfind('\n').map_or(0, |end| end + 1);
+        let end = start + text[start..].find(last).expect("the last line");
+        &text[start..end + text[end..].find('\n').expect("a line end") + 1]
+    }
+    fn delete(path: &'static str, first: &'static str, last: &'static str) -> impl Fn(&Project) {
+        move |project| {
+            let text = project.read(path);
+            project.write(path, &text.replacen(lines(&text, first, last), "", 1));
+        }
+    }
+    let change_the_period = |project: &Project| {
+        project.replace(MANAGER, "periodSeconds: 20", "periodSeconds: 30");
+    };
+    let field = delete(TYPES, "/// An example", "pub title");
+    let all_but_the_field = delete(TYPES, "/// An example", "#[x_kube");
+    let probe = delete(MANAGER, "livenessProbe:", "periodSeconds: 20");
+    let cases: [(&str, &dyn Fn(&Project), &dyn Fn(&Project)); 4] = [
+        (TYPES, &all_but_the_field, &field),
+        (TYPES, &field, &all_but_the_field),
+        (MANAGER, &change_the_period, &probe),
+        (MANAGER, &probe, &change_the_period),
+    ];
+    for (path, ours, theirs) in cases {
+        let project = merged(&[INIT, GUESTBOOK], ours, theirs);
+        assert_eq!(open(&project), [path]);
+        let before = project.tree();
+        let error = project.refused("apply");
+        assert!(error.contains(&format!("\n  {path}:")), "{error}");
+        assert_eq!(project.tree(), before, "nothing is written");
+    }
+}
+
+#[test]
+fn a_user_who_has_begun_to_decide_is_not_overruled() {
+    let edit = |who: &'static str| {
+        move |project: &Project| {
+            for path in ["Makefile", "Dockerfile"] {
+                let text = project.read(path);
+                project.write(path, &format!("# {who}\n{text}# {who}\n"));
+            }
+        }
+    };
+    let project = merged(&[INIT], edit("ours"), edit("theirs"));
+    // One of the two places of the Makefile is decided, and all of the Dockerfile.
+    let decided = |text: &str, places: usize| {
+        let conflict = "<<<<<<< HEAD\n# ours\n=======\n# theirs\n>>>>>>> theirs\n";
+        assert_eq!(text.matches(conflict).count(), 2, "{text}");
+        text.replacen(conflict, "# mine\n", places)
+    };
+    project.write("Makefile", &decided(&project.read("Makefile"), 1));
+    project.write("Dockerfile", &decided(&project.read("Dockerfile"), 2));
+    let before = project.tree();
+    let error = project.refused("apply");
+    assert!(error.contains("\n  Makefile:"), "{error}");
+    assert!(!error.contains("Dockerfile"), "{error}");
+    assert_eq!(project.tree(), before, "nothing is written");
+    project.write(
+        "Makefile",
+        &before[std::path::Path::new("Makefile")]
+            .clone()
+            .unwrap()
+            .replace(
+                "<<<<<<< HEAD\n# ours\n=======\n# theirs\n>>>>>>> theirs\n",
+                "# mine\n",
+            ),
+    );
+    let settled = project.tree();
+    assert_eq!(project.rscaffold("apply").tree(), settled);
+}
