@@ -191,12 +191,14 @@ fn branches_that_contradict_each_other_are_for_the_user_to_settle() {
 fn what_one_branch_deletes_does_not_come_back_because_the_other_one_changes_it() {
     const TYPES: &str = "src/api/webapp/v1/guestbook.rs";
     const MANAGER: &str = "config/manager/manager.yaml";
+    type Work<'a> = &'a dyn Fn(&Project);
     /// The lines from the one that has `first` to the one that has `last`.
     fn lines<'a>(text: &'a str, first: &str, last: &str) -> &'a str {
         let start = text.find(first).expect("the first line");
         let start = text[..start].rfind('\n').map_or(0, |end| end + 1);
-        let end = start + text[start..].find(last).expect("the last line");
-        &text[start..end + text[end..].find('\n').expect("a line end") + 1]
+        let last = start + text[start..].find(last).expect("the last line");
+        let end = last + text[last..].find('\n').expect("a line end");
+        &text[start..=end]
     }
     fn delete(path: &'static str, first: &'static str, last: &'static str) -> impl Fn(&Project) {
         move |project| {
@@ -210,7 +212,7 @@ fn what_one_branch_deletes_does_not_come_back_because_the_other_one_changes_it()
     let field = delete(TYPES, "/// An example", "pub title");
     let all_but_the_field = delete(TYPES, "/// An example", "#[x_kube");
     let probe = delete(MANAGER, "livenessProbe:", "periodSeconds: 20");
-    let cases: [(&str, &dyn Fn(&Project), &dyn Fn(&Project)); 4] = [
+    let cases: [(&str, Work, Work); 4] = [
         (TYPES, &all_but_the_field, &field),
         (TYPES, &field, &all_but_the_field),
         (MANAGER, &change_the_period, &probe),
