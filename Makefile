@@ -21,7 +21,7 @@ check: tools ## Check the format, run clippy, and run all tests that need no clu
 # than there are processors.
 .PHONY: test
 test: tools lint ## Run all tests. The first run builds a Kubernetes control plane.
-	$(CARGO) test --locked
+	EVERY_WRITE=1 $(CARGO) test --locked
 	$(CARGO) test --locked --package cluster --package operators --tests -- --test-threads=8
 
 .PHONY: test-e2e
