@@ -7,6 +7,7 @@
 
 use super::{
     Conflict, LineEnds, Reason,
+    line_ends::with_line_ends_of,
     merge::{self, Merge},
 };
 
@@ -38,6 +39,13 @@ impl Open<'_> {
     /// # Errors
     /// Where the edits of the two branches clash with each other or with the render.
     pub fn merge(&self) -> Result<Option<String>, Conflict> {
+        let user = self.ours.ours.as_ref().or(self.theirs.ours.as_ref());
+        let user = user.map_or("", String::as_str);
+        let merged = self.merge_plain()?;
+        Ok(merged.map(|text| with_line_ends_of(user, &text)))
+    }
+
+    fn merge_plain(&self) -> Result<Option<String>, Conflict> {
         let (ours, theirs) = (self.ours.onto(self.render)?, self.theirs.onto(self.render)?);
         if ours == theirs {
             return Ok(ours);
@@ -56,7 +64,7 @@ impl Open<'_> {
 }
 
 impl Side {
-    /// The file as the user would have edited it, had the tool written `render`.
+    /// The file as the user would have edited it, had the tool written `render`; with plain line ends.
     fn onto(&self, render: Option<&str>) -> Result<Option<String>, Conflict> {
         let ours = self.ours.as_deref().map(LineEnds::strip);
         match (self.base.as_deref(), ours, render) {
@@ -69,15 +77,15 @@ impl Side {
                 reason: Reason::Dropped,
                 hunks: merge::hunks(base.unwrap_or_default(), &ours, |it| it),
             }),
-            (base, Some((ours, ends)), Some(render)) => {
+            (base, Some((ours, _)), Some(render)) => {
                 let merge = Merge::of(base.unwrap_or_default(), &ours, render);
-                Ok(Some(ends.restore(clean(&merge)?)))
+                clean(&merge).map(Some)
             }
         }
     }
 }
 
-/// Merges a file that may not exist in each of the three states.
+/// Merges a file that may not exist in each of the three states. The texts have plain line ends.
 ///
 /// # Errors
 /// Where both sides changed the same lines, or one deleted the file and the other one changed it.
@@ -91,10 +99,7 @@ pub fn three_way(
         (parent, ours, theirs) if parent == theirs => Ok(ours),
         (parent, Some(ours), Some(theirs)) => {
             let parent = parent.unwrap_or_default();
-            let [(parent, _), (ours, ends), (theirs, _)] =
-                [&parent, &ours, &theirs].map(|text| LineEnds::strip(text));
-            let merged = clean(&Merge::of(&parent, &ours, &theirs))?;
-            Ok(Some(ends.restore(merged)))
+            clean(&Merge::of(&parent, &ours, &theirs)).map(Some)
         }
         // One branch deleted the file, the other one edited it.
         (_, ours, theirs) => Err(differences(ours, theirs)),

@@ -145,6 +145,17 @@ fn line_ends_are_no_edit_and_survive() {
     assert_eq!(merged, Ok(text(&crlf(BOTH))));
 }
 
+#[test]
+fn branches_with_other_line_ends_have_the_same_text() {
+    let merged = merge(
+        None,
+        side(ONE, &ONE.replace('\n', "\r\n")),
+        side(ONE, ONE),
+        BOTH,
+    );
+    assert_eq!(merged, Ok(text(&BOTH.replace('\n', "\r\n"))));
+}
+
 const LINES: usize = 12;
 
 /// For each line: whether it is deleted, changed, or gets a line above it.
