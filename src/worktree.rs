@@ -29,7 +29,7 @@ mod stage;
 mod tests;
 mod workspace;
 
-pub use git::{Commit, Commits, Unmerged};
+pub use git::{Commit, Commits, Stages, Unmerged};
 pub use last_applied::Record;
 pub use workspace::Workspace;
 

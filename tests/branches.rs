@@ -138,6 +138,22 @@ fn what_one_branch_deleted_does_not_come_back() {
 }
 
 #[test]
+fn a_role_that_both_branches_changed_is_what_both_make_of_it() {
+    const DEPLOYMENT: &str =
+        "create api --group apps --version v1 --kind Deployment --resource=false";
+    const CAPTAIN_WITH_CONFIG_MAP: &str =
+        "create api --group crew --version v1 --kind Captain --owns v1/ConfigMap";
+    // The branches add and delete lines that are alike, so their number tells nothing.
+    let project = merged(&[INIT, GUESTBOOK], command(DEPLOYMENT), |project| {
+        project.rscaffold("delete api --group webapp --version v1 --kind Guestbook");
+        project.rscaffold(CAPTAIN_WITH_CONFIG_MAP);
+    });
+    assert!(open(&project).contains(&"config/rbac/role.yaml".to_owned()));
+    let expected = Project::new(&[INIT, DEPLOYMENT, CAPTAIN_WITH_CONFIG_MAP]);
+    assert_same(project.rscaffold("apply"), &expected, "settled");
+}
+
+#[test]
 fn a_feature_that_one_branch_disabled_stays_so() {
     let (on, off) = ("edit --enable prometheus", "edit --disable metrics-secure");
     for (ours, theirs) in [(on, off), (off, on)] {

@@ -4,8 +4,10 @@
 //! `make merges` tries ten thousand of them.
 
 use std::{
+    cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     env,
+    thread::{self, ScopedJoinHandle},
 };
 
 use proptest::{
@@ -388,29 +390,40 @@ fn merge(case: &Case) -> Result<Ended, TestCaseError> {
     Ok(Ended::Settled)
 }
 
-#[test]
-fn whatever_apply_accepts_has_every_edit_of_both_branches() {
-    let cases = env::var("MERGES").map_or(20, |cases| cases.parse().expect("MERGES is a number"));
+/// Tries `cases` of them, and counts how they end.
+fn try_merges(cases: u32) -> BTreeMap<String, u32> {
     let mut runner = TestRunner::new(Config {
         cases,
         failure_persistence: None,
         max_shrink_iters: 200,
         ..Config::default()
     });
-    let counts = std::cell::RefCell::new(BTreeMap::<String, u32>::new());
+    let counts = RefCell::new(BTreeMap::<String, u32>::new());
     let result = runner.run(&case(), |case| {
         let ended = merge(&case)?;
         *counts.borrow_mut().entry(format!("{ended:?}")).or_default() += 1;
         Ok(())
     });
-    let counts = counts.into_inner();
-    println!("{counts:?}");
     result.unwrap_or_else(|error| panic!("{error}"));
+    counts.into_inner()
+}
+
+#[test]
+fn whatever_apply_accepts_has_every_edit_of_both_branches() {
+    let cases = env::var("MERGES");
+    let cases = cases.map_or(20_u32, |cases| cases.parse().expect("MERGES is a number"));
+    let threads = thread::available_parallelism().map_or(1, |it| it.get());
+    let threads = u32::try_from(threads).expect("a number of processors");
+    let counts: Vec<_> = thread::scope(|scope| {
+        let share = cases.div_ceil(threads);
+        let started: Vec<_> = (0..threads)
+            .map(|_| scope.spawn(move || try_merges(share)))
+            .collect();
+        let counts = started.into_iter().map(ScopedJoinHandle::join);
+        counts.collect::<Result<_, _>>().expect("no lost edits")
+    });
+    println!("{counts:?}");
+    let settled = counts.iter().filter_map(|counts| counts.get("Settled"));
     // Or nothing is learned.
-    assert!(
-        counts
-            .get("Settled")
-            .is_some_and(|settled| settled * 4 > cases),
-        "{counts:?}"
-    );
+    assert!(settled.copied().sum::<u32>() * 4 > cases, "{counts:?}");
 }

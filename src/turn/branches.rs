@@ -1,7 +1,5 @@
 //! What git left open between two branches.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Result, anyhow};
 
 use crate::{
@@ -13,7 +11,7 @@ use crate::{
         line_ends::{LineEnds, with_line_ends_of},
         markers::{Marked, Take},
     },
-    worktree::{Commit, Commits, Record, Unmerged, WorkTree},
+    worktree::{Commit, Commits, Record, Stages, Unmerged, WorkTree},
 };
 
 /// A project that git may have merged, and what git left open in its files.
@@ -41,13 +39,20 @@ impl Merged {
         let unmerged = tree.unmerged(record)?.unwrap_or_default();
         let marked = Marked::parse(text);
         let project = match (&marked, unmerged.stages.get(Project::FILE)) {
-            (Some(marked), Some([parent, Some(_), Some(_)])) => both(marked, parent.as_deref())
-                .or_hint(format!(
-                    "decide what `{}` says between the markers in line {} and below, and run \
+            (
+                Some(marked),
+                Some(Stages {
+                    parent,
+                    ours: Some(_),
+                    theirs: Some(_),
+                    ..
+                }),
+            ) => both(marked, parent.as_deref()).or_hint(format!(
+                "decide what `{}` says between the markers in line {} and below, and run \
                      the command again",
-                    Project::FILE,
-                    marked.line
-                ))?,
+                Project::FILE,
+                marked.line
+            ))?,
             (Some(marked), _) => {
                 return Err(anyhow!(
                     "there are conflict markers in `{}`, line {}, and git does not say which branches it \
@@ -107,7 +112,12 @@ impl Branches {
                 continue;
             };
             let parent = commits.and_then(|commits| commits.parent.as_ref());
-            let [before, ours, theirs] = stages.clone();
+            let Stages {
+                parent: before,
+                ours,
+                theirs,
+                ..
+            } = stages.clone();
             let open = Open {
                 parent: parent.map(|it| side(path, Some(it), before)).transpose()?,
                 ours: side(path, commits.map(|it| &it.ours), ours)?,
@@ -171,39 +181,17 @@ fn side(path: &str, commit: Option<&Commit>, text: Option<String>) -> Result<Sid
 
 /// Whether a file is as git left it, or the user has begun to decide. The file is this text on `disk`,
 /// and has these `stages` in the index. `None` if the user has decided.
-fn is_open(disk: &str, stages: &[Option<String>; 3]) -> Option<bool> {
-    match stages {
-        [parent, Some(ours), Some(theirs)] => {
-            let marked = Marked::parse(disk)?;
-            let parent = parent.as_deref().unwrap_or_default();
-            let (on_ours, on_theirs) = (marked.take(Take::Ours), marked.take(Take::Theirs));
-            Some(
-                has_changes_of(&on_ours, [parent, ours, theirs])
-                    && has_changes_of(&on_theirs, [parent, theirs, ours]),
-            )
+fn is_open(disk: &str, stages: &Stages) -> Option<bool> {
+    let is_same = |text: &String| LineEnds::strip(disk).0 == LineEnds::strip(text).0;
+    match (&stages.ours, &stages.theirs) {
+        (Some(_), Some(_)) => {
+            Marked::parse(disk)?;
+            Some(stages.written.as_ref().is_some_and(is_same))
         }
         // One branch deleted the file, and git kept what the other one made of it.
-        [_, Some(text), None] | [_, None, Some(text)] => {
-            let is_same = LineEnds::strip(disk).0 == LineEnds::strip(text).0;
-            is_same.then_some(true)
-        }
-        _ => None,
+        (Some(text), None) | (None, Some(text)) => is_same(text).then_some(true),
+        (None, None) => None,
     }
-}
-
-/// Whether `text` differs from `side` in nothing but lines that the other branch has changed since
-/// `parent`.
-fn has_changes_of(text: &str, [parent, side, other]: [&str; 3]) -> bool {
-    let mut counts = BTreeMap::<&str, [i32; 4]>::new();
-    for (index, text) in [text, parent, side, other].into_iter().enumerate() {
-        for line in text.lines() {
-            counts.entry(line).or_default()[index] += 1;
-        }
-    }
-    counts.values().all(|[text, parent, side, other]| {
-        let (here, there) = (text - side, other - parent);
-        (0.min(there)..=0.max(there)).contains(&here)
-    })
 }
 
 /// The conflict with the lines where the user finds them: at a marker of git.
@@ -222,56 +210,48 @@ mod tests {
     use super::*;
     use crate::reconcile::{Hunk, Reason};
 
-    const PARENT: &str = "a\nb\nc\n";
-    const OURS: &str = "ours\na\nB\nc\n";
-    const THEIRS: &str = "a\nx\nc\nz\n";
-    const MARKED: &str = "ours\na\n<<<<<<< HEAD\nB\n=======\nx\n>>>>>>> theirs\nc\nz\n";
+    const OURS: &str = "a\nB\nc\n";
+    const MARKED: &str = "a\n<<<<<<< HEAD\nB\n=======\nx\n>>>>>>> theirs\nc\n";
 
-    fn open(disk: &str, stages: [&str; 3]) -> Option<bool> {
-        is_open(
-            disk,
-            &stages.map(|text| (!text.is_empty()).then(|| text.to_owned())),
-        )
+    /// With what git wrote, or without if it does not tell.
+    fn open(disk: &str, [ours, theirs, written]: [&str; 3]) -> Option<bool> {
+        let [ours, theirs, written] =
+            [ours, theirs, written].map(|text| (!text.is_empty()).then(|| text.to_owned()));
+        let stages = Stages {
+            parent: Some("a\nb\nc\n".to_owned()),
+            ours,
+            theirs,
+            written,
+        };
+        is_open(disk, &stages)
     }
 
     #[test]
     fn a_file_is_open_as_git_left_it_until_the_user_decides() {
-        let stages = [PARENT, OURS, THEIRS];
+        let stages = [OURS, "a\nx\nc\n", MARKED];
         assert_eq!(open(MARKED, stages), Some(true));
         assert_eq!(open(&MARKED.replace('\n', "\r\n"), stages), Some(true));
-        assert_eq!(open("ours\na\nB\nc\nz\n", stages), None, "decided");
+        assert_eq!(open("a\nB\nc\n", stages), None, "decided");
     }
 
     #[test]
     fn what_the_user_has_begun_to_decide_is_not_what_git_left() {
-        let stages = [PARENT, OURS, THEIRS];
-        for (text, by) in [
-            ("ours\n", ""),
-            ("z\n", ""),
-            ("c\n", "d\n"),
-            ("a\n", "a\nmine\n"),
-        ] {
+        for (text, by) in [("B\n", ""), ("x\n", ""), ("c\n", "d\n"), ("a\n", "")] {
             let disk = MARKED.replacen(text, by, 1);
+            let stages = [OURS, "a\nx\nc\n", MARKED];
             assert_eq!(open(&disk, stages), Some(false), "{disk}");
         }
-    }
-
-    #[test]
-    fn a_text_that_shows_markers_of_its_own_is_not_what_git_left() {
-        let example = "<<<<<<< HEAD\n1\n=======\n2\n>>>>>>> feature\n";
-        let [parent, ours, theirs] = [PARENT, OURS, THEIRS].map(|text| format!("{example}{text}"));
-        let disk = format!("{example}{MARKED}");
-        assert_eq!(open(&disk, [&parent, &ours, &theirs]), Some(false));
+        assert_eq!(open(MARKED, [OURS, "a\nx\nc\n", ""]), Some(false));
     }
 
     #[test]
     fn a_file_that_one_branch_deleted_is_open_as_the_other_one_has_it() {
-        for stages in [[PARENT, OURS, ""], [PARENT, "", OURS]] {
+        for stages in [[OURS, "", ""], ["", OURS, ""]] {
             assert_eq!(open(OURS, stages), Some(true));
-            assert_eq!(open(PARENT, stages), None, "edited since");
+            assert_eq!(open("a\nb\nc\n", stages), None, "edited since");
             assert_eq!(open("", stages), None, "deleted since");
         }
-        assert_eq!(open("", [PARENT, "", ""]), None);
+        assert_eq!(open("", [""; 3]), None);
     }
 
     #[test]
@@ -287,7 +267,7 @@ mod tests {
             reason: Reason::Branches,
             hunks: vec![hunk],
         };
-        assert_eq!(at(conflict, MARKED).hunks[0].line, 6);
+        assert_eq!(at(conflict, MARKED).hunks[0].line, 5);
     }
 
     #[test]

@@ -22,11 +22,23 @@ use crate::project::Project;
 /// What git left open.
 #[derive(Debug, Default)]
 pub struct Unmerged {
-    /// By path: the text where the branches parted, on the branch that is checked out, and on the other
-    /// one; `None` where the file does not exist.
-    pub stages: BTreeMap<String, [Option<String>; 3]>,
+    /// The files, by path.
+    pub stages: BTreeMap<String, Stages>,
     /// The commits that are merged, if git tells.
     pub commits: Option<Commits>,
+}
+
+/// The texts of a file that git left open; `None` where the file does not exist.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stages {
+    /// Where the branches parted.
+    pub parent: Option<String>,
+    /// On the branch that is checked out.
+    pub ours: Option<String>,
+    /// On the other branch.
+    pub theirs: Option<String>,
+    /// As git wrote the file into the folder. `None` if git does not tell.
+    pub written: Option<String>,
 }
 
 /// The commits that git merges.
@@ -59,6 +71,9 @@ const OPERATIONS: [(&str, Option<&str>); 5] = [
     ("refs/stash", Some("refs/stash^")),
 ];
 
+/// How git names the tree that it wrote into the folder, with conflict markers.
+const AUTO_MERGE: &str = "AUTO_MERGE";
+
 /// Asks git what is open in the folder `root`, of the files at `paths` and of those that one of the
 /// branches has in its record. `None` if that is nothing, or if there is no git.
 pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Option<Unmerged>> {
@@ -67,7 +82,9 @@ pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Option<Unm
     if open.is_empty() {
         return Ok(None);
     }
-    let commits = git.commits(&open)?;
+    let prefix = git.line(&["rev-parse", "--show-prefix"])?;
+    let prefix = prefix.unwrap_or_default();
+    let commits = git.commits(&open, &prefix)?;
     let is_known = |path: &str| {
         let mut records = commits.iter().flat_map(Commits::records);
         paths.contains(path) || records.any(|record| record.texts.contains_key(path))
@@ -78,13 +95,23 @@ pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Option<Unm
         .iter()
         .flat_map(|(_, objects)| objects.iter().flatten());
     let mut texts = git.texts(objects.map(String::as_str))?.into_iter();
-    let stages = known.into_iter().map(|(path, objects)| {
-        let stages = objects.each_ref().map(|object| {
-            let text = object.as_ref().and_then(|_| texts.next());
-            text.flatten()
+    let paths = known.iter().map(|(path, _)| path);
+    let written = git.texts(paths.map(|path| format!("{AUTO_MERGE}:{prefix}{path}")))?;
+    let stages = known
+        .into_iter()
+        .zip(written)
+        .map(|((path, objects), written)| {
+            let [parent, ours, theirs] = objects
+                .each_ref()
+                .map(|object| object.as_ref().and_then(|_| texts.next()?));
+            let stages = Stages {
+                parent,
+                ours,
+                theirs,
+                written,
+            };
+            (path.clone(), stages)
         });
-        (path.clone(), stages)
-    });
     let stages = stages.collect();
     Ok(Some(Unmerged { stages, commits }))
 }
@@ -170,10 +197,7 @@ impl Git<'_> {
     ///
     /// Several operations can be under way at once, and a stash can be there without any. So only the
     /// commits count that have the very objects that the index has.
-    fn commits(&self, open: &BTreeMap<String, Objects>) -> Result<Option<Commits>> {
-        let prefix = self
-            .line(&["rev-parse", "--show-prefix"])?
-            .unwrap_or_default();
+    fn commits(&self, open: &BTreeMap<String, Objects>, prefix: &str) -> Result<Option<Commits>> {
         for (theirs, parent) in OPERATIONS {
             let commit = |name: &str| self.line(&["rev-parse", "--verify", "--quiet", name]);
             let Some(theirs) = commit(theirs)? else {
@@ -189,7 +213,7 @@ impl Git<'_> {
                 Ok(open.values().map(|stages| &stages[stage]).eq(&there))
             };
             if has_stage("HEAD", 1)? && has_stage(&theirs, 2)? {
-                let read = |commit: &str| self.commit(commit, &prefix);
+                let read = |commit: &str| self.commit(commit, prefix);
                 let parent = parent.filter(|parent| has_stage(parent, 0).unwrap_or(false));
                 return Ok(Some(Commits {
                     parent: parent.map(|parent| read(&parent)).transpose()?,
@@ -346,12 +370,19 @@ mod tests {
     #[track_caller]
     fn assert_open(repository: &Repository, [parent, ours, theirs]: [&str; 3]) {
         let unmerged = repository.unmerged().expect("git left something open");
-        let stages = [parent, ours, theirs].map(|text| Some(format!("{text}\n")));
         // The others are not among the paths, and not in a record.
-        assert_eq!(
-            unmerged.stages,
-            BTreeMap::from([("Makefile".to_owned(), stages)])
-        );
+        let paths: Vec<_> = unmerged.stages.keys().collect();
+        assert_eq!(paths, ["Makefile"]);
+        let text = |text: &str| Some(format!("{text}\n"));
+        let disk = fs::read_to_string(repository.folder().join("Makefile")).unwrap();
+        assert!(disk.contains("<<<<<<< "), "{disk}");
+        let expected = Stages {
+            parent: text(parent),
+            ours: text(ours),
+            theirs: text(theirs),
+            written: Some(disk),
+        };
+        assert_eq!(unmerged.stages["Makefile"], expected);
         let commits = unmerged.commits.expect("git knows the commits");
         let parent_commit = commits.parent.expect("a parent");
         for (commit, text) in [
