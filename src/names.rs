@@ -8,65 +8,69 @@ mod kubernetes;
 mod plural;
 mod rust;
 
-use std::fmt;
+use anyhow::{Result, anyhow, bail, ensure};
 
 pub use external::{Dependency, TypePath};
 pub use group_version_kind::GroupVersionKind;
 pub use kind::{Identifiers, Kind};
 pub use kubernetes::{ControllerName, Domain, Group, Plural, ProjectName, ShortName, Version};
-pub use rust::{CrateName, Repo, is_dependency};
+pub use rust::{CrateName, Repo, WorkspaceRoot, is_dependency};
 
-/// Why a text is not a valid name: one sentence for the user.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Error(String);
+/// Reads a name by `read`, whose error is the reason alone. The error of this function says as well
+/// `what` the text should be, and ends with a valid name: `near` if that is one, or else `example`.
+fn read_or<'a, T>(
+    text: &'a str,
+    (what, example): (&str, &str),
+    near: &'a str,
+    read: impl Fn(&'a str) -> Result<T>,
+) -> Result<T> {
+    read(text).map_err(|reason| match read(near) {
+        Ok(_) => anyhow!("`{text}` is not {what}: {reason}; did you mean `{near}`?"),
+        Err(_) => anyhow!("`{text}` is not {what}: {reason}, as in `{example}`"),
+    })
+}
 
-impl Error {
-    /// `text` is not `what`, because of `reason`; the message ends with a valid name.
-    fn new(text: &str, what: &str, reason: &str, instead: &Instead) -> Self {
-        Self(match instead {
-            Instead::Like(example) => {
-                format!("`{text}` is not {what}: {reason}, as in `{example}`")
-            }
-            Instead::Meant(name) => {
-                format!("`{text}` is not {what}: {reason}; did you mean `{name}`?")
-            }
-        })
+/// Refuses the first character of a name that is not `allowed`.
+fn allow_only(text: &str, allowed: impl Fn(char) -> bool, hint: &str) -> Result<()> {
+    match text.chars().find(|c| !allowed(*c)) {
+        Some(bad) => bail!("{} is not allowed{hint}", quoted(bad)),
+        None => Ok(()),
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+/// Refuses a name of more than `max` characters.
+fn limit(text: &str, max: usize) -> Result<()> {
+    let length = text.len();
+    ensure!(
+        length <= max,
+        "it has {length} characters, at most {max} are allowed"
+    );
+    Ok(())
+}
+
+/// A character as an error shows it: white space and the like by name or number.
+fn quoted(c: char) -> String {
+    match c {
+        ' ' => "a space".to_owned(),
+        '`' => "a backtick".to_owned(),
+        c if c.is_control() || c.is_whitespace() => format!("`{}`", c.escape_unicode()),
+        c => format!("`{c}`"),
     }
 }
 
-impl std::error::Error for Error {}
-
-/// A valid name, to show beside a bad one.
-enum Instead {
-    /// Any name like this one.
-    Like(&'static str),
-    /// The good name that is nearest to the bad one.
-    Meant(String),
-}
-
-/// The reason why a text of this length is not a name.
-fn too_long(length: usize, max: usize) -> Option<String> {
-    (length > max).then(|| format!("it has {length} characters, at most {max} are allowed"))
-}
-
-/// The traits of a name that has `as_str` and `FromStr`.
+/// What all names have in common: a text, which stands in `$text`. Each has a `FromStr` of its own.
 macro_rules! traits {
-    ($($name:ident),+) => {$(
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.as_str())
+    ($($name:ident.$text:tt),+) => {$(
+        impl $name {
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.$text
             }
         }
 
-        impl AsRef<str> for $name {
-            fn as_ref(&self) -> &str {
-                self.as_str()
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
             }
         }
 

@@ -11,7 +11,6 @@ mod owns;
 mod removal;
 mod resource;
 mod validate;
-mod workspace;
 mod yaml;
 
 use std::{collections::BTreeSet, mem::discriminant};
@@ -28,9 +27,8 @@ pub use self::{
     removal::Removed,
     resource::{Api, Definition, External, Resource},
     validate::is_line,
-    workspace::WorkspaceRoot,
 };
-use crate::names::{Domain, ProjectName, Repo};
+use crate::names::{Domain, ProjectName, Repo, WorkspaceRoot};
 
 /// The desired state of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -1,6 +1,8 @@
 //! The shapes of names that Kubernetes takes from DNS.
 
-use super::{Error, Instead, too_long};
+use anyhow::{Result, ensure};
+
+use super::{allow_only, limit, read_or};
 
 /// The rules for one sort of DNS name, and the words for it in errors.
 pub(super) struct Shape {
@@ -9,85 +11,63 @@ pub(super) struct Shape {
     pub example: &'static str,
     /// The most characters that it may have.
     pub max: usize,
-    /// Whether dots may separate labels (a subdomain).
-    pub dots: bool,
-    /// Whether a label may begin with a digit: in DNS-1123 it may, in DNS-1035 it may not.
-    pub digit_first: bool,
+    /// Whether it is a subdomain (DNS-1123), in which dots separate labels, and a label may begin
+    /// with a digit. Otherwise it is one label (DNS-1035).
+    pub subdomain: bool,
 }
 
 impl Shape {
     /// Checks a name; the error also has a valid one.
-    pub fn check(&self, text: &str) -> Result<(), Error> {
-        let Err(reason) = self.reason(text) else {
-            return Ok(());
-        };
-        let instead = match self.near(text) {
-            Some(name) => Instead::Meant(name),
-            None => Instead::Like(self.example),
-        };
-        Err(Error::new(text, self.what, &reason, &instead))
+    pub fn check(&self, text: &str) -> Result<()> {
+        let words = (self.what, self.example);
+        read_or(text, words, &self.near(text), |text| self.reason(text))
     }
 
     /// Tells what is wrong with a name.
-    pub fn reason(&self, text: &str) -> Result<(), String> {
-        if text.is_empty() {
-            return Err("it must not be empty".to_owned());
-        }
+    pub fn reason(&self, text: &str) -> Result<()> {
+        ensure!(!text.is_empty(), "it must not be empty");
         let ok = |c: char| {
-            c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || (self.dots && c == '.')
+            c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || (self.subdomain && c == '.')
         };
-        if let Some(bad) = text.chars().find(|c| !ok(*c)) {
-            let dot = if self.dots { ", `.`" } else { "" };
-            return Err(format!(
-                "{} is not allowed, only lower-case letters, digits{dot} and `-`",
-                quoted(bad)
-            ));
-        }
-        if let Some(reason) = too_long(text.len(), self.max) {
-            return Err(reason);
-        }
+        let dot = if self.subdomain { ", `.`" } else { "" };
+        let hint = format!(", only lower-case letters, digits{dot} and `-`");
+        allow_only(text, ok, &hint)?;
+        limit(text, self.max)?;
         text.split('.')
-            .try_for_each(|label| self.label_reason(label))
+            .try_for_each(|label| self.check_label(label))
     }
 
-    fn label_reason(&self, label: &str) -> Result<(), String> {
-        let each = ["it", "each part between dots"][usize::from(self.dots)];
-        let first = label.chars().next();
-        if first.is_none() {
-            Err("there must be something before and after each dot".to_owned())
-        } else if !self.digit_first && first.is_some_and(|c| !c.is_ascii_lowercase()) {
-            Err(format!("{each} must begin with a letter"))
-        } else if first == Some('-') {
-            Err(format!("{each} must begin with a letter or digit"))
-        } else if label.ends_with('-') {
-            Err(format!("{each} must end with a letter or digit"))
+    fn check_label(&self, label: &str) -> Result<()> {
+        let (each, first) = if self.subdomain {
+            ("each part between dots", "a letter or digit")
         } else {
-            Ok(())
-        }
+            ("it", "a letter")
+        };
+        ensure!(
+            !label.is_empty(),
+            "there must be something before and after each dot"
+        );
+        ensure!(
+            label.starts_with(|c: char| c.is_ascii_lowercase() || (self.subdomain && c != '-')),
+            "{each} must begin with {first}"
+        );
+        ensure!(
+            !label.ends_with('-'),
+            "{each} must end with a letter or digit"
+        );
+        Ok(())
     }
 
-    /// The name in a valid spelling, if a change of spelling is enough.
-    fn near(&self, text: &str) -> Option<String> {
-        let name: String = text
-            .trim_matches(|c: char| !c.is_ascii_alphanumeric())
+    /// The name in the spelling of a valid one.
+    fn near(&self, text: &str) -> String {
+        text.trim_matches(|c: char| !c.is_ascii_alphanumeric())
             .chars()
             .map(|c| match c {
                 '_' | ' ' => '-',
-                '.' if !self.dots => '-',
+                '.' if !self.subdomain => '-',
                 c => c.to_ascii_lowercase(),
             })
-            .collect();
-        self.reason(&name).is_ok().then_some(name)
-    }
-}
-
-/// A character as an error shows it: white space and the like by name or number.
-pub(super) fn quoted(c: char) -> String {
-    match c {
-        ' ' => "a space".to_owned(),
-        '`' => "a backtick".to_owned(),
-        c if c.is_control() || c.is_whitespace() => format!("`{}`", c.escape_unicode()),
-        c => format!("`{c}`"),
+            .collect()
     }
 }
 
@@ -99,15 +79,13 @@ mod tests {
         what: "a label",
         example: "web",
         max: 63,
-        dots: false,
-        digit_first: false,
+        subdomain: false,
     };
     const SUBDOMAIN: Shape = Shape {
         what: "a subdomain",
         example: "web.com",
         max: 253,
-        dots: true,
-        digit_first: true,
+        subdomain: true,
     };
 
     fn error(shape: &Shape, text: &str) -> String {
@@ -117,10 +95,10 @@ mod tests {
     #[test]
     fn good_names() {
         for name in ["a", "web", "a1", "a-b", "a--b", &"a".repeat(63)] {
-            assert_eq!(LABEL.check(name), Ok(()), "{name}");
+            assert!(LABEL.check(name).is_ok(), "{name}");
         }
         for name in ["a", "3scale", "a.b-c.0", &"a".repeat(253)] {
-            assert_eq!(SUBDOMAIN.check(name), Ok(()), "{name}");
+            assert!(SUBDOMAIN.check(name).is_ok(), "{name}");
         }
     }
 

@@ -2,52 +2,51 @@
 
 use std::str::FromStr;
 
+use anyhow::{Context as _, Result, bail, ensure};
 use semver::VersionReq;
 
-use super::{Error, Instead, dns::quoted, rust::is_keyword, traits};
+use super::{allow_only, read_or, rust::is_keyword, traits};
 
 /// The path of a Rust type: `cert_manager::v1::Certificate`, or `crate::cert::Certificate`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypePath(String);
 
 impl TypePath {
-    /// The path as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// The crate that it begins with: `cert_manager`, or `crate` for the project's own.
     pub fn crate_ident(&self) -> &str {
         self.0.split("::").next().unwrap_or_default()
     }
+
+    fn read(text: &str) -> Result<Self> {
+        let parts: Vec<_> = text.split("::").collect();
+        for (index, part) in parts.iter().enumerate() {
+            ensure!(
+                part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                    && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'),
+                "each part between `::` must be a name of Rust"
+            );
+            ensure!(
+                !is_keyword(part) || (index, *part) == (0, "crate"),
+                "`{part}` is a keyword of Rust"
+            );
+        }
+        let [_, .., name] = parts.as_slice() else {
+            bail!("it must begin with a crate, and `::`");
+        };
+        ensure!(
+            name.starts_with(|c: char| c.is_ascii_uppercase()),
+            "it must end in the name of the type"
+        );
+        Ok(Self(text.to_owned()))
+    }
 }
 
 impl FromStr for TypePath {
-    type Err = Error;
+    type Err = anyhow::Error;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let error = |reason: &str| {
-            let example = Instead::Like("cert_manager::v1::Certificate");
-            Error::new(text, "the path of a Rust type", reason, &example)
-        };
-        let parts: Vec<_> = text.split("::").collect();
-        for (index, part) in parts.iter().enumerate() {
-            let is_ident = part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-                && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-            if !is_ident {
-                return Err(error("each part between `::` must be a name of Rust"));
-            }
-            if is_keyword(part) && (index, *part) != (0, "crate") {
-                return Err(error(&format!("`{part}` is a keyword of Rust")));
-            }
-        }
-        match parts.as_slice() {
-            [_, .., name] if name.starts_with(|c: char| c.is_ascii_uppercase()) => {
-                Ok(Self(text.to_owned()))
-            }
-            [_, _, ..] => Err(error("it must end in the name of the type")),
-            _ => Err(error("it must begin with a crate, and `::`")),
-        }
+    fn from_str(text: &str) -> Result<Self> {
+        let words = ("the path of a Rust type", "cert_manager::v1::Certificate");
+        read_or(text, words, text, Self::read)
     }
 }
 
@@ -56,128 +55,86 @@ impl FromStr for TypePath {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Dependency {
     text: String,
-    /// How much of the text is the name.
-    name: usize,
+    name: String,
+    toml: String,
 }
 
 impl Dependency {
-    const GIT: [&str; 3] = ["branch", "tag", "rev"];
-
-    /// The dependency as it was given.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
     /// The name of the crate: `cert-manager`.
     pub fn name(&self) -> &str {
-        &self.text[..self.name]
+        &self.name
     }
 
     /// The crate in Rust code: `cert_manager`.
     pub fn ident(&self) -> String {
-        self.name().replace('-', "_")
+        self.name.replace('-', "_")
     }
 
     /// What Cargo.toml says of it after its name: `"0.1"`, `{ path = "../widgets" }`.
-    pub fn to_toml(&self) -> String {
-        let source = &self.text[self.name + 1..];
-        if is_path(source) {
-            return format!("{{ path = \"{source}\" }}");
-        }
-        if !is_url(source) {
-            return format!("\"{source}\"");
-        }
-        match source.split_once('?') {
-            Some((url, reference)) => {
-                let (key, value) = reference.split_once('=').unwrap_or((reference, ""));
-                format!("{{ git = \"{url}\", {key} = \"{value}\" }}")
-            }
-            None => format!("{{ git = \"{source}\" }}"),
-        }
+    pub fn toml(&self) -> &str {
+        &self.toml
     }
 
-    fn reason(text: &str) -> Result<usize, String> {
-        let Some((name, source)) = text.split_once('@') else {
-            return Err("after the crate must stand `@` and its version".to_owned());
-        };
+    fn read(text: &str) -> Result<Self> {
+        let (name, source) = text
+            .split_once('@')
+            .context("after the crate must stand `@` and its version")?;
         let ok = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(ok) {
-            return Err(format!("`{name}` is no name of a crate"));
-        }
+        ensure!(
+            name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(ok),
+            "`{name}` is no name of a crate"
+        );
         // None of them needs to be escaped in TOML.
-        let bad = |c: &char| !c.is_ascii_graphic() || "\"\\`".contains(*c);
-        if let Some(bad) = source.chars().find(|c| bad(c) && *c != ' ') {
-            return Err(format!("{} is not allowed", quoted(bad)));
-        }
-        if is_url(source) {
-            match source
-                .split_once('?')
-                .map(|(_, reference)| reference.split_once('='))
-            {
-                None => {}
-                Some(Some((key, value))) if Self::GIT.contains(&key) && !value.is_empty() => {}
-                Some(_) => {
-                    return Err(
-                        "after the `?` of a repository must stand `branch=`, `tag=` or \
-                                `rev=`"
-                            .to_owned(),
-                    );
-                }
+        let ok = |c: char| c == ' ' || (c.is_ascii_graphic() && !"\"\\`".contains(c));
+        allow_only(source, ok, "")?;
+        let toml = if source.contains("://") {
+            match source.split_once('?') {
+                None => format!("{{ git = \"{source}\" }}"),
+                Some((url, reference)) => match reference.split_once('=') {
+                    Some((key @ ("branch" | "tag" | "rev"), value)) if !value.is_empty() => {
+                        format!("{{ git = \"{url}\", {key} = \"{value}\" }}")
+                    }
+                    _ => bail!(
+                        "after the `?` of a repository must stand `branch=`, `tag=` or `rev=`"
+                    ),
+                },
             }
-        } else if !is_path(source) {
-            VersionReq::parse(source).map_err(|_| {
-                format!(
-                    "`{source}` is neither a version, nor a path that begins with `.` or `/`, nor \
-                     the URL of a repository"
-                )
-            })?;
-        }
-        Ok(name.len())
+        } else if source.starts_with(['.', '/']) {
+            format!("{{ path = \"{source}\" }}")
+        } else {
+            ensure!(
+                VersionReq::parse(source).is_ok(),
+                "`{source}` is neither a version, nor a path that begins with `.` or `/`, nor the \
+                 URL of a repository"
+            );
+            format!("\"{source}\"")
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            name: name.to_owned(),
+            toml,
+        })
     }
 }
 
 impl FromStr for Dependency {
-    type Err = Error;
+    type Err = anyhow::Error;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
-        match Self::reason(text) {
-            Ok(name) => Ok(Self {
-                text: text.to_owned(),
-                name,
-            }),
-            Err(reason) => {
-                // As versions are written in Go.
-                let near = text.replacen("@v", "@", 1);
-                let instead = match Self::reason(&near) {
-                    Ok(_) => Instead::Meant(near),
-                    Err(_) => Instead::Like("cert-manager@0.1"),
-                };
-                Err(Error::new(
-                    text,
-                    "a crate with its version",
-                    &reason,
-                    &instead,
-                ))
-            }
-        }
+    fn from_str(text: &str) -> Result<Self> {
+        // As versions are written in Go.
+        let near = text.replacen("@v", "@", 1);
+        let words = ("a crate with its version", "cert-manager@0.1");
+        read_or(text, words, &near, Self::read)
     }
 }
 
-fn is_path(source: &str) -> bool {
-    source.starts_with(['.', '/'])
-}
-
-fn is_url(source: &str) -> bool {
-    source.contains("://")
-}
-
-traits!(Dependency, TypePath);
+traits!(Dependency.text, TypePath.0);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn error<T: FromStr<Err = Error>>(text: &str) -> String {
+    fn error<T: FromStr<Err = anyhow::Error>>(text: &str) -> String {
         text.parse::<T>().err().unwrap().to_string()
     }
 
@@ -244,7 +201,7 @@ mod tests {
             let dependency: Dependency = text.parse().unwrap();
             assert_eq!(dependency.as_str(), text);
             assert_eq!(
-                (dependency.ident().as_str(), dependency.to_toml().as_str()),
+                (dependency.ident().as_str(), dependency.toml()),
                 (ident, toml)
             );
         }

@@ -2,7 +2,9 @@
 
 use std::str::FromStr;
 
-use super::{Error, Group, Instead, Kind, Version, traits};
+use anyhow::{Result, bail};
+
+use super::{Group, Kind, Version, traits};
 
 /// A kind with its group and version: `apps/v1/Deployment`, or `v1/ConfigMap` of the core group.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,11 +34,6 @@ impl GroupVersionKind {
         }
     }
 
-    /// The name as text.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
     /// The group; `core` for the core group.
     pub fn group(&self) -> &Group {
         &self.group
@@ -54,25 +51,23 @@ impl GroupVersionKind {
 }
 
 impl FromStr for GroupVersionKind {
-    type Err = Error;
+    type Err = anyhow::Error;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
+    fn from_str(text: &str) -> Result<Self> {
         let parts: Vec<_> = text.split('/').collect();
         let (group, version, kind) = match parts[..] {
             [version, kind] => (Self::CORE, version, kind),
             [group, version, kind] => (group, version, kind),
-            _ => {
-                let reason = "it must be `<group>/<version>/<Kind>`, of the core group \
-                              `<version>/<Kind>`";
-                let example = Instead::Like("apps/v1/Deployment");
-                return Err(Error::new(text, "a kind with its group", reason, &example));
-            }
+            _ => bail!(
+                "`{text}` is not a kind with its group: it must be `<group>/<version>/<Kind>`, of \
+                 the core group `<version>/<Kind>`, as in `apps/v1/Deployment`"
+            ),
         };
         Ok(Self::new(group.parse()?, version.parse()?, kind.parse()?))
     }
 }
 
-traits!(GroupVersionKind);
+traits!(GroupVersionKind.text);
 
 #[cfg(test)]
 mod tests {
@@ -94,7 +89,7 @@ mod tests {
             let id: GroupVersionKind = text.parse().unwrap();
             assert_eq!(id.as_str(), canonical);
             assert_eq!(id.group().as_str(), group);
-            assert_eq!(canonical.parse(), Ok(id));
+            assert_eq!(canonical.parse::<GroupVersionKind>().unwrap(), id);
         }
     }
 

@@ -2,14 +2,15 @@
 
 use std::str::FromStr;
 
+use anyhow::{Result, bail, ensure};
 use heck::{ToSnakeCase, ToUpperCamelCase};
 
 use super::{
-    ControllerName, Error, Group, Instead, Plural,
-    dns::quoted,
+    ControllerName, Group, Plural, allow_only, limit,
     plural::plural,
+    read_or,
     rust::{has, module},
-    too_long, traits,
+    traits,
 };
 
 /// A kind of objects: `Guestbook`.
@@ -44,11 +45,6 @@ const TAKEN: &[(&str, &str)] = &[
 impl Kind {
     const MAX: usize = 63;
 
-    /// The kind as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// The singular of the resource: `guestbook`.
     pub fn lower(&self) -> String {
         self.0.to_ascii_lowercase()
@@ -67,6 +63,23 @@ impl Kind {
     /// The usual plural: `guestbooks`.
     pub fn plural(&self) -> Plural {
         Plural::of(&self.lower())
+    }
+
+    fn read(text: &str) -> Result<Self> {
+        ensure!(!text.is_empty(), "it must not be empty");
+        allow_only(
+            text,
+            |c| c.is_ascii_alphanumeric(),
+            ", only letters and digits",
+        )?;
+        ensure!(
+            text.starts_with(|c: char| c.is_ascii_uppercase()),
+            "it must begin with an upper-case letter"
+        );
+        limit(text, Self::MAX)?;
+        // `FromStr` says more of a text, but what the user may have meant can be taken as well.
+        ensure!(taken(text).is_none(), "it is taken");
+        Ok(Self(text.to_owned()))
     }
 
     /// What a controller's code calls the kind. With its `group` the names differ from those of a
@@ -98,44 +111,18 @@ pub struct Identifiers {
 }
 
 impl FromStr for Kind {
-    type Err = Error;
+    type Err = anyhow::Error;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
-        if let Some(reason) = misspelt(text) {
-            let near = text.to_upper_camel_case();
-            let instead = if misspelt(&near).is_none() && taken(&near).is_none() {
-                Instead::Meant(near)
-            } else {
-                Instead::Like("Guestbook")
-            };
-            return Err(Error::new(text, "a kind", &reason, &instead));
-        }
+    fn from_str(text: &str) -> Result<Self> {
         if let Some(reason) = taken(text) {
-            return Err(Error(format!(
-                "`{text}` cannot be a kind: {reason}, so add a word to it, as in `App{text}`"
-            )));
+            bail!("`{text}` cannot be a kind: {reason}, so add a word to it, as in `App{text}`");
         }
-        Ok(Self(text.to_owned()))
+        let near = text.to_upper_camel_case();
+        read_or(text, ("a kind", "Guestbook"), &near, Self::read)
     }
 }
 
-traits!(Kind);
-
-fn misspelt(text: &str) -> Option<String> {
-    let Some(first) = text.chars().next() else {
-        return Some("it must not be empty".to_owned());
-    };
-    if let Some(bad) = text.chars().find(|c| !c.is_ascii_alphanumeric()) {
-        Some(format!(
-            "{} is not allowed, only letters and digits",
-            quoted(bad)
-        ))
-    } else if !first.is_ascii_uppercase() {
-        Some("it must begin with an upper-case letter".to_owned())
-    } else {
-        too_long(text.len(), Kind::MAX)
-    }
-}
+traits!(Kind.0);
 
 fn taken(kind: &str) -> Option<&'static str> {
     let (reason, _) = TAKEN.iter().find(|(_, names)| has(names, kind))?;

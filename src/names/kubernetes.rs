@@ -2,7 +2,9 @@
 
 use std::{cmp::Ordering, str::FromStr};
 
-use super::{Error, dns::Shape, plural::plural, rust::module, too_long, traits};
+use anyhow::{Result, anyhow, bail};
+
+use super::{dns::Shape, limit, plural::plural, rust::module, traits};
 
 macro_rules! dns {
     ($($(#[$doc:meta])+ $name:ident: $shape:expr;)+) => {$(
@@ -12,70 +14,40 @@ macro_rules! dns {
 
         impl $name {
             const SHAPE: Shape = $shape;
-
-            /// The name as text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
         }
 
         impl FromStr for $name {
-            type Err = Error;
+            type Err = anyhow::Error;
 
-            fn from_str(text: &str) -> Result<Self, Error> {
+            fn from_str(text: &str) -> Result<Self> {
                 Self::SHAPE.check(text)?;
                 Ok(Self(text.to_owned()))
             }
         }
 
-        traits!($name);
+        traits!($name.0);
     )+};
 }
 
 dns! {
     /// The domain of a project's API groups: `com`, `example.com`.
-    Domain: Shape {
-        what: "a domain",
-        example: "example.com",
-        max: 253,
-        dots: true,
-        digit_first: true,
-    };
+    Domain: Shape { what: "a domain", example: "example.com", max: 253, subdomain: true };
 
     /// An API group without its domain: `webapp`, `batch-jobs.infra`.
-    Group: Shape {
-        what: "a group",
-        example: "webapp",
-        max: 253,
-        dots: true,
-        digit_first: true,
-    };
+    Group: Shape { what: "a group", example: "webapp", max: 253, subdomain: true };
 
     /// The name of a resource in URLs and RBAC rules: `guestbooks`.
-    Plural: Shape {
-        what: "a plural",
-        example: "guestbooks",
-        max: 63,
-        dots: false,
-        digit_first: false,
-    };
+    Plural: Shape { what: "a plural", example: "guestbooks", max: 63, subdomain: false };
 
     /// An abbreviation of a resource that kubectl takes: `gb`.
-    ShortName: Shape {
-        what: "a short name",
-        example: "gb",
-        max: 63,
-        dots: false,
-        digit_first: false,
-    };
+    ShortName: Shape { what: "a short name", example: "gb", max: 63, subdomain: false };
 
     /// The name of a controller, unique in its group: `backup`.
     ControllerName: Shape {
         what: "the name of a controller",
         example: "backup",
         max: 63,
-        dots: false,
-        digit_first: false,
+        subdomain: false,
     };
 
     /// The name of the project, and the prefix of the names of its objects: `guestbook`.
@@ -84,8 +56,7 @@ dns! {
         example: "guestbook",
         // Its Service, `<name>-metrics`, has 63 characters at most, and begins with a letter.
         max: 55,
-        dots: false,
-        digit_first: false,
+        subdomain: false,
     };
 }
 
@@ -127,14 +98,12 @@ impl Plural {
 
 impl ProjectName {
     /// The project name that a folder's name gives: `My App` makes `my-app`.
-    pub fn from_folder(folder: &str) -> Result<Self, Error> {
+    pub fn from_folder(folder: &str) -> Result<Self> {
         let name = folder.to_lowercase().replace(['_', '.', ' '], "-");
-        match Self::SHAPE.reason(&name) {
-            Ok(()) => Ok(Self(name)),
-            Err(reason) => Err(Error(format!(
-                "the folder's name `{folder}` makes no project name: {reason}"
-            ))),
+        if let Err(reason) = Self::SHAPE.reason(&name) {
+            bail!("the folder's name `{folder}` makes no project name: {reason}");
         }
+        Ok(Self(name))
     }
 }
 
@@ -145,40 +114,32 @@ impl ProjectName {
 pub struct Version(String);
 
 impl Version {
-    /// The version as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// The Rust module of the version: `v1`.
     pub fn module(&self) -> String {
         self.0.clone()
     }
-
-    /// Stability and numbers. These have no leading zeros: the longer one is the greater one.
-    fn priority(&self) -> (Stability, usize, &str, usize, &str) {
-        let rest = &self.0[1..];
-        let (stability, major, minor) = if let Some((major, minor)) = rest.split_once("alpha") {
-            (Stability::Alpha, major, minor)
-        } else if let Some((major, minor)) = rest.split_once("beta") {
-            (Stability::Beta, major, minor)
-        } else {
-            (Stability::Stable, rest, "")
-        };
-        (stability, major.len(), major, minor.len(), minor)
-    }
 }
 
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Stability {
-    Alpha,
-    Beta,
-    Stable,
+/// Stability and numbers of a version: `v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?`. These have no leading
+/// zeros: the longer one is the greater one.
+fn priority(version: &str) -> Option<(&str, [(usize, &str); 2])> {
+    let rest = version.strip_prefix('v')?;
+    // The stabilities happen to be in alphabetical order.
+    let unstable = ["alpha", "beta"].into_iter().find_map(|stability| {
+        let (major, minor) = rest.split_once(stability)?;
+        Some((stability, [major, minor]))
+    });
+    let (stability, numbers) = unstable.unwrap_or(("stable", [rest, "1"]));
+    let is_number = |number: &str| {
+        number.starts_with(|c: char| c != '0') && number.bytes().all(|b| b.is_ascii_digit())
+    };
+    let numbers_are_good = numbers.into_iter().all(is_number);
+    numbers_are_good.then(|| (stability, numbers.map(|number| (number.len(), number))))
 }
 
 impl Ord for Version {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.priority().cmp(&other.priority())
+        priority(&self.0).cmp(&priority(&other.0))
     }
 }
 
@@ -189,45 +150,24 @@ impl PartialOrd for Version {
 }
 
 impl FromStr for Version {
-    type Err = Error;
+    type Err = anyhow::Error;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
+    fn from_str(text: &str) -> Result<Self> {
         const MAX: usize = 63;
-        if !is_version(text) {
+        if priority(text).is_none() {
             let near = format!("v{}", text.to_ascii_lowercase().trim_start_matches('v'));
-            let meant = if near != text && is_version(&near) {
-                format!("; did you mean `{near}`?")
-            } else {
-                String::new()
-            };
-            return Err(Error(format!(
-                "`{text}` is not an API version: it must look like `v1`, `v1beta2` or \
-                 `v2alpha1`{meant}"
-            )));
+            let meant = priority(&near).map(|_| format!("; did you mean `{near}`?"));
+            bail!(
+                "`{text}` is not an API version: it must look like `v1`, `v1beta2` or `v2alpha1`{}",
+                meant.unwrap_or_default()
+            );
         }
-        match too_long(text.len(), MAX) {
-            Some(reason) => Err(Error(format!("`{text}` is not an API version: {reason}"))),
-            None => Ok(Self(text.to_owned())),
-        }
+        limit(text, MAX).map_err(|reason| anyhow!("`{text}` is not an API version: {reason}"))?;
+        Ok(Self(text.to_owned()))
     }
 }
 
-traits!(Version);
-
-/// `v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?`
-fn is_version(text: &str) -> bool {
-    let number = |text: &str| {
-        text.starts_with(|c: char| ('1'..='9').contains(&c))
-            && text.bytes().all(|b| b.is_ascii_digit())
-    };
-    let Some(rest) = text.strip_prefix('v') else {
-        return false;
-    };
-    match rest.split_once("alpha").or_else(|| rest.split_once("beta")) {
-        Some((major, minor)) => number(major) && number(minor),
-        None => number(rest),
-    }
-}
+traits!(Version.0);
 
 #[cfg(test)]
 mod tests {

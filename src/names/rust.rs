@@ -1,8 +1,11 @@
-//! Names that Rust and cargo know: of modules, of crates, and of the repository that a crate is in.
+//! Names that Rust and cargo know: of modules, of crates, and of the repository and the workspace that a
+//! crate is in.
 
 use std::str::FromStr;
 
-use super::{Error, Instead, dns::quoted, too_long, traits};
+use anyhow::{Result, anyhow, bail, ensure};
+
+use super::{allow_only, limit, read_or, traits};
 use crate::visible::is_hidden;
 
 /// Keywords of Rust 2024, those reserved for later included.
@@ -86,55 +89,39 @@ impl CrateName {
         ),
     ];
 
-    /// The name as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// The crate in Rust code: `my_operator`.
     pub fn ident(&self) -> String {
         self.0.replace('-', "_")
     }
 
-    fn reason(text: &str) -> Result<(), String> {
+    fn read(text: &str) -> Result<Self> {
         let ident = text.replace('-', "_");
         let ok = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
-        if text.is_empty() {
-            Err("it must not be empty".to_owned())
-        } else if let Some(bad) = text.chars().find(|c| !ok(*c)) {
-            Err(format!(
-                "{} is not allowed, only lower-case letters, digits, `-` and `_`",
-                quoted(bad)
-            ))
-        } else if !text.starts_with(|c: char| c.is_ascii_lowercase()) {
-            Err("it must begin with a letter".to_owned())
-        } else if ident.contains("__") {
-            Err("it must not have two of `-` and `_` side by side".to_owned())
-        } else if let Some(reason) = too_long(text.len(), Self::MAX) {
-            Err(reason)
-        } else if let Some((owner, _)) = Self::TAKEN.iter().find(|(_, names)| has(names, &ident)) {
-            Err(format!("it {owner}"))
-        } else {
-            Ok(())
+        ensure!(!text.is_empty(), "it must not be empty");
+        allow_only(text, ok, ", only lower-case letters, digits, `-` and `_`")?;
+        ensure!(
+            text.starts_with(|c: char| c.is_ascii_lowercase()),
+            "it must begin with a letter"
+        );
+        ensure!(
+            !ident.contains("__"),
+            "it must not have two of `-` and `_` side by side"
+        );
+        limit(text, Self::MAX)?;
+        if let Some((owner, _)) = Self::TAKEN.iter().find(|(_, names)| has(names, &ident)) {
+            bail!("it {owner}");
         }
+        Ok(Self(text.to_owned()))
     }
 }
 
 impl FromStr for CrateName {
-    type Err = Error;
+    type Err = anyhow::Error;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
-        match Self::reason(text) {
-            Ok(()) => Ok(Self(text.to_owned())),
-            Err(reason) => {
-                let near = text.to_ascii_lowercase().replace([' ', '.'], "-");
-                let instead = match Self::reason(&near) {
-                    Ok(()) => Instead::Meant(near),
-                    Err(_) => Instead::Like("guestbook-operator"),
-                };
-                Err(Error::new(text, "a crate name", &reason, &instead))
-            }
-        }
+    fn from_str(text: &str) -> Result<Self> {
+        let near = text.to_ascii_lowercase().replace([' ', '.'], "-");
+        let words = ("a crate name", "guestbook-operator");
+        read_or(text, words, &near, Self::read)
     }
 }
 
@@ -147,11 +134,6 @@ pub struct Repo {
 }
 
 impl Repo {
-    /// The repository as it was given.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
     /// The crate that its last part names: `guestbook` for `https://github.com/me/Guestbook.git`.
     pub fn crate_name(&self) -> &CrateName {
         &self.crate_name
@@ -164,59 +146,83 @@ impl Repo {
 }
 
 impl FromStr for Repo {
-    type Err = Error;
+    type Err = anyhow::Error;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let error = |reason: &str| {
-            let example = Instead::Like("github.com/me/guestbook");
-            Error::new(text, "a repository", reason, &example)
-        };
-        // Also in the user and the port, which no check below looks at.
-        if let Some(bad) = text.chars().find(|c| is_hidden(*c)) {
-            return Err(error(&format!("`{}` is not allowed", bad.escape_unicode())));
-        }
-        let (host, path) = split(text).map_err(|reason| error(&reason))?;
-        let path = path.strip_suffix('/').unwrap_or(path);
-        let path = path.strip_suffix(".git").unwrap_or(path);
-        if let Some(bad) = path.chars().find(|c| !is_path(*c)) {
-            return Err(error(&format!("{} is not allowed", quoted(bad))));
-        }
-        if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
-            return Err(error("each part between slashes must be a name"));
-        }
+    fn from_str(text: &str) -> Result<Self> {
+        let words = ("a repository", "github.com/me/guestbook");
+        let (host, path) = read_or(text, words, text, host_and_path)?;
         let name = path.rsplit('/').next().unwrap_or(path);
         let name = name.to_ascii_lowercase().replace('.', "-");
-        CrateName::reason(&name).map_err(|reason| {
-            Error(format!(
-                "`{text}` ends in `{name}`, which cannot be the name of the crate: {reason}"
-            ))
+        let crate_name = CrateName::read(&name).map_err(|reason| {
+            anyhow!("`{text}` ends in `{name}`, which cannot be the name of the crate: {reason}")
         })?;
         Ok(Self {
             url: host.map(|host| format!("https://{host}/{path}")),
-            crate_name: CrateName(name),
+            crate_name,
             text: text.to_owned(),
         })
     }
 }
 
-traits!(CrateName, Repo);
+/// The way up from a project's folder to that of its workspace: `..`, `../..`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkspaceRoot(String);
 
-fn is_path(c: char) -> bool {
-    c.is_ascii_alphanumeric() || "-._~+/".contains(c)
+impl WorkspaceRoot {
+    /// The folder `up` levels above the project's.
+    ///
+    /// # Errors
+    /// When that is the project's own.
+    pub fn above(up: usize) -> Result<Self> {
+        vec![".."; up].join("/").parse()
+    }
+}
+
+impl FromStr for WorkspaceRoot {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        ensure!(
+            text.split('/').all(|part| part == ".."),
+            "`{text}` is not the way from a project up to its workspace: it must look like `..` or \
+             `../..`"
+        );
+        Ok(Self(text.to_owned()))
+    }
+}
+
+traits!(CrateName.0, Repo.text, WorkspaceRoot.0);
+
+/// The host of a repository, if it names one, and the path without its ending.
+fn host_and_path(text: &str) -> Result<(Option<&str>, &str)> {
+    // Also in the user and the port, which no check below looks at.
+    if let Some(bad) = text.chars().find(|c| is_hidden(*c)) {
+        bail!("`{}` is not allowed", bad.escape_unicode());
+    }
+    let (host, path) = split(text)?;
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    let ok = |c: char| c.is_ascii_alphanumeric() || "-._~+/".contains(c);
+    allow_only(path, ok, "")?;
+    ensure!(
+        path.split('/').all(|part| !matches!(part, "" | "." | "..")),
+        "each part between slashes must be a name"
+    );
+    Ok((host, path))
 }
 
 /// The host, if there is one, and the path.
-fn split(text: &str) -> Result<(Option<&str>, &str), String> {
+fn split(text: &str) -> Result<(Option<&str>, &str)> {
     let (authority, path) = if let Some((scheme, rest)) = text.split_once("://") {
-        if !["https", "http", "ssh", "git"].contains(&scheme) {
-            return Err(format!(
-                "`{scheme}://` leads to no repository that others can read"
-            ));
-        }
+        ensure!(
+            ["https", "http", "ssh", "git"].contains(&scheme),
+            "`{scheme}://` leads to no repository that others can read"
+        );
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        if scheme.starts_with("http") && authority.contains('@') {
-            return Err("it holds credentials, which do not belong into a file".to_owned());
-        }
+        ensure!(
+            !scheme.starts_with("http") || !authority.contains('@'),
+            "it holds credentials, which do not belong into a file"
+        );
         let host = authority.rsplit('@').next().unwrap_or(authority);
         // The port of an https server is that of its pages, the port of any other is not.
         let port = scheme == "https";
@@ -230,11 +236,8 @@ fn split(text: &str) -> Result<(Option<&str>, &str), String> {
             _ => (None, text),
         });
     };
-    if is_host(authority) {
-        Ok((Some(authority), path.trim_start_matches('/')))
-    } else {
-        Err("it has no host".to_owned())
-    }
+    ensure!(is_host(authority), "it has no host");
+    Ok((Some(authority), path.trim_start_matches('/')))
 }
 
 fn without_port(host: &str) -> &str {
@@ -254,7 +257,7 @@ mod tests {
 
     use super::*;
 
-    fn error<T: FromStr<Err = Error>>(text: &str) -> String {
+    fn error<T: FromStr<Err = anyhow::Error>>(text: &str) -> String {
         text.parse::<T>().err().unwrap().to_string()
     }
 
@@ -454,5 +457,18 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(error::<Repo>(text), expected);
         }
+    }
+
+    #[test]
+    fn a_workspace_is_above() {
+        for good in ["..", "../.."] {
+            let root: WorkspaceRoot = good.parse().unwrap();
+            assert_eq!(root.to_string(), good);
+            assert_eq!(root, WorkspaceRoot::above(good.split('/').count()).unwrap());
+        }
+        for bad in ["", ".", "../", "/work", "../a"] {
+            assert!(bad.parse::<WorkspaceRoot>().is_err(), "{bad}");
+        }
+        assert!(WorkspaceRoot::above(0).is_err());
     }
 }

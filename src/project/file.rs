@@ -5,14 +5,12 @@ use std::{cmp::Ordering, collections::BTreeSet};
 use anyhow::{Result, anyhow, bail, ensure};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
-use super::{
-    Api, Controller, Definition, External, Feature, License, Project, Resource, WorkspaceRoot, yaml,
-};
+use super::{Api, Controller, Definition, External, Feature, License, Project, Resource, yaml};
 use crate::{
     builtin,
     names::{
         Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ProjectName, Repo, ShortName,
-        TypePath, Version,
+        TypePath, Version, WorkspaceRoot,
     },
 };
 

@@ -351,7 +351,7 @@ impl Project {
                 .into_iter()
                 .map(|dependency| Dependency {
                     name: dependency.name().to_owned(),
-                    source: dependency.to_toml(),
+                    source: dependency.toml().to_owned(),
                 })
                 .collect(),
             groups: groups(project, &apis, &controllers),

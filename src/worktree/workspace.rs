@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use crate::project::WorkspaceRoot;
+use crate::names::WorkspaceRoot;
 
 /// A workspace, as seen from a member that is not at its root.
 #[derive(Debug, PartialEq, Eq)]
