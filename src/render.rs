@@ -14,9 +14,9 @@ use std::{
 
 use anyhow::{Context as _, Result, bail, ensure};
 use include_dir::File;
+use serde::Serialize;
 use tera::{Context, Delimiters, Kwargs, State, Tera, TeraResult};
 
-use self::view::Item;
 use crate::{
     project::Project,
     reconcile::Texts,
@@ -68,17 +68,37 @@ pub fn render(project: &Project) -> Result<Rendered> {
     let view = view::Project::new(project)?;
     let mut renderer = Renderer::new(&view)?;
     renderer.bodies(&view.controllers)?;
-    renderer.scope("project", &[()])?;
+    renderer.scope("project", "project", (), "")?;
     for feature in &project.features {
-        renderer.scope(&format!("{FEATURE}/{feature}"), &[()])?;
+        renderer.scope(&format!("{FEATURE}/{feature}"), "project", (), "")?;
     }
-    renderer.scope("group", &view.groups)?;
     for group in &view.groups {
-        renderer.scope("version", &group.versions)?;
+        let name = &group.names.name;
+        renderer.scope("group", "group", group, name)?;
+        for version in &group.versions {
+            let key = format!("{name}/{}", version.name);
+            renderer.scope("version", "version", version, &key)?;
+        }
     }
-    renderer.scope("api", &view.apis)?;
-    renderer.scope("kind", &view.crds)?;
-    renderer.scope("controller", &view.controllers)?;
+    for api in &view.apis {
+        let view::Kind {
+            group,
+            version,
+            kind,
+            ..
+        } = &api.kind;
+        let key = format!("{}/{version}/{kind}", group.name);
+        renderer.scope("api", "api", api, &key)?;
+    }
+    for crd in &view.crds {
+        let view::Kind { group, kind, .. } = &crd.stored.kind;
+        renderer.scope("kind", "crd", crd, &format!("{}/{kind}", group.name))?;
+    }
+    for controller in &view.controllers {
+        // Without the kind and its version, because a group has no two controllers with one name.
+        let key = format!("{}/{}", controller.kind.group.name, controller.short_name);
+        renderer.scope("controller", "controller", controller, &key)?;
+    }
 
     let origin = Origin {
         template: Project::FILE,
@@ -129,7 +149,7 @@ impl Renderer {
         let files: Vec<_> = files.collect();
         let mut templates = Vec::with_capacity(2 * files.len());
         for file in files {
-            let (name, path) = (name(file)?, path(file)?);
+            let (name, path) = (template(file)?, path(file)?);
             let text = file.contents_utf8().context("a template is not UTF-8")?;
             // Without the last line end, a part can stand in the middle of a line.
             templates.push((name, text.trim_end()));
@@ -146,22 +166,21 @@ impl Renderer {
         Ok(renderer)
     }
 
-    /// Renders the templates in the folder `scope` once for each of `items`.
-    fn scope<T: Item>(&mut self, scope: &str, items: &[T]) -> Result<()> {
+    /// Renders the templates in the folder `scope` for `item`, which they call `name`. `key` tells the
+    /// item from the others, without the domain.
+    fn scope(&mut self, scope: &str, name: &str, item: impl Serialize, key: &str) -> Result<()> {
         let Some(folder) = TEMPLATES.get_dir(scope) else {
             ensure!(scope.starts_with(FEATURE), "no templates/{scope}");
             return Ok(());
         };
-        for item in items {
-            let mut context = Context::new();
-            context.insert(T::NAME, item);
-            for file in files(folder) {
-                let origin = Origin {
-                    template: name(file)?,
-                    item: item.key(),
-                };
-                self.file(file, scope, &context, origin)?;
-            }
+        let mut context = Context::new();
+        context.insert(name.to_owned(), &item);
+        for file in files(folder) {
+            let origin = Origin {
+                template: template(file)?,
+                item: key.to_owned(),
+            };
+            self.file(file, scope, &context, origin)?;
         }
         Ok(())
     }
@@ -172,7 +191,7 @@ impl Renderer {
         let mut bodies = BTreeMap::new();
         for controller in controllers {
             let mut context = Context::new();
-            context.insert(view::Controller::NAME, controller);
+            context.insert("controller", controller);
             let texts: Result<Vec<_>> = controller
                 .owns
                 .iter()
@@ -228,7 +247,7 @@ fn yaml(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
 }
 
 /// The name of the template in `file`.
-fn name<'a>(file: &File<'a>) -> Result<&'a str> {
+fn template<'a>(file: &File<'a>) -> Result<&'a str> {
     file.path()
         .to_str()
         .context("the path of a template is not UTF-8")
@@ -236,7 +255,7 @@ fn name<'a>(file: &File<'a>) -> Result<&'a str> {
 
 /// The template of the path that `file` is rendered to, which is its own name as well.
 fn path<'a>(file: &File<'a>) -> Result<&'a str> {
-    name(file)?
+    template(file)?
         .strip_suffix(".tera")
         .with_context(|| format!("`{}` must end in .tera", file.path().display()))
 }

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use anyhow::{Result, bail, ensure};
 use heck::{ToSnakeCase, ToUpperCamelCase};
+use serde::Serialize;
 
 use super::{
     ControllerName, Group, Plural, allow_only, limit,
@@ -100,13 +101,14 @@ impl Kind {
 }
 
 /// What Rust code calls a kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Identifiers {
     /// One of its objects: `http_route`.
     pub one: String,
     /// Its objects: `http_routes`.
     pub many: String,
     /// Its type: `HTTPRoute`.
+    #[serde(rename = "type")]
     pub type_name: String,
 }
 

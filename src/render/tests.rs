@@ -168,7 +168,7 @@ fn each_template_of_what_is_owned_is_that_of_a_builtin_kind() {
         .collect();
     let mut count = 0;
     for template in templates {
-        let name = name(template).unwrap();
+        let name = super::template(template).unwrap();
         assert!(known.iter().any(|known| known == name), "{name}");
         count += 1;
     }

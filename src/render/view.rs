@@ -5,74 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 use heck::ToUpperCamelCase;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::{
-    names::Identifiers,
+    names::{Identifiers, ShortName},
     project::{self, Feature, License, Resource},
     templates::{self, TEMPLATES},
 };
-
-/// What a template is rendered for.
-pub trait Item: Serialize {
-    /// How templates call it.
-    const NAME: &'static str;
-
-    /// What tells it from the others, without the domain: `webapp/v1/Guestbook`.
-    fn key(&self) -> String;
-}
-
-/// The project, of which every template sees all.
-impl Item for () {
-    const NAME: &'static str = "project";
-
-    fn key(&self) -> String {
-        String::new()
-    }
-}
-
-impl Item for Group {
-    const NAME: &'static str = "group";
-
-    fn key(&self) -> String {
-        self.names.name.clone()
-    }
-}
-
-impl Item for Version {
-    const NAME: &'static str = "version";
-
-    fn key(&self) -> String {
-        format!("{}/{}", self.group.name, self.names.name)
-    }
-}
-
-impl Item for Api {
-    const NAME: &'static str = "api";
-
-    fn key(&self) -> String {
-        format!(
-            "{}/{}/{}",
-            self.group.name, self.version.name, self.kind.kind
-        )
-    }
-}
-
-impl Item for Crd {
-    const NAME: &'static str = "crd";
-
-    fn key(&self) -> String {
-        format!("{}/{}", self.stored.group.name, self.stored.kind.kind)
-    }
-}
-
-impl Item for Controller {
-    const NAME: &'static str = "controller";
-
-    /// Without the kind and its version, because a group has no two controllers with one name.
-    fn key(&self) -> String {
-        format!("{}/{}", self.group.name, self.short_name)
-    }
-}
 
 /// What every template sees.
 #[derive(Serialize)]
@@ -90,7 +29,8 @@ pub struct Project {
     repository: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<String>,
-    license: LicenseNames,
+    /// Its SPDX identifier.
+    license: Option<&'static str>,
     namespaced: bool,
     /// Where the cargo workspace is that the project is a member of.
     workspace: Option<String>,
@@ -105,9 +45,10 @@ pub struct Project {
     network_policy: bool,
     /// `Role`, or `ClusterRole` where the operator serves all namespaces.
     role_kind: &'static str,
-    rules: Vec<Rule>,
+    /// The rules of role.yaml.
+    rules: BTreeSet<Rule>,
     /// What Cargo.toml gets for kinds that others define.
-    dependencies: Vec<Dependency>,
+    dependencies: Vec<Value>,
     pub groups: Vec<Group>,
     pub apis: Vec<Api>,
     pub crds: Vec<Crd>,
@@ -118,94 +59,75 @@ pub struct Project {
     needs_others: bool,
 }
 
-#[derive(Serialize)]
-struct LicenseNames {
-    /// SPDX identifier.
-    spdx: Option<&'static str>,
-}
-
-/// A crate that Cargo.toml gets.
-#[derive(Serialize)]
-struct Dependency {
-    name: String,
-    /// As TOML.
-    source: String,
-}
-
 /// A group: the versions of its APIs, and the controllers of its kinds.
 #[derive(Serialize)]
 pub struct Group {
     #[serde(flatten)]
-    names: GroupNames,
+    pub names: GroupNames,
     pub versions: Vec<Version>,
-    /// The modules of its controllers, in order.
-    controllers: Vec<String>,
+    /// The modules of its controllers.
+    controllers: BTreeSet<String>,
     /// Those of them that have a test on an API server.
-    tested: Vec<String>,
+    tested: BTreeSet<String>,
 }
 
-#[derive(Clone, Serialize)]
-struct GroupNames {
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct GroupNames {
+    module: String,
     /// As the user gave it, such as `webapp`.
-    name: String,
+    pub name: String,
     /// As the API server knows it, such as `webapp.example.com`.
     full: String,
-    module: String,
 }
 
-/// A version of a group, and the kinds that have it.
+/// A version of a group. Its name is its module, too.
 #[derive(Serialize)]
 pub struct Version {
-    #[serde(flatten)]
-    names: VersionNames,
+    pub name: String,
     group: GroupNames,
-    kinds: Vec<Kind>,
+    /// The modules of the kinds that have it.
+    kinds: BTreeSet<String>,
 }
 
-#[derive(Clone, Serialize)]
-struct VersionNames {
-    name: String,
-    module: String,
-}
-
-#[derive(Clone, Serialize)]
+/// What templates see of any kind.
+#[derive(Clone, PartialEq, Eq, Serialize)]
 #[expect(clippy::struct_field_names, reason = "`kind` is the field's own term")]
-struct Kind {
-    kind: String,
+pub struct Kind {
+    pub kind: String,
     /// The singular: the kind in lower case.
     lower: String,
     plural: String,
-    module: String,
+    pub group: GroupNames,
+    pub version: String,
+    namespaced: bool,
+    /// Whether the kind is not the project's own.
+    foreign: bool,
+    /// Whether Kubernetes itself has the kind.
+    core: bool,
+    /// The file of its sample, in `config/samples`.
+    sample: String,
 }
 
 /// One version of a custom resource.
 #[derive(Clone, Serialize)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "templates ask one thing at a time"
-)]
 pub struct Api {
     #[serde(flatten)]
-    kind: Kind,
-    group: GroupNames,
-    version: VersionNames,
-    short_names: Vec<String>,
-    namespaced: bool,
+    pub kind: Kind,
+    module: String,
+    short_names: Vec<ShortName>,
     /// Served by the API server, and stored.
     served: bool,
     /// Whether a controller makes objects of it.
     owned: bool,
     /// In a group that belongs to the Kubernetes project.
     unapproved: bool,
-    /// The file of the sample, in `config/samples`.
-    sample: String,
 }
 
 /// A custom resource with all of its versions.
 #[derive(Serialize)]
 pub struct Crd {
     #[serde(flatten)]
-    stored: Api,
+    pub stored: Api,
     /// What the names of its files and roles begin with.
     file: String,
     role: String,
@@ -221,12 +143,10 @@ pub struct Crd {
     reason = "templates ask one thing at a time"
 )]
 pub struct Controller {
-    kind: String,
-    plural: String,
-    group: GroupNames,
-    version: VersionNames,
+    #[serde(flatten)]
+    pub kind: Kind,
     /// Unique in the group, such as `guestbook`.
-    short_name: String,
+    pub short_name: String,
     /// Unique in the cluster, such as `guestbook.webapp.example.com`.
     pub name: String,
     module: String,
@@ -236,19 +156,12 @@ pub struct Controller {
     /// The condition that it sets in the status, such as `Ready`.
     condition: String,
     finalizer: bool,
-    /// The sample of its kind, in `config/samples`.
-    sample: String,
     /// Whether the API server takes what it makes as it is. Where it does not, somebody has to say
     /// what it shall be.
     is_complete: bool,
     /// Whether it has a test on an API server: not if that lacks the CRD of a kind that others
     /// define.
     tested: bool,
-    /// Whether the kind is not the project's own.
-    foreign: bool,
-    /// Whether Kubernetes itself has the kind.
-    core: bool,
-    namespaced: bool,
     /// The kinds of objects that it makes.
     pub owns: Vec<Owned>,
     /// What `use` takes for the kinds that it works with, in the order of rustfmt.
@@ -260,30 +173,21 @@ pub struct Controller {
 /// A kind that a controller owns.
 #[derive(Serialize)]
 pub struct Owned {
-    kind: String,
+    #[serde(flatten)]
+    kind: Kind,
     /// What the controller calls its type, one of its objects, and many.
-    #[serde(rename = "type")]
-    type_name: String,
-    one: String,
-    many: String,
-    plural: String,
-    /// As the API server knows it.
-    group: String,
-    namespaced: bool,
-    /// Whether Kubernetes itself has the kind.
-    core: bool,
-    version: String,
+    #[serde(flatten)]
+    identifiers: Identifiers,
     /// The template of the body of the function that makes one.
     #[serde(skip)]
     pub template: String,
 }
 
-/// A rule of role.yaml.
-#[derive(Serialize)]
+#[derive(PartialEq, Eq, PartialOrd, Ord, Serialize)]
 struct Rule {
     group: String,
     resources: Vec<String>,
-    verbs: Vec<&'static str>,
+    verbs: BTreeSet<&'static str>,
 }
 
 impl Project {
@@ -291,12 +195,6 @@ impl Project {
     ///
     /// When a built-in kind is not in the table of those: `project` was not validated.
     pub fn new(project: &project::Project) -> Result<Self> {
-        let mut apis: Vec<_> = project
-            .resources
-            .iter()
-            .filter(|resource| resource.api().is_some())
-            .map(|resource| Api::new(project, resource))
-            .collect();
         let controllers = project
             .resources
             .iter()
@@ -305,13 +203,11 @@ impl Project {
                 controllers.map(|controller| Controller::new(project, resource, controller))
             })
             .collect::<Result<Vec<_>>>()?;
-        for api in &mut apis {
-            let mut owned = controllers.iter().flat_map(|controller| &controller.owns);
-            api.owned = owned.any(|owned| {
-                (&owned.group, &owned.version, &owned.kind)
-                    == (&api.group.full, &api.version.name, &api.kind.kind)
-            });
-        }
+        let apis: Vec<_> = project
+            .resources
+            .iter()
+            .filter_map(|resource| Api::new(project, resource, &controllers))
+            .collect();
         let crate_name = project.repo.crate_name();
         let has = |feature| project.features.contains(&feature);
         let metrics_secure = project.has_secure_metrics();
@@ -322,12 +218,10 @@ impl Project {
             domain: project.domain.to_string(),
             repository: project.repo.url(),
             owner: project.owner.clone(),
-            license: LicenseNames {
-                spdx: match project.license {
-                    License::Apache2 => Some("Apache-2.0"),
-                    License::Mit => Some("MIT"),
-                    License::None => None,
-                },
+            license: match project.license {
+                License::Apache2 => Some("Apache-2.0"),
+                License::Mit => Some("MIT"),
+                License::None => None,
             },
             namespaced: project.namespaced,
             workspace: project.workspace.as_ref().map(ToString::to_string),
@@ -344,15 +238,14 @@ impl Project {
                 "ClusterRole"
             },
             tested: controllers.iter().any(|controller| controller.tested),
-            needs_others: controllers.iter().any(|it| it.foreign && !it.core),
+            needs_others: controllers
+                .iter()
+                .any(|it| it.kind.foreign && !it.kind.core),
             rules: rules(&controllers),
             dependencies: project
                 .dependencies()
                 .into_iter()
-                .map(|dependency| Dependency {
-                    name: dependency.name().to_owned(),
-                    source: dependency.toml().to_owned(),
-                })
+                .map(|it| json!({ "name": it.name(), "source": it.toml() }))
                 .collect(),
             groups: groups(project, &apis, &controllers),
             crds: crds(&apis),
@@ -372,53 +265,40 @@ impl GroupNames {
     }
 }
 
-impl VersionNames {
-    fn new(resource: &Resource) -> Self {
-        Self {
-            name: resource.version.to_string(),
-            module: resource.version.module(),
-        }
-    }
-}
-
 impl Kind {
-    fn new(resource: &Resource) -> Self {
+    fn new(project: &project::Project, resource: &Resource) -> Self {
+        let (group, version, lower) = (&resource.group, &resource.version, resource.kind.lower());
         Self {
             kind: resource.kind.to_string(),
-            lower: resource.kind.lower(),
             plural: resource.plural().to_owned(),
-            module: resource.kind.module(),
+            group: GroupNames::new(project, resource),
+            version: version.to_string(),
+            namespaced: resource.namespaced(),
+            foreign: resource.api().is_none(),
+            core: resource.is_builtin(),
+            sample: format!("{group}_{version}_{lower}.yaml"),
+            lower,
         }
     }
-}
-
-/// The file of a kind's sample, in `config/samples`.
-fn sample(resource: &Resource) -> String {
-    format!(
-        "{}_{}_{}.yaml",
-        resource.group,
-        resource.version,
-        resource.kind.lower()
-    )
 }
 
 impl Api {
-    fn new(project: &project::Project, resource: &Resource) -> Self {
-        let group = GroupNames::new(project, resource);
-        let api = resource.api();
-        Self {
-            kind: Kind::new(resource),
-            version: VersionNames::new(resource),
-            short_names: api.map_or_else(Vec::new, |api| {
-                api.short_names.iter().map(ToString::to_string).collect()
-            }),
-            namespaced: resource.namespaced(),
-            served: resource.is_served(),
-            owned: false,
+    fn new(
+        project: &project::Project,
+        resource: &Resource,
+        controllers: &[Controller],
+    ) -> Option<Self> {
+        let api = resource.api()?;
+        let kind = Kind::new(project, resource);
+        let mut owned = controllers.iter().flat_map(|it| &it.owns);
+        Some(Self {
+            module: resource.kind.module(),
+            short_names: api.short_names.clone(),
+            served: api.served,
+            owned: owned.any(|owned| owned.kind == kind),
             unapproved: project.is_protected(resource),
-            sample: sample(resource),
-            group,
-        }
+            kind,
+        })
     }
 }
 
@@ -428,13 +308,12 @@ impl Controller {
         resource: &Resource,
         controller: &project::Controller,
     ) -> Result<Self> {
-        let group = GroupNames::new(project, resource);
-        let version = VersionNames::new(resource);
+        let kind = Kind::new(project, resource);
         let owns = project.owned(resource, controller)?;
         let mut imports: Vec<_> = owns.iter().map(project::OwnedKind::import).collect();
         if resource.api().is_some() {
             // A `*` imports these already.
-            let types = format!("crate::api::{}::{}::", group.module, version.module);
+            let types = format!("crate::api::{}::{}::", kind.group.module, kind.version);
             imports.retain(|path| !path.starts_with(&types) || path.contains(" as "));
         } else {
             let path = project.type_path(resource);
@@ -444,10 +323,10 @@ impl Controller {
         let own = resource.is_own(controller);
         let tested =
             resource.api().is_some() && owns.iter().all(|it| it.resource.external().is_none());
-        let owns: Vec<_> = owns.into_iter().map(Owned::new).collect();
+        let owns = owns.into_iter().map(|owned| Owned::new(project, owned));
+        let owns: Vec<_> = owns.collect();
         Ok(Self {
-            kind: resource.kind.to_string(),
-            plural: resource.plural().to_owned(),
+            kind,
             short_name: controller.name.to_string(),
             name: project.controller_name(resource, controller),
             module: resource.controller_module(controller),
@@ -457,20 +336,14 @@ impl Controller {
             } else {
                 format!("{}Ready", controller.name.as_str().to_upper_camel_case())
             },
-            version,
             finalizer: controller.finalizer,
-            foreign: resource.api().is_none(),
-            sample: sample(resource),
             is_complete: owns.iter().all(Owned::is_complete),
             labels: owns
                 .iter()
                 .any(|owned| templates::has(&owned.template, "labels")),
             tested,
-            core: resource.is_builtin(),
-            namespaced: resource.namespaced(),
             owns,
             imports,
-            group,
         })
     }
 }
@@ -492,142 +365,107 @@ impl Owned {
         self.template != Self::OTHER
     }
 
-    fn new(owned: project::OwnedKind) -> Self {
-        let Identifiers {
-            one,
-            many,
-            type_name,
-        } = owned.identifiers;
-        let resource = owned.resource;
-        let (group, version) = (&resource.group, &resource.version);
-        let own = format!("owned/{group}/{version}/{}.rs.tera", resource.kind.lower());
-        let core = resource.is_builtin();
+    fn new(project: &project::Project, owned: project::OwnedKind) -> Self {
+        let kind = Kind::new(project, &owned.resource);
+        let folder = format!("owned/{}/{}", kind.group.name, kind.version);
+        let own = format!("{folder}/{}.rs.tera", kind.lower);
         Self {
-            template: if core && TEMPLATES.contains(&own) {
+            template: if kind.core && TEMPLATES.contains(&own) {
                 own
             } else {
                 Self::OTHER.to_owned()
             },
-            version: version.to_string(),
-            kind: resource.kind.to_string(),
-            type_name,
-            one,
-            many,
-            plural: resource.plural().to_owned(),
-            group: owned.group,
-            namespaced: resource.namespaced(),
-            core,
+            identifiers: owned.identifiers,
+            kind,
         }
     }
 }
 
 /// The kinds of `apis`, each with all of its versions.
 fn crds(apis: &[Api]) -> Vec<Crd> {
-    let versions_of = apis
-        .iter()
-        .fold(BTreeMap::<_, Vec<&Api>>::new(), |mut kinds, api| {
-            kinds
-                .entry((&api.group.full, &api.kind.kind))
-                .or_default()
-                .push(api);
-            kinds
-        });
-    let crd = |versions: Vec<&Api>| {
-        let (stored, others): (Vec<&Api>, Vec<_>) = versions.iter().partition(|api| api.served);
-        let stored = stored.first().copied()?.clone();
+    let mut kinds = BTreeMap::<_, Vec<Api>>::new();
+    for api in apis {
+        let kind = (&api.kind.group.full, &api.kind.kind);
+        kinds.entry(kind).or_default().push(api.clone());
+    }
+    let crd = |versions: Vec<Api>| {
+        let stored = versions.iter().find(|api| api.served)?.clone();
+        let (group, lower) = (&stored.kind.group.name, &stored.kind.lower);
+        let mut manifest_versions: Vec<_> = versions.iter().rev().cloned().collect();
+        manifest_versions.sort_by_key(|api| !api.served);
         Some(Crd {
-            file: format!("{}_{}", stored.group.name, stored.kind.lower),
-            role: format!("{}-{}", stored.group.name, stored.kind.lower),
-            versions: versions.into_iter().cloned().collect(),
-            manifest_versions: [&stored]
-                .into_iter()
-                .chain(others.into_iter().rev())
-                .cloned()
-                .collect(),
+            file: format!("{group}_{lower}"),
+            role: format!("{group}-{lower}"),
+            versions,
+            manifest_versions,
             stored,
         })
     };
-    versions_of.into_values().filter_map(crd).collect()
+    kinds.into_values().filter_map(crd).collect()
 }
 
 /// The rules of `controllers` as the operator merges them: `rbac::merge` in the rendered project.
-fn rules(controllers: &[Controller]) -> Vec<Rule> {
+fn rules(controllers: &[Controller]) -> BTreeSet<Rule> {
     let mut verbs_of = BTreeMap::<(&str, String), BTreeSet<&'static str>>::new();
     let mut allow = |group, resource, verbs: &[&'static str]| {
         verbs_of.entry((group, resource)).or_default().extend(verbs);
     };
     for controller in controllers {
-        let (group, plural) = (controller.group.full.as_str(), &controller.plural);
-        allow(group, plural.clone(), &["list", "watch"]);
-        if !controller.foreign {
-            allow(group, format!("{plural}/status"), &["update"]);
+        let Kind { group, plural, .. } = &controller.kind;
+        allow(&group.full, plural.clone(), &["list", "watch"]);
+        if !controller.kind.foreign {
+            allow(&group.full, format!("{plural}/status"), &["update"]);
             allow("events.k8s.io", "events".to_owned(), &["create", "patch"]);
         }
         if controller.finalizer {
-            allow(group, plural.clone(), &["patch"]);
+            allow(&group.full, plural.clone(), &["patch"]);
         }
-        for owned in &controller.owns {
+        for Owned { kind, .. } in &controller.owns {
             let verbs = ["create", "delete", "get", "list", "patch", "watch"];
-            allow(&owned.group, owned.plural.clone(), &verbs);
+            allow(&kind.group.full, kind.plural.clone(), &verbs);
         }
     }
 
     let mut resources_with = BTreeMap::<_, Vec<String>>::new();
     for ((group, resource), verbs) in verbs_of {
-        resources_with
-            .entry((group, verbs))
-            .or_default()
-            .push(resource);
+        let same = resources_with.entry((group, verbs));
+        same.or_default().push(resource);
     }
-    let mut rules: Vec<_> = resources_with
+    resources_with
         .into_iter()
         .map(|((group, verbs), resources)| Rule {
             group: group.to_owned(),
             resources,
-            verbs: verbs.into_iter().collect(),
+            verbs,
         })
-        .collect();
-    rules.sort_by(|a, b| (&a.group, &a.resources).cmp(&(&b.group, &b.resources)));
-    rules
+        .collect()
 }
 
+/// The groups of all kinds, in the order of their modules.
 fn groups(project: &project::Project, apis: &[Api], controllers: &[Controller]) -> Vec<Group> {
-    let mut groups = BTreeMap::<String, Group>::new();
-    for resource in &project.resources {
-        let names = GroupNames::new(project, resource);
-        groups.entry(names.module.clone()).or_insert_with(|| Group {
-            versions: Vec::new(),
-            controllers: Vec::new(),
-            tested: Vec::new(),
-            names,
+    let group = |names: GroupNames| {
+        let mut versions = BTreeMap::<_, BTreeSet<_>>::new();
+        for api in apis.iter().filter(|api| api.kind.group == names) {
+            let kinds: &mut BTreeSet<_> = versions.entry(&api.kind.version).or_default();
+            kinds.insert(api.module.clone());
+        }
+        let versions = versions.into_iter().map(|(name, kinds)| Version {
+            name: name.clone(),
+            group: names.clone(),
+            kinds,
         });
-    }
-    for (module, group) in &mut groups {
-        let mut versions = BTreeMap::<_, Version>::new();
-        for api in apis.iter().filter(|api| api.group.module == *module) {
-            let version = versions.entry(&api.version.module);
-            let version = version.or_insert_with(|| Version {
-                names: api.version.clone(),
-                group: api.group.clone(),
-                kinds: Vec::new(),
-            });
-            version.kinds.push(api.kind.clone());
+        let controllers = controllers.iter().filter(|it| it.kind.group == names);
+        let tested = controllers.clone().filter(|it| it.tested);
+        Group {
+            versions: versions.collect(),
+            controllers: controllers.map(|it| it.module.clone()).collect(),
+            tested: tested.map(|it| it.module.clone()).collect(),
+            names,
         }
-        group.versions = versions.into_values().collect();
-        for version in &mut group.versions {
-            version.kinds.sort_by(|a, b| a.module.cmp(&b.module));
-        }
-        let mut controllers: Vec<_> = controllers
-            .iter()
-            .filter(|controller| controller.group.module == *module)
-            .collect();
-        controllers.sort_unstable_by_key(|controller| &controller.module);
-        let module = |controller: &&Controller| controller.module.clone();
-        group.controllers = controllers.iter().map(module).collect();
-        controllers.retain(|controller| controller.tested);
-        group.tested = controllers.iter().map(module).collect();
-    }
-    groups.into_values().collect()
+    };
+    let names = project.resources.iter();
+    let names: BTreeSet<_> = names.map(|it| GroupNames::new(project, it)).collect();
+    names.into_iter().map(group).collect()
 }
 
 #[cfg(test)]
