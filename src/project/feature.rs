@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ValueEnum,
 )]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String", rename_all = "kebab-case")]
 pub enum Feature {
     /// AGENTS.md tells coding agents about the project
     Agents,
@@ -58,12 +58,6 @@ impl fmt::Display for Feature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = self.to_possible_value();
         f.write_str(value.as_ref().map_or("", PossibleValue::get_name))
-    }
-}
-
-impl From<Feature> for String {
-    fn from(feature: Feature) -> Self {
-        feature.to_string()
     }
 }
 

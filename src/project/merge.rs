@@ -1,8 +1,10 @@
 //! Projects of branches that are merged.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, bail};
 
-use super::{Project, Resource};
+use super::{Feature, Project, Resource};
 
 impl Project {
     /// What `ours` and `theirs` make of `parent`, from which both branches come: all that each of them
@@ -32,16 +34,15 @@ impl Project {
 fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> Result<Project> {
     macro_rules! field {
         ($field:ident, $name:literal) => {
-            match pick(third, ours, theirs, |project| project.$field.clone()) {
-                Some(value) => value,
-                None => bail!("the branches disagree on `{}`", $name),
-            }
+            pick(third, ours, theirs, concat!("`", $name, "`"), |it| {
+                it.$field.clone()
+            })?
         };
     }
     let mut result = Project {
         cli_version: field!(cli_version, "cliVersion"),
         domain: field!(domain, "domain"),
-        features: ours.features.clone(),
+        features: BTreeSet::new(),
         license: field!(license, "license"),
         namespaced: field!(namespaced, "namespaced"),
         owner: field!(owner, "owner"),
@@ -50,12 +51,11 @@ fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> 
         resources: Vec::new(),
         workspace: field!(workspace, "workspace"),
     };
-    for feature in &ours.features ^ &theirs.features {
-        let has = |project: &Project| project.features.contains(&feature);
-        match pick(third, ours, theirs, has) {
-            Some(true) => _ = result.features.insert(feature),
-            Some(false) => _ = result.features.remove(&feature),
-            None => bail!("the branches disagree on the feature `{feature}`"),
+    for feature in Feature::all() {
+        let what = format!("the feature `{feature}`");
+        let has = |project: &Project| project.features.contains(feature);
+        if pick(third, ours, theirs, &what, has)? {
+            result.features.insert(*feature);
         }
     }
     let others = theirs.resources.iter();
@@ -64,29 +64,30 @@ fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> 
         let of = |project: &Project| -> Option<Resource> {
             Some(project.resources[project.position(resource)?].clone())
         };
-        match pick(third, ours, theirs, of) {
-            Some(resource) => result.resources.extend(resource),
-            None => bail!("the branches disagree on {resource}"),
-        }
+        let picked = pick(third, ours, theirs, &resource.to_string(), of)?;
+        result.resources.extend(picked);
     }
     result.sort();
     Ok(result)
 }
 
+/// The value of both sides, or where they differ, the one that `third` does not have. An error says
+/// that they disagree on `what`.
 fn pick<T: PartialEq>(
     third: Option<&Project>,
     ours: &Project,
     theirs: &Project,
+    what: &str,
     of: impl Fn(&Project) -> T,
-) -> Option<T> {
+) -> Result<T> {
     let third = third.map(&of);
     let (ours, theirs) = (of(ours), of(theirs));
     if ours == theirs || third.as_ref() == Some(&theirs) {
-        Some(ours)
+        Ok(ours)
     } else if third.as_ref() == Some(&ours) {
-        Some(theirs)
+        Ok(theirs)
     } else {
-        None
+        bail!("the branches disagree on {what}")
     }
 }
 
@@ -96,7 +97,7 @@ mod tests {
 
     use super::{
         super::{
-            Feature, License,
+            License,
             tests::{api, empty, unserved, with_controller},
         },
         *,
