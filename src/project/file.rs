@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, collections::BTreeSet};
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{Api, Controller, Definition, External, Feature, License, Project, Resource, yaml};
@@ -10,7 +10,7 @@ use crate::{
     builtin,
     names::{
         Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ProjectName, Repo, ShortName,
-        TypePath, Version, WorkspaceRoot,
+        Version, WorkspaceRoot,
     },
 };
 
@@ -49,7 +49,19 @@ impl Project {
         );
         // First: the fields of another tool's file are unknown, but that is not the reason.
         yaml::read_or_default::<Format>(text).check()?;
-        let mut project = Self::from(yaml::read::<File<Resource>>(file, text)?);
+        let read: File<Resource> = yaml::read(file, text)?;
+        let mut project = Self {
+            cli_version: read.cli_version,
+            domain: read.domain,
+            features: read.features.unwrap_or_else(Feature::usual),
+            license: read.license,
+            namespaced: read.namespaced,
+            owner: read.owner,
+            project_name: read.project_name,
+            repo: read.repo,
+            resources: read.resources,
+            workspace: read.workspace,
+        };
         project.sort();
         project
             .validate()
@@ -196,23 +208,6 @@ pub(super) fn is_false(value: &bool) -> bool {
     !value
 }
 
-impl From<File<Resource>> for Project {
-    fn from(file: File<Resource>) -> Self {
-        Self {
-            cli_version: file.cli_version,
-            domain: file.domain,
-            features: file.features.unwrap_or_else(Feature::usual),
-            license: file.license,
-            namespaced: file.namespaced,
-            owner: file.owner,
-            project_name: file.project_name,
-            repo: file.repo,
-            resources: file.resources,
-            workspace: file.workspace,
-        }
-    }
-}
-
 impl From<Project> for File<Entry> {
     fn from(project: Project) -> Self {
         let resources = project.resources.iter();
@@ -268,45 +263,28 @@ impl TryFrom<Entry> for Resource {
 
 impl Entry {
     fn new(project: &Project, resource: &Resource) -> Self {
-        let own = match resource.controllers.as_slice() {
-            [only] if resource.is_own(only) => Some(only.clone()),
-            _ => None,
-        };
-        let controller = own.is_some();
-        let (finalizer, owns, controllers) = match own {
-            Some(own) => (own.finalizer, own.owns, Vec::new()),
-            None => (false, Vec::new(), resource.controllers.clone()),
-        };
-        let (api, domain, module, namespaced) = match resource.definition.clone() {
-            Definition::Own(Api {
-                domain,
-                namespaced,
-                served,
-                ..
-            }) => {
-                let api = ApiEntry {
-                    crd_version: CrdVersion::V1,
-                    namespaced,
-                    served,
-                };
-                (Some(api), domain, None, false)
-            }
-            Definition::Builtin(_) => (None, None, None, false),
-            Definition::External(it) => (None, it.domain, it.dependency, it.namespaced),
+        let (api, external) = (resource.api(), resource.external());
+        let (own, controllers) = match resource.controllers.as_slice() {
+            [only] if resource.is_own(only) => (Some(only), Vec::new()),
+            all => (None, all.to_vec()),
         };
         Self {
-            api,
-            controller,
+            api: api.map(|api| ApiEntry {
+                crd_version: CrdVersion::V1,
+                namespaced: api.namespaced,
+                served: api.served,
+            }),
+            controller: own.is_some(),
             controllers,
             core: resource.is_builtin(),
-            domain,
-            external: resource.external().is_some(),
-            finalizer,
+            domain: resource.domain().cloned(),
+            external: external.is_some(),
+            finalizer: own.is_some_and(|own| own.finalizer),
             group: resource.group.clone(),
             kind: resource.kind.clone(),
-            module,
-            namespaced,
-            owns,
+            module: external.and_then(|it| it.dependency.clone()),
+            namespaced: external.is_some_and(|it| it.namespaced),
+            owns: own.map_or_else(Vec::new, |own| own.owns.clone()),
             path: Some(path(project, resource)),
             plural: resource.plural().parse().ok(),
             short_names: resource.short_names().to_vec(),
@@ -317,40 +295,44 @@ impl Entry {
     fn definition(&self) -> Result<Definition> {
         let (group, version) = (self.group.clone(), self.version.clone());
         let id = GroupVersionKind::new(group, version, self.kind.clone());
-        let (api, core) = (("api", self.api.is_some()), ("core", self.core));
-        let domain = ("domain", self.domain.is_some());
-        let short_names = ("shortNames", !self.short_names.is_empty());
-        let (module, scope) = (
+        let builtin = builtin::named(&id).filter(|_| self.core);
+        ensure!(
+            builtin.is_some() || self.external || !self.core,
+            "`{id}` is not a kind that Kubernetes has built in: leave `core` out"
+        );
+        let (what, fields): (_, &[&str]) = match (self.external, self.core) {
+            (true, _) => ("`external`", &["domain", "module", "namespaced"]),
+            (false, true) => ("built into Kubernetes", &["core"]),
+            (false, false) => ("not `external`", &["api", "domain", "shortNames"]),
+        };
+        for (field, is_given) in [
+            ("api", self.api.is_some()),
+            ("core", self.core),
+            ("domain", self.domain.is_some()),
             ("module", self.module.is_some()),
             ("namespaced", self.namespaced),
-        );
-        let takes_no = |fields: &[(&str, bool)], what: &str| {
-            let given = fields.iter().find(|(_, is_given)| *is_given);
-            given.map_or(Ok(()), |(field, _)| {
-                Err(anyhow!("`{id}` is {what}: it takes no `{field}`"))
-            })
-        };
+            ("shortNames", !self.short_names.is_empty()),
+        ] {
+            ensure!(
+                !is_given || fields.contains(&field),
+                "`{id}` is {what}: it takes no `{field}`"
+            );
+        }
         let plural = self.plural.clone();
         let plural = plural.unwrap_or_else(|| self.kind.plural());
         if self.external {
-            takes_no(&[api, core, short_names], "`external`")?;
-            let path = self.path.as_deref().map(str::parse::<TypePath>);
+            let path = self.path.as_ref().with_context(|| {
+                format!("`{id}` is `external`, so it needs the `path` of its type")
+            })?;
             return Ok(Definition::External(External {
                 dependency: self.module.clone(),
                 domain: self.domain.clone(),
                 namespaced: self.namespaced,
-                path: path.transpose()?.ok_or_else(|| {
-                    anyhow!("`{id}` is `external`, so it needs the `path` of its type")
-                })?,
+                path: path.parse()?,
                 plural,
             }));
         }
-        takes_no(&[module, scope], "not `external`")?;
-        if self.core {
-            let Some(builtin) = builtin::named(&id) else {
-                bail!("`{id}` is not a kind that Kubernetes has built in: leave `core` out");
-            };
-            takes_no(&[api, domain, short_names], "built into Kubernetes")?;
+        if let Some(builtin) = builtin {
             ensure!(
                 self.plural.is_none() || plural.as_str() == builtin.plural,
                 "the plural of `{id}` is `{}`, not `{plural}`",
@@ -358,9 +340,9 @@ impl Entry {
             );
             return Ok(Definition::Builtin(builtin));
         }
-        let Some(api) = &self.api else {
-            bail!("`{id}` has no `api`, and is neither `core` nor `external`");
-        };
+        let api = self.api.as_ref().with_context(|| {
+            format!("`{id}` has no `api`, and is neither `core` nor `external`")
+        })?;
         Ok(Definition::Own(Api {
             domain: self.domain.clone(),
             namespaced: api.namespaced,
@@ -374,12 +356,10 @@ impl Entry {
 /// Where the type of a kind is: its module, or the type itself if others define it.
 fn path(project: &Project, resource: &Resource) -> String {
     let path = project.type_path(resource);
-    let module = path.rsplit_once("::").map(|(module, _)| module);
-    match (&resource.definition, module) {
-        (Definition::Own(_), Some(module)) => {
+    match (resource.external(), path.rsplit_once("::")) {
+        (None, Some((module, _))) => {
             module.replacen("crate", &project.repo.crate_name().ident(), 1)
         }
-        (Definition::Builtin(_), Some(module)) => module.to_owned(),
         _ => path,
     }
 }
@@ -437,8 +417,8 @@ impl Format {
 /// An older rscaffold must not undo what a newer one did.
 fn check_age(theirs: &str, ours: &str) -> Result<()> {
     let file = Project::FILE;
-    let age = age(theirs, ours).ok_or_else(|| {
-        anyhow!("`cliVersion` in `{file}` is `{theirs}`: it must look like `{ours}`")
+    let age = age(theirs, ours).with_context(|| {
+        format!("`cliVersion` in `{file}` is `{theirs}`: it must look like `{ours}`")
     })?;
     ensure!(
         age != Ordering::Greater,
@@ -720,6 +700,11 @@ version: '3'
             ),
             (
                 "core: true, group: apps, kind: Guestbook".to_owned(),
+                "`apps/v1/Guestbook` is not a kind that Kubernetes has built in: leave `core` out"
+                    .to_owned(),
+            ),
+            (
+                format!("core: true, group: apps, kind: Guestbook, {api}"),
                 "`apps/v1/Guestbook` is not a kind that Kubernetes has built in: leave `core` out"
                     .to_owned(),
             ),

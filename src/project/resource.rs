@@ -1,6 +1,9 @@
 //! A version of a kind, and by whom the kind is defined: by the project, by Kubernetes, or by others.
 
-use std::fmt;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use anyhow::{Result, ensure};
 use serde::Deserialize;
@@ -135,6 +138,15 @@ impl Resource {
         self.api().is_some_and(|api| api.served)
     }
 
+    /// The domain of its group, if it has one that is not the project's.
+    pub(super) fn domain(&self) -> Option<&Domain> {
+        match &self.definition {
+            Definition::Own(api) => api.domain.as_ref(),
+            Definition::Builtin(_) => None,
+            Definition::External(external) => external.domain.as_ref(),
+        }
+    }
+
     /// Whether its objects live in namespaces.
     pub fn namespaced(&self) -> bool {
         match &self.definition {
@@ -168,26 +180,6 @@ impl Resource {
 
     fn dependency(&self) -> Option<&Dependency> {
         self.external()?.dependency.as_ref()
-    }
-
-    /// Checks that Cargo.toml can have its crate, and that the type is in it.
-    pub(super) fn validate_dependency(&self) -> Result<()> {
-        let Some((external, dependency)) = self.external().zip(self.dependency()) else {
-            return Ok(());
-        };
-        let (path, ident) = (&external.path, dependency.ident());
-        ensure!(
-            !names::is_dependency(&ident),
-            Error::NeedlessCrate(format!(
-                "{self} needs no crate `{}`: every project has it",
-                dependency.name()
-            ))
-        );
-        ensure!(
-            path.crate_ident() == ident,
-            "the path `{path}` of {self} must begin with `{ident}`, the crate `{dependency}`"
-        );
-        Ok(())
     }
 
     /// What would be lost or changed with `after` in place of this resource.
@@ -258,12 +250,12 @@ impl Project {
     /// The API group as Kubernetes knows it: `webapp.com`, or `apps` of a built-in kind. The core
     /// group is empty.
     pub fn full_group(&self, resource: &Resource) -> String {
-        let domain = match &resource.definition {
-            Definition::Own(api) => Some(api.domain.as_ref().unwrap_or(&self.domain)),
+        let usual = match &resource.definition {
+            Definition::Own(_) => Some(&self.domain),
             Definition::Builtin(builtin) => return builtin.group.to_owned(),
-            Definition::External(external) => external.domain.as_ref(),
+            Definition::External(_) => None,
         };
-        match domain {
+        match resource.domain().or(usual) {
             Some(domain) => format!("{}.{domain}", resource.group),
             None => resource.group.to_string(),
         }
@@ -280,36 +272,43 @@ impl Project {
     }
 
     /// The crates that Cargo.toml gets for the kinds that others define, in order.
-    pub fn dependencies(&self) -> Vec<&Dependency> {
+    pub fn dependencies(&self) -> BTreeSet<&Dependency> {
         let dependencies = self.resources.iter().filter_map(Resource::dependency);
-        let mut dependencies: Vec<_> = dependencies.collect();
-        dependencies.sort_unstable();
-        dependencies.dedup();
-        dependencies
+        dependencies.collect()
     }
 
-    /// Checks that Cargo.toml can have the crates of the kinds that others define.
+    /// Checks that Cargo.toml can have the crates of the kinds that others define, and that the types
+    /// are in them.
     pub(super) fn validate_dependencies(&self) -> Result<()> {
-        let mut before = Vec::<(&Resource, &Dependency)>::new();
+        let mut crates = BTreeMap::new();
         for resource in &self.resources {
-            let Some(dependency) = resource.dependency() else {
+            let Some((external, dependency)) = resource.external().zip(resource.dependency())
+            else {
                 continue;
             };
-            let ident = dependency.ident();
+            let (path, ident) = (&external.path, dependency.ident());
+            ensure!(
+                !names::is_dependency(&ident),
+                Error::NeedlessCrate(format!(
+                    "{resource} needs no crate `{}`: every project has it",
+                    dependency.name()
+                ))
+            );
+            ensure!(
+                path.crate_ident() == ident,
+                "the path `{path}` of {resource} must begin with `{ident}`, the crate `{dependency}`"
+            );
             ensure!(
                 ident != self.repo.crate_name().ident(),
                 "{resource} cannot take the crate `{dependency}`: it has the name of this project's own"
             );
-            let other = before.iter().find(|(_, there)| there.ident() == ident);
-            if let Some((other, there)) = other {
-                ensure!(
-                    *there == dependency,
-                    Error::Crate(format!(
-                        "{resource} cannot take the crate `{dependency}`: {other} has `{there}`"
-                    ))
-                );
-            }
-            before.push((resource, dependency));
+            let (other, there) = *crates.entry(ident).or_insert((resource, dependency));
+            ensure!(
+                there == dependency,
+                Error::Crate(format!(
+                    "{resource} cannot take the crate `{dependency}`: {other} has `{there}`"
+                ))
+            );
         }
         Ok(())
     }

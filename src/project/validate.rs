@@ -110,31 +110,22 @@ impl Project {
 
     /// Every name of a kind, in URLs, for kubectl and in manifests, is unique in its group.
     fn validate_kubernetes_names(&self) -> Result<()> {
-        let mut groups: BTreeMap<String, BTreeMap<String, &Kind>> = BTreeMap::new();
-        for resource in self
-            .resources
-            .iter()
-            .filter(|resource| !resource.is_builtin())
-        {
-            let (kind, plural) = (&resource.kind, resource.plural());
-            let group = self.full_group(resource);
+        let mut owners = BTreeMap::new();
+        for resource in self.resources.iter().filter(|it| !it.is_builtin()) {
+            let (kind, group) = (&resource.kind, self.full_group(resource));
             let names = [
                 kind.to_string(),
                 format!("{kind}List"),
                 kind.lower(),
-                plural.to_owned(),
+                resource.plural().to_owned(),
             ];
             let short_names = resource.short_names().iter().map(ToString::to_string);
-            let owners = groups.entry(group.clone()).or_default();
             for name in names.into_iter().chain(short_names) {
-                match owners.get(&name) {
-                    Some(owner) => ensure!(
-                        *owner == kind,
-                        "kinds `{owner}` and `{kind}` of group `{group}` would both be called \
-                         `{name}`"
-                    ),
-                    None => _ = owners.insert(name, kind),
-                }
+                let owner = *owners.entry((group.clone(), name.clone())).or_insert(kind);
+                ensure!(
+                    owner == kind,
+                    "kinds `{owner}` and `{kind}` of group `{group}` would both be called `{name}`"
+                );
             }
         }
         Ok(())
@@ -142,18 +133,16 @@ impl Project {
 
     /// No two names become the same name in Rust. Modules of kinds differ, because their singulars do.
     fn validate_rust_names(&self) -> Result<()> {
-        let mut groups: BTreeMap<String, String> = BTreeMap::new();
+        let mut groups = BTreeMap::new();
         let mut kinds = BTreeSet::new();
         for resource in &self.resources {
             let module = resource.group.module();
             let group = self.full_group(resource);
-            match groups.get(&module) {
-                Some(other) => ensure!(
-                    *other == group,
-                    "groups `{other}` and `{group}` would both be the Rust module `{module}`"
-                ),
-                None => _ = groups.insert(module, group),
-            }
+            let other = groups.entry(module.clone()).or_insert(group.clone());
+            ensure!(
+                *other == group,
+                "groups `{other}` and `{group}` would both be the Rust module `{module}`"
+            );
             kinds.insert((&resource.group, &resource.version, resource.kind.as_str()));
         }
         for (group, version, kind) in &kinds {
@@ -172,16 +161,15 @@ impl Project {
 
 impl Resource {
     fn validate(&self) -> Result<()> {
-        let names = self.short_names();
-        let is_twice = |&(index, name): &(usize, _)| names[..index].contains(name);
-        if let Some((_, name)) = names.iter().enumerate().find(is_twice) {
+        let mut names = BTreeSet::new();
+        if let Some(name) = self.short_names().iter().find(|it| !names.insert(*it)) {
             bail!("{self} has the short name `{name}` twice");
         }
         ensure!(
             !self.is_builtin() || !self.controllers.is_empty(),
             "{self} has neither an API nor a controller in this project"
         );
-        self.validate_dependency()
+        Ok(())
     }
 }
 
