@@ -1,5 +1,7 @@
 //! The controllers of a kind: its own, which is named after the kind, and additional ones.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
@@ -131,7 +133,7 @@ impl Project {
     pub(super) fn validate_controllers(&self) -> Result<()> {
         // What Kubernetes takes as the prefix of a label, and of a finalizer.
         const MAX: usize = 253;
-        let mut named = Vec::<(String, &Resource, &Controller)>::new();
+        let mut named = BTreeMap::new();
         for resource in &self.resources {
             for controller in &resource.controllers {
                 let (name, group) = (&controller.name, self.full_group(resource));
@@ -161,18 +163,14 @@ impl Project {
                         resource.kind.lower()
                     );
                 }
-                let same = |(other, _, there): &&(String, &Resource, &Controller)| {
-                    *other == group && there.name.module() == module
-                };
-                if let Some((_, other, there)) = named.iter().find(same) {
+                let before = named.insert((group, module), (resource, name));
+                if let Some((other, there)) = before {
                     bail!(
-                        "{resource} cannot have a controller `{name}`: {other} has `{}`, and each of \
-                         a group needs a name of its own, as in `{}-{name}`",
-                        there.name,
+                        "{resource} cannot have a controller `{name}`: {other} has `{there}`, and each \
+                         of a group needs a name of its own, as in `{}-{name}`",
                         resource.kind.lower()
                     );
                 }
-                named.push((group, resource, controller));
             }
         }
         Ok(())

@@ -41,30 +41,26 @@ impl Project {
                 );
             }
         }
-        let is_served = resource.is_served();
-        let sibling = (project.resources.iter())
-            .enumerate()
-            .filter(|(_, other)| self.is_one_kind(other, &resource))
-            .max_by_key(|(_, other)| &other.version)
-            .map(|(index, _)| index);
-        let mut removed = Removed {
-            resource,
-            successor: None,
-            siblings: sibling.is_some(),
-        };
-        if let Some(sibling) = sibling.filter(|_| is_served) {
-            let sibling = &mut project.resources[sibling];
-            if let Some(api) = sibling.api_mut() {
+        let newest = project
+            .resources
+            .iter_mut()
+            .filter(|other| self.is_one_kind(other, &resource))
+            .max_by(|a, b| a.version.cmp(&b.version));
+        let siblings = newest.is_some();
+        let successor = newest.filter(|_| resource.is_served()).map(|newest| {
+            if let Some(api) = newest.api_mut() {
                 api.served = true;
             }
-            sibling
-                .controllers
-                .clone_from(&removed.resource.controllers);
-            removed.successor = Some(sibling.version.clone());
-        }
+            newest.controllers.clone_from(&resource.controllers);
+            newest.version.clone()
+        });
         project.validate()?;
         *self = project;
-        Ok(removed)
+        Ok(Removed {
+            resource,
+            successor,
+            siblings,
+        })
     }
 
     /// Removes the controller `name` of the resource `id`, and with its last controller a kind of
