@@ -23,7 +23,7 @@ pub use self::{
     controllers::Controller,
     error::Error,
     feature::Feature,
-    owns::{OwnedKind, import},
+    owns::OwnedKind,
     removal::Removed,
     resource::{Api, Definition, External, Resource},
     validate::is_line,
@@ -118,10 +118,12 @@ impl Project {
 
     /// Whether both are versions of one kind that the project defines.
     pub fn is_one_kind(&self, a: &Resource, b: &Resource) -> bool {
-        a.api().is_some()
-            && b.api().is_some()
-            && a.kind == b.kind
-            && self.full_group(a) == self.full_group(b)
+        a.api().is_some() && b.api().is_some() && self.is_same_kind(a, b)
+    }
+
+    /// Whether both are versions of one kind, whoever defines it.
+    fn is_same_kind(&self, a: &Resource, b: &Resource) -> bool {
+        a.kind == b.kind && self.full_group(a) == self.full_group(b)
     }
 
     /// Gives resources, their controllers and what these own one order: a file does not depend on what

@@ -81,22 +81,19 @@ pub fn render(project: &Project) -> Result<Rendered> {
         }
     }
     for api in &view.apis {
-        let view::Kind {
-            group,
-            version,
-            kind,
-            ..
-        } = &api.kind;
-        let key = format!("{}/{version}/{kind}", group.name);
+        let (group, kind) = (&api.kind.group.name, &api.kind.kind);
+        let key = format!("{group}/{}/{kind}", api.kind.version);
         renderer.scope("api", "api", api, &key)?;
     }
     for crd in &view.crds {
-        let view::Kind { group, kind, .. } = &crd.stored.kind;
-        renderer.scope("kind", "crd", crd, &format!("{}/{kind}", group.name))?;
+        let kind = &crd.stored.kind;
+        let key = format!("{}/{}", kind.group.name, kind.kind);
+        renderer.scope("kind", "crd", crd, &key)?;
     }
     for controller in &view.controllers {
         // Without the kind and its version, because a group has no two controllers with one name.
-        let key = format!("{}/{}", controller.kind.group.name, controller.short_name);
+        let group = &controller.kind.group.name;
+        let key = format!("{group}/{}", controller.short_name);
         renderer.scope("controller", "controller", controller, &key)?;
     }
 
@@ -104,10 +101,9 @@ pub fn render(project: &Project) -> Result<Rendered> {
         template: Project::FILE,
         item: String::new(),
     };
-    renderer
-        .rendered
-        .insert(Project::FILE.to_owned(), project.to_text()?, origin)?;
-    Ok(renderer.rendered)
+    let mut all = renderer.rendered;
+    all.insert(Project::FILE.to_owned(), project.to_text()?, origin)?;
+    Ok(all)
 }
 
 impl Rendered {
@@ -145,10 +141,8 @@ impl Renderer {
         tera.register_filter("yaml", yaml);
         *tera.global_context() = Context::from_serialize(view)?;
 
-        let files = files(&TEMPLATES).filter(|file| file.path().extension().is_some());
-        let files: Vec<_> = files.collect();
-        let mut templates = Vec::with_capacity(2 * files.len());
-        for file in files {
+        let mut templates = Vec::new();
+        for file in files(&TEMPLATES).filter(|file| file.path().extension().is_some()) {
             let (name, path) = (template(file)?, path(file)?);
             let text = file.contents_utf8().context("a template is not UTF-8")?;
             // Without the last line end, a part can stand in the middle of a line.

@@ -77,10 +77,10 @@ impl Project {
 
     /// Where the resource is that has the group, version and kind of this one.
     pub fn position(&self, resource: &Resource) -> Option<usize> {
-        self.resources.iter().position(|other| {
-            self.full_group(other) == self.full_group(resource)
-                && (&other.version, &other.kind) == (&resource.version, &resource.kind)
-        })
+        let is_it = |other: &Resource| {
+            other.version == resource.version && self.is_same_kind(other, resource)
+        };
+        self.resources.iter().position(is_it)
     }
 
     fn is_in(&self, resource: &Resource, group: &Group) -> bool {

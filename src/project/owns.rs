@@ -17,24 +17,11 @@ const TAKEN: [&str; 4] = ["labels", "object", "observe", "sample"];
 pub struct OwnedKind {
     /// The kind; only a resource of the project has its controllers.
     pub resource: Resource,
-    /// Its group in full.
-    pub group: String,
-    /// The path of its Rust type.
-    pub path: String,
     /// What the controller calls it.
     pub identifiers: Identifiers,
 }
 
 impl OwnedKind {
-    /// The path to import its type with `use`, under the name that the controller gives it.
-    pub fn import(&self) -> String {
-        import(&self.path, &self.identifiers.type_name)
-    }
-
-    fn is_same(&self, group: &str, kind: &Kind) -> bool {
-        self.group == group && self.resource.kind == *kind
-    }
-
     /// Whether both would have the same name in the controller's file.
     fn is_called_like(&self, other: &Self) -> bool {
         let (a, b) = (&self.identifiers, &other.identifiers);
@@ -42,16 +29,17 @@ impl OwnedKind {
     }
 }
 
-/// The path to import the type `path` with `use`, under the name `name`.
-pub fn import(path: &str, name: &str) -> String {
-    if path.rsplit("::").next() == Some(name) {
-        path.to_owned()
-    } else {
-        format!("{path} as {name}")
-    }
-}
-
 impl Project {
+    /// The path to import the type of `resource` with `use`, under the name `name`.
+    pub fn import(&self, resource: &Resource, name: &str) -> String {
+        let path = self.type_path(resource);
+        if path.rsplit("::").next() == Some(name) {
+            path
+        } else {
+            format!("{path} as {name}")
+        }
+    }
+
     /// What a controller of `owner` owns.
     ///
     /// # Errors
@@ -64,10 +52,10 @@ impl Project {
                 .owned_kind(id)
                 .map_err(|reason| anyhow!("{owner} cannot own `{id}`: {reason}"))?;
             ensure!(
-                !kind.is_same(&self.full_group(owner), &owner.kind),
+                !self.is_same_kind(&kind.resource, owner),
                 "{owner} cannot own `{id}`, which it is itself"
             );
-            let same = |other: &OwnedKind| other.is_same(&kind.group, &kind.resource.kind);
+            let same = |other: &OwnedKind| self.is_same_kind(&other.resource, &kind.resource);
             if let Some(other) = kinds.iter().position(same) {
                 let other = &controller.owns[other];
                 ensure!(other != id, "{owner} owns `{id}` twice");
@@ -101,8 +89,6 @@ impl Project {
             );
         }
         Ok(OwnedKind {
-            group: self.full_group(&kind),
-            path: self.type_path(&kind),
             identifiers: kind.kind.identifiers(None),
             // A built-in kind with the short name of its group, however `PROJECT` spells that.
             resource: builtin::named(id)
@@ -228,8 +214,13 @@ mod tests {
             let controller = &owner.controllers[0];
             assert_eq!(controller.owns[0].as_str(), "gateway/v1/HTTPRoute");
             let kinds = project.owned(owner, controller).unwrap();
-            assert_eq!(kinds[0].group, "gateway.io");
-            assert_eq!(kinds[0].import(), "gateway_api::HttpRoute as HTTPRoute");
+            let OwnedKind {
+                resource,
+                identifiers,
+            } = &kinds[0];
+            assert_eq!(project.full_group(resource), "gateway.io");
+            let import = project.import(resource, &identifiers.type_name);
+            assert_eq!(import, "gateway_api::HttpRoute as HTTPRoute");
         }
     }
 
@@ -249,12 +240,14 @@ mod tests {
         let [ingress, own] = kinds.as_slice() else {
             panic!("{kinds:?}");
         };
-        let (group, path) = (ingress.group.as_str(), ingress.import());
-        assert_eq!(group, "networking.k8s.io");
-        assert_eq!(path, "k8s_openapi::api::networking::v1::Ingress");
+        let group = |owned: &OwnedKind| project.full_group(&owned.resource);
+        let import =
+            |owned: &OwnedKind| project.import(&owned.resource, &owned.identifiers.type_name);
+        assert_eq!(group(ingress), "networking.k8s.io");
+        assert_eq!(import(ingress), "k8s_openapi::api::networking::v1::Ingress");
         assert!(ingress.resource.is_builtin());
-        assert_eq!(own.group, "press.example.org");
-        assert_eq!(own.import(), "crate::api::press::v1::Page");
+        assert_eq!(group(own), "press.example.org");
+        assert_eq!(import(own), "crate::api::press::v1::Page");
         assert_eq!(own.resource, page);
     }
 

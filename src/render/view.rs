@@ -238,9 +238,7 @@ impl Project {
                 "ClusterRole"
             },
             tested: controllers.iter().any(|controller| controller.tested),
-            needs_others: controllers
-                .iter()
-                .any(|it| it.kind.foreign && !it.kind.core),
+            needs_others: controllers.iter().any(|it| it.kind.is_external()),
             rules: rules(&controllers),
             dependencies: project
                 .dependencies()
@@ -280,6 +278,11 @@ impl Kind {
             lower,
         }
     }
+
+    /// Whether others than the project and Kubernetes define it.
+    fn is_external(&self) -> bool {
+        self.foreign && !self.core
+    }
 }
 
 impl Api {
@@ -310,23 +313,21 @@ impl Controller {
     ) -> Result<Self> {
         let kind = Kind::new(project, resource);
         let owns = project.owned(resource, controller)?;
-        let mut imports: Vec<_> = owns.iter().map(project::OwnedKind::import).collect();
-        if resource.api().is_some() {
+        let import =
+            |it: &project::OwnedKind| project.import(&it.resource, &it.identifiers.type_name);
+        let mut imports: Vec<_> = owns.iter().map(import).collect();
+        if kind.foreign {
+            imports.push(project.import(resource, &kind.kind));
+        } else {
             // A `*` imports these already.
             let types = format!("crate::api::{}::{}::", kind.group.module, kind.version);
             imports.retain(|path| !path.starts_with(&types) || path.contains(" as "));
-        } else {
-            let path = project.type_path(resource);
-            imports.push(project::import(&path, resource.kind.as_str()));
         }
         sort_imports(&mut imports);
         let own = resource.is_own(controller);
-        let tested =
-            resource.api().is_some() && owns.iter().all(|it| it.resource.external().is_none());
         let owns = owns.into_iter().map(|owned| Owned::new(project, owned));
         let owns: Vec<_> = owns.collect();
         Ok(Self {
-            kind,
             short_name: controller.name.to_string(),
             name: project.controller_name(resource, controller),
             module: resource.controller_module(controller),
@@ -341,7 +342,8 @@ impl Controller {
             labels: owns
                 .iter()
                 .any(|owned| templates::has(&owned.template, "labels")),
-            tested,
+            tested: !kind.foreign && !owns.iter().any(|owned| owned.kind.is_external()),
+            kind,
             owns,
             imports,
         })
