@@ -1,9 +1,209 @@
-//! A name of a kind means the same to every command.
-
 use anyhow::Context as _;
 use proptest::prelude::*;
 
 use super::*;
+use crate::project::{Feature, License};
+
+fn id(text: &str) -> GroupVersionKind {
+    text.parse().unwrap()
+}
+
+fn project(resources: Vec<Resource>) -> Project {
+    Project {
+        cli_version: "0.1.0".to_owned(),
+        domain: "com".parse().unwrap(),
+        features: Feature::usual(),
+        license: License::None,
+        namespaced: false,
+        owner: None,
+        project_name: "guestbook".parse().unwrap(),
+        repo: "guestbook".parse().unwrap(),
+        resources,
+        workspace: None,
+    }
+}
+
+fn names(names: &[&str]) -> Vec<ShortName> {
+    names.iter().map(|name| name.parse().unwrap()).collect()
+}
+
+/// A kind whose every setting differs from its default.
+fn unusual() -> Resource {
+    let settings = ApiSettings {
+        plural: Some("guestbookz".parse().unwrap()),
+        short_names: Some(names(&["gb"])),
+        resource: None,
+        controller: Some(false),
+        controller_name: None,
+        namespaced: Some(false),
+        finalizer: None,
+        owns: None,
+        external: None,
+    };
+    let id = id("webapp/v1/Guestbook");
+    settings.resource(&id, &project(Vec::new())).unwrap()
+}
+
+#[test]
+fn a_new_kind_is_namespaced_and_has_a_controller() {
+    let id = id("webapp/v1/Guestbook");
+    let resource = ApiSettings::default()
+        .resource(&id, &project(Vec::new()))
+        .unwrap();
+
+    let api = Api {
+        domain: None,
+        namespaced: true,
+        plural: "guestbooks".parse().unwrap(),
+        served: true,
+        short_names: Vec::new(),
+    };
+    assert_eq!(resource.definition, Definition::Own(api));
+    assert_eq!(
+        resource.controllers,
+        [Controller::new("guestbook".parse().unwrap())]
+    );
+}
+
+#[test]
+fn what_is_not_said_of_a_known_api_stays() {
+    let project = project(vec![unusual()]);
+    let id = id("webapp/v1/Guestbook");
+    let same = ApiSettings::default().resource(&id, &project).unwrap();
+    let settings = ApiSettings {
+        namespaced: Some(true),
+        ..ApiSettings::default()
+    };
+    let changed = settings.resource(&id, &project).unwrap();
+
+    assert_eq!(same, unusual());
+    let mut expected = unusual();
+    expected.api_mut().unwrap().namespaced = true;
+    assert_eq!(changed, expected);
+}
+
+#[test]
+fn another_version_gives_names_and_scope_but_no_second_controller() {
+    let project = project(vec![unusual()]);
+    let id = id("webapp/v2/Guestbook");
+    let resource = ApiSettings::default().resource(&id, &project).unwrap();
+
+    assert_eq!(resource.version, *id.version());
+    let mut expected = unusual();
+    // There is no conversion.
+    expected.api_mut().unwrap().served = false;
+    assert_eq!(resource.definition, expected.definition);
+    assert!(resource.controllers.is_empty());
+}
+
+#[test]
+fn without_a_resource_the_kind_must_be_there() {
+    let project = project(vec![unusual()]);
+    let settings = ApiSettings {
+        resource: Some(false),
+        ..ApiSettings::default()
+    };
+
+    let own = settings
+        .resource(&id("webapp/v1/Guestbook"), &project)
+        .unwrap();
+    assert_eq!(
+        own,
+        Resource {
+            controllers: vec![Controller::new("guestbook".parse().unwrap())],
+            ..unusual()
+        }
+    );
+
+    let builtin = settings
+        .resource(&id("apps/v1/Deployment"), &project)
+        .unwrap();
+    assert!(builtin.is_builtin() && builtin.controllers.len() == 1);
+    assert_eq!(builtin.plural(), "deployments");
+
+    let unknown = settings.resource(&id("webapp/v1/Guest"), &project);
+    assert_eq!(
+        unknown.unwrap_err().to_string(),
+        "`webapp/v1/Guest` is a kind of neither this project nor Kubernetes"
+    );
+}
+
+#[test]
+fn a_controller_with_a_name_stands_beside_the_others() {
+    let project = project(vec![unusual()]);
+    let id = id("webapp/v1/Guestbook");
+    let named = |name: &str| ApiSettings {
+        controller_name: Some(name.parse().unwrap()),
+        finalizer: Some(true),
+        ..ApiSettings::default()
+    };
+    let backup = Controller {
+        finalizer: true,
+        ..Controller::new("backup".parse().unwrap())
+    };
+    let resource = named("backup").resource(&id, &project).unwrap();
+    assert_eq!(resource.controllers, [backup]);
+    // What a kind's own is called.
+    let own = named("guestbook").resource(&id, &project).unwrap();
+    assert!(own.is_own(&own.controllers[0]));
+
+    let mut without = named("backup");
+    without.controller = Some(false);
+    assert_eq!(
+        without.resource(&id, &project).unwrap_err().to_string(),
+        "`webapp/v1/Guestbook` has a finalizer, which needs a controller to remove it"
+    );
+}
+
+#[test]
+fn a_kind_of_others_keeps_what_is_not_said() {
+    let external = |domain: Option<&str>, dependency: Option<&str>| ExternalType {
+        path: "cert_manager::v1::Certificate".parse().unwrap(),
+        domain: domain.map(|domain| domain.parse().unwrap()),
+        dependency: dependency.map(|dependency| dependency.parse().unwrap()),
+    };
+    let settings = ApiSettings {
+        plural: Some("certs".parse().unwrap()),
+        namespaced: Some(false),
+        controller_name: Some("renew".parse().unwrap()),
+        external: Some(external(Some("io"), Some("cert-manager@0.1"))),
+        ..ApiSettings::default()
+    };
+    let id = id("cert-manager/v1/Certificate");
+    let there = settings.resource(&id, &project(Vec::new())).unwrap();
+    assert!(!there.namespaced());
+    assert_eq!(there.plural(), "certs");
+    assert_eq!(there.controllers[0].name.as_str(), "renew");
+
+    let project = project(vec![there.clone()]);
+    let in_full = "cert-manager.io/v1/Certificate".parse().unwrap();
+    for (id, external) in [
+        (&id, None),
+        (&in_full, None),
+        (&id, Some(external(Some("io"), None))),
+        (&in_full, Some(external(None, None))),
+    ] {
+        let settings = ApiSettings {
+            external,
+            ..ApiSettings::default()
+        };
+        assert_eq!(settings.resource(id, &project).unwrap(), there, "{id}");
+    }
+}
+
+#[test]
+fn without_a_resource_nothing_can_be_said_about_the_kind() {
+    let settings = ApiSettings {
+        resource: Some(false),
+        plural: Some("deploys".parse().unwrap()),
+        ..ApiSettings::default()
+    };
+    let refused = settings.resource(&id("apps/v1/Deployment"), &project(Vec::new()));
+
+    assert!(refused.unwrap_err().to_string().starts_with("`--plural`"));
+}
+
+// A name of a kind means the same to every command.
 
 /// A project that has a kind of each sort, and `crew/v1/Captain`, which can own them.
 const KINDS: &str = "\
@@ -29,7 +229,7 @@ resources:
 version: '3'
 ";
 
-fn id(group: &str, kind: &str) -> GroupVersionKind {
+fn v1(group: &str, kind: &str) -> GroupVersionKind {
     format!("{group}/v1/{kind}").parse().unwrap()
 }
 
@@ -100,7 +300,7 @@ fn every_command_finds_a_kind_by_each_of_its_names() {
         ("widgets.dev", "Widget", "widgets.dev"),
     ];
     for (group, kind, full) in cases {
-        let id = id(group, kind);
+        let id = v1(group, kind);
         for (command, found) in found(&project, &id) {
             let found = &project.resources[found.unwrap().unwrap()];
             assert_eq!(found.kind, *id.kind(), "{command}: {id}");
@@ -116,7 +316,7 @@ fn every_command_finds_a_kind_by_each_of_its_names() {
         "widgets",
     ] {
         for (_, kind, _) in cases {
-            for (command, found) in found(&project, &id(group, kind)) {
+            for (command, found) in found(&project, &v1(group, kind)) {
                 assert!(!matches!(found, Ok(Some(_))), "{command}: {group}/{kind}");
             }
         }
@@ -126,7 +326,7 @@ fn every_command_finds_a_kind_by_each_of_its_names() {
 #[test]
 fn a_kind_of_others_is_found_with_its_domain_or_without() {
     let project = Project::parse(KINDS).unwrap();
-    let certificate = project.find(&id("cert-manager", "Certificate")).unwrap();
+    let certificate = project.find(&v1("cert-manager", "Certificate")).unwrap();
     for (group, domain) in [
         ("cert-manager", None),
         ("cert-manager", Some("io")),
@@ -141,7 +341,7 @@ fn a_kind_of_others_is_found_with_its_domain_or_without() {
             }),
             ..ApiSettings::default()
         };
-        let found = settings.resource(&id(group, "Certificate"), &project);
+        let found = settings.resource(&v1(group, "Certificate"), &project);
         assert_eq!(found.ok().as_ref(), certificate, "{group} {domain:?}");
     }
 }
@@ -159,7 +359,7 @@ fn a_new_kind_joins_the_group_that_is_there() {
         ("com", "com", "com.com"),
         ("press.org", "press.org", "press.org.com"),
     ] {
-        let page = own(&id(group, "Page"), &project).unwrap();
+        let page = own(&v1(group, "Page"), &project).unwrap();
         assert_eq!(page.group.as_str(), short);
         assert_eq!(project.full_group(&page), full);
     }
@@ -169,13 +369,13 @@ fn a_new_kind_joins_the_group_that_is_there() {
 fn a_name_that_fits_two_kinds_is_refused() {
     let mut project = Project::parse(KINDS).unwrap();
     let group: Group = "webapp.com".parse().unwrap();
-    let guestbook = own(&id("webapp", "Guestbook"), &project).unwrap();
+    let guestbook = own(&v1("webapp", "Guestbook"), &project).unwrap();
     let guestbook = Resource {
         group: group.clone(),
         ..guestbook
     };
     project.add(guestbook, false).unwrap();
-    for (command, found) in found(&project, &id("webapp.com", "Guestbook")) {
+    for (command, found) in found(&project, &v1("webapp.com", "Guestbook")) {
         let error = format!("{:#}", found.unwrap_err());
         let expected = "`webapp.com/v1/Guestbook` names two kinds: `webapp/v1/Guestbook` of the \
                         group `webapp.com`, and `webapp.com/v1/Guestbook` of the group \
@@ -191,7 +391,7 @@ fn a_name_that_fits_two_kinds_is_refused() {
         ("webapp", "webapp.com"),
         ("webapp.com.com", "webapp.com.com"),
     ] {
-        for (command, found) in found(&project, &id(group, "Guestbook")) {
+        for (command, found) in found(&project, &v1(group, "Guestbook")) {
             let found = &project.resources[found.unwrap().unwrap()];
             assert_eq!(project.full_group(found), full, "{command}: {group}");
         }
@@ -234,7 +434,7 @@ proptest! {
         project.domain = domain.parse().unwrap();
         project.resources.retain(|it| it.kind.as_str() == "Captain");
         for (group, kind, domain, is_external) in resources {
-            let id = id(group, kind);
+            let id = v1(group, kind);
             let domain = domain.map(|domain| domain.parse().unwrap());
             let definition = if is_external {
                 Definition::External(project::External {
@@ -258,7 +458,7 @@ proptest! {
             // Some do not go together.
             let _ = project.add(resource, false);
         }
-        let id = id(group, kind);
+        let id = v1(group, kind);
         let found = found(&project, &id);
         let mut places = found.iter().filter_map(|(_, found)| *found.as_ref().ok()?);
         if let Some(place) = places.next() {
