@@ -62,19 +62,9 @@ pub fn question(question: &str, default: Option<&dyn Display>) {
     say(&format!("{question}{}: ", default.unwrap_or_default()));
 }
 
-/// Says why an answer is none.
-pub fn refusal(reason: &dyn Display) {
-    say(&format!("  {}\n", visible(&reason.to_string())));
-}
-
-/// Ends the line of a question that got no answer.
-pub fn no_answer() {
-    say("\n");
-}
-
 /// One write, so that the lines of a message stay together. A closed stderr must not end the
 /// command half way.
-fn say(text: &str) {
+pub fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 

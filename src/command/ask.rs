@@ -11,7 +11,10 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::report::{self, UsageError};
+use crate::{
+    report::{self, UsageError},
+    visible::visible,
+};
 
 /// Fails if one of `flags` is not given, and there is no terminal to ask for it.
 pub fn possible(flags: &[(&str, bool)]) -> Result<()> {
@@ -44,7 +47,7 @@ where
         let mut line = String::new();
         let read = io::stdin().read_line(&mut line);
         if read.context("failed to read the answer")? == 0 {
-            report::no_answer();
+            report::say("\n");
             bail!("no answer was given");
         }
         match (line.trim(), default) {
@@ -52,7 +55,7 @@ where
             ("", None) => {}
             (answer, _) => match answer.parse() {
                 Ok(value) => return Ok(value),
-                Err(error) => report::refusal(&error),
+                Err(error) => report::say(&format!("  {}\n", visible(&error.to_string()))),
             },
         }
     }

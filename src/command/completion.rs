@@ -29,8 +29,5 @@ Examples:
 pub fn run(args: &Completion, mut cli: Command) -> Result<Outcome> {
     let mut script = Vec::new();
     generate(args.shell, &mut cli, "rscaffold", &mut script);
-    Ok(Outcome {
-        stdout: String::from_utf8(script)?,
-        ..Outcome::default()
-    })
+    Ok(Outcome::data(String::from_utf8(script)?))
 }

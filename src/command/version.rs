@@ -33,7 +33,7 @@ enum Format {
 /// Gives the version, and in JSON the layout of projects and the platform, too.
 pub fn run(args: &Version) -> Outcome {
     let version = env!("CARGO_PKG_VERSION");
-    let stdout = match args.output {
+    Outcome::data(match args.output {
         Format::Text => format!("rscaffold {version}\n"),
         Format::Json => format!(
             "{:#}\n",
@@ -44,9 +44,5 @@ pub fn run(args: &Version) -> Outcome {
                 "arch": consts::ARCH,
             })
         ),
-    };
-    Outcome {
-        stdout,
-        ..Outcome::default()
-    }
+    })
 }

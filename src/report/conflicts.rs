@@ -6,7 +6,7 @@ use console::{Style, style};
 
 use super::{error_line, hint_line};
 use crate::{
-    reconcile::{Conflict, Hunk, Plan, Reason},
+    reconcile::{Conflict, Plan, Reason},
     visible::visible,
 };
 
@@ -27,8 +27,7 @@ pub(super) fn text(plan: &Plan) -> String {
         file(&mut text, &visible(path), conflict);
     }
     text.push('\n');
-    let reasons: BTreeSet<Reason> = plan.conflicts().map(|(_, it)| it.reason).collect();
-    let hints: BTreeSet<&str> = reasons.into_iter().map(hint).collect();
+    let hints: BTreeSet<&str> = plan.conflicts().map(|(_, it)| hint(it.reason)).collect();
     for hint in hints {
         text += &hint_line(hint);
     }
@@ -64,25 +63,16 @@ pub(super) fn file(text: &mut String, path: &str, Conflict { reason, hunks }: &C
         let place = style(format!("{path}:{}", hunk.line)).for_stderr().bold();
         let line = format!("  {place}  {}", take(&mut reason));
         let _ = writeln!(text, "{}", line.trim_end());
-        self::hunk(text, hunk);
+        let plain = || Style::new().for_stderr();
+        if !hunk.base.is_empty() {
+            side(text, "base", &hunk.base, &plain().dim());
+        }
+        side(text, "ours", &hunk.ours, &plain().yellow());
+        side(text, "theirs", &hunk.theirs, &plain().cyan());
     }
     if hunks.len() > HUNKS {
         let _ = writeln!(text, "  {path}  {} more", hunks.len() - HUNKS);
     }
-}
-
-fn hunk(
-    text: &mut String,
-    Hunk {
-        base, ours, theirs, ..
-    }: &Hunk,
-) {
-    let plain = Style::new().for_stderr();
-    if !base.is_empty() {
-        side(text, "base", base, &plain.clone().dim());
-    }
-    side(text, "ours", ours, &plain.clone().yellow());
-    side(text, "theirs", theirs, &plain.cyan());
 }
 
 /// The lines of one side, each with its name in front.
@@ -102,7 +92,7 @@ fn side(text: &mut String, name: &str, lines: &[String], style: &Style) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reconcile::Change;
+    use crate::reconcile::{Change, Hunk};
 
     fn lines(lines: &[&str]) -> Vec<String> {
         lines.iter().map(|line| (*line).to_owned()).collect()

@@ -1,20 +1,14 @@
 //! A plan as a unified diff, which `patch -p1` and `git apply` take.
 
-use std::{
-    fmt::Write as _,
-    io::{self, IsTerminal},
-};
+use std::io::{self, IsTerminal};
 
 use console::{Style, colors_enabled};
-use diffy::{DiffOptions, Line, Patch};
+use diffy::DiffOptions;
 
 use crate::{
     reconcile::{Change, Plan, Texts},
     visible::visible,
 };
-
-/// What stands for a file that is not there.
-const NOTHING: &str = "/dev/null";
 
 /// What `plan` makes of `ours`: a patch for a pipe, and a text for people at a terminal, who want to
 /// see what the terminal would obey.
@@ -34,54 +28,33 @@ fn format(plan: &Plan, ours: &Texts, is_for_people: bool) -> String {
             },
         };
         let name = |side: &str, is_there: bool| {
-            if is_there {
-                format!("{side}/{path}")
-            } else {
-                NOTHING.to_owned()
-            }
+            let name = is_there.then(|| format!("{side}/{path}"));
+            name.unwrap_or_else(|| "/dev/null".to_owned())
         };
         let patch = DiffOptions::new()
             .set_original_filename(name("a", ours.contains_key(path)))
             .set_modified_filename(name("b", *change != Change::Delete))
-            .create_patch(old, new);
-        if is_for_people {
-            shown(&mut text, &patch);
-        } else {
-            text += &patch.to_string();
-        }
+            .create_patch(old, new)
+            .to_string();
+        text += &if is_for_people { shown(&patch) } else { patch };
     }
     text
 }
 
-fn shown(text: &mut String, patch: &Patch<str>) {
-    let mut line = |style: Style, line: &str| {
-        let _ = writeln!(text, "{}", style.apply_to(visible(line)));
-    };
-    let plain = Style::new;
-    for (mark, name) in [("---", patch.original()), ("+++", patch.modified())] {
-        line(
-            plain().bold(),
-            &format!("{mark} {}", name.unwrap_or(NOTHING)),
-        );
-    }
-    for hunk in patch.hunks() {
-        let ranges = format!("@@ -{} +{} @@", hunk.old_range(), hunk.new_range());
-        line(plain().cyan(), &ranges);
-        for each in hunk.lines() {
-            let (style, mark, content) = match each {
-                Line::Context(content) => (plain(), " ", content),
-                Line::Delete(content) => (plain().red(), "-", content),
-                Line::Insert(content) => (plain().green(), "+", content),
-            };
-            let end = ["\r\n", "\n"]
-                .into_iter()
-                .find_map(|end| content.strip_suffix(end));
-            line(style, &format!("{mark}{}", end.unwrap_or(content)));
-            if !content.ends_with('\n') {
-                line(plain(), "\\ No newline at end of file");
-            }
-        }
-    }
+/// The patch of a file with colors, and with an escape for what the terminal would obey.
+fn shown(patch: &str) -> String {
+    let lines = patch.lines().enumerate().map(|(index, line)| {
+        let style = match line.as_bytes() {
+            // The names of the file.
+            _ if index < 2 => Style::new().bold(),
+            [b'@', ..] => Style::new().cyan(),
+            [b'-', ..] => Style::new().red(),
+            [b'+', ..] => Style::new().green(),
+            _ => Style::new(),
+        };
+        format!("{}\n", style.apply_to(visible(line)))
+    });
+    lines.collect()
 }
 
 #[cfg(test)]

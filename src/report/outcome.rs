@@ -25,6 +25,14 @@ impl Outcome {
     /// The exit code for a malformed command line, the same as clap's.
     pub const USAGE: u8 = 2;
 
+    /// The outcome of a command that has nothing but data to print.
+    pub fn data(stdout: String) -> Self {
+        Self {
+            stdout,
+            ..Self::default()
+        }
+    }
+
     /// The outcome of a command that ended with `error`: the exit code is `failure`, unless the
     /// command line is malformed.
     pub fn error(error: &anyhow::Error, failure: u8) -> Self {

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _, time::Duration};
 
-use console::{Style, style};
+use console::Style;
 
 use super::note_line;
 use crate::{
@@ -83,38 +83,17 @@ impl Verb {
         })
     }
 
-    fn name(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Merge => "merge",
-            Self::Mark => "mark",
-            Self::Delete => "delete",
-            Self::Keep => "keep",
-            Self::Unchanged => "unchanged",
-        }
-    }
-
-    fn past(self) -> &'static str {
-        match self {
-            Self::Create => "created",
-            Self::Update => "updated",
-            Self::Merge => "merged",
-            Self::Mark => "marked",
-            Self::Delete => "deleted",
-            Self::Keep => "kept",
-            Self::Unchanged => "unchanged",
-        }
-    }
-
-    fn style(self) -> Style {
+    /// Its name in a list, the word that counts files with it, and its color.
+    fn words(self) -> (&'static str, &'static str, Style) {
         let style = Style::new().for_stderr();
         match self {
-            Self::Create => style.green(),
-            Self::Update => style.cyan(),
-            Self::Merge => style.yellow(),
-            Self::Mark | Self::Delete => style.red(),
-            Self::Keep | Self::Unchanged => style.dim(),
+            Self::Create => ("create", "created", style.green()),
+            Self::Update => ("update", "updated", style.cyan()),
+            Self::Merge => ("merge", "merged", style.yellow()),
+            Self::Mark => ("mark", "marked", style.red()),
+            Self::Delete => ("delete", "deleted", style.red()),
+            Self::Keep => ("keep", "kept", style.dim()),
+            Self::Unchanged => ("unchanged", "unchanged", style.dim()),
         }
     }
 }
@@ -139,10 +118,12 @@ pub fn text(plan: &Plan, dry_run: bool, story: &Story, elapsed: Duration) -> Str
     }
     if !dry_run {
         let manifests = Step::new("make manifests", "the operator's code says more of config/");
-        let manifests = plan.is_stale.then_some(&manifests);
-        let is_said = |step: &&Step| plan.is_stale && step.command == "make manifests";
-        let others = story.next.iter().filter(|step| !is_said(step));
-        text += &next(&manifests.into_iter().chain(others).collect::<Vec<_>>());
+        let mut steps: Vec<_> = story.next.iter().collect();
+        if plan.is_stale {
+            steps.retain(|step| step.command != manifests.command);
+            steps.insert(0, &manifests);
+        }
+        text += &next(&steps);
     }
     text
 }
@@ -168,25 +149,21 @@ pub(super) fn list(plan: &Plan, story: &Story) -> String {
     lines.sort_by_key(|(verb, ..)| *verb);
 
     let mut text = String::new();
-    let new = lines
-        .iter()
-        .take_while(|(verb, ..)| *verb == Verb::Create)
-        .count();
+    let new = lines.partition_point(|(verb, ..)| *verb == Verb::Create);
     if story.folded && new > FOLD {
         let paths: Vec<_> = lines.drain(..new).map(|(_, path, _)| path).collect();
         text += &folded(&paths);
     }
     let remarked = lines.iter().filter(|(.., remark)| !remark.is_empty());
-    let width = remarked
-        .map(|(_, path, _)| path.len())
-        .max()
-        .unwrap_or_default();
+    let width = remarked.map(|(_, path, _)| path.len()).max();
+    let width = width.unwrap_or_default();
     for (verb, path, remark) in lines {
-        let name = verb.style().apply_to(format!("{:<6}", verb.name()));
+        let (name, _, style) = verb.words();
+        let name = style.apply_to(format!("{name:<6}"));
         if remark.is_empty() {
             let _ = writeln!(text, "  {name}  {path}");
         } else {
-            let remark = style(remark).for_stderr().dim();
+            let remark = console::style(remark).for_stderr().dim();
             let _ = writeln!(text, "  {name}  {path:<width$}  {remark}");
         }
     }
@@ -209,7 +186,7 @@ fn folded(paths: &[Cow<str>]) -> String {
     let mut parts: Vec<String> = folders.chain(files).collect();
     parts.sort_by_key(|part| (part.starts_with('.'), !part.contains('/')));
 
-    let name = Verb::Create.style().apply_to(Verb::Create.name());
+    let (name, _, style) = Verb::Create.words();
     let mut line = format!("{} files: ", paths.len());
     let room = WIDTH - "  create  ".len() - "...".len();
     let mut fits = parts.iter().scan(line.len(), |width, part| {
@@ -221,7 +198,7 @@ fn folded(paths: &[Cow<str>]) -> String {
     if shown.len() < parts.len() {
         line += ", ...";
     }
-    format!("  {name}  {line}\n")
+    format!("  {}  {line}\n", style.apply_to(name))
 }
 
 /// "8 created, 3 updated, 30 unchanged"
@@ -230,34 +207,33 @@ fn counts(plan: &Plan, dry_run: bool) -> String {
     for verb in plan.changes.values().filter_map(Verb::of) {
         *counts.entry(verb).or_default() += 1;
     }
-    let counts = counts.into_iter().map(|(verb, count)| match verb {
-        Verb::Unchanged => format!("{count} unchanged"),
-        _ if dry_run => format!("{count} to {}", verb.name()),
-        _ => format!("{count} {}", verb.past()),
+    let counts = counts.into_iter().map(|(verb, count)| {
+        let (name, past, _) = verb.words();
+        if dry_run && verb != Verb::Unchanged {
+            format!("{count} to {name}")
+        } else {
+            format!("{count} {past}")
+        }
     });
     counts.collect::<Vec<_>>().join(", ")
 }
 
 /// Commands to copy, with what they are for as a shell comment.
 fn next(steps: &[&Step]) -> String {
-    if steps.is_empty() {
-        return String::new();
-    }
+    let mut text = String::new();
     let steps = steps
         .iter()
-        .map(|Step { command, why }| (visible(command), visible(why)));
+        .map(|it| (visible(&it.command), visible(&it.why)));
     let steps: Vec<_> = steps.collect();
-    let width = steps
-        .iter()
-        .map(|(command, _)| command.len())
-        .max()
-        .unwrap_or_default();
-    let mut text = "\nNext:\n".to_owned();
+    let Some(width) = steps.iter().map(|(command, _)| command.len()).max() else {
+        return text;
+    };
+    text += "\nNext:\n";
     for (command, why) in steps {
         if why.is_empty() {
             let _ = writeln!(text, "  {command}");
         } else {
-            let why = style(format!("# {why}")).for_stderr().dim();
+            let why = console::style(format!("# {why}")).for_stderr().dim();
             let _ = writeln!(text, "  {command:<width$}  {why}");
         }
     }
