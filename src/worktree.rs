@@ -3,6 +3,7 @@
 use std::{path::PathBuf, string::FromUtf8Error};
 
 use anyhow::{Context, Error, Result, anyhow, bail};
+use cap_std::fs::Metadata;
 
 use self::{
     jail::{Jail, Walk},
@@ -174,25 +175,14 @@ impl WorkTree {
             }
         }
         let record = record.to_text()?;
-        if !self.is_same(LAST_APPLIED, &record)? {
+        let written = read(&mut self.jail.walk(), ProjectPath::new(LAST_APPLIED)?)?;
+        if written.is_none_or(|(_, bytes)| bytes != record.as_bytes()) {
             stage.write(LAST_APPLIED, &record)?;
         }
         if let Some(change) = plan.changes.get(Project::FILE) {
             stage.change(Project::FILE, change)?;
         }
         Ok(stage)
-    }
-
-    /// Whether the file at `path` has this text already.
-    fn is_same(&self, path: &str, text: &str) -> Result<bool> {
-        let path = ProjectPath::new(path)?;
-        let mut walk = self.jail.walk();
-        let size = text.len() as u64;
-        let Some(place) = walk.find(path)?.filter(|place| place.has_size(size)) else {
-            return Ok(false);
-        };
-        let file = place.read(path)?;
-        Ok(file.is_some_and(|(_, bytes)| bytes == text.as_bytes()))
     }
 
     fn read_text(&self, path: &str) -> Result<Option<String>> {
@@ -202,17 +192,19 @@ impl WorkTree {
 
     /// The file at `path`, if it exists: its text, or its bytes if they are not UTF-8.
     fn read(&self, walk: &mut Walk, path: &str) -> Result<Option<Result<String, FromUtf8Error>>> {
-        let checked = ProjectPath::new(path)?;
-        let place = walk.find(checked)?;
-        let file = place.map(|place| place.read(checked)).transpose()?;
-        let Some((metadata, bytes)) = file.flatten() else {
-            self.seen.nothing(path);
+        let Some((metadata, bytes)) = read(walk, ProjectPath::new(path)?)? else {
+            self.seen.note(path, None, true);
             return Ok(None);
         };
         let text = String::from_utf8(bytes);
-        self.seen.file(path, &metadata, text.is_ok());
+        self.seen.note(path, Some(&metadata), text.is_ok());
         Ok(Some(text))
     }
+}
+
+/// The file at `path`, if it exists.
+fn read(walk: &mut Walk, path: ProjectPath) -> Result<Option<(Metadata, Vec<u8>)>> {
+    walk.find(path)?.map_or(Ok(None), |place| place.read(path))
 }
 
 fn no_text(path: &str) -> Error {

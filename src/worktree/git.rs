@@ -8,7 +8,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Display,
-    io::{BufRead, BufReader, ErrorKind, Write},
+    io::{BufRead, BufReader, ErrorKind, Read, Write},
     path::Path,
     process::{Command, Stdio},
     str,
@@ -78,40 +78,32 @@ const AUTO_MERGE: &str = "AUTO_MERGE";
 /// branches has in its record. `None` if that is nothing, or if there is no git.
 pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Option<Unmerged>> {
     let git = Git { root };
-    let open = git.open()?;
+    let mut open = git.open()?;
     if open.is_empty() {
         return Ok(None);
     }
     let prefix = git.line(&["rev-parse", "--show-prefix"])?;
     let prefix = prefix.unwrap_or_default();
     let commits = git.commits(&open, &prefix)?;
-    let is_known = |path: &str| {
+    open.retain(|path, _| {
         let mut records = commits.iter().flat_map(Commits::records);
-        paths.contains(path) || records.any(|record| record.texts.contains_key(path))
-    };
-    let known = open.iter().filter(|(path, _)| is_known(path));
-    let known: Vec<(&String, &Objects)> = known.collect();
-    let objects = known
-        .iter()
-        .flat_map(|(_, objects)| objects.iter().flatten());
-    let mut texts = git.texts(objects.map(String::as_str))?.into_iter();
-    let paths = known.iter().map(|(path, _)| path);
-    let written = git.texts(paths.map(|path| format!("{AUTO_MERGE}:{prefix}{path}")))?;
-    let stages = known
-        .into_iter()
-        .zip(written)
-        .map(|((path, objects), written)| {
-            let [parent, ours, theirs] = objects
-                .each_ref()
-                .map(|object| object.as_ref().and_then(|_| texts.next()?));
-            let stages = Stages {
-                parent,
-                ours,
-                theirs,
-                written,
-            };
-            (path.clone(), stages)
-        });
+        paths.contains(&**path) || records.any(|record| record.texts.contains_key(path))
+    });
+    let names = open.iter().flat_map(|(path, objects)| {
+        let written = format!("{AUTO_MERGE}:{prefix}{path}");
+        objects.iter().flatten().cloned().chain([written])
+    });
+    let mut texts = git.texts(names)?.into_iter();
+    let stages = open.into_iter().map(|(path, objects)| {
+        let [parent, ours, theirs] = objects.map(|object| object.and_then(|_| texts.next()?));
+        let stages = Stages {
+            parent,
+            ours,
+            theirs,
+            written: texts.next().flatten(),
+        };
+        (path, stages)
+    });
     let stages = stages.collect();
     Ok(Some(Unmerged { stages, commits }))
 }
@@ -127,6 +119,9 @@ impl Commits {
 
 /// The object of a file where the branches parted, on ours, and on theirs.
 type Objects = [Option<String>; 3];
+
+/// An object, and its text.
+type Blob = (String, Option<String>);
 
 struct Git<'a> {
     root: &'a Path,
@@ -157,36 +152,29 @@ impl Git<'_> {
 
     /// The first line that git prints.
     fn line(&self, arguments: &[&str]) -> Result<Option<String>> {
-        let output = self.output(arguments)?;
-        Ok(
-            output
-                .and_then(|output| Some(str::from_utf8(&output).ok()?.lines().next()?.to_owned())),
-        )
+        let first =
+            |output: Vec<u8>| Some(str::from_utf8(&output).ok()?.lines().next()?.to_owned());
+        Ok(self.output(arguments)?.and_then(first))
     }
 
     /// The files that the index has in several versions.
     fn open(&self) -> Result<BTreeMap<String, Objects>> {
-        let index = self
-            .output(&["ls-files", "--unmerged", "-z"])?
-            .unwrap_or_default();
+        let index = self.output(&["ls-files", "--unmerged", "-z"])?;
+        let index = index.unwrap_or_default();
         let mut open = BTreeMap::<String, Objects>::new();
         for entry in index.split(|byte| *byte == 0) {
             // `100644 <object> 2<tab>src/lib.rs`
-            let entry = str::from_utf8(entry)
-                .ok()
-                .and_then(|entry| entry.split_once('\t'));
-            let Some((fields, path)) = entry else {
+            let Some((fields, path)) =
+                (str::from_utf8(entry).ok()).and_then(|it| it.split_once('\t'))
+            else {
                 continue;
             };
             let [mode, object, stage] = fields.split(' ').collect::<Vec<_>>()[..] else {
                 bail!("failed to read the output of `git ls-files`: `{fields}`");
             };
-            let stage = stage
-                .parse::<usize>()
-                .ok()
-                .and_then(|stage| stage.checked_sub(1));
+            let stage = ["1", "2", "3"].iter().position(|it| *it == stage);
             // A link or a submodule is not a text.
-            if let (true, Some(stage @ 0..3)) = (mode.starts_with("100"), stage) {
+            if let Some(stage) = stage.filter(|_| mode.starts_with("100")) {
                 open.entry(path.to_owned()).or_default()[stage] = Some(object.to_owned());
             }
         }
@@ -209,8 +197,9 @@ impl Git<'_> {
             };
             let has_stage = |commit: &str, stage: usize| -> Result<bool> {
                 let names = open.keys().map(|path| format!("{commit}:{prefix}{path}"));
-                let there = self.objects(names)?;
-                Ok(open.values().map(|stages| &stages[stage]).eq(&there))
+                let there = self.blobs(names)?;
+                let there = there.iter().map(|blob| blob.as_ref().map(|it| &it.0));
+                Ok(open.values().map(|stages| stages[stage].as_ref()).eq(there))
             };
             if has_stage("HEAD", 1)? && has_stage(&theirs, 2)? {
                 let read = |commit: &str| self.commit(commit, prefix);
@@ -236,70 +225,48 @@ impl Git<'_> {
         })
     }
 
-    /// The objects that `names` stand for.
-    fn objects(&self, names: impl IntoIterator<Item: Display>) -> Result<Vec<Option<String>>> {
-        let mut objects = Vec::new();
-        self.cat_file("--batch-check", names, |header, _| {
-            objects.push(header.map(|(object, _)| object.to_owned()));
-            Ok(())
-        })?;
-        Ok(objects)
-    }
-
-    /// The texts of these objects. What is not UTF-8 is no text.
+    /// The texts of the objects that `names` stand for.
     fn texts(&self, names: impl IntoIterator<Item: Display>) -> Result<Vec<Option<String>>> {
-        let mut texts = Vec::new();
-        self.cat_file("--batch", names, |header, output| {
-            let text = header.map(|(_, size)| {
-                let mut text = vec![0; size + 1];
-                output.read_exact(&mut text)?;
-                text.pop();
-                anyhow::Ok(String::from_utf8(text).ok())
-            });
-            texts.push(text.transpose()?.flatten());
-            Ok(())
-        })?;
-        Ok(texts)
+        let blobs = self.blobs(names)?.into_iter();
+        Ok(blobs.map(|blob| blob?.1).collect())
     }
 
-    /// Gives `each` the object and the size of what each of `names` stands for, as `git cat-file` with
-    /// this option has it, and its further output.
-    fn cat_file(
-        &self,
-        option: &str,
-        names: impl IntoIterator<Item: Display>,
-        mut each: impl FnMut(Option<(&str, usize)>, &mut dyn BufRead) -> Result<()>,
-    ) -> Result<()> {
+    /// The objects that `names` stand for, each with its text. What is not UTF-8 is no text.
+    fn blobs(&self, names: impl IntoIterator<Item: Display>) -> Result<Vec<Option<Blob>>> {
         let mut child = self
-            .command(&["cat-file", option])
+            .command(&["cat-file", "--batch"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .context("failed to run `git cat-file`")?;
-        let mut input = child.stdin.take().context("`git cat-file` has no input")?;
-        let output = child
-            .stdout
-            .take()
-            .context("`git cat-file` has no output")?;
-        let mut output = BufReader::new(output);
+        let input = child.stdin.take();
+        let mut input = input.context("`git cat-file` has no input")?;
+        let output = child.stdout.take();
+        let mut output = BufReader::new(output.context("`git cat-file` has no output")?);
+        let mut blobs = Vec::new();
         for name in names {
             // One by one, so that neither side waits for the other to read.
             writeln!(input, "{name}").context("failed to ask `git cat-file`")?;
             let mut header = String::new();
             output.read_line(&mut header)?;
             let fields: Vec<_> = header.split_whitespace().collect();
-            match fields[..] {
-                [object, "blob", size] => each(Some((object, size.parse()?)), &mut output)?,
-                [.., "missing" | "ambiguous"] => each(None, &mut output)?,
+            blobs.push(match fields[..] {
+                [object, "blob", size] => {
+                    let mut text = vec![0; size.parse::<usize>()? + 1];
+                    output.read_exact(&mut text)?;
+                    text.pop();
+                    Some((object.to_owned(), String::from_utf8(text).ok()))
+                }
+                [.., "missing" | "ambiguous"] => None,
                 _ => bail!(
                     "failed to read `{name}` with `git cat-file`: `{}`",
                     header.trim_end()
                 ),
-            }
+            });
         }
         drop(input);
         child.wait().context("failed to wait for `git cat-file`")?;
-        Ok(())
+        Ok(blobs)
     }
 }
 

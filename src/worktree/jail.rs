@@ -207,13 +207,6 @@ fn reversed(path: &Path) -> Vec<OsString> {
 }
 
 impl Place<'_> {
-    /// Whether there is a file of this size.
-    pub(super) fn has_size(&self, size: u64) -> bool {
-        self.metadata
-            .as_ref()
-            .is_some_and(|metadata| metadata.len() == size)
-    }
-
     /// The bytes of the file, if it exists, and its metadata from when it was opened. Errors name
     /// the file `path`.
     ///

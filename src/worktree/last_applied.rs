@@ -5,7 +5,7 @@
 //! Each line of the record is complete by itself. So git can take the lines of both branches
 //! (`merge=union` in `.gitattributes`), and the result is still a record.
 
-use std::{borrow::Cow, collections::BTreeSet, mem};
+use std::{borrow::Cow, collections::BTreeSet};
 
 use anyhow::{Error, Result, anyhow};
 use serde::{Deserialize, Serialize};
@@ -50,15 +50,11 @@ impl Record {
             record.push(b'\n');
         }
         for (path, text) in &self.texts {
-            let path = serde_json::to_vec(path)?;
             // An empty text has no line, but is a file.
             let empty = text.is_empty().then_some("");
             for line in text.split_inclusive('\n').chain(empty) {
-                record.push(b'[');
-                record.extend_from_slice(&path);
-                record.push(b',');
-                serde_json::to_writer(&mut record, line)?;
-                record.extend_from_slice(b"]\n");
+                serde_json::to_writer(&mut record, &(path, line))?;
+                record.push(b'\n');
             }
         }
         Ok(String::from_utf8(record)?)
@@ -70,42 +66,26 @@ impl Record {
     /// For the first line that is none of a record.
     pub(super) fn parse(text: &str) -> Result<Self> {
         let mut record = Self::default();
-        // Most often the lines of a file do follow each other.
-        let mut file = (Cow::Borrowed(""), String::new());
         for (number, line) in (1..).zip(text.lines()) {
+            let damage = |_| damage(number, line);
             if line.starts_with('{') {
-                match serde_json::from_str(line).map_err(|_| damage(number, line))? {
+                match serde_json::from_str(line).map_err(damage)? {
                     Fact::Project(text) if record.projects.iter().any(|it| *it == text) => {}
                     Fact::Project(text) => record.projects.push(text.into_owned()),
                     Fact::Marked(path) => _ = record.marked.insert(path.into_owned()),
                 }
                 continue;
             }
-            let Line(path, more) = parse_line(number, line)?;
-            if path != file.0 {
-                record.append(mem::replace(&mut file, (path, String::new())));
+            let Line(path, more) = serde_json::from_str(line).map_err(damage)?;
+            if let Some(text) = record.texts.get_mut(&*path) {
+                text.push_str(&more);
+            } else {
+                ProjectPath::new(&path).map_err(|error| anyhow!("line {number}: {error}"))?;
+                record.texts.insert(path.into_owned(), more.into_owned());
             }
-            file.1.push_str(&more);
         }
-        record.append(file);
         Ok(record)
     }
-
-    fn append(&mut self, (path, text): (Cow<str>, String)) {
-        if !path.is_empty() {
-            self.texts
-                .entry(path.into_owned())
-                .or_default()
-                .push_str(&text);
-        }
-    }
-}
-
-/// Reads a line about a file of the project.
-fn parse_line(number: usize, line: &str) -> Result<Line<'_>> {
-    let line: Line = serde_json::from_str(line).map_err(|_| damage(number, line))?;
-    ProjectPath::new(&line.0).map_err(|error| anyhow!("line {number}: {error}"))?;
-    Ok(line)
 }
 
 /// What is wrong with a line that is none of a record.

@@ -1,9 +1,9 @@
 //! Temporary files that a killed command left behind.
 
-use std::{collections::BTreeSet, ffi::OsString};
+use std::collections::BTreeSet;
 
 use anyhow::{Context, Result};
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, MetadataExt};
 
 use super::{jail::Jail, path::ProjectPath};
 
@@ -26,37 +26,31 @@ pub(super) fn remove<'a>(jail: &'a Jail, paths: impl IntoIterator<Item = &'a str
     let Ok(prefix) = prefix(jail) else {
         return;
     };
-    let paths = paths.into_iter().map(ProjectPath::new);
-    let paths: BTreeSet<_> = paths.filter_map(Result::ok).collect();
-    let folders: BTreeSet<_> = paths.iter().map(|path| path.folder()).collect();
     let mut walk = jail.walk();
-    for folder in folders {
-        let mut links = Vec::new();
-        if let Ok(Some(dir)) = walk.folder(folder) {
-            links = remove_from(dir, &prefix);
+    let mut done = BTreeSet::new();
+    for path in paths
+        .into_iter()
+        .filter_map(|path| ProjectPath::new(path).ok())
+    {
+        if let Ok(Some(folder)) = walk.folder(path.folder()) {
+            remove_from(folder, &prefix, &mut done);
         }
         // The temporary file of a link was created beside its target.
-        for path in &paths {
-            if path.folder() == folder
-                && links.iter().any(|link| link == path.name())
-                && let Ok(Some(place)) = walk.find(*path)
-            {
-                remove_from(place.folder, &prefix);
-            }
+        if let Ok(Some(place)) = walk.find(path) {
+            remove_from(place.folder, &prefix, &mut done);
         }
     }
 }
 
-/// Removes the temporary files from `folder`; gives the names of the symbolic links in it.
-fn remove_from(folder: &Dir, prefix: &str) -> Vec<OsString> {
-    let mut links = Vec::new();
+/// Removes the temporary files from `folder`, unless that is `done`.
+fn remove_from(folder: &Dir, prefix: &str, done: &mut BTreeSet<(u64, u64)>) {
+    let id = folder.dir_metadata().map(|it| (it.dev(), it.ino()));
+    if id.is_ok_and(|id| !done.insert(id)) {
+        return;
+    }
     for entry in folder.entries().into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        if name.to_string_lossy().starts_with(prefix) {
+        if entry.file_name().to_string_lossy().starts_with(prefix) {
             let _ = entry.remove_file();
-        } else if entry.file_type().is_ok_and(|file| file.is_symlink()) {
-            links.push(name);
         }
     }
-    links
 }

@@ -13,7 +13,7 @@ use crate::hint::OrHint;
 pub(super) struct Seen(RefCell<BTreeMap<String, File>>);
 
 /// A file as it was when it was read last.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct File {
     /// `None` if the file did not exist.
     stamp: Option<Stamp>,
@@ -22,42 +22,28 @@ struct File {
 
 /// Differs after each save of a file, whether an editor overwrites the file or replaces it.
 #[derive(Debug, PartialEq, Eq)]
-struct Stamp {
-    place: (u64, u64),
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
+struct Stamp([u64; 3], [i64; 4]);
 
 impl From<&Metadata> for Stamp {
-    fn from(metadata: &Metadata) -> Self {
-        Self {
-            place: (metadata.dev(), metadata.ino()),
-            size: metadata.len(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        }
+    fn from(it: &Metadata) -> Self {
+        let modified_and_changed = [it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec()];
+        Self([it.dev(), it.ino(), it.len()], modified_and_changed)
     }
 }
 
 impl Seen {
-    /// Notes that the file at `path` does not exist.
-    pub(super) fn nothing(&self, path: &str) {
-        self.0.borrow_mut().insert(path.to_owned(), File::default());
-    }
-
-    /// Notes that the file at `path` had this `metadata` before it was read.
-    pub(super) fn file(&self, path: &str, metadata: &Metadata, is_text: bool) {
-        let stamp = Some(metadata.into());
+    /// Notes that the file at `path` had this `metadata` before it was read, `None` if it did not
+    /// exist, and whether it is text.
+    pub(super) fn note(&self, path: &str, metadata: Option<&Metadata>, is_text: bool) {
+        let stamp = metadata.map(Stamp::from);
         let file = File { stamp, is_text };
         self.0.borrow_mut().insert(path.to_owned(), file);
     }
 
     /// Refuses to write into a file that is not text.
     pub(super) fn ensure_text(&self, path: &str) -> Result<()> {
-        let seen = self.0.borrow();
-        let is_other = |file: &File| file.stamp.is_some() && !file.is_text;
-        ensure!(!seen.get(path).is_some_and(is_other), super::no_text(path));
+        let is_text = self.0.borrow().get(path).is_none_or(|file| file.is_text);
+        ensure!(is_text, super::no_text(path));
         Ok(())
     }
 
@@ -65,12 +51,9 @@ impl Seen {
     /// would be lost.
     pub(super) fn ensure_current(&self, walk: &mut Walk, path: ProjectPath) -> Result<()> {
         let now = walk.find(path)?.and_then(|place| place.metadata);
-        if self
-            .0
-            .borrow()
-            .get(path.as_str())
-            .is_none_or(|file| file.stamp == now.as_ref().map(Stamp::from))
-        {
+        let now = now.as_ref().map(Stamp::from);
+        let seen = self.0.borrow();
+        if seen.get(path.as_str()).is_none_or(|file| file.stamp == now) {
             return Ok(());
         }
         Err(anyhow!(
