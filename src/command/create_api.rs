@@ -201,15 +201,14 @@ impl ApiSettings {
         if self.resource == Some(false) || resource.api().is_none() {
             self.not_described(id, &resource)?;
         }
-        let controller = resource.controller(&self.controller_of(id)).cloned();
         let versions = project.resources.iter();
         let mut versions = versions.filter(|other| project.is_one_kind(other, &resource));
         let only_version = project.position(&resource).is_none() && versions.next().is_none();
         let usual = self.resource == Some(false)
             || self.controller_name.is_some()
-            || controller.is_some()
+            || resource.controller(&self.controller_of(id)).is_some()
             || only_version;
-        self.control(id, &mut resource, controller, usual)?;
+        self.control(id, &mut resource, usual)?;
         match &mut resource.definition {
             Definition::Own(api) => {
                 api.namespaced = self.namespaced.unwrap_or(api.namespaced);
@@ -233,15 +232,9 @@ impl ApiSettings {
         name.unwrap_or_else(|| id.kind().controller())
     }
 
-    /// Gives `resource` the controller that they describe, which `before` is now, or takes it away.
-    /// Where they do not say, it is `usual` to have it.
-    fn control(
-        &self,
-        id: &GroupVersionKind,
-        resource: &mut Resource,
-        before: Option<Controller>,
-        usual: bool,
-    ) -> Result<()> {
+    /// Gives `resource` the controller that they describe, or takes it away. Where they do not say, it
+    /// is `usual` to have it.
+    fn control(&self, id: &GroupVersionKind, resource: &mut Resource, usual: bool) -> Result<()> {
         let name = self.controller_of(id);
         if !self.controller.unwrap_or(usual) {
             let (finalizer, owns) = (self.finalizer, self.owns.as_deref());
@@ -249,6 +242,7 @@ impl ApiSettings {
             resource.remove_controller(&name);
             return Ok(());
         }
+        let before = resource.controller(&name).cloned();
         let mut controller = before.unwrap_or_else(|| Controller::new(name));
         controller.finalizer = self.finalizer.unwrap_or(controller.finalizer);
         if let Some(owns) = &self.owns {
