@@ -122,7 +122,6 @@ fn bad_value(error: &clap::Error) -> Option<UsageError> {
     let flag = flag.split([' ', '=', '[']).next().unwrap_or(flag);
     let value = text(ContextKind::InvalidValue).unwrap_or_default();
     let reason = match (error.kind(), error.get(ContextKind::ValidValue)) {
-        (ErrorKind::ArgumentConflict, _) => text(ContextKind::Custom)?.to_owned(),
         (ErrorKind::InvalidValue, _) if value.is_empty() => {
             return Some(UsageError(format!("`{flag}` needs a value")));
         }
@@ -185,10 +184,6 @@ mod tests {
                 "rscaffold completion csh",
                 "invalid value for `<SHELL>`: `csh` is not one of `bash`, `elvish`, `fish`, \
                  `powershell`, `zsh`; did you mean `zsh`?",
-            ),
-            (
-                "rscaffold apply --on-conflict=ours --on-conflict=ours",
-                "invalid value for `--on-conflict`: there are two choices for all files",
             ),
             ("rscaffold init --domain", "`--domain` needs a value"),
         ] {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use self::policy::{Choice, OnConflict, Policy};
+pub use self::policy::{OnConflict, Policy};
 use self::{
     line_ends::LineEnds,
     markers::{Marked, Take},

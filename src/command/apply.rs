@@ -7,13 +7,15 @@ use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 
 use super::{
-    Mode, ensure_current, load, text,
+    Mode, ensure_current, load,
+    on_conflict::Choices,
+    text,
     turn::{bring_in_line, carry_out, ensure_known, plan},
 };
 use crate::{
     hint::OrHint,
     project::Project,
-    reconcile::{Kept, Policy},
+    reconcile::Kept,
     render::render,
     report::{self, Outcome, Story},
     turn::{Merged, Turn},
@@ -75,7 +77,7 @@ pub struct Diff {
     exit_code: bool,
 
     #[command(flatten)]
-    on_conflict: Policy,
+    on_conflict: Choices,
 }
 
 const DIFF_EXAMPLES: &str = "\
@@ -200,8 +202,9 @@ pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
 pub fn diff(args: &Diff, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
     let (merged, record) = load_merged(&tree)?;
-    let files = turn(&tree, merged, record).files(&args.on_conflict)?;
-    let plan = plan(&files, &args.on_conflict)?;
+    let policy = args.on_conflict.policy()?;
+    let files = turn(&tree, merged, record).files(&policy)?;
+    let plan = plan(&files, &policy)?;
     let stdout = report::diff(&plan, files.disk());
     let differs = !stdout.is_empty();
     Ok(if plan.conflicts().next().is_some() {

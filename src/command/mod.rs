@@ -3,11 +3,14 @@
 use anyhow::{Result, anyhow};
 use clap::Args;
 
-use self::turn::{bring_in_line, ensure_not_lost};
+use self::{
+    on_conflict::Choices,
+    turn::{bring_in_line, ensure_not_lost},
+};
 use crate::{
     hint::OrHint,
     project::Project,
-    reconcile::{Policy, Texts, markers::Marked},
+    reconcile::{Texts, markers::Marked},
     worktree::WorkTree,
 };
 
@@ -32,7 +35,7 @@ struct Mode {
     dry_run: bool,
 
     #[command(flatten)]
-    on_conflict: Policy,
+    on_conflict: Choices,
 }
 
 /// The project of the work tree, of this rscaffold or an older one.

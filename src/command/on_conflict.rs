@@ -1,57 +1,90 @@
-//! `--on-conflict` as clap sees it: clap's derives know no type that is made of several flags.
+//! `--on-conflict`
 
 use std::{ffi::OsStr, str::FromStr};
 
+use anyhow::{Error, Result, ensure};
 use clap::{
-    Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum,
+    Arg, Args, Command, ValueEnum,
     builder::{PossibleValue, TypedValueParser},
-    error::{ContextKind, ContextValue, Error, ErrorKind},
 };
 
-use crate::reconcile::{Choice, OnConflict, Policy};
+use crate::{
+    reconcile::{OnConflict, Policy},
+    report::UsageError,
+};
 
-const ID: &str = "on_conflict";
+/// The choices that the command line gives.
+#[derive(Debug, Args)]
+pub struct Choices {
+    /// What happens to lines that both you and rscaffold changed: `abort` shows them and writes
+    /// nothing, `ours` keeps yours, `theirs` takes rscaffold's, `markers` writes both between conflict
+    /// markers. `ours:Makefile` keeps your lines in that file; can be repeated [default: abort]
+    #[arg(long = "on-conflict", value_name = "HOW[:FILE]", value_parser = ChoiceParser)]
+    #[arg(hide_possible_values = true)]
+    choices: Vec<Choice>,
+}
 
-const HELP: &str = "\
-    What happens to lines that both you and rscaffold changed: `abort` shows them and writes nothing, \
-    `ours` keeps yours, `theirs` takes rscaffold's, `markers` writes both between conflict markers. \
-    `ours:Makefile` keeps your lines in that file; can be repeated [default: abort]";
+/// An answer for all files, such as `ours`, or for a single file, such as `ours:Makefile`.
+#[derive(Debug, Clone)]
+struct Choice {
+    answer: OnConflict,
+    path: Option<String>,
+}
 
-impl Args for Policy {
-    fn augment_args(command: Command) -> Command {
-        let arg = Arg::new(ID).long("on-conflict").value_name("HOW[:FILE]");
-        let arg = arg.action(ArgAction::Append).value_parser(Choices);
-        command.arg(arg.hide_possible_values(true).help(HELP))
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
+impl Choices {
+    /// The policy of these choices.
+    ///
+    /// # Errors
+    /// When there are two choices for all files, or two different ones for one file.
+    pub fn policy(&self) -> Result<Policy> {
+        let refused =
+            |reason: &str| UsageError(format!("invalid value for `--on-conflict`: {reason}"));
+        let mut policy = Policy::default();
+        let mut everywhere = None;
+        for Choice { answer, path } in &self.choices {
+            if let Some(path) = path {
+                let before = policy.by_path.insert(path.clone(), *answer);
+                let is_same = before.is_none_or(|before| before == *answer);
+                ensure!(
+                    is_same,
+                    refused(&format!("there are two different choices for `{path}`"))
+                );
+            } else {
+                let before = everywhere.replace(*answer);
+                ensure!(
+                    before.is_none(),
+                    refused("there are two choices for all files")
+                );
+            }
+        }
+        policy.everywhere = everywhere.unwrap_or_default();
+        Ok(policy)
     }
 }
 
-impl FromArgMatches for Policy {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let choices = matches.get_many::<Choice>(ID).unwrap_or_default();
-        Self::new(choices.cloned()).map_err(|reason| {
-            let mut error = Error::new(ErrorKind::ArgumentConflict);
-            let text = |text: String| ContextValue::String(text);
-            error.insert(ContextKind::InvalidArg, text("--on-conflict".to_owned()));
-            error.insert(ContextKind::Custom, text(reason.to_string()));
-            error
-        })
-    }
+impl FromStr for Choice {
+    type Err = Error;
 
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
+    fn from_str(text: &str) -> Result<Self> {
+        let (name, path) = match text.split_once(':') {
+            Some((name, path)) => (name, Some(path.strip_prefix("./").unwrap_or(path))),
+            None => (text, None),
+        };
+        let answer = name.parse()?;
+        ensure!(
+            path != Some(""),
+            "there is no path after `{text}`, as in `{text}Makefile`"
+        );
+        let path = path.map(str::to_owned);
+        Ok(Self { answer, path })
     }
 }
 
 /// Parses a [`Choice`], and tells shells what may stand before the `:`.
 #[derive(Clone)]
-struct Choices;
+struct ChoiceParser;
 
-impl TypedValueParser for Choices {
+impl TypedValueParser for ChoiceParser {
     type Value = Choice;
 
     fn parse_ref(
@@ -59,7 +92,7 @@ impl TypedValueParser for Choices {
         command: &Command,
         arg: Option<&Arg>,
         value: &OsStr,
-    ) -> Result<Choice, Error> {
+    ) -> Result<Choice, clap::Error> {
         Choice::from_str.parse_ref(command, arg, value)
     }
 
@@ -71,32 +104,74 @@ impl TypedValueParser for Choices {
 
 #[cfg(test)]
 mod tests {
+    use clap::FromArgMatches;
+
     use super::*;
 
-    fn policy(arguments: &[&str]) -> Result<Policy, Error> {
-        let command = Policy::augment_args(Command::new("apply").no_binary_name(true));
-        Policy::from_arg_matches(&command.try_get_matches_from(arguments)?)
+    fn policy(choices: &[&str]) -> Result<Policy> {
+        let command = Choices::augment_args(Command::new("apply").no_binary_name(true));
+        let flags = choices
+            .iter()
+            .map(|choice| format!("--on-conflict={choice}"));
+        let choices = Choices::from_arg_matches(&command.try_get_matches_from(flags)?)?;
+        choices.policy()
     }
 
     #[test]
-    fn the_flag_takes_one_choice_for_all_files_and_others_for_single_files() {
-        assert_eq!(policy(&[]).unwrap(), Policy::default());
-        let policy = policy(&["--on-conflict=ours:Makefile", "--on-conflict", "theirs"]).unwrap();
-        assert_eq!(policy.of("Makefile"), OnConflict::Ours);
-        assert_eq!(policy.of("README.md"), OnConflict::Theirs);
+    fn without_a_choice_a_conflict_aborts() {
+        let policy = policy(&[]).unwrap();
+
+        assert_eq!(policy, Policy::default());
+        assert_eq!(policy.of("Makefile"), OnConflict::Abort);
+    }
+
+    #[test]
+    fn a_choice_for_a_file_goes_before_the_one_for_all() {
+        let policy = policy(&["ours:src/main.rs", "theirs", "markers:./a:b"]).unwrap();
+
+        assert_eq!(policy.everywhere, OnConflict::Theirs);
+        assert_eq!(policy.of("src/main.rs"), OnConflict::Ours);
+        assert_eq!(policy.of("a:b"), OnConflict::Markers);
+        assert_eq!(policy.of("Makefile"), OnConflict::Theirs);
+        assert_eq!(policy.of("main.rs"), OnConflict::Theirs);
     }
 
     #[test]
     fn choices_that_contradict_each_other_are_a_usage_error() {
-        let error = policy(&["--on-conflict=ours", "--on-conflict=theirs"]).unwrap_err();
-        assert_eq!(error.exit_code(), 2);
-        let reason = ContextValue::String("there are two choices for all files".to_owned());
-        assert_eq!(error.get(ContextKind::Custom), Some(&reason));
+        for (choices, reason) in [
+            (["ours", "ours"], "two choices for all files"),
+            (["ours", "theirs"], "two choices for all files"),
+            (
+                ["ours:Makefile", "theirs:./Makefile"],
+                "two different choices for `Makefile`",
+            ),
+        ] {
+            let error = policy(&choices).unwrap_err();
+            assert!(error.is::<UsageError>());
+            let expected = format!("invalid value for `--on-conflict`: there are {reason}");
+            assert_eq!(error.to_string(), expected);
+        }
+        assert!(policy(&["ours:Makefile", "ours:Makefile", "abort:README.md"]).is_ok());
+    }
+
+    #[test]
+    fn a_choice_is_an_answer_and_may_name_a_file() {
+        let refusal = |text: &str| text.parse::<Choice>().unwrap_err().to_string();
+        for text in ["mine", "Ours", ""] {
+            let expected = format!("`{text}` is not one of `abort`, `ours`, `theirs`, `markers`");
+            assert_eq!(refusal(text), expected);
+        }
+        let expected = "`mine` is not one of `abort`, `ours`, `theirs`, `markers`";
+        assert_eq!(refusal("mine:Makefile"), expected);
+        assert_eq!(
+            refusal("ours:"),
+            "there is no path after `ours:`, as in `ours:Makefile`"
+        );
     }
 
     #[test]
     fn shells_complete_the_answers() {
-        let answers = Choices.possible_values().into_iter().flatten();
+        let answers = ChoiceParser.possible_values().into_iter().flatten();
         let answers: Vec<_> = answers.map(|it| it.get_name().to_owned()).collect();
         assert_eq!(answers, ["abort", "ours", "theirs", "markers"]);
     }

@@ -14,16 +14,6 @@ use crate::{
     worktree::{LAST_APPLIED, Record, WorkTree},
 };
 
-/// What was written last into the folder of a project.
-///
-/// # Errors
-/// When nothing is known of that.
-pub fn record(tree: &WorkTree) -> Result<Record> {
-    let record = tree.record()?;
-    ensure_known(&record)?;
-    Ok(record)
-}
-
 /// Refuses a record that is not there.
 pub fn ensure_known(record: &Record) -> Result<()> {
     if !record.texts.is_empty() {
@@ -65,11 +55,13 @@ pub fn bring_in_line(
     story: &Story,
 ) -> Result<Outcome> {
     let start = Instant::now();
+    let record = tree.record()?;
+    ensure_known(&record)?;
     let turn = Turn {
         tree,
         before: Some(before.clone()),
         after,
-        record: record(tree)?,
+        record,
         branches: None,
     };
     carry_out(turn, mode, story, start)
@@ -78,11 +70,11 @@ pub fn bring_in_line(
 /// Carries out `turn` unless there is a conflict, and tells `story`.
 pub fn carry_out(turn: Turn, mode: &Mode, story: &Story, start: Instant) -> Result<Outcome> {
     let tree = turn.tree;
-    let files = turn.files(&mode.on_conflict)?;
-    let mut plan = plan(&files, &mode.on_conflict)?;
-    if !mode.dry_run && can_ask(&plan, &mode.on_conflict) {
-        let policy = decide(&plan)?;
-        plan = files.plan(&policy);
+    let policy = mode.on_conflict.policy()?;
+    let files = turn.files(&policy)?;
+    let mut plan = plan(&files, &policy)?;
+    if !mode.dry_run && can_ask(&plan, &policy) {
+        plan = files.plan(&decide(&plan)?);
     }
     if plan.conflicts().next().is_some() {
         return Ok(Outcome {
@@ -117,16 +109,15 @@ pub fn plan(files: &Files, policy: &Policy) -> Result<Plan> {
 /// Whether a user at a terminal can decide all conflicts of `plan`. Whoever has given a policy has
 /// decided.
 fn can_ask(plan: &Plan, policy: &Policy) -> bool {
-    let mut conflicts = plan.conflicts().peekable();
-    let is_decided = *policy != Policy::default() || conflicts.peek().is_none();
-    let mut reasons = conflicts.map(|(_, conflict)| conflict.reason);
-    !is_decided
-        && reasons.all(|reason| {
-            matches!(
-                reason,
-                Reason::BothChanged | Reason::Untracked | Reason::Dropped
-            )
-        })
+    let is_a_choice = |reason| {
+        matches!(
+            reason,
+            Reason::BothChanged | Reason::Untracked | Reason::Dropped
+        )
+    };
+    *policy == Policy::default()
+        && plan.conflicts().next().is_some()
+        && plan.conflicts().all(|(_, it)| is_a_choice(it.reason))
         && ask::is_possible()
 }
 
