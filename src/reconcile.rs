@@ -377,7 +377,7 @@ impl File<'_> {
                 match on_conflict {
                     OnConflict::Abort => Change::Conflict(Conflict {
                         reason: Reason::Dropped,
-                        hunks: merge::hunks(base, &ours, |it| it),
+                        hunks: merge::changes(base, &ours),
                     }),
                     OnConflict::Ours => Change::Keep(Kept::Ours),
                     OnConflict::Theirs => Change::Delete,

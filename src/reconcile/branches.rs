@@ -75,7 +75,7 @@ impl Side {
             (base, Some((ours, _)), None) if base == Some(&*ours) => Ok(None),
             (base, Some((ours, _)), None) => Err(Conflict {
                 reason: Reason::Dropped,
-                hunks: merge::hunks(base.unwrap_or_default(), &ours, |it| it),
+                hunks: merge::changes(base.unwrap_or_default(), &ours),
             }),
             (base, Some((ours, _)), Some(render)) => {
                 let merge = Merge::of(base.unwrap_or_default(), &ours, render);

@@ -4,7 +4,7 @@
 //! values that know their line in ours: the report and every `--on-conflict` policy are made from
 //! them, and a user's text may hold markers of its own.
 
-use std::{iter::Peekable, ops::Range, vec};
+use std::{iter::Peekable, mem::swap, ops::Range, vec};
 
 use diffy::{DiffOptions, HunkRange};
 
@@ -173,20 +173,23 @@ impl<'a> Merge<'a> {
 
     /// Where they clash, for the user to decide.
     pub(super) fn conflict(&self, reason: Reason) -> Conflict {
-        let lines = |text: &str| text.lines().map(str::to_owned).collect();
         let is_open = self.is_open();
-        let hunks = self
-            .clashes()
-            .filter(|clash| is_open(clash))
-            .map(|clash| Hunk {
-                line: clash.above + 1,
-                base: lines(clash.base),
-                ours: lines(clash.ours),
-                theirs: lines(clash.theirs),
-            });
+        let open = self.clashes().filter(|clash| is_open(clash));
         Conflict {
             reason,
-            hunks: hunks.collect(),
+            hunks: open.map(Clash::hunk).collect(),
+        }
+    }
+}
+
+impl Clash<'_> {
+    fn hunk(&self) -> Hunk {
+        let lines = |text: &str| text.lines().map(str::to_owned).collect();
+        Hunk {
+            line: self.above + 1,
+            base: lines(self.base),
+            ours: lines(self.ours),
+            theirs: lines(self.theirs),
         }
     }
 }
@@ -238,26 +241,26 @@ struct Edit {
     new: Range<usize>,
 }
 
-/// What became of `old` in `new`, as ours, each place changed by `arrange`.
-pub(super) fn hunks(old: &str, new: &str, arrange: impl Fn(Hunk) -> Hunk) -> Vec<Hunk> {
-    let (before, after) = (Lines::of(old), Lines::of(new));
-    let lines = |text: &str| text.lines().map(str::to_owned).collect();
-    let edits = edits(old, new).into_iter().map(|edit| Hunk {
-        line: edit.new.start + 1,
-        base: lines(before.text(edit.old)),
-        ours: lines(after.text(edit.new)),
-        theirs: Vec::new(),
+/// What ours made of base.
+pub(super) fn changes(base: &str, ours: &str) -> Vec<Hunk> {
+    let (old, new) = (Lines::of(base), Lines::of(ours));
+    let edits = edits(base, ours).into_iter();
+    let clashes = edits.map(|edit| Clash {
+        above: edit.new.start,
+        base: old.text(edit.old),
+        ours: new.text(edit.new),
+        theirs: "",
     });
-    edits.map(arrange).collect()
+    clashes.map(|clash| clash.hunk()).collect()
 }
 
 /// Where two texts differ of which neither comes from the other.
 pub(super) fn differences(ours: &str, theirs: &str) -> Vec<Hunk> {
-    hunks(theirs, ours, |it| Hunk {
-        theirs: it.base,
-        base: Vec::new(),
-        ..it
-    })
+    let mut hunks = changes(theirs, ours);
+    for hunk in &mut hunks {
+        swap(&mut hunk.base, &mut hunk.theirs);
+    }
+    hunks
 }
 
 /// What changed between two texts, from top to bottom.
