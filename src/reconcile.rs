@@ -63,26 +63,12 @@ impl Sides {
     }
 }
 
-/// Who owns a file after it was first written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    /// The user and the tool both change it: merged line by line.
-    Merged,
-    /// `make manifests` rewrites it from the operator's code: once it differs from the last render
-    /// it is kept.
-    Derived,
-}
-
-impl Class {
-    /// The class of the file at `path`. It depends on nothing else, because of a file that is no
-    /// longer rendered only the path is known.
-    pub fn of(path: &str) -> Self {
-        if templates::has(path, "derived") {
-            Self::Derived
-        } else {
-            Self::Merged
-        }
-    }
+/// Whether the file at `path` is derived: `make manifests` rewrites it from the operator's code, so
+/// once it differs from the last render it is kept. All other files are merged line by line.
+///
+/// This depends on the path alone, because of a file that is no longer rendered nothing else is known.
+pub fn is_derived(path: &str) -> bool {
+    templates::has(path, "derived")
 }
 
 /// What has to be done to each file.
@@ -176,7 +162,7 @@ pub struct Conflict {
 }
 
 /// How a conflict came about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// The user and the tool changed the same lines.
     BothChanged,
@@ -214,11 +200,10 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
     let mut plan = Plan::default();
     for path in sides.paths() {
         let file = File {
+            path,
             base: sides.base.get(path).map(String::as_str),
             ours: sides.ours.get(path).map(String::as_str),
             theirs: sides.theirs.get(path).map(String::as_str),
-            class: Class::of(path),
-            content: Content::of(path),
         };
         let disk = sides.disk.get(path).map(String::as_str);
         let on_conflict = policy.of(path);
@@ -237,7 +222,7 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
         // The file may come back at another path, with the tool's text alone.
         plan.is_stale |= match change {
             Change::Keep(Kept::Stale) => true,
-            Change::Delete => file.class == Class::Derived && file.base != file.ours,
+            Change::Delete => is_derived(path) && file.base != file.ours,
             _ => false,
         };
         let is_marked = matches!(change, Change::Mark(_) | Change::Keep(Kept::Marked));
@@ -252,34 +237,10 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
 /// The three states of one file; `None` where it does not exist.
 #[derive(Clone, Copy)]
 struct File<'a> {
+    path: &'a str,
     base: Option<&'a str>,
     ours: Option<&'a str>,
     theirs: Option<&'a str>,
-    class: Class,
-    content: Content,
-}
-
-/// What tells how to merge a file that was there before the tool wrote one.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Content {
-    /// Nobody wants code to be mixed with other code that it has a line in common with.
-    Code,
-    /// Each line stands for itself, so that all of both can be had.
-    Patterns,
-    /// What is known of neither.
-    Text,
-}
-
-impl Content {
-    fn of(path: &str) -> Self {
-        if templates::has(path, "patterns") {
-            Self::Patterns
-        } else if templates::has(path, "code") {
-            Self::Code
-        } else {
-            Self::Text
-        }
-    }
 }
 
 impl File<'_> {
@@ -357,32 +318,32 @@ impl File<'_> {
 
     /// Not there. A user who deleted the file does not want it back because the tool has news for it.
     fn missing(self, theirs: &str) -> Change {
-        match (self.base, self.class) {
-            (None, _) => Change::Create(theirs.to_owned()),
-            (Some(base), Class::Derived) if base != theirs => Change::Keep(Kept::Stale),
-            (Some(base), _) if base == theirs => Change::Keep(Kept::Removed),
-            (Some(_), _) => Change::Keep(Kept::RemovedWithNews),
+        match self.base {
+            None => Change::Create(theirs.to_owned()),
+            Some(base) if base == theirs => Change::Keep(Kept::Removed),
+            Some(_) if is_derived(self.path) => Change::Keep(Kept::Stale),
+            Some(_) => Change::Keep(Kept::RemovedWithNews),
         }
     }
 
     /// On disk, but no longer rendered.
     fn dropped(self, ours: &str, on_conflict: OnConflict) -> Change {
         let (ours, ends) = LineEnds::strip(ours);
-        match (self.base, self.class) {
-            (None, _) => Change::Unchanged,
-            (Some(_), Class::Derived) => Change::Delete,
-            (Some(base), _) if base == ours => Change::Delete,
-            (Some(base), Class::Merged) => {
-                let merge = Merge::nothing(base, &ours, "");
-                match on_conflict {
-                    OnConflict::Abort => Change::Conflict(Conflict {
-                        reason: Reason::Dropped,
-                        hunks: merge::changes(base, &ours),
-                    }),
-                    OnConflict::Ours => Change::Keep(Kept::Ours),
-                    OnConflict::Theirs => Change::Delete,
-                    OnConflict::Markers => Change::Mark(ends.restore(merge.marked())),
-                }
+        let Some(base) = self.base else {
+            return Change::Unchanged;
+        };
+        if base == ours || is_derived(self.path) {
+            return Change::Delete;
+        }
+        match on_conflict {
+            OnConflict::Abort => Change::Conflict(Conflict {
+                reason: Reason::Dropped,
+                hunks: merge::changes(base, &ours),
+            }),
+            OnConflict::Ours => Change::Keep(Kept::Ours),
+            OnConflict::Theirs => Change::Delete,
+            OnConflict::Markers => {
+                Change::Mark(ends.restore(Merge::nothing(base, &ours, "").marked()))
             }
         }
     }
@@ -390,40 +351,41 @@ impl File<'_> {
     /// On disk and rendered.
     fn present(self, ours: &str, theirs: &str, on_conflict: OnConflict) -> Change {
         let (ours, ends) = LineEnds::strip(ours);
-        match (self.base, self.class) {
-            _ if ours == theirs => Change::Unchanged,
-            (Some(base), _) if base == ours => Change::Update(ends.restore(theirs.to_owned())),
-            (Some(base), _) if base == theirs => Change::Keep(Kept::Edited),
-            (_, Class::Derived) => Change::Keep(Kept::Stale),
-            (base, Class::Merged) => {
-                let merge = match base {
-                    None if self.content == Content::Code => Merge::nothing("", &ours, theirs),
-                    base => Merge::of(base.unwrap_or_default(), &ours, theirs),
-                };
-                let takes_both = base.is_none() && self.content == Content::Patterns;
-                let text = match on_conflict {
-                    OnConflict::Ours => merge.ours(),
-                    _ if merge.is_clean() => merge.ours(),
-                    _ if takes_both => merge.both(),
-                    OnConflict::Abort => {
-                        let reason = base.map_or(Reason::Untracked, |_| Reason::BothChanged);
-                        return Change::Conflict(merge.conflict(reason));
-                    }
-                    OnConflict::Theirs => merge.theirs(),
-                    OnConflict::Markers => return Change::Mark(ends.restore(merge.marked())),
-                };
-                if text == ours {
-                    Change::Keep(if merge.is_clean() {
-                        Kept::Edited
-                    } else {
-                        Kept::Ours
-                    })
-                } else if text == theirs {
-                    Change::Update(ends.restore(text))
-                } else {
-                    Change::Merge(ends.restore(text))
-                }
+        let restored = |text: &str| ends.restore(text.to_owned());
+        if ours == theirs {
+            return Change::Unchanged;
+        } else if self.base == Some(&*ours) {
+            return Change::Update(restored(theirs));
+        } else if self.base == Some(theirs) {
+            return Change::Keep(Kept::Edited);
+        } else if is_derived(self.path) {
+            return Change::Keep(Kept::Stale);
+        }
+        let is_new_and = |attribute| self.base.is_none() && templates::has(self.path, attribute);
+        let merge = if is_new_and("code") {
+            // Nobody wants code to be mixed with other code that it has a line in common with.
+            Merge::nothing("", &ours, theirs)
+        } else {
+            Merge::of(self.base.unwrap_or_default(), &ours, theirs)
+        };
+        let is_clean = merge.is_clean();
+        let text = match on_conflict {
+            OnConflict::Ours => merge.ours(),
+            _ if is_clean => merge.ours(),
+            // Each line stands for itself, so that all of both can be had.
+            _ if is_new_and("patterns") => merge.both(),
+            OnConflict::Abort => {
+                let reason = self.base.map_or(Reason::Untracked, |_| Reason::BothChanged);
+                return Change::Conflict(merge.conflict(reason));
             }
+            OnConflict::Theirs => merge.theirs(),
+            OnConflict::Markers => return Change::Mark(restored(&merge.marked())),
+        };
+        match &*text {
+            text if text == ours && is_clean => Change::Keep(Kept::Edited),
+            text if text == ours => Change::Keep(Kept::Ours),
+            text if text == theirs => Change::Update(restored(text)),
+            text => Change::Merge(restored(text)),
         }
     }
 }

@@ -10,13 +10,12 @@ use std::{collections::BTreeSet, fmt::Write as _};
 
 use anyhow::{Result, anyhow};
 
-pub use self::branches::{Branches, Merged};
 use crate::{
     hint::OrHint,
     project::Project,
     reconcile::{OnConflict, Plan, Policy, Sides, Texts, markers::Marked, reconcile},
     render::render,
-    worktree::{Record, WorkTree},
+    worktree::{Record, Unmerged, WorkTree},
 };
 
 /// Where a turn starts, and where it leads.
@@ -31,7 +30,7 @@ pub struct Turn<'a> {
     /// What was written last.
     pub record: Record,
     /// What git left open, for a command that settles it.
-    pub branches: Option<Branches>,
+    pub branches: Option<Unmerged>,
 }
 
 /// The files of a turn. A plan follows from them and a policy.
@@ -54,7 +53,8 @@ impl Turn<'_> {
         let mut base = self.base();
         let mut paths: BTreeSet<&str> = base.keys().map(String::as_str).collect();
         paths.extend(render.texts.keys().map(String::as_str));
-        paths.extend(self.branches.iter().flat_map(Branches::paths));
+        let open = self.branches.iter().flat_map(|it| it.stages.keys());
+        paths.extend(open.map(String::as_str));
         let disk = self.tree.ours(paths)?;
         if let Some(before) = &self.before {
             // A user's change of PROJECT is in `after` already. What is left to merge is how the file
@@ -62,9 +62,8 @@ impl Turn<'_> {
             let text = disk.get(Project::FILE).map_or("", String::as_str);
             base.insert(Project::FILE.to_owned(), before.written(text)?);
         }
-        let moves = self.moves(&base, &render)?;
         let mut sides = Sides::new(base, disk, render.texts);
-        moves.apply(&mut sides);
+        self.follow_moves(&mut sides, &render.origins)?;
         self.settle_markers(&mut sides, policy)?;
         Ok(Files { sides, project })
     }
@@ -84,7 +83,7 @@ impl Turn<'_> {
         )?;
         let own: BTreeSet<String> = own.into_iter().map(|(path, _)| path.clone()).collect();
         if let Some(branches) = &self.branches {
-            branches.settle(sides)?;
+            branches::settle(branches, sides)?;
         } else if !others.is_empty() {
             let open = self.tree.unmerged(&self.record)?.unwrap_or_default();
             let is_open = |(path, _): &&(&String, Marked)| open.stages.contains_key(*path);

@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use rscaffold::{names::Kind, project::Feature, reconcile::Class};
+use rscaffold::{names::Kind, project::Feature, reconcile::is_derived};
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
@@ -169,7 +169,7 @@ fn files_of_a_project() {
             .replace("<plural>", "guestbooks")
             .replace("<domain>", "com")
             .replace("<project name>", "guestbook");
-        let derived = Class::of(&path) == Class::Derived;
+        let derived = is_derived(&path);
         assert_eq!(row[1] == "derived", derived, "{path}");
         documented.insert(path, row.clone());
     }

@@ -18,7 +18,7 @@ use crate::{
     reconcile::Kept,
     render::render,
     report::{self, Outcome, Story},
-    turn::{Merged, Turn},
+    turn::Turn,
     worktree::{Record, WorkTree},
 };
 
@@ -99,35 +99,31 @@ impl Diff {
 pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
     let start = Instant::now();
     let tree = WorkTree::open(root)?;
-    let (merged, mut record, story) = if args.rebuild_base {
-        let merged = Merged::load(&tree, &text(&tree)?, &Record::default())?;
-        let mut texts = render(&merged.project)?.texts;
-        texts.remove(Project::FILE);
-        let record = Record {
-            texts,
-            ..Record::default()
-        };
+    let (mut turn, story) = if args.rebuild_base {
+        let mut turn = Turn::of_branches(&tree, &text(&tree)?, Record::default())?;
+        turn.record.texts = render(&turn.after)?.texts;
+        turn.record.texts.remove(Project::FILE);
         let story = Story {
             done: Some("the record is made anew".to_owned()),
             kept: &[Kept::Edited, Kept::Removed],
-            notes: rebuilt(&merged.project),
+            notes: rebuilt(&turn.after),
             ..Story::default()
         };
-        (merged, record, story)
+        (turn, story)
     } else {
-        let (merged, record) = load_merged(&tree)?;
-        ensure_current(&merged.project)?;
+        let turn = recorded(&tree)?;
+        ensure_current(&turn.after)?;
         let story = Story {
             unchanged: "all files are what `PROJECT` says".to_owned(),
             kept: &[Kept::Removed],
             ..Story::default()
         };
-        (merged, record, story)
+        (turn, story)
     };
     for path in &args.restore {
         let path = path.strip_prefix("./").unwrap_or(path);
         ensure!(
-            record.texts.remove(path).is_some(),
+            turn.record.texts.remove(path).is_some(),
             "`{path}` is not a file that rscaffold writes in this project"
         );
         if tree.ours([path])?.contains_key(path) {
@@ -136,33 +132,21 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
             );
         }
     }
-    carry_out(turn(&tree, merged, record), &args.mode, &story, start)
+    carry_out(turn, &args.mode, &story, start)
 }
 
-/// The project and the record, after git may have merged them.
-fn load_merged(tree: &WorkTree) -> Result<(Merged, Record)> {
-    let record = tree.record()?;
-    let merged = Merged::load(tree, &text(tree)?, &record)?;
-    if record.texts.is_empty() {
+/// The turn that brings the files in line with `PROJECT`, after git may have merged it and the record.
+fn recorded(tree: &WorkTree) -> Result<Turn<'_>> {
+    let turn = Turn::of_branches(tree, &text(tree)?, tree.record()?)?;
+    if turn.record.texts.is_empty() {
         // A project that has nothing but its description grows from it.
-        let mut files = render(&merged.project)?.texts;
+        let mut files = render(&turn.after)?.texts;
         files.remove(Project::FILE);
         if !tree.ours(files.keys().map(String::as_str))?.is_empty() {
-            ensure_known(&record)?;
+            ensure_known(&turn.record)?;
         }
     }
-    Ok((merged, record))
-}
-
-/// The turn that brings the files in line with the project of `PROJECT`.
-fn turn(tree: &WorkTree, merged: Merged, record: Record) -> Turn<'_> {
-    Turn {
-        tree,
-        before: (!merged.is_open).then(|| merged.project.clone()),
-        after: merged.project,
-        record,
-        branches: Some(merged.branches),
-    }
+    Ok(turn)
 }
 
 /// What it means to take the new render for what was written last.
@@ -201,23 +185,15 @@ pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
 /// Gives what `apply`, or in a project of an older rscaffold `update`, would change now.
 pub fn diff(args: &Diff, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
-    let (merged, record) = load_merged(&tree)?;
     let policy = args.on_conflict.policy()?;
-    let files = turn(&tree, merged, record).files(&policy)?;
+    let files = recorded(&tree)?.files(&policy)?;
     let plan = plan(&files, &policy)?;
-    let stdout = report::diff(&plan, files.disk());
-    let differs = !stdout.is_empty();
-    Ok(if plan.conflicts().next().is_some() {
-        Outcome {
-            stdout,
-            stderr: report::conflicts(&plan, None),
-            code: args.failure(),
-        }
-    } else {
-        Outcome {
-            stdout,
-            stderr: String::new(),
-            code: u8::from(args.exit_code && differs),
-        }
-    })
+    let mut outcome = Outcome::data(report::diff(&plan, files.disk()));
+    if plan.conflicts().next().is_some() {
+        outcome.stderr = report::conflicts(&plan, None);
+        outcome.code = args.failure();
+    } else if args.exit_code && !outcome.stdout.is_empty() {
+        outcome.code = 1;
+    }
+    Ok(outcome)
 }

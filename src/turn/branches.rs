@@ -2,72 +2,60 @@
 
 use anyhow::{Result, anyhow};
 
+use super::Turn;
 use crate::{
     hint::OrHint,
     project::Project,
     reconcile::{
-        Class, Conflict, Sides, Texts,
+        Conflict, Sides, Texts,
         branches::{Open, Side},
+        is_derived,
         line_ends::{LineEnds, with_line_ends_of},
         markers::{Marked, Take},
     },
     worktree::{Commit, Commits, Record, Stages, Unmerged, WorkTree},
 };
 
-/// A project that git may have merged, and what git left open in its files.
-#[derive(Debug)]
-pub struct Merged {
-    /// The project that `PROJECT` describes, or that its two sides make together.
-    pub project: Project,
-    /// Whether git left `PROJECT` open.
-    pub is_open: bool,
-    /// What git left open.
-    pub branches: Branches,
-}
-
-/// What git left open in the files of a project.
-#[derive(Debug, Default)]
-pub struct Branches(Unmerged);
-
-impl Merged {
-    /// Reads the project in `tree`, of which `text` is the text of `PROJECT`.
+impl<'a> Turn<'a> {
+    /// The turn that brings the files in `tree` in line with the project that `PROJECT` describes, or
+    /// that its two sides make together where git left it open. `text` is the text of `PROJECT`.
     ///
     /// # Errors
     /// When the branches contradict each other, or git does not tell where markers in `PROJECT` come
     /// from.
-    pub fn load(tree: &WorkTree, text: &str, record: &Record) -> Result<Self> {
-        let unmerged = tree.unmerged(record)?.unwrap_or_default();
-        let marked = Marked::parse(text);
-        let project = match (&marked, unmerged.stages.get(Project::FILE)) {
-            (
-                Some(marked),
-                Some(Stages {
-                    parent,
-                    ours: Some(_),
-                    theirs: Some(_),
-                    ..
-                }),
-            ) => both(marked, parent.as_deref()).or_hint(format!(
-                "decide what `{}` says between the markers in line {} and below, and run \
-                     the command again",
-                Project::FILE,
-                marked.line
-            ))?,
-            (Some(marked), _) => {
+    pub fn of_branches(tree: &'a WorkTree, text: &str, record: Record) -> Result<Self> {
+        let unmerged = tree.unmerged(&record)?.unwrap_or_default();
+        let file = Project::FILE;
+        let (before, after) = if let Some(marked) = Marked::parse(text) {
+            let line = marked.line;
+            let Some(Stages {
+                parent,
+                ours: Some(_),
+                theirs: Some(_),
+                ..
+            }) = unmerged.stages.get(file)
+            else {
                 return Err(anyhow!(
-                    "there are conflict markers in `{}`, line {}, and git does not say which branches it \
-                     merges",
-                    Project::FILE,
-                    marked.line
+                    "there are conflict markers in `{file}`, line {line}, and git does not say which \
+                     branches it merges"
                 ))
                 .or_hint("decide between the lines, and run the command again");
-            }
-            (None, _) => Project::parse(text)?,
+            };
+            let project = both(&marked, parent.as_deref()).or_hint(format!(
+                "decide what `{file}` says between the markers in line {line} and below, and run the \
+                 command again"
+            ))?;
+            (None, project)
+        } else {
+            let project = Project::parse(text)?;
+            (Some(project.clone()), project)
         };
         Ok(Self {
-            project,
-            is_open: marked.is_some(),
-            branches: Branches(unmerged),
+            tree,
+            before,
+            after,
+            record,
+            branches: Some(unmerged),
         })
     }
 }
@@ -95,66 +83,52 @@ fn ensure_one_version(ours: &str, theirs: &str) -> Result<()> {
     )
 }
 
-impl Branches {
-    /// Puts the merged text of each file that git left open into ours; where the branches clash, the
-    /// file is open in `sides`, too.
-    ///
-    /// # Errors
-    /// When the branches are of different versions of rscaffold, or `PROJECT` of one cannot be read.
-    pub(super) fn settle(&self, sides: &mut Sides) -> Result<()> {
-        let commits = self.0.commits.as_ref();
-        if let Some(Commits { ours, theirs, .. }) = commits {
-            ensure_one_version(&version(ours)?, &version(theirs)?)?;
-        }
-        for (path, stages) in &self.0.stages {
-            let disk = sides.disk.get(path).map_or("", String::as_str);
-            let Some(is_as_git_left_it) = is_open(disk, stages) else {
+/// Puts the merged text of each file that git left open into ours; where the branches clash, the
+/// file is open in `sides`, too.
+///
+/// # Errors
+/// When the branches are of different versions of rscaffold, or `PROJECT` of one cannot be read.
+pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides) -> Result<()> {
+    let commits = unmerged.commits.as_ref();
+    if let Some(Commits { ours, theirs, .. }) = commits {
+        ensure_one_version(&version(ours)?, &version(theirs)?)?;
+    }
+    for (path, stages) in &unmerged.stages {
+        let disk = sides.disk.get(path).map_or("", String::as_str);
+        let Some(is_as_git_left_it) = is_open(disk, stages) else {
+            continue;
+        };
+        let parent = commits.and_then(|commits| commits.parent.as_ref());
+        let parent = parent.map(|it| side(path, Some(it), stages.parent.clone()));
+        let open = Open {
+            parent: parent.transpose()?,
+            ours: side(path, commits.map(|it| &it.ours), stages.ours.clone())?,
+            theirs: side(path, commits.map(|it| &it.theirs), stages.theirs.clone())?,
+            render: sides.theirs.get(path).map(String::as_str),
+        };
+        let merged = if is_as_git_left_it {
+            open.merge()
+        } else {
+            Err(open.differences())
+        };
+        let (base, ours) = match merged {
+            Ok(text) => (sides.theirs.get(path).cloned(), text),
+            // Neither side is what `make manifests` will write.
+            Err(_) if is_derived(path) => (Some(String::new()), open.ours.ours),
+            Err(conflict) => {
+                let conflict = at(conflict, disk);
+                sides.open.insert(path.clone(), conflict);
                 continue;
-            };
-            let parent = commits.and_then(|commits| commits.parent.as_ref());
-            let Stages {
-                parent: before,
-                ours,
-                theirs,
-                ..
-            } = stages.clone();
-            let open = Open {
-                parent: parent.map(|it| side(path, Some(it), before)).transpose()?,
-                ours: side(path, commits.map(|it| &it.ours), ours)?,
-                theirs: side(path, commits.map(|it| &it.theirs), theirs)?,
-                render: sides.theirs.get(path).map(String::as_str),
-            };
-            let merged = if is_as_git_left_it {
-                open.merge()
-            } else {
-                Err(open.differences())
-            };
-            let (base, ours) = match merged {
-                Ok(text) => (sides.theirs.get(path).cloned(), text),
-                // Neither side is what `make manifests` will write.
-                Err(_) if Class::of(path) == Class::Derived => {
-                    (Some(String::new()), open.ours.ours)
-                }
-                Err(conflict) => {
-                    let conflict = at(conflict, disk);
-                    sides.open.insert(path.clone(), conflict);
-                    continue;
-                }
-            };
-            put(&mut sides.base, path, base);
-            put(
-                &mut sides.ours,
-                path,
-                ours.map(|text| with_line_ends_of(disk, &text)),
-            );
-        }
-        Ok(())
+            }
+        };
+        put(&mut sides.base, path, base);
+        put(
+            &mut sides.ours,
+            path,
+            ours.map(|text| with_line_ends_of(disk, &text)),
+        );
     }
-
-    /// The files that git left open.
-    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
-        self.0.stages.keys().map(String::as_str)
-    }
+    Ok(())
 }
 
 fn put(texts: &mut Texts, path: &str, text: Option<String>) {

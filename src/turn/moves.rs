@@ -7,47 +7,40 @@ use anyhow::Result;
 use super::Turn;
 use crate::{
     project::Project,
-    reconcile::{Class, Sides, Texts},
-    render::{Rendered, render},
+    reconcile::{Sides, is_derived},
+    render::{Origin, render},
 };
 
-/// For each path that a file gets the one that it had.
-#[derive(Debug, Default)]
-pub(super) struct Moves(BTreeMap<String, String>);
-
 impl Turn<'_> {
-    /// The files of `base` that `after` has at another path: those that come from the same template for
-    /// the same item.
+    /// Has base and ours follow the files that the new render has at another path: those that come
+    /// from the same template for the same item. `origins` are those of the new render.
     ///
     /// A derived file does not move. It would keep the old names until `make manifests` writes it.
-    pub(super) fn moves(&self, base: &Texts, after: &Rendered) -> Result<Moves> {
-        let is_new = |path: &String| !base.contains_key(path) && Class::of(path) == Class::Merged;
-        let is_gone = |path: &String| base.contains_key(path) && !after.texts.contains_key(path);
-        let new = after.origins.iter().filter(|(path, _)| is_new(path));
+    pub(super) fn follow_moves(
+        &self,
+        sides: &mut Sides,
+        origins: &BTreeMap<String, Origin>,
+    ) -> Result<()> {
+        let (base, theirs) = (&sides.base, &sides.theirs);
+        let is_new = |path: &String| !base.contains_key(path) && !is_derived(path);
+        let is_gone = |path: &String| base.contains_key(path) && !theirs.contains_key(path);
+        let new = origins.iter().filter(|(path, _)| is_new(path));
         let new: BTreeMap<_, _> = new.map(|(path, origin)| (origin, path)).collect();
-        if new.is_empty() || base.keys().all(|path| after.texts.contains_key(path)) {
-            return Ok(Moves::default());
+        if new.is_empty() || !base.keys().any(is_gone) {
+            return Ok(());
         }
         // After a merge of branches, the record can be about several projects.
         let recorded = self.record.projects.iter();
         let recorded = recorded.filter_map(|text| Project::parse(text).ok());
-        let before = recorded.chain(self.before.clone()).collect::<Vec<_>>();
-        let mut moves = Moves::default();
-        for project in before {
+        let mut moves = BTreeMap::new();
+        for project in recorded.chain(self.before.clone()) {
             for (old, origin) in render(&project)?.origins {
                 if let Some(new) = new.get(&origin).filter(|_| is_gone(&old)) {
-                    moves.0.insert((*new).clone(), old);
+                    moves.insert((*new).clone(), old);
                 }
             }
         }
-        Ok(moves)
-    }
-}
-
-impl Moves {
-    /// Has base and ours follow the files.
-    pub(super) fn apply(self, sides: &mut Sides) {
-        for (new, old) in self.0 {
+        for (new, old) in moves {
             if let Some(base) = sides.base.remove(&old) {
                 sides.base.insert(new.clone(), base);
             }
@@ -62,5 +55,6 @@ impl Moves {
             }
             sides.moved.insert(new);
         }
+        Ok(())
     }
 }

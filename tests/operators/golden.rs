@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use rscaffold::reconcile::Class;
+use rscaffold::reconcile::is_derived;
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
@@ -34,7 +34,7 @@ fn derived(folder: &Path) -> BTreeSet<PathBuf> {
     let files = paths.filter(|path| path.is_file());
     files
         .map(|path| path.strip_prefix(folder).expect("a path below").to_owned())
-        .filter(|path| Class::of(path.to_str().expect("a path in UTF-8")) == Class::Derived)
+        .filter(|path| is_derived(path.to_str().expect("a path in UTF-8")))
         .collect()
 }
 
