@@ -42,10 +42,9 @@ struct Mode {
 fn load(tree: &WorkTree) -> Result<Project> {
     let text = text(tree)?;
     if let Some(marked) = Marked::parse(&text) {
-        let file = Project::FILE;
+        let (file, line) = (Project::FILE, marked.line);
         return Err(anyhow!(
-            "there are conflict markers in `{file}`, line {}",
-            marked.line
+            "there are conflict markers in `{file}`, line {line}"
         ))
         .or_hint("`rscaffold apply` settles them if the branches do not contradict each other");
     }
@@ -78,9 +77,7 @@ fn text(tree: &WorkTree) -> Result<String> {
         return Ok(text);
     }
     ensure_not_lost(&tree.record()?, &Texts::new())?;
-    Err(anyhow!(
-        "there is no `{}` file in this folder",
-        Project::FILE
-    ))
-    .or_hint("`rscaffold init` starts a project; in an existing one, go to its top folder")
+    let file = Project::FILE;
+    Err(anyhow!("there is no `{file}` file in this folder"))
+        .or_hint("`rscaffold init` starts a project; in an existing one, go to its top folder")
 }

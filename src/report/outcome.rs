@@ -1,10 +1,6 @@
 //! What a command ends with.
 
-use std::{
-    error::Error,
-    fmt::{self, Display},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 use super::{data, error_text, say};
 
@@ -60,16 +56,9 @@ impl Outcome {
 }
 
 /// A malformed command line, whatever the project is.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct UsageError(pub String);
-
-impl Display for UsageError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for UsageError {}
 
 #[cfg(test)]
 mod tests {

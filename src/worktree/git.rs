@@ -85,9 +85,11 @@ pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Option<Unm
     let prefix = git.line(&["rev-parse", "--show-prefix"])?;
     let prefix = prefix.unwrap_or_default();
     let commits = git.commits(&open, &prefix)?;
+    let merged = commits.iter();
+    let merged = merged.flat_map(|it| it.parent.iter().chain([&it.ours, &it.theirs]));
+    let merged: Vec<_> = merged.map(|commit| &commit.record.texts).collect();
     open.retain(|path, _| {
-        let mut records = commits.iter().flat_map(Commits::records);
-        paths.contains(&**path) || records.any(|record| record.texts.contains_key(path))
+        paths.contains(&**path) || merged.iter().any(|texts| texts.contains_key(path))
     });
     let names = open.iter().flat_map(|(path, objects)| {
         let written = format!("{AUTO_MERGE}:{prefix}{path}");
@@ -106,15 +108,6 @@ pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Option<Unm
     });
     let stages = stages.collect();
     Ok(Some(Unmerged { stages, commits }))
-}
-
-impl Commits {
-    fn records(&self) -> impl Iterator<Item = &Record> {
-        let parent = self.parent.iter();
-        parent
-            .chain([&self.ours, &self.theirs])
-            .map(|commit| &commit.record)
-    }
 }
 
 /// The object of a file where the branches parted, on ours, and on theirs.
@@ -152,9 +145,9 @@ impl Git<'_> {
 
     /// The first line that git prints.
     fn line(&self, arguments: &[&str]) -> Result<Option<String>> {
-        let first =
-            |output: Vec<u8>| Some(str::from_utf8(&output).ok()?.lines().next()?.to_owned());
-        Ok(self.output(arguments)?.and_then(first))
+        let output = self.output(arguments)?.unwrap_or_default();
+        let text = str::from_utf8(&output).unwrap_or_default();
+        Ok(text.lines().next().map(str::to_owned))
     }
 
     /// The files that the index has in several versions.
@@ -164,9 +157,8 @@ impl Git<'_> {
         let mut open = BTreeMap::<String, Objects>::new();
         for entry in index.split(|byte| *byte == 0) {
             // `100644 <object> 2<tab>src/lib.rs`
-            let Some((fields, path)) =
-                (str::from_utf8(entry).ok()).and_then(|it| it.split_once('\t'))
-            else {
+            let entry = str::from_utf8(entry).unwrap_or_default();
+            let Some((fields, path)) = entry.split_once('\t') else {
                 continue;
             };
             let [mode, object, stage] = fields.split(' ').collect::<Vec<_>>()[..] else {
