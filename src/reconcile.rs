@@ -3,11 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::policy::{OnConflict, Policy};
-use self::{
-    line_ends::LineEnds,
-    markers::{Marked, Take},
-    merge::Merge,
-};
+use self::{line_ends::LineEnds, markers::Marked, merge::Merge};
 use crate::templates;
 
 pub mod branches;
@@ -256,9 +252,8 @@ impl File<'_> {
         let Some(marked) = marked.filter(|it| it.own && on_conflict == OnConflict::Markers) else {
             return change;
         };
-        let before = marked.take(Take::Ours);
         let file: File = self;
-        let ours = Some(before.as_str());
+        let ours = Some(marked.ours.as_str());
         match (File { ours, ..file }).change(on_conflict) {
             Change::Mark(text) if Some(text.as_str()) == self.ours => Change::Keep(Kept::Marked),
             _ => change,

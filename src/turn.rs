@@ -99,7 +99,7 @@ impl Turn<'_> {
 }
 
 /// Refuses files that have conflict markers.
-fn refuse<'a>(files: impl Iterator<Item = &'a (&'a String, Marked<'a>)>, hint: &str) -> Result<()> {
+fn refuse<'a>(files: impl Iterator<Item = &'a (&'a String, Marked)>, hint: &str) -> Result<()> {
     let mut list = String::new();
     for (path, marked) in files {
         let _ = write!(list, "\n  {path}:{}", marked.line);

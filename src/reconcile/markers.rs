@@ -1,5 +1,7 @@
 //! Conflict markers in a text: those that this tool writes, and those that git leaves.
 
+use super::merge::Lines;
+
 /// What stands after the markers that this tool writes.
 const OWN: (&str, &str) = ("yours", "rscaffold");
 
@@ -9,95 +11,54 @@ pub(super) fn mark(ours: &str, theirs: &str) -> String {
     format!("<<<<<<< {our_label}\n{ours}=======\n{theirs}>>>>>>> {their_label}\n")
 }
 
-/// A text with conflict markers, taken apart at them.
+/// The two texts that a text with conflict markers stands for.
 #[derive(Debug)]
-pub struct Marked<'a> {
-    parts: Vec<Part<'a>>,
+pub struct Marked {
+    /// With the lines of the first side in place of each pair of sides.
+    pub ours: String,
+    /// With those of the second side.
+    pub theirs: String,
     /// The line of the first marker, counted from 1.
     pub line: usize,
     /// Whether all of the markers are this tool's.
     pub own: bool,
 }
 
-#[derive(Debug)]
-enum Part<'a> {
-    Settled(&'a str),
-    Open { ours: &'a str, theirs: &'a str },
-}
-
-/// Which lines of an open part are taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Take {
-    /// Those of the first side.
-    Ours,
-    /// Those of the second side.
-    Theirs,
-}
-
-impl<'a> Marked<'a> {
-    /// `text`, if it has conflict markers, each in its place.
-    pub fn parse(text: &'a str) -> Option<Self> {
+impl Marked {
+    /// The sides of `text`, if it has conflict markers, each in its place.
+    pub fn parse(text: &str) -> Option<Self> {
         // Almost every text has none.
         if !text.contains("<<<<<<< ") {
             return None;
         }
-        let mut marked = Self {
-            parts: Vec::new(),
-            line: 0,
-            own: true,
-        };
-        let mut lines = Vec::new();
-        let mut end = 0;
-        for line in text.split_inclusive('\n') {
-            lines.push((end, line));
-            end += line.len();
-        }
-        let find = |from: usize, marker: &str| {
-            let rest = lines.iter().enumerate().skip(from);
-            let mut found = rest.filter(|(_, (_, line))| is_marker(line, marker));
-            found.next().map(|(index, _)| index)
-        };
-        let start_of = |index: usize| lines.get(index).map_or(end, |(start, _)| *start);
-        let mut done = 0;
-        while let Some(open) = find(done, "<<<<<<<") {
-            let (Some(middle), Some(close)) = (find(open, "======="), find(open, ">>>>>>>")) else {
-                break;
-            };
-            if middle > close {
-                break;
-            }
+        let lines = Lines::of(text);
+        let line = |at: usize| lines.text(at..at + 1);
+        let find =
+            |from: usize, marker: &str| (from..lines.len()).find(|at| is_marker(line(*at), marker));
+        let (mut ours, mut theirs) = (String::new(), String::new());
+        let (mut first, mut own, mut done) = (None, true, 0);
+        while let Some(open) = find(done, "<<<<<<<")
+            && let Some(middle) = find(open, "=======")
+            && let Some(close) = find(open, ">>>>>>>")
+            && middle < close
+        {
             // What was there before, which git shows if it is told to.
             let base = find(open, "|||||||").filter(|base| *base < middle);
-            let part = Part::Open {
-                ours: &text[start_of(open + 1)..start_of(base.unwrap_or(middle))],
-                theirs: &text[start_of(middle + 1)..start_of(close)],
-            };
-            if marked.line == 0 {
-                marked.line = open + 1;
-            }
-            let label = |index: usize| lines[index].1.get(8..).unwrap_or_default().trim_end();
-            marked.own &= (label(open), label(close)) == OWN;
-            marked
-                .parts
-                .push(Part::Settled(&text[start_of(done)..start_of(open)]));
-            marked.parts.push(part);
+            let settled = lines.text(done..open);
+            ours.extend([settled, lines.text(open + 1..base.unwrap_or(middle))]);
+            theirs.extend([settled, lines.text(middle + 1..close)]);
+            let label = |at: usize| line(at).get(8..).unwrap_or_default().trim_end();
+            own &= (label(open), label(close)) == OWN;
+            first = first.or(Some(open));
             done = close + 1;
         }
-        if marked.parts.is_empty() {
-            return None;
-        }
-        marked.parts.push(Part::Settled(&text[start_of(done)..]));
-        Some(marked)
-    }
-
-    /// The text with these lines in place of each pair of sides.
-    pub fn take(&self, take: Take) -> String {
-        let texts = self.parts.iter().map(|part| match (part, take) {
-            (Part::Settled(text), _) => *text,
-            (Part::Open { ours, .. }, Take::Ours) => *ours,
-            (Part::Open { theirs, .. }, Take::Theirs) => *theirs,
-        });
-        texts.collect()
+        let rest = lines.text(done..lines.len());
+        Some(Self {
+            ours: ours + rest,
+            theirs: theirs + rest,
+            line: first? + 1,
+            own,
+        })
     }
 }
 
@@ -130,8 +91,8 @@ e
     fn each_side_can_be_taken() {
         let marked = Marked::parse(GIT).unwrap();
         assert_eq!((marked.line, marked.own), (2, false));
-        assert_eq!(marked.take(Take::Ours), "a\nb\ne\n");
-        assert_eq!(marked.take(Take::Theirs), "a\nc\nd\ne\n");
+        assert_eq!(marked.ours, "a\nb\ne\n");
+        assert_eq!(marked.theirs, "a\nc\nd\ne\n");
     }
 
     #[test]
@@ -139,7 +100,7 @@ e
         let text = format!("a\n{}b\n{}", mark("1\n", ""), mark("", "2\n"));
         let marked = Marked::parse(&text).unwrap();
         assert!(marked.own);
-        assert_eq!(marked.take(Take::Ours), "a\n1\nb\n");
+        assert_eq!(marked.ours, "a\n1\nb\n");
     }
 
     #[test]

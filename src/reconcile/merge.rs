@@ -119,14 +119,10 @@ impl<'a> Merge<'a> {
         self.clashes().next().is_none()
     }
 
-    /// Which clashes are for the user to decide. Where both sides inserted lines, those that one of
+    /// Whether `clash` is for the user to decide. Where both sides inserted lines, those that one of
     /// them has alone are in nobody's way, as long as there are others that tell what is going on.
-    fn is_open(&self) -> impl Fn(&Clash<'a>) -> bool + use<'a> {
-        let is_alone = |clash: &Clash<'a>| {
-            clash.base.is_empty() && (clash.ours.is_empty() || clash.theirs.is_empty())
-        };
-        let all = self.clashes().all(is_alone);
-        move |clash| all || !is_alone(clash)
+    fn is_open(&self, clash: &Clash) -> bool {
+        !clash.is_alone() || self.clashes().all(Clash::is_alone)
     }
 
     fn clashes(&self) -> impl Iterator<Item = &Clash<'a>> {
@@ -153,10 +149,12 @@ impl<'a> Merge<'a> {
 
     /// The merged text, with both between git's markers where they clash.
     pub(super) fn marked(&self) -> String {
-        let is_open = self.is_open();
-        self.text(|clash| match (clash.ours, clash.theirs) {
-            (ours, theirs) if is_open(clash) => mark(ours, theirs),
-            sides => <[&str; 2]>::from(sides).concat(),
+        self.text(|clash| {
+            if self.is_open(clash) {
+                mark(clash.ours, clash.theirs)
+            } else {
+                [clash.ours, clash.theirs].concat()
+            }
         })
     }
 
@@ -173,8 +171,7 @@ impl<'a> Merge<'a> {
 
     /// Where they clash, for the user to decide.
     pub(super) fn conflict(&self, reason: Reason) -> Conflict {
-        let is_open = self.is_open();
-        let open = self.clashes().filter(|clash| is_open(clash));
+        let open = self.clashes().filter(|clash| self.is_open(clash));
         Conflict {
             reason,
             hunks: open.map(Clash::hunk).collect(),
@@ -183,6 +180,11 @@ impl<'a> Merge<'a> {
 }
 
 impl Clash<'_> {
+    /// Whether it is an insertion of one side.
+    fn is_alone(&self) -> bool {
+        self.base.is_empty() && (self.ours.is_empty() || self.theirs.is_empty())
+    }
+
     fn hunk(&self) -> Hunk {
         let lines = |text: &str| text.lines().map(str::to_owned).collect();
         Hunk {
@@ -279,14 +281,14 @@ fn edits(old: &str, new: &str) -> Vec<Edit> {
 }
 
 /// A text by its lines.
-struct Lines<'a> {
+pub(super) struct Lines<'a> {
     text: &'a str,
     /// Where each line begins, and the last one ends.
     offsets: Vec<usize>,
 }
 
 impl<'a> Lines<'a> {
-    fn of(text: &'a str) -> Self {
+    pub(super) fn of(text: &'a str) -> Self {
         let ends = text.split_inclusive('\n').scan(0, |end, line| {
             *end += line.len();
             Some(*end)
@@ -297,11 +299,11 @@ impl<'a> Lines<'a> {
         }
     }
 
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    fn text(&self, lines: Range<usize>) -> &'a str {
+    pub(super) fn text(&self, lines: Range<usize>) -> &'a str {
         &self.text[self.offsets[lines.start]..self.offsets[lines.end]]
     }
 }

@@ -11,7 +11,7 @@ use crate::{
         branches::{Open, Side},
         is_derived,
         line_ends::{LineEnds, with_line_ends_of},
-        markers::{Marked, Take},
+        markers::Marked,
     },
     worktree::{Commit, Commits, Record, Stages, Unmerged, WorkTree},
 };
@@ -63,8 +63,10 @@ impl<'a> Turn<'a> {
 /// The project that the two sides of `PROJECT` make.
 fn both(marked: &Marked, parent: Option<&str>) -> Result<Project> {
     let parent = parent.map(Project::parse).transpose()?;
-    let [ours, theirs] = [Take::Ours, Take::Theirs].map(|take| Project::parse(&marked.take(take)));
-    let (ours, theirs) = (ours?, theirs?);
+    let (ours, theirs) = (
+        Project::parse(&marked.ours)?,
+        Project::parse(&marked.theirs)?,
+    );
     ensure_one_version(&ours.cli_version, &theirs.cli_version)?;
     Project::merge(parent.as_ref(), &ours, &theirs)
 }
@@ -226,6 +228,28 @@ mod tests {
             assert_eq!(open("", stages), None, "deleted since");
         }
         assert_eq!(open("", [""; 3]), None);
+    }
+
+    #[test]
+    fn a_merged_text_has_the_line_ends_that_the_file_has_on_disk() {
+        let crlf = |text: &str| text.replace('\n', "\r\n");
+        let texts = |text: &str| Texts::from([("a".to_owned(), text.to_owned())]);
+        let marked = "a\n<<<<<<< HEAD\n1\n=======\n2\n>>>>>>> theirs\nb\n";
+        let stages = Stages {
+            parent: Some("a\nb\n".to_owned()),
+            ours: Some("a\n1\nb\n".to_owned()),
+            theirs: Some("a\n2\nb\n".to_owned()),
+            written: Some(marked.to_owned()),
+        };
+        let unmerged = Unmerged {
+            stages: [("a".to_owned(), stages)].into(),
+            commits: None,
+        };
+        let disk = crlf(marked);
+        let render = "a\n1\n2\nb\n";
+        let mut sides = Sides::new(Texts::new(), texts(&disk), texts(render));
+        settle(&unmerged, &mut sides).unwrap();
+        assert_eq!(sides.ours, texts(&crlf(render)));
     }
 
     #[test]
