@@ -7,7 +7,6 @@
 
 use super::{
     Conflict, LineEnds, Reason,
-    line_ends::with_line_ends_of,
     merge::{self, Merge},
 };
 
@@ -34,18 +33,11 @@ pub struct Open<'a> {
 }
 
 impl Open<'_> {
-    /// The merged text, `None` for a file that is deleted.
+    /// The merged text, with plain line ends; `None` for a file that is deleted.
     ///
     /// # Errors
     /// Where the edits of the two branches clash with each other or with the render.
     pub fn merge(&self) -> Result<Option<String>, Conflict> {
-        let user = self.ours.ours.as_ref().or(self.theirs.ours.as_ref());
-        let user = user.map_or("", String::as_str);
-        let merged = self.merge_plain()?;
-        Ok(merged.map(|text| with_line_ends_of(user, &text)))
-    }
-
-    fn merge_plain(&self) -> Result<Option<String>, Conflict> {
         let (ours, theirs) = (self.ours.onto(self.render)?, self.theirs.onto(self.render)?);
         if ours == theirs {
             return Ok(ours);

@@ -63,10 +63,8 @@ impl<'a> Turn<'a> {
 /// The project that the two sides of `PROJECT` make.
 fn both(marked: &Marked, parent: Option<&str>) -> Result<Project> {
     let parent = parent.map(Project::parse).transpose()?;
-    let (ours, theirs) = (
-        Project::parse(&marked.ours)?,
-        Project::parse(&marked.theirs)?,
-    );
+    let ours = Project::parse(&marked.ours)?;
+    let theirs = Project::parse(&marked.theirs)?;
     ensure_one_version(&ours.cli_version, &theirs.cli_version)?;
     Project::merge(parent.as_ref(), &ours, &theirs)
 }
@@ -123,12 +121,9 @@ pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides) -> Result<()> {
                 continue;
             }
         };
+        let ours = ours.map(|text| with_line_ends_of(disk, &text));
         put(&mut sides.base, path, base);
-        put(
-            &mut sides.ours,
-            path,
-            ours.map(|text| with_line_ends_of(disk, &text)),
-        );
+        put(&mut sides.ours, path, ours);
     }
     Ok(())
 }
