@@ -519,6 +519,141 @@ fn plan_has_every_path_of_the_sides() {
     assert!(!plan.is_noop());
 }
 
+/// The change of a file whose text in ours is not the one on disk: it comes from another path, or git
+/// left it open.
+fn change_on_disk(
+    [base, ours, theirs]: [State; 3],
+    disk: State,
+    is_moved: bool,
+    on_conflict: OnConflict,
+) -> Change {
+    let texts = |text: State| -> Texts {
+        let text = text.map(|text| (MERGED.to_owned(), text.to_owned()));
+        text.into_iter().collect()
+    };
+    let mut sides = Sides::new(texts(base), texts(disk), texts(theirs));
+    sides.ours = texts(ours);
+    if is_moved {
+        sides.moved.insert(MERGED.to_owned());
+    }
+    let mut plan = plan(&sides, on_conflict);
+    plan.changes
+        .remove(MERGED)
+        .expect("every path has an entry")
+}
+
+#[test]
+fn a_file_that_moves_is_written_at_its_new_path() {
+    let moved = |sides, disk| change_on_disk(sides, disk, true, OnConflict::Abort);
+    let untouched = [Some("a\n"), Some("a\n"), Some("b\n")];
+    let edited = [Some("a\n"), Some("mine\n"), Some("a\n")];
+    assert_eq!(moved(untouched, None), create("b\n"));
+    assert_eq!(moved(edited, None), merge("mine\n"));
+    // By a command that was killed.
+    assert_eq!(moved(untouched, Some("b\n")), Change::Unchanged);
+    assert_eq!(moved(edited, Some("mine\n")), EDITED);
+    for sides in [untouched, edited] {
+        let change = moved(sides, Some("other\n"));
+        assert_eq!(conflict(change).reason, Reason::Occupied);
+    }
+}
+
+#[test]
+fn a_file_that_moves_takes_its_conflict_along() {
+    let sides = [Some("a\n"), Some("mine\n"), Some("b\n")];
+    let moved = |disk, on_conflict| change_on_disk(sides, disk, true, on_conflict);
+    let marked = "<<<<<<< yours\nmine\n=======\nb\n>>>>>>> rscaffold\n";
+    assert_eq!(
+        conflict(moved(None, OnConflict::Abort)).reason,
+        Reason::BothChanged
+    );
+    assert_eq!(moved(None, OnConflict::Markers), mark(marked));
+    assert_eq!(
+        moved(Some(marked), OnConflict::Markers),
+        Change::Keep(Kept::Marked)
+    );
+}
+
+#[test]
+fn a_file_that_git_left_open_gets_what_the_branches_make() {
+    let open = |sides, disk| change_on_disk(sides, disk, false, OnConflict::Abort);
+    let markers = Some("<<<<<<< HEAD\na\n=======\nb\n>>>>>>> theirs\n");
+    assert_eq!(
+        open([Some("b\n"), Some("b\n"), Some("b\n")], markers),
+        update("b\n")
+    );
+    assert_eq!(
+        open([Some("b\n"), Some("mine\n"), Some("b\n")], markers),
+        merge("mine\n")
+    );
+    // One branch deleted the file.
+    assert_eq!(
+        open([Some("b\n"), None, Some("b\n")], markers),
+        Change::Delete
+    );
+    assert_eq!(open([None, None, None], markers), Change::Delete);
+}
+
+#[test]
+fn markers_that_a_killed_command_wrote_are_not_marked_once_more() {
+    let (base, theirs) = (Some("a\n"), Some("b\n"));
+    let marked = "<<<<<<< yours\nmine\n=======\nb\n>>>>>>> rscaffold\n";
+    let change = |ours, on_conflict| change(MERGED, base, Some(ours), theirs, on_conflict);
+    assert_eq!(
+        change(marked, OnConflict::Markers),
+        Change::Keep(Kept::Marked)
+    );
+    assert_eq!(change(marked, OnConflict::Ours), OURS);
+    // These are the user's text, or about another text.
+    let texts =
+        [("rscaffold", "theirs"), ("b\n", "c\n")].map(|(from, to)| marked.replace(from, to));
+    for text in &texts {
+        let change = change(text, OnConflict::Markers);
+        assert!(matches!(change, Change::Mark(_)), "{change:?}");
+    }
+}
+
+#[test]
+fn a_plan_is_stale_where_the_code_says_more() {
+    let is_stale = |path: &str, [base, ours, theirs]: [State; 3], on_conflict| {
+        let texts = |path: &str, text: State| {
+            let text = text.map(|text| (path.to_owned(), text.to_owned()));
+            text.into_iter()
+                .chain([("zoo".to_owned(), "same\n".to_owned())])
+        };
+        let [base, ours, theirs] =
+            [base, ours, theirs].map(|text| texts(path, text).collect::<Texts>());
+        plan(&Sides::new(base, ours, theirs), on_conflict).is_stale
+    };
+    let (old, new, other) = (Some("old\n"), Some("new\n"), Some("other\n"));
+    assert!(is_stale(DERIVED, [old, other, new], OnConflict::Abort));
+    assert!(is_stale(DERIVED, [old, other, None], OnConflict::Abort));
+    assert!(!is_stale(DERIVED, [old, old, None], OnConflict::Abort));
+    assert!(!is_stale(DERIVED, [old, old, new], OnConflict::Abort));
+    assert!(!is_stale(MERGED, [old, other, None], OnConflict::Theirs));
+}
+
+#[test]
+fn a_file_is_marked_until_its_markers_are_resolved() {
+    let marked = |[base, ours, theirs]: [State; 3], is_marked| {
+        let texts = |text: State| -> Texts {
+            let text = text.map(|text| (MERGED.to_owned(), text.to_owned()));
+            text.into_iter().collect()
+        };
+        let mut sides = Sides::new(texts(base), texts(ours), texts(theirs));
+        if is_marked {
+            sides.marked.insert(MERGED.to_owned());
+        }
+        plan(&sides, OnConflict::Markers).marked.contains(MERGED)
+    };
+    let (old, new, other) = (Some("old\n"), Some("new\n"), Some("other\n"));
+    assert!(marked([old, other, new], false));
+    assert!(marked([old, other, old], true));
+    assert!(!marked([old, other, old], false));
+    assert!(!marked([old, old, new], false));
+    assert!(!marked([old, old, None], true));
+}
+
 /// Lines of a small alphabet, so that they meet often; some look like conflict markers.
 fn lines() -> impl Strategy<Value = String> {
     let line = prop::sample::select(vec![
