@@ -97,6 +97,14 @@ pub fn render(project: &Project) -> Result<Rendered> {
         renderer.scope("controller", "controller", controller, &key)?;
     }
 
+    for (path, text) in kube_manager::source::FILES {
+        let origin = Origin {
+            template: path,
+            item: String::new(),
+        };
+        renderer.insert(&format!("src/{path}"), text, origin)?;
+    }
+
     let origin = Origin {
         template: Project::FILE,
         item: String::new(),
@@ -202,7 +210,7 @@ impl Renderer {
     }
 
     fn file(&mut self, file: &File, scope: &str, context: &Context, origin: Origin) -> Result<()> {
-        let mut text = self.text(origin.template, context)?;
+        let text = self.text(origin.template, context)?;
         if text.is_empty() {
             return Ok(());
         }
@@ -211,10 +219,16 @@ impl Renderer {
             .strip_prefix(scope)
             .unwrap_or(&path)
             .trim_matches(['/', '\n']);
+        self.insert(path, &text, origin)
+    }
+
+    /// Adds a file, with the header above it if it is one of Rust.
+    fn insert(&mut self, path: &str, text: &str, origin: Origin) -> Result<()> {
         let is_rust = path.rsplit_once('.').is_some_and(|(_, end)| end == "rs");
-        if is_rust && !self.header.is_empty() {
-            text = format!("{}\n{text}", self.header);
-        }
+        let text = match self.header.as_str() {
+            header if is_rust && !header.is_empty() => format!("{header}\n{text}"),
+            _ => text.to_owned(),
+        };
         self.rendered.insert(path.to_owned(), text, origin)
     }
 

@@ -1,0 +1,66 @@
+//! The trait that a controller implements.
+
+use std::fmt::Debug;
+
+use kube::{
+    Resource,
+    runtime::{controller::Action, reflector::ObjectRef},
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{rbac::Rule, scope::Scope};
+
+/// What a controller does for the objects of one kind.
+pub trait Reconciler: Send + Sync + 'static {
+    /// The kind that it reconciles.
+    type Object: Resource<DynamicType = (), Scope: Scope>
+        + Clone
+        + Debug
+        + DeserializeOwned
+        + Serialize
+        + Send
+        + Sync
+        + 'static;
+
+    /// Why a reconcile failed.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// The name of the controller in logs and events, and its field manager.
+    const NAME: &'static str;
+
+    /// The rights of the controller; `make manifests` writes them to config/rbac/role.yaml.
+    const RULES: &'static [Rule];
+
+    /// Whether an object has a finalizer, so that [`cleanup`](Self::cleanup) runs before it is deleted.
+    /// The finalizer is `<NAME>/finalizer`, and needs the verb `Patch` on the objects. An object that
+    /// has it cannot be deleted without the operator: keep this `true` until no object has it.
+    const FINALIZER: bool = false;
+
+    /// Whether each change of an object requeues it, also a change of its status only.
+    const EVERY_CHANGE: bool = false;
+
+    /// Brings the cluster to the desired state of `object`. It runs after each start and each change,
+    /// so it must be idempotent. It does not run for an object that is being deleted.
+    fn reconcile(
+        &self,
+        object: &Self::Object,
+    ) -> impl Future<Output = Result<Action, Self::Error>> + Send;
+
+    /// Removes what the deletion of `object` would leave behind. It runs only with `FINALIZER`, and is
+    /// retried until it succeeds; until then the object stays.
+    fn cleanup(
+        &self,
+        object: &Self::Object,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        let _ = object;
+        async { Ok(()) }
+    }
+
+    /// Runs after the deletion of an object, perhaps more than once. Another object of the same name may
+    /// exist already. It does not run for deletions while the operator is down: cleanup that must
+    /// happen needs `FINALIZER`, or an owner reference.
+    fn gone(&self, object: &ObjectRef<Self::Object>) -> impl Future<Output = ()> + Send {
+        let _ = object;
+        async {}
+    }
+}
