@@ -24,7 +24,7 @@ const EDITS: [(&str, &str, &str); 8] = [
     (
         "src/main.rs",
         "    let cli = Cli::parse();\n",
-        "    let cli = Cli::parse();\n    std::panic::set_hook(Box::new(|panic| eprintln!(\"{panic}\")));\n",
+        "    std::panic::set_hook(Box::new(|panic| eprintln!(\"{panic}\")));\n    let cli = Cli::parse();\n",
     ),
     (
         "src/controller/webapp/guestbook.rs",

@@ -6,17 +6,22 @@ use empty::{
     api,
     cli::{Cli, Command},
     controller,
-    manager::{Manager, manifests},
+    manager::{Manager, Operator},
 };
+
+/// The name of the operator, and the domain that makes it unique in a cluster.
+const NAME: &str = "empty";
+const DOMAIN: &str = "example.com";
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
-    let mut manager = Manager::default();
+    let operator = Operator::new(NAME, DOMAIN).version(env!("CARGO_PKG_VERSION"));
+    let mut manager = Manager::new(operator);
     controller::register(&mut manager);
 
     match cli.command {
-        Some(Command::Manifests { out }) => manifests::write(&out, &api::crds()?, manager.rules()),
+        Some(Command::Manifests { out }) => manager.write_manifests(&out, &api::crds()?),
         None => {
             cli.log.init();
             manager.run(cli.manager).await

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The crddemo authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! What a reconciler works with: the client, and what every reconciler does with it.
+//! What a reconciler works with: the client, its children, the status and events of its objects.
 
 use std::{
     fmt::Debug,
@@ -35,8 +35,9 @@ use super::{
 /// The client of one controller, and its name.
 #[derive(Clone)]
 pub struct Context {
-    /// For requests of your own.
+    /// Sends requests while this replica leads.
     pub client: Client,
+    pub(super) operator: &'static str,
     watcher: Watcher,
     written: Written,
     refers: fn(&OwnerReference) -> bool,
@@ -44,19 +45,19 @@ pub struct Context {
     follows: Arc<Mutex<Vec<Follow>>>,
 }
 
-/// Starts to follow children in a namespace, or in all, and tells when their first list is known.
-/// Yields the owners to wake up.
+/// Starts to watch children in a namespace, or in all namespaces, and sets the given value after their
+/// first list. Yields the owners to requeue.
 pub(super) type Follow =
     Box<dyn Fn(&Runtime, Option<&str>, Arc<SetOnce<()>>) -> BoxStream<'static, Owner> + Send>;
 
 impl Context {
-    pub(super) fn new<K>(client: Client, watcher: Watcher, written: Written) -> Self
+    pub(super) fn new<K>(runtime: &Runtime, watcher: Watcher, written: Written) -> Self
     where
         K: Resource<DynamicType = ()>,
     {
         let name = watcher.controller;
         let reporter = Reporter {
-            // As `<group>/<kind>`, because a name without a prefix has 63 characters at most.
+            // `<group>/<kind>`: a name without a prefix has at most 63 characters.
             controller: match name.split_once('.') {
                 Some((kind, group)) => format!("{group}/{kind}"),
                 None => name.to_owned(),
@@ -65,8 +66,9 @@ impl Context {
             instance: std::env::var("HOSTNAME").ok(),
         };
         Self {
-            recorder: Recorder::new(client.clone(), reporter),
-            client,
+            recorder: Recorder::new(runtime.client.clone(), reporter),
+            client: runtime.client.clone(),
+            operator: runtime.operator.name,
             watcher,
             written,
             refers: refers_to::<K>,
@@ -74,8 +76,8 @@ impl Context {
         }
     }
 
-    /// The children of kind `C` that the controller's objects own. A change of one calls for a
-    /// reconcile of its owner. To be called by the controller's `new`.
+    /// The children of kind `C` of the controller's objects. A change of a child requeues its owner.
+    /// Call it in the controller's `new`.
     pub fn children<C>(&self) -> Children<C>
     where
         C: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned + Serialize,
@@ -85,7 +87,8 @@ impl Context {
         let (watcher, followed) = (self.watcher, owned.clone());
         let follow: Follow = Box::new(move |runtime, namespace, synced| {
             let namespace = namespace.filter(|_| C::Scope::NAMESPACED);
-            let events = watcher.watch::<C>(runtime, namespace, &children::selector());
+            let selector = children::selector(runtime.operator.name);
+            let events = watcher.watch::<C>(runtime, namespace, &selector);
             let namespace = namespace.map(str::to_owned);
             followed.clone().follow(events, namespace, synced).boxed()
         });
@@ -94,7 +97,7 @@ impl Context {
         Children::new(self.clone(), owned)
     }
 
-    /// What [`children`](Self::children) was called for.
+    /// The watches that [`children`](Self::children) asked for.
     pub(super) fn take_follows(&self) -> Vec<Follow> {
         let mut follows = self.follows.lock().unwrap_or_else(PoisonError::into_inner);
         mem::take(&mut follows)
@@ -104,12 +107,12 @@ impl Context {
         self.watcher.controller
     }
 
-    /// Who the API server is told to have set a field: 128 characters at most.
+    /// The field manager of the controller's requests: at most 128 characters.
     pub(super) fn field_manager(&self) -> String {
         self.name().chars().take(128).collect()
     }
 
-    /// How an object is created or replaced.
+    /// The parameters of requests that create or replace an object.
     pub(super) fn post_params(&self) -> PostParams {
         PostParams {
             field_manager: Some(self.field_manager()),
@@ -117,12 +120,12 @@ impl Context {
         }
     }
 
-    /// Writes the status of `object`, unless it has that status already. Says whether it wrote.
+    /// Writes the status of `object`. Returns `false`, and sends nothing, if `object` has that status
+    /// already.
     ///
     /// # Errors
     ///
-    /// When somebody else has changed `object` meanwhile, which the next try will see, or when the
-    /// request fails.
+    /// When `object` has changed since it was read, or when the request fails.
     pub async fn write_status<K>(&self, object: &K, status: &K::Status) -> kube::Result<bool>
     where
         K: Resource<DynamicType = (), Scope: Scope> + HasStatus<Status: PartialEq + Clone>,
@@ -131,8 +134,8 @@ impl Context {
         if object.status() == Some(status) {
             return Ok(false);
         }
-        // As a whole, so that what it no longer has goes. The resourceVersion keeps this from
-        // undoing what others wrote.
+        // As a whole, so that fields which are no longer set are removed. The resourceVersion makes the
+        // request fail if another program has written meanwhile.
         let mut object = object.clone();
         *object.status_mut() = Some(status.clone());
         let params = self.post_params();
@@ -143,9 +146,8 @@ impl Context {
         Ok(true)
     }
 
-    /// Records an event about `object`, which `kubectl describe` shows. One that repeats within
-    /// minutes counts up the first. Events are for people: when one cannot be written, that is logged
-    /// and the reconcile goes on.
+    /// Records an event about `object`, which `kubectl describe` shows. An event that repeats within
+    /// minutes increases the count of the first one. A failure to write an event is only logged.
     pub async fn event<K>(
         &self,
         object: &K,
@@ -156,7 +158,7 @@ impl Context {
         K: Resource<DynamicType = ()>,
     {
         let note = note.into();
-        // The recorder does not look at notes: one that differs from the last would be lost.
+        // The recorder ignores notes: without this, an event with another note would only be counted.
         let action = format!("Reconcile-{}", digest(&note));
         let event = Event {
             type_,

@@ -1,5 +1,5 @@
-//! Which events of a watch call for a reconcile: a new spec, other labels, annotations or finalizers,
-//! a deletion. What the controller itself writes, the status, does not wake it up again.
+//! Which events of a watch requeue an object: a new generation, changed labels, annotations or
+//! finalizers, and a deletion. A status that the controller writes does not requeue the object.
 
 use std::{
     collections::HashMap,
@@ -18,11 +18,10 @@ use kube::{
 
 use super::watch::key;
 
-/// The objects that call for a reconcile, in the order in which they did. One that is gone is among
-/// them.
+/// The objects to requeue, in the order of their events. A deleted object is one of them.
 ///
-/// `events` must have been written to `store` by the time they arrive here. Of the objects for which
-/// `every_change` holds each change counts, one of the status too.
+/// `events` must be in `store` before they arrive here. Each change requeues an object for which
+/// `every_change` holds, also a change of its status.
 pub fn changes<K>(
     events: impl Stream<Item = Result<Event<K>, watcher::Error>>,
     store: Store<K>,
@@ -38,8 +37,8 @@ where
     let mut before = Vec::new();
     events
         .map_ok(move |event| match event {
-            // A list, at the start or after a watch was interrupted. The store takes it over as a
-            // whole at its end: until then, what is new in it would be looked up in vain.
+            // A list, at the start or after an interrupted watch. The store has its objects only at
+            // the end of the list, so a reconcile before that would not find a new object.
             Event::Init => {
                 before = store.state();
                 Vec::new()
@@ -64,16 +63,16 @@ where
         .try_flatten()
 }
 
-/// What was last seen of each object that exists.
+/// The last known state of each object.
 struct Seen<F> {
-    /// By the hash of its key, which takes a fraction of the key's memory.
+    /// By the hash of the object's key, which takes a fraction of the key's memory.
     fingerprints: HashMap<u64, u64>,
     every_change: F,
 }
 
 impl<F> Seen<F> {
-    /// Whether anything was asked of `object` since it was last seen. Kinds without a generation,
-    /// such as ConfigMaps, do not tell what is asked from what is: any change of them is new.
+    /// Whether the desired state of `object` has changed. Kinds without a generation, such as
+    /// ConfigMaps, do not separate desired and observed state, so any change of them counts.
     fn is_new<K: Resource>(&mut self, object: &K) -> bool
     where
         F: Fn(&K) -> bool,

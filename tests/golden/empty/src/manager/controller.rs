@@ -1,5 +1,5 @@
-//! Runs a reconciler: calls it for each of its objects that changed, for many at once but never twice
-//! for the same, again after a failure, and in a way that one bad object harms no other.
+//! Runs a reconciler: for each changed object, for several objects at once but never twice at once for
+//! the same object, and again after a failure. A failure affects one object only.
 
 use std::{
     any::Any,
@@ -57,12 +57,12 @@ enum Error<E: std::error::Error + 'static> {
 }
 
 impl<E: std::error::Error + 'static> Error<E> {
-    /// Whether the object was changed by somebody else since it was read, which is nothing to worry
-    /// about: the next try reads it again.
+    /// Whether the object has changed since it was read. That is normal: the next reconcile gets the new
+    /// version.
     fn is_conflict(&self) -> bool {
         match failure::reason(self) {
             "conflict" => true,
-            // The finalizer is not where it was seen, or the object is gone.
+            // The finalizers have changed since they were read, or the object is deleted.
             "invalid" | "not_found" => matches!(
                 self,
                 Self::Finalizer(error) if matches!(
@@ -75,7 +75,7 @@ impl<E: std::error::Error + 'static> Error<E> {
     }
 }
 
-/// Everything that a reconcile needs.
+/// What a reconcile needs.
 struct Worker<R: Reconciler> {
     reconciler: R,
     client: Client,
@@ -83,7 +83,7 @@ struct Worker<R: Reconciler> {
     backoff: Backoff<Key>,
     /// Shared by all watched namespaces.
     slots: Semaphore,
-    /// The objects that wait for a reconcile.
+    /// The work queue: the objects that wait for a reconcile.
     queue: Mutex<HashSet<Key>>,
     written: Written,
     leadership: Leadership,
@@ -94,7 +94,7 @@ struct Worker<R: Reconciler> {
 struct Part<R: Reconciler> {
     worker: Arc<Worker<R>>,
     store: Store<Guarded<R::Object>>,
-    /// Done when all children are known: before that, they would be missed.
+    /// Done after the first list of all children: before that, a reconcile would not see them.
     synced: Shared<BoxFuture<'static, ()>>,
 }
 
@@ -109,7 +109,7 @@ pub(super) fn start<R: Reconciler>(
         rules: R::RULES,
     };
     let written = Written::new::<R::Object>();
-    let context = Context::new::<R::Object>(runtime.client.clone(), watcher, written.clone());
+    let context = Context::new::<R::Object>(runtime, watcher, written.clone());
     let worker = Arc::new(Worker {
         reconciler: new(context.clone()),
         client: runtime.client.clone(),
@@ -124,7 +124,7 @@ pub(super) fn start<R: Reconciler>(
     let limit = worker.metrics.limit.with_label_values(&[R::NAME]);
     limit.set(i64::from(runtime.concurrency));
     for result in ["success", "error"] {
-        // A counter that was never 0 shows no first increase.
+        // Prometheus sees the first increase only if the counter was 0 before.
         let reconciles = &worker.metrics.reconciles;
         reconciles.with_label_values(&[R::NAME, result]);
     }
@@ -146,7 +146,7 @@ pub(super) fn start<R: Reconciler>(
                 Event::Delete(object) => shown.written.shown::<R::Object>(&key(object), None),
                 Event::Init | Event::InitApply(_) | Event::InitDone => {}
             });
-        // Of an object that does not fit its type, any change may be the one that mends it.
+        // Any change may make an object fit its type.
         let every_change = |object: &Guarded<R::Object>| R::EVERY_CHANGE || object.0.is_err();
         let queued = worker.clone();
         let changes = changes(events, store.clone(), every_change)
@@ -173,7 +173,7 @@ pub(super) fn start<R: Reconciler>(
         });
         let results = controller
             .with_config(Config::default().concurrency(runtime.concurrency))
-            // What failed is tried again by what `reconcile` returns.
+            // `reconcile` returns when to retry, so there is no error.
             .run(reconcile, |_, never, _| match *never {}, part.clone());
         tasks.spawn(
             results.for_each_concurrent(usize::from(runtime.concurrency), move |result| {
@@ -182,15 +182,14 @@ pub(super) fn start<R: Reconciler>(
                     if let Err(controller::Error::ObjectNotFound(object)) = result {
                         worker.gone(&object.into_kind_unchecked(())).await;
                     }
-                    // All else was logged where it happened.
+                    // Other errors were logged where they happened.
                 }
             }),
         );
     }
 }
 
-/// One reconcile: whatever happens in it, it is logged and counted, and nothing but this object
-/// suffers.
+/// Reconciles one object. A failure or panic is logged, counted, and affects this object only.
 async fn reconcile<R: Reconciler>(
     object: Arc<Guarded<R::Object>>,
     part: Arc<Part<R>>,
@@ -202,18 +201,18 @@ async fn reconcile<R: Reconciler>(
         () = worker.stop.cancelled() => return Ok(Action::await_change()),
         slot = async { part.synced.clone().await; worker.slots.acquire().await } => slot,
     };
-    // A process that was stopped for a while must not go on with what it has in memory.
+    // A process that was paused must not work with the old objects in its memory.
     if !worker.leadership.holds() {
         return Ok(Action::await_change());
     }
     worker.dequeued(&key);
-    // It may have changed while it waited.
+    // The object may have changed while it was in the queue.
     let newest = ObjectRef::from_obj(&*object);
     let Some(object) = part.store.get(&newest) else {
         return Ok(Action::await_change());
     };
     let action = worker.reconcile(&object, &key).await;
-    // The watch may have been faster than the answer to what was written.
+    // The watch may have delivered the object before the answer to its write arrived.
     let shown = part.store.get(&newest);
     worker.written.shown(&key, shown.as_deref());
     Ok(action)
@@ -230,7 +229,7 @@ impl<R: Reconciler> Worker<R> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.remove(key);
         if queue.is_empty() {
-            // After a start it has held all objects.
+            // After a start the queue had all objects.
             queue.shrink_to_fit();
         }
         self.report(queue.len());
@@ -241,7 +240,7 @@ impl<R: Reconciler> Worker<R> {
         gauge.set(i64::try_from(queued).unwrap_or(i64::MAX));
     }
 
-    /// Calls the reconciler, and says when to do so again.
+    /// Calls the reconciler, and returns when to requeue the object.
     async fn reconcile(&self, object: &Guarded<R::Object>, key: &Key) -> Action {
         let (controller, kind) = (R::NAME, R::Object::kind(&()));
         let (namespace, name) = key;
@@ -254,7 +253,7 @@ impl<R: Reconciler> Worker<R> {
         let object = match &object.0 {
             Ok(object) => object,
             Err(error) => {
-                // Trying again would not help: a change of the object will bring it back here.
+                // A retry would not help: only a change of the object does, which requeues it.
                 self.backoff.forget(key);
                 errors("unreadable");
                 let says = "does not fit its type, left alone until it changes";
@@ -264,7 +263,7 @@ impl<R: Reconciler> Worker<R> {
         };
         let newer = self.written.newer(object);
         let object = newer.as_deref().unwrap_or(object);
-        // Stands in front of each line that the reconciler logs.
+        // The prefix of each line that the reconciler logs.
         let span = tracing::info_span!("reconcile", %kind, namespace, object = name);
         let active = self.metrics.active.with_label_values(&[controller]);
         active.inc();
@@ -310,7 +309,7 @@ impl<R: Reconciler> Worker<R> {
         Action::requeue(pause)
     }
 
-    /// Tells the reconciler of an object that is gone.
+    /// Tells the reconciler that an object is deleted.
     async fn gone(&self, object: &ObjectRef<R::Object>) {
         if !self.leadership.holds() {
             return;
@@ -326,7 +325,7 @@ impl<R: Reconciler> Worker<R> {
         }
     }
 
-    /// Calls the reconciler in the way that its finalizer, or the lack of one, asks for.
+    /// Calls the reconciler, with the finalizer if it has one.
     async fn attempt(&self, object: &R::Object) -> Result<Action, Error<R::Error>> {
         if !R::FINALIZER {
             return match object.meta().deletion_timestamp {
@@ -356,7 +355,7 @@ impl<R: Reconciler> Worker<R> {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))

@@ -1,6 +1,6 @@
-//! What the process counts and times, for Prometheus. Names and labels are those of operators in Go
-//! where these have the same, so that their dashboards and alerts work. No label has values from the
-//! cluster, so their number is bounded.
+//! The metrics, for Prometheus. Names and labels are those of controller-runtime where it has the same
+//! metric, so that dashboards and alerts work. No label has values from the cluster, so the number of
+//! time series is bounded.
 
 use prometheus::{
     HistogramVec, IntCounterVec, IntGaugeVec, Registry, Result, TextEncoder, exponential_buckets,
@@ -9,7 +9,9 @@ use prometheus::{
     register_int_gauge_vec_with_registry as gauge,
 };
 
-/// All metrics, each with its labels.
+use super::operator::Operator;
+
+/// All metrics. Each comment names the labels.
 #[derive(Clone)]
 pub struct Metrics {
     registry: Registry,
@@ -40,13 +42,13 @@ impl Metrics {
     ///
     /// When two metrics have the same name.
     #[rustfmt::skip] // A table reads better.
-    pub fn new() -> Result<Self> {
+    pub fn new(operator: &Operator) -> Result<Self> {
         let to = Registry::new();
         let buckets = exponential_buckets(0.002, 2.0, 14)?;
         let of = &["controller"];
 
         let build = gauge!("build_info", "Always 1", &["name", "version"], to)?;
-        build.with_label_values(&[env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")]).set(1);
+        build.with_label_values(&[operator.name, operator.version]).set(1);
         // CPU, memory, file descriptors and the time of the start.
         #[cfg(target_os = "linux")]
         to.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
@@ -66,7 +68,7 @@ impl Metrics {
         })
     }
 
-    /// Everything, in Prometheus' text format.
+    /// All metrics in Prometheus' text format.
     ///
     /// # Errors
     ///

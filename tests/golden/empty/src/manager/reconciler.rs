@@ -1,4 +1,4 @@
-//! What you write for a controller: a reconciler.
+//! The trait that a controller implements.
 
 use std::fmt::Debug;
 
@@ -12,7 +12,7 @@ use super::{rbac::Rule, scope::Scope};
 
 /// What a controller does for the objects of one kind.
 pub trait Reconciler: Send + Sync + 'static {
-    /// The kind.
+    /// The kind that it reconciles.
     type Object: Resource<DynamicType = (), Scope: Scope>
         + Clone
         + Debug
@@ -25,31 +25,29 @@ pub trait Reconciler: Send + Sync + 'static {
     /// Why a reconcile failed.
     type Error: std::error::Error + Send + Sync + 'static;
 
-    /// Names the controller in logs, in events and as the manager of the fields that it writes.
+    /// The name of the controller in logs and events, and its field manager.
     const NAME: &'static str;
 
-    /// Everything that the controller may do in the cluster; `make manifests` writes it to
-    /// config/rbac/role.yaml.
+    /// The rights of the controller; `make manifests` writes them to config/rbac/role.yaml.
     const RULES: &'static [Rule];
 
-    /// Whether each object waits for [`cleanup`](Self::cleanup) before it is deleted. The finalizer
-    /// that makes it wait is called `<NAME>/finalizer`, and needs the verb `Patch` on the objects.
-    /// An object that has it cannot go without the operator: keep this true until none has it.
+    /// Whether an object has a finalizer, so that [`cleanup`](Self::cleanup) runs before it is deleted.
+    /// The finalizer is `<NAME>/finalizer`, and needs the verb `Patch` on the objects. An object that
+    /// has it cannot be deleted without the operator: keep this `true` until no object has it.
     const FINALIZER: bool = false;
 
-    /// Whether to reconcile after every change of an object, even if only its status changed.
+    /// Whether each change of an object requeues it, also a change of its status only.
     const EVERY_CHANGE: bool = false;
 
-    /// Brings the cluster to what `object` asks for. Called after each start and each change, so
-    /// with nothing left to do it must do nothing. Not called for an object that is being
-    /// deleted.
+    /// Brings the cluster to the desired state of `object`. It runs after each start and each change,
+    /// so it must be idempotent. It does not run for an object that is being deleted.
     fn reconcile(
         &self,
         object: &Self::Object,
     ) -> impl Future<Output = Result<Action, Self::Error>> + Send;
 
-    /// Removes what would be left behind by `object`, which is about to be deleted: only with a
-    /// `FINALIZER`. Tried again until it succeeds, and the object stays until then.
+    /// Removes what the deletion of `object` would leave behind. It runs only with `FINALIZER`, and is
+    /// retried until it succeeds; until then the object stays.
     fn cleanup(
         &self,
         object: &Self::Object,
@@ -58,9 +56,9 @@ pub trait Reconciler: Send + Sync + 'static {
         async { Ok(()) }
     }
 
-    /// Hears that an object is gone, perhaps more than once; another one of the same name may be
-    /// there already. Deletions while the operator is not running are never heard: what must be
-    /// cleaned up needs `FINALIZER`, or an owner reference.
+    /// Runs after the deletion of an object, perhaps more than once. Another object of the same name may
+    /// exist already. It does not run for deletions while the operator is down: cleanup that must
+    /// happen needs `FINALIZER`, or an owner reference.
     fn gone(&self, object: &ObjectRef<Self::Object>) -> impl Future<Output = ()> + Send {
         let _ = object;
         async {}

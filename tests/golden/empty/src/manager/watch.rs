@@ -1,5 +1,5 @@
-//! Watches a kind: first the list of all objects, then each change. A watch that fails is begun again
-//! for as long as it takes, and an object that does not fit its type ends no watch.
+//! Watches a kind: first the list of all objects, then each change. A watch that fails is retried until
+//! it succeeds. An object that does not fit its type does not end the watch.
 
 use std::{fmt::Debug, future::ready, ops::Range, time::Duration};
 
@@ -17,21 +17,21 @@ use serde::de::DeserializeOwned;
 
 use super::{Runtime, backoff::growing, failure, rbac::Rule, scope::Scope};
 
-/// How long to wait before a watch that failed is tried again: at first, and at most.
+/// The shortest and the longest delay before a failed watch is retried.
 const PAUSE: Range<Duration> = Duration::from_millis(500)..Duration::from_secs(10);
 
-/// An object as it was read. If it does not fit its type, it is known by its metadata alone.
+/// An object, or only its metadata if it does not fit its type.
 pub type Guarded<K> = DeserializeGuard<K>;
 
 /// Namespace and name of an object.
 pub type Key = (Option<String>, String);
 
-/// What tells `object` from the others of its kind.
+/// The key of `object`.
 pub fn key<K: ResourceExt>(object: &K) -> Key {
     (object.namespace(), object.name_any())
 }
 
-/// Who watches, for logs and metrics.
+/// The controller that watches, for logs and metrics.
 #[derive(Clone, Copy)]
 pub struct Watcher {
     pub controller: &'static str,
@@ -39,7 +39,7 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// The events of all `K` in `namespace` that have `labels`, until the manager stops.
+    /// The events of all `K` in `namespace` that match the label selector, until the manager stops.
     pub fn watch<K>(
         self,
         runtime: &Runtime,
@@ -64,9 +64,9 @@ impl Watcher {
         let api = K::Scope::api::<Guarded<K>>(runtime.client.clone(), namespace);
         let namespace = namespace.map(str::to_owned);
         watcher(api, watcher::Config::default().labels(labels))
-            // What cannot be watched, for want of a CRD or of a permission, may be watchable soon.
+            // A CRD or a right may be missing now and there later.
             .backoff(Pauses::default())
-            // Nobody here reads managedFields, and they are half of what an object takes in memory.
+            // managedFields are half of an object's memory, and no code here reads them.
             .modify(|object| object.meta_mut().managed_fields = None)
             .inspect(move |event| match event {
                 Ok(Event::InitDone) => {
@@ -95,7 +95,7 @@ impl Watcher {
     }
 }
 
-/// Pauses that grow for as long as tries fail.
+/// Delays that grow as long as retries fail.
 struct Pauses(ResetTimerBackoff<ExponentialBackoff>);
 
 impl Default for Pauses {
@@ -114,8 +114,8 @@ impl Iterator for Pauses {
 }
 
 impl Backoff for Pauses {
-    /// Called at each event, and each try begins with one, whether it succeeds or not: only time
-    /// tells that a watch has recovered.
+    /// Does nothing: each retry begins with an event, also one that fails. Only time shows that a watch
+    /// has recovered.
     fn reset(&mut self) {}
 }
 

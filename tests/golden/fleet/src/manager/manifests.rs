@@ -7,49 +7,60 @@ use std::{fs, path::Path};
 
 use anyhow::Context;
 use k8s_openapi::{
-    api::rbac::v1::ClusterRole,
+    api::rbac::v1::{ClusterRole, Role},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::api::ObjectMeta;
 use serde::Serialize;
 use serde_saphyr::SerializerOptions;
 
-use super::rbac::{self, Rule};
-
-/// Where the Helm chart has what its templates take from the code.
-const CHART: &str = "charts/fleet/files";
+use super::{
+    operator::Operator,
+    rbac::{self, Rule},
+};
 
 /// Writes `config/crd/bases/<group>_<plural>.yaml` for each CRD and `config/rbac/role.yaml` below
-/// `out`, and both for the chart as well.
-///
-/// # Errors
-///
-/// When a file cannot be written.
-pub fn write<'a>(
+/// `out`, and both for the operator's chart as well.
+pub(super) fn write<'a>(
+    operator: &Operator,
     out: &Path,
     crds: &[CustomResourceDefinition],
     rules: impl IntoIterator<Item = &'a Rule>,
 ) -> anyhow::Result<()> {
+    // The templates of the chart include these files.
+    let chart = operator.chart.map(|chart| out.join(chart).join("files"));
     for crd in crds {
         let name = format!("{}_{}.yaml", crd.spec.group, crd.spec.names.plural);
         write_file(&out.join("config/crd/bases").join(&name), crd)?;
-        write_file(&out.join(CHART).join("crds").join(name), crd)?;
+        if let Some(chart) = &chart {
+            write_file(&chart.join("crds").join(&name), crd)?;
+        }
     }
-    let role = ClusterRole {
-        metadata: ObjectMeta {
-            name: Some("manager-role".to_owned()),
-            ..ObjectMeta::default()
-        },
-        rules: Some(rbac::merge(rules)),
-        ..ClusterRole::default()
+    let metadata = ObjectMeta {
+        name: Some("manager-role".to_owned()),
+        ..ObjectMeta::default()
     };
+    let rules = Some(rbac::merge(rules));
+    let role = if operator.namespaced {
+        serde_json::to_value(Role { metadata, rules })
+    } else {
+        serde_json::to_value(ClusterRole {
+            metadata,
+            rules,
+            ..ClusterRole::default()
+        })
+    };
+    let role = role?;
     write_file(&out.join("config/rbac/role.yaml"), &role)?;
-    write_file(&out.join(CHART).join("role.yaml"), &role)
+    match chart {
+        Some(chart) => write_file(&chart.join("role.yaml"), &role),
+        None => Ok(()),
+    }
 }
 
 fn write_file(path: &Path, manifest: &impl Serialize) -> anyhow::Result<()> {
     let mut options = SerializerOptions::default();
-    // Long texts stay on one line, so that a change of one shows as one changed line.
+    // Long texts stay on one line, so that a diff shows one changed line.
     options.folded_wrap_chars = usize::MAX;
     let mut text = "# Written by `make manifests` from the operator's code.\n".to_owned();
     serde_saphyr::to_fmt_writer_with_options(&mut text, manifest, options)

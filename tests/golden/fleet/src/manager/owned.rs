@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: Example
 // SPDX-License-Identifier: MIT
 
-//! The objects that a controller's objects own, found by their owner, and whom a change of one
-//! wakes up.
+//! An index of the children of a controller's objects by owner. A change of a child requeues its
+//! owner.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -33,7 +33,7 @@ struct Index<C> {
     owners: HashMap<Key, Arc<str>>,
 }
 
-/// An object to wake up: the namespace of its child, and its own name.
+/// An owner to requeue: the namespace of its child, and its own name.
 pub type Owner = Key;
 
 /// Whether `reference` is to a `K`.
@@ -65,8 +65,9 @@ impl<C: Resource<DynamicType = ()> + Clone + 'static> Owned<C> {
         children
     }
 
-    /// Takes the events of a watch in, and tells whom to wake up. The first list wakes nobody: each
-    /// object is looked at once after the start anyway, which may begin when `synced` is set.
+    /// Adds the events of a watch to the index, and yields the owners to requeue. The first list
+    /// requeues no owner, because each object is reconciled after the start anyway. Sets `synced`
+    /// after the first list: reconciles have to wait for it.
     pub fn follow(
         self: Arc<Self>,
         events: impl Stream<Item = watcher::Result<Event<Guarded<C>>>>,
@@ -99,7 +100,7 @@ impl<C: Resource<DynamicType = ()> + Clone + 'static> Owned<C> {
         })
     }
 
-    /// Takes over a list of all that there is in `namespace`, or anywhere.
+    /// Replaces the children in `namespace`, or in all namespaces, by those of a new list.
     fn replace(&self, list: Vec<Guarded<C>>, namespace: Option<&String>) -> Vec<Owner> {
         let mut index = self.lock();
         let listed: HashSet<_> = list.iter().map(key).collect();
@@ -121,7 +122,7 @@ impl<C: Resource<DynamicType = ()> + Clone + 'static> Owned<C> {
 }
 
 impl<C: Resource<DynamicType = ()> + Clone> Index<C> {
-    /// Whether this very version of a child is known.
+    /// Whether the index has this version of a child.
     fn has(&self, child: &Guarded<C>) -> bool {
         let key = key(child);
         let known = self.owners.get(&key).and_then(|uid| {
@@ -133,7 +134,7 @@ impl<C: Resource<DynamicType = ()> + Clone> Index<C> {
         known.is_some_and(|known| known.meta().resource_version == child.meta().resource_version)
     }
 
-    /// Takes in a child, new or changed. Those to wake up are its owner and the one before.
+    /// Adds a new or changed child. Yields its owner, and its previous owner if that was another one.
     fn put(&mut self, child: Guarded<C>, refers: fn(&OwnerReference) -> bool) -> Vec<Owner> {
         let key = key(&child);
         let mut woken = Vec::from_iter(self.take(&key));
@@ -141,7 +142,7 @@ impl<C: Resource<DynamicType = ()> + Clone> Index<C> {
         if let Some(owner) = owner {
             woken.push((key.0.clone(), owner.name));
             woken.dedup();
-            // One that does not fit its type is known to its owner once it is mended.
+            // A child that does not fit its type is added when a change makes it fit.
             if let Ok(child) = child.0 {
                 let uid = Arc::<str>::from(owner.uid);
                 let children = self.children.entry(uid.clone());
@@ -154,7 +155,7 @@ impl<C: Resource<DynamicType = ()> + Clone> Index<C> {
         woken
     }
 
-    /// Forgets a child, and returns its owner.
+    /// Removes a child, and returns its owner.
     fn take(&mut self, key: &Key) -> Option<Owner> {
         let uid = self.owners.remove(key)?;
         let children = self.children.get_mut(&uid)?;
@@ -213,7 +214,7 @@ mod tests {
         events
     }
 
-    /// The names of those who are woken up by `events` after a first list of one child of `a`.
+    /// The names of the owners that `events` requeue after a first list with one child of `a`.
     fn woken(events: Vec<Event<Guarded<ConfigMap>>>) -> (Vec<String>, Arc<Owned<ConfigMap>>) {
         let owned = Arc::new(Owned::new(refers_to::<Deployment>));
         let mut all = list(vec![child("one", "1", Some("a"))]);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: Example
 // SPDX-License-Identifier: MIT
 
-//! What a controller has written itself and its watch has not shown yet. A reconcile that began with
-//! the older object would write the same once more, and be refused.
+//! The objects that a controller has written and that its watch has not delivered yet. A reconcile of
+//! the older version would write the same status again, and get a conflict.
 
 use std::{
     any::{Any, TypeId},
@@ -14,10 +14,10 @@ use kube::Resource;
 
 use super::watch::{Key, key};
 
-/// Each with its version.
+/// Each object with its version.
 type Objects = HashMap<Key, (u64, Arc<dyn Any + Send + Sync>)>;
 
-/// Objects of one kind of which the watch is behind.
+/// Objects of one kind of which the watch has delivered an older version only.
 #[derive(Clone)]
 pub struct Written {
     kind: TypeId,
@@ -25,7 +25,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// No object of kind `K` yet.
+    /// Without objects, for the kind `K`.
     pub fn new<K: 'static>() -> Self {
         Self {
             kind: TypeId::of::<K>(),
@@ -33,7 +33,7 @@ impl Written {
         }
     }
 
-    /// Takes an object as the API server has returned it. One of another kind is not needed.
+    /// Adds an object that the API server returned. Objects of other kinds are ignored.
     pub fn add<K: Resource + Send + Sync + 'static>(&self, object: K) {
         if let Some(version) = version(&object).filter(|_| TypeId::of::<K>() == self.kind) {
             self.lock()
@@ -41,14 +41,14 @@ impl Written {
         }
     }
 
-    /// The newer version of what the watch has shown, if there is one.
+    /// A newer version of `object`, which the watch has delivered, if there is one.
     pub fn newer<K: Resource + Send + Sync + 'static>(&self, shown: &K) -> Option<Arc<K>> {
         let (newer, object) = self.lock().get(&key(shown))?.clone();
         let object = object.downcast().ok()?;
         (newer > version(shown)?).then_some(object)
     }
 
-    /// Forgets an object when the watch has shown it, or one after it, or that it is gone.
+    /// Removes an object once the watch has delivered this version, a newer one, or its deletion.
     pub fn shown<K: Resource>(&self, key: &Key, shown: Option<&K>) {
         let shown = shown.and_then(version).unwrap_or(u64::MAX);
         let mut objects = self.lock();
@@ -62,7 +62,7 @@ impl Written {
     }
 }
 
-/// Versions are numbers that grow.
+/// Versions are numbers that increase.
 fn version<K: Resource>(object: &K) -> Option<u64> {
     object.meta().resource_version.as_ref()?.parse().ok()
 }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The guestbook authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Tells Kubernetes how the process is doing: /healthz says that it lives, /readyz whether its
-//! controllers see what they are to work on, and if not, what they wait for.
+//! The probes: /healthz answers while the process runs, /readyz once all controllers have their first
+//! lists. Until then, /readyz names what each controller waits for.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use std::{
 
 use axum::{Router, extract::State, http::StatusCode, routing::get};
 
-/// What the process waits for. A replica that waits for the lease is ready: it has nothing to do.
+/// What the process waits for. A replica that waits for the lease is ready, because it has no work.
 #[derive(Clone, Default)]
 pub struct Health(Arc<Mutex<BTreeMap<String, Check>>>);
 
@@ -22,12 +22,12 @@ struct Check {
 }
 
 impl Health {
-    /// Says that all is well with `name`.
+    /// Reports that `name` is ready.
     pub fn ready(&self, name: &str, says: impl Into<String>) {
         self.set(name, true, says.into());
     }
 
-    /// Says what `name` waits for.
+    /// Reports what `name` waits for.
     pub fn waits(&self, name: &str, says: impl Into<String>) {
         self.set(name, false, says.into());
     }

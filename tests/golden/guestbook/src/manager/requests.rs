@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The guestbook authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! How requests reach the API server: each is counted, timed, and not waited for without end, and only
-//! the leader sends any.
+//! How requests reach the API server: each request is counted and timed, has a timeout, and is sent only
+//! while this replica leads.
 
 use std::{
     future::poll_fn,
@@ -24,11 +24,11 @@ use tower::{BoxError, ServiceBuilder, retry::RetryLayer};
 
 use super::{leader::Leadership, metrics::Metrics};
 
-/// How long the API server may take to answer: a little longer than it gives itself.
+/// The timeout of a request: a little longer than the API server's own, which is a minute.
 const PATIENCE: Duration = Duration::from_secs(65);
 
-/// A client as kube makes it, but for two things. It sends what there is to send at once: kube leaves
-/// it to Nagle's algorithm, which costs each new connection 40 ms. And it does not try again.
+/// A client like kube's, with two differences. It turns Nagle's algorithm off, which costs each new
+/// connection 40 ms. And it does not retry.
 ///
 /// # Errors
 ///
@@ -58,20 +58,20 @@ pub fn connect(config: &Config) -> anyhow::Result<Client> {
 /// Sends requests.
 #[derive(Clone)]
 pub struct Requests {
-    /// All share its connections, because a new one takes time.
+    /// Shared by all clients, because a new connection takes time.
     pub connections: Client,
     pub metrics: Metrics,
-    /// Without it, requests are sent by all replicas.
+    /// `None` for a client that sends requests whether this replica leads or not.
     pub leadership: Option<Leadership>,
 }
 
 impl Requests {
-    /// A client that sends in this way. What the API server has no time for it tries again: a few
-    /// times, for seconds, and later if the API server says so.
+    /// A client that sends requests in this way. If the API server is overloaded, the client retries a
+    /// few times within seconds, or after the time that the API server asks for.
     ///
     /// # Errors
     ///
-    /// When the pauses between the tries make no sense.
+    /// When the range of the pauses between retries is not valid.
     pub fn client(self) -> anyhow::Result<Client> {
         let (first, longest) = (Duration::from_millis(100), Duration::from_secs(5));
         let retries = RetryPolicy::new(first, longest, 3, true)?;
@@ -92,15 +92,15 @@ impl Requests {
         let start = Instant::now();
         let mut answer = pin!(self.connections.send(request));
         let answer = poll_fn(|context| match &self.leadership {
-            // A process that was stopped for a while learns here that its time is over, before it
-            // sends anything, be it for the first time or again.
+            // A process that was paused finds out here that its lease has expired, before each request
+            // and before each retry.
             Some(leadership) if !leadership.holds() => Poll::Ready(Err(Error::Service(
                 "this process does not hold the lease".into(),
             ))),
             _ => answer.as_mut().poll(context),
         });
         let answer = match watches {
-            // A watch may have nothing to say for long.
+            // A watch may be silent for long.
             true => answer.await,
             false => match timeout(PATIENCE, answer).await {
                 Ok(answer) => answer,

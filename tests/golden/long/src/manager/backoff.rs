@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! How long to wait before an object that failed is tried again: longer each time, and each object
-//! by itself, so that a bad one delays no other.
+//! Exponential backoff for each object: a failure delays the next reconcile of that object only.
 
 use std::{
     collections::HashMap,
@@ -14,10 +13,10 @@ use std::{
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 
-/// The first pause of an object, and the longest.
+/// The shortest and the longest delay.
 const PAUSE: Range<Duration> = Duration::from_millis(100)..Duration::from_secs(300);
 
-/// The pauses of all objects that failed last time.
+/// The delays of all objects whose last reconcile failed.
 pub struct Backoff<K>(Mutex<HashMap<K, ExponentialBackoff>>);
 
 impl<K> Default for Backoff<K> {
@@ -27,7 +26,7 @@ impl<K> Default for Backoff<K> {
 }
 
 impl<K: Eq + Hash> Backoff<K> {
-    /// The pause after one more failure: about 0.1 s, 0.2 s, 0.4 s ... and at last 5 minutes.
+    /// The delay after one more failure: about 0.1 s, 0.2 s, 0.4 s, and so on, up to 5 minutes.
     pub fn failed(&self, key: K) -> Duration {
         self.lock()
             .entry(key)
@@ -36,23 +35,23 @@ impl<K: Eq + Hash> Backoff<K> {
             .unwrap_or(PAUSE.end)
     }
 
-    /// Forgets the failures of an object that succeeded, or that is gone.
+    /// Resets the delay of an object, after a success or a deletion.
     pub fn forget(&self, key: &K) {
         self.lock().remove(key);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<K, ExponentialBackoff>> {
-        // Nothing panics while it holds the lock, and a map of pauses cannot be left half-changed.
+        // No code panics while it holds the lock, so the map is never half-changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Pauses that double, from the start to the end of `range`. Their jitter keeps what failed
-/// together from being tried again together.
+/// Delays that double, from the start to the end of `range`. The jitter keeps objects that failed
+/// together from being retried together.
 pub fn growing(range: Range<Duration>) -> ExponentialBuilder {
     ExponentialBuilder::default()
         .with_min_delay(range.start)
-        // The jitter adds up to as much again.
+        // The jitter can double a delay.
         .with_max_delay(range.end / 2)
         .with_factor(2.0)
         .with_jitter()

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! What an object owns: kept as asked for, with as few requests as possible. All children are known
-//! from a watch, so one that is as it should be costs none.
+//! Creates, corrects and deletes the children of an object, with as few requests as possible. A watch
+//! delivers all children, so a child in its desired state costs no request.
 
 use std::{fmt::Debug, sync::Arc};
 
@@ -16,13 +16,12 @@ use serde_json::{Value, json};
 
 use super::{
     context::{Context, digest},
-    options::PROJECT,
     owned::{self, Owned},
     rbac::Verb,
     scope::Scope,
 };
 
-/// What a controller needs to be allowed to do with what it owns.
+/// The verbs that a controller needs for its children.
 pub const VERBS: &[Verb] = &[
     Verb::Create,
     Verb::Delete,
@@ -32,27 +31,27 @@ pub const VERBS: &[Verb] = &[
     Verb::Watch,
 ];
 
-/// The label of all children, whose value is the project: only objects that have it are watched.
+/// The label of all children. Its value is the name of the operator: other objects are not watched.
 const LABEL: &str = "app.kubernetes.io/managed-by";
 
 /// Selects the children from all objects of their kind.
-pub(super) fn selector() -> String {
-    format!("{LABEL}={PROJECT}")
+pub(super) fn selector(operator: &str) -> String {
+    format!("{LABEL}={operator}")
 }
 
-/// Why a child is not as it should be.
+/// Why a child is not in its desired state.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// An object of this name is there, and something else owns it, or nothing.
+    /// An object of this name exists, and this object is not its owner.
     #[error("{0} is there already, and not owned by this object")]
     NotOwned(String),
-    /// The garbage collector deletes what has an owner in another namespace.
+    /// The garbage collector deletes an object whose owner is in another namespace.
     #[error("{0} is in another namespace than this object, which so cannot own it")]
     OtherNamespace(String),
     /// A request failed.
     #[error("cannot {verb} {child}: {source}")]
     Request {
-        /// What was tried.
+        /// What the request was for, such as `create`.
         verb: &'static str,
         /// Kind and name of the child.
         child: String,
@@ -62,7 +61,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The reason of a condition.
+    /// The reason for a condition.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::NotOwned(_) => "NotOwned",
@@ -93,21 +92,20 @@ where
         uid.map(|uid| self.owned.by(uid)).unwrap_or_default()
     }
 
-    /// Makes the children of `owner` be those that are `desired`, and no others: creates what is
-    /// missing, corrects what differs, deletes what is not desired. Owner reference, namespace and
-    /// labels are added. Returns the children as they are then.
+    /// Brings the children of `owner` to their `desired` state: creates missing ones, corrects those
+    /// that differ, and deletes those that this controller has created and that are not in `desired`.
+    /// Sets owner reference, namespace and labels. Returns the children as the API server has them.
     ///
-    /// All children of the kind belong into one call; where what is there decides what is to be done
-    /// next, [`put`](Self::put), [`patch_spec`](Self::patch_spec) and [`delete`](Self::delete) do it
-    /// one by one. Fields that are not set are left to others, such as the replicas to an autoscaler.
-    /// Write values as the API server does, such as `1` for `1000m`: others are sent each time, which
-    /// is logged.
+    /// One call takes all children of the kind. If the next step depends on the observed children, use
+    /// [`put`](Self::put), [`patch_spec`](Self::patch_spec) and [`delete`](Self::delete) for single
+    /// ones. Fields that are not set are left to other field managers, such as the replicas to an
+    /// autoscaler. Write values as the API server does, such as `1` for `1000m`: otherwise each
+    /// reconcile sends the child again, and logs that.
     ///
     /// # Errors
     ///
-    /// When another object has the name of a child, which is left alone, when a child is in another
-    /// namespace than its owner, or when a request fails.
-    /// The children after it have to wait for the next try.
+    /// When another object has the name of a child, when a child is in another namespace than its
+    /// owner, or when a request fails. The children after that one are not changed.
     pub async fn apply<K>(
         &self,
         owner: &K,
@@ -131,22 +129,22 @@ where
         Ok(applied)
     }
 
-    /// The label of what this controller has made.
+    /// The label of the children that this controller has created.
     fn mark(&self) -> String {
         format!("{}/applied", self.context.name())
     }
 
-    /// Creates or corrects one child of `owner`, as [`apply`](Self::apply) does, and leaves all
-    /// others alone.
+    /// Creates or corrects one child of `owner`, like [`apply`](Self::apply), and leaves the others
+    /// alone.
     ///
     /// # Errors
     ///
-    /// As those of [`apply`](Self::apply).
+    /// As for [`apply`](Self::apply).
     pub async fn put<K>(&self, owner: &K, child: C) -> Result<Arc<C>, Error>
     where
         K: Resource<DynamicType = ()>,
     {
-        let child = adorn(child, owner, self.mark())?;
+        let child = adorn(child, owner, self.context.operator, self.mark())?;
         let same = |known: &Arc<C>| {
             let (a, b) = (known.meta(), child.meta());
             (&a.name, &a.namespace) == (&b.name, &b.namespace)
@@ -158,7 +156,7 @@ where
                 let params = self.context.post_params();
                 match self.api(&child).create(&params, &child).await {
                     Ok(created) => Ok(Arc::new(created)),
-                    // The watch may be behind, or the object may be somebody else's.
+                    // The watch may be behind, or the object may have another owner.
                     Err(kube::Error::Api(status)) if status.is_already_exists() => {
                         self.correct(owner, child).await
                     }
@@ -168,8 +166,8 @@ where
         }
     }
 
-    /// Merges `patch` into the `spec` of a child, if it is still as it was read, and says whether it
-    /// was. If somebody has changed it since, the watch will show that, and wake its owner up again.
+    /// Merges `patch` into the `spec` of a child. Returns `false`, and changes nothing, if the child
+    /// has changed since it was read: then the watch delivers the change and requeues the owner.
     ///
     /// # Errors
     ///
@@ -186,8 +184,8 @@ where
         changed(patched).map_err(|source| failed("patch", child, source))
     }
 
-    /// Makes an object that is there be as `child`. Others may write it at the same time, such as
-    /// its status.
+    /// Corrects an existing object to be like `child`. Other programs may write to it at the same time,
+    /// for example its status.
     async fn correct<K>(&self, owner: &K, child: C) -> Result<Arc<C>, Error>
     where
         K: Resource<DynamicType = ()>,
@@ -224,8 +222,8 @@ where
             return Ok(Arc::new(live));
         };
 
-        // What was set at the creation counts as set by an update, which an apply does not take
-        // back: so it is made to count as set by an apply.
+        // The fields that were set by the creation belong to an Update, and an apply cannot remove
+        // those. So they are moved to an Apply of the same field manager.
         let manager = self.context.field_manager();
         let version = live.resource_version();
         let mut updated = live.managed_fields_mut().iter_mut().filter(|fields| {
@@ -241,7 +239,7 @@ where
             let patched = api.patch(&name, &PatchParams::default(), &patch).await;
             live = patched.map_err(|source| failed("patch", &child, source))?;
         }
-        // Another one may have the name by now, which must be refused.
+        // With the uid, the API server refuses the apply if another object has the name by now.
         child.meta_mut().uid = live.uid();
         let params = PatchParams::apply(&manager).force();
         let patched = api.patch(&name, &params, &Patch::Apply(&child)).await;
@@ -256,7 +254,7 @@ where
         Ok(Arc::new(patched))
     }
 
-    /// Deletes a child, if it is still there, and says whether it was.
+    /// Deletes a child. Returns `false` if it is deleted already.
     ///
     /// # Errors
     ///
@@ -278,7 +276,7 @@ where
     }
 }
 
-/// Whether a request found what it was to change: not if that is gone, or another one by now.
+/// Whether a request found its object: not if that is deleted, or has changed since it was read.
 fn changed<T>(answer: kube::Result<T>) -> kube::Result<bool> {
     match answer {
         Ok(_) => Ok(true),
@@ -287,8 +285,8 @@ fn changed<T>(answer: kube::Result<T>) -> kube::Result<bool> {
     }
 }
 
-/// Adds to `child` what makes it a child of `owner`, and the label `mark`.
-fn adorn<C, K>(mut child: C, owner: &K, mark: String) -> Result<C, Error>
+/// Sets owner reference, namespace and labels of a child of `owner`; `mark` is the label of its hash.
+fn adorn<C, K>(mut child: C, owner: &K, operator: &str, mark: String) -> Result<C, Error>
 where
     C: Resource<DynamicType = (), Scope: Scope> + Serialize,
     K: Resource<DynamicType = ()>,
@@ -303,8 +301,8 @@ where
     }
     child.meta_mut().owner_references = owner.controller_owner_ref(&()).map(|owner| vec![owner]);
     let labels = child.labels_mut();
-    labels.insert(LABEL.to_owned(), PROJECT.to_owned());
-    // What is no longer desired can be told from what others added by this alone.
+    labels.insert(LABEL.to_owned(), operator.to_owned());
+    // Only this hash shows that a field is no longer desired: other fields may be set by others.
     let value = digest(&json!(child).to_string());
     child.labels_mut().insert(mark, value);
     Ok(child)
@@ -326,15 +324,15 @@ fn describe<C: Resource<DynamicType = ()>>(child: &C) -> String {
     format!("{} {}", C::kind(&()), child.name_any())
 }
 
-/// Where `live` is not as `desired`. What `desired` does not speak of may be anything: fields, and
-/// elements of lists whose elements have names.
+/// The path of the first field in which `live` differs from `desired`. Fields that `desired` does not
+/// set may have any value, and so may list elements with other names.
 fn difference(live: &Value, desired: &Value) -> Option<String> {
     let named = |list: &[Value]| list.iter().all(|element| element["name"].is_string());
     match (live, desired) {
         (_, Value::Null) => None,
         (Value::Null, Value::Array(desired)) if desired.is_empty() => None,
         (Value::Object(live), Value::Object(desired)) => {
-            // The metadata last: a label there tells of any difference, and the rest of which one.
+            // The metadata last: its hash label always differs, other fields say what differs.
             let metadata = desired.get_key_value("metadata");
             let rest = desired.iter().filter(|(key, _)| *key != "metadata");
             rest.chain(metadata).find_map(|(key, desired)| {
@@ -391,7 +389,7 @@ mod tests {
             data: Some([("key".to_owned(), data.to_owned())].into()),
             ..ConfigMap::default()
         };
-        adorn(child, &owner, "test/applied".to_owned())
+        adorn(child, &owner, "test", "test/applied".to_owned())
     }
 
     #[test]
@@ -412,7 +410,7 @@ mod tests {
             metadata: meta("child", Some("away")),
             ..ConfigMap::default()
         };
-        assert!(adorn(child, &owner, "test/applied".to_owned()).is_ok());
+        assert!(adorn(child, &owner, "test", "test/applied".to_owned()).is_ok());
     }
 
     #[test]

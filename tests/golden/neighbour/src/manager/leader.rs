@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The neighbour authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Leader election: of several replicas, one works. It holds a Lease, which it renews; the others
-//! wait until it gives the Lease back, or is silent for too long. The algorithm is that of the Go
-//! client. Clocks of other machines are never trusted: what counts is for how long this process has
-//! seen a Lease unchanged.
+//! Leader election: one of several replicas works. The leader holds a Lease and renews it. The others
+//! wait until the leader releases the Lease, or has not renewed it for the lease duration. The
+//! algorithm is that of client-go. The clocks of other machines do not matter: a replica measures for
+//! how long it has seen the Lease unchanged.
 
 use std::{
     future::pending,
@@ -29,21 +29,21 @@ use tokio::{
 
 use super::{Runtime, failure, health::Health, metrics::Metrics, options::Election};
 
-/// Whether this process may work, as everything that does some sees it.
+/// Whether this process leads, shared by everything that works.
 #[derive(Clone)]
 pub struct Leadership(Arc<watch::Sender<Term>>);
 
-/// For how long this process may work.
+/// For how long this process leads.
 #[derive(Clone, Copy, PartialEq)]
 enum Term {
     Standby,
     Until(Instant),
-    /// There is no election.
+    /// Leader election is off.
     Always,
 }
 
 impl Leadership {
-    /// Without an election this process leads from the start.
+    /// Without leader election, this process leads from the start.
     pub fn new(election: &Election) -> Self {
         let term = match election.leader_elect {
             true => Term::Standby,
@@ -52,8 +52,8 @@ impl Leadership {
         Self(Arc::new(watch::Sender::new(term)))
     }
 
-    /// Whether this process may work right now, even if it was stopped for a while and the election
-    /// has not had its turn since.
+    /// Whether this process leads at this moment, also right after it was paused and before the election
+    /// has run again.
     pub fn holds(&self) -> bool {
         match *self.0.borrow() {
             Term::Standby => false,
@@ -65,33 +65,37 @@ impl Leadership {
     /// Returns once this process leads.
     pub async fn acquired(&self) {
         let leads = |term: &Term| *term != Term::Standby;
-        // It cannot fail: `self` keeps the other end alive.
+        // It cannot fail, because `self` holds the sender.
         let _ = self.0.subscribe().wait_for(leads).await;
     }
 }
 
-/// Takes part in the election.
+/// A participant of the election.
 pub struct Candidate {
     leases: Api<Lease>,
+    /// The name of the Lease.
+    lease: String,
     identity: String,
     election: Election,
     leadership: Leadership,
     health: Health,
     metrics: Metrics,
-    /// The Lease as it was last seen to change, and when.
+    /// The Lease at its last observed change, and the time of that.
     seen: Option<(LeaseSpec, Instant)>,
 }
 
 impl Candidate {
-    /// The client must be one that needs no leadership.
+    /// `client` must send requests whether this process leads or not.
     pub fn new(runtime: &Runtime, client: Client, election: Election) -> Self {
+        let name = election.leader_elect_resource_name.clone();
         let namespace = election.leader_elect_resource_namespace.clone();
         let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
-        // The host's name is the Pod's; two processes on one machine differ in the rest.
+        // The host name is that of the Pod; the rest tells two processes on one machine apart.
         let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "localhost".to_owned());
         let started = Timestamp::now().as_nanosecond();
         Self {
             leases: Api::namespaced(client, &namespace),
+            lease: name.unwrap_or_else(|| runtime.operator.lease()),
             identity: format!("{host}_{}_{started}", std::process::id()),
             election,
             leadership: runtime.leadership.clone(),
@@ -101,11 +105,11 @@ impl Candidate {
         }
     }
 
-    /// Takes the Lease and keeps it; ends when it is lost.
+    /// Acquires the Lease and renews it; ends when the Lease is lost.
     ///
     /// # Errors
     ///
-    /// Always: another one may lead by now, so the process must end.
+    /// Always: another replica may lead by now, so the process must end.
     pub async fn run(&mut self) -> Result<()> {
         if *self.leadership.0.borrow() == Term::Always {
             return pending().await;
@@ -126,13 +130,13 @@ impl Candidate {
             let start = Instant::now();
             let renewed = start + deadline;
             let term = *self.leadership.0.borrow();
-            // A try that is never answered leaves time for another one.
+            // A try without an answer leaves time for another one.
             let mut patience = deadline / 2;
             if let Term::Until(end) = term {
                 patience = patience.min(end.saturating_duration_since(start));
             }
             let tried = timeout(patience, self.hold()).await;
-            // Even if it has just been renewed: what was to be done since the end was not.
+            // Also if it has just been renewed: requests have been refused since the end of the term.
             if let Term::Until(end) = term
                 && Instant::now() >= end
             {
@@ -145,11 +149,11 @@ impl Candidate {
                     }
                     self.leadership.0.send_replace(Term::Until(renewed));
                 }
-                // This process was stopped meanwhile: it looks again before it leads.
+                // This process was paused meanwhile: it reads the Lease again before it leads.
                 Ok(Ok(true)) => {}
                 Ok(Ok(false)) if term != Term::Standby => bail!("another process has the lease"),
                 Ok(Ok(false)) => {}
-                // Another one was faster, and will be seen next time.
+                // Another replica was faster; the next try sees that.
                 Ok(Err(kube::Error::Api(status))) if status.is_conflict() => {}
                 Ok(Err(error)) => {
                     let error = failure::says(&error);
@@ -160,24 +164,24 @@ impl Candidate {
             self.report();
             let next = match *self.leadership.0.borrow() {
                 Term::Until(end) => end.min(start + retry),
-                // Who waits looks more often, so that a lease that is given back is soon taken.
+                // A standby looks more often, so that it soon takes a released Lease.
                 _ => start + retry / 2,
             };
             sleep_until(next.into()).await;
         }
     }
 
-    /// Gives the Lease back, if this process has it, so that nobody has to wait for its end. To be
-    /// called when all work has ended.
+    /// Releases the Lease, if this process holds it, so that no replica has to wait for its end. Call it
+    /// when all work has ended.
     pub async fn release(self) -> kube::Result<()> {
-        // From here on nothing may be sent, whoever has not ended yet.
+        // From here on no request is sent, also by tasks that have not ended yet.
         let term = self.leadership.0.send_replace(Term::Standby);
         if !matches!(term, Term::Until(_)) {
             return Ok(());
         }
         loop {
             match self.give_back().await {
-                // A renewal was still on its way.
+                // A renewal was still in flight.
                 Err(kube::Error::Api(status)) if status.is_conflict() => {}
                 ended => return ended,
             }
@@ -185,7 +189,7 @@ impl Candidate {
     }
 
     async fn give_back(&self) -> kube::Result<()> {
-        let name = &self.election.leader_elect_resource_name;
+        let name = &self.lease;
         let mut lease = self.leases.get(name).await?;
         let spec = lease.spec.get_or_insert_default();
         if spec.holder_identity.as_deref() == Some(&self.identity) {
@@ -197,9 +201,9 @@ impl Candidate {
         Ok(())
     }
 
-    /// One try to take the Lease or to renew it: whether this process has it.
+    /// Tries once to acquire or renew the Lease. Returns whether this process holds it.
     async fn hold(&mut self) -> kube::Result<bool> {
-        let name = self.election.leader_elect_resource_name.clone();
+        let name = self.lease.clone();
         let lease = self.leases.get_opt(&name).await?;
         let spec = lease.as_ref().and_then(|lease| lease.spec.clone());
         if !self.may_take(spec.as_ref()) {
@@ -210,7 +214,7 @@ impl Candidate {
         match lease {
             Some(mut lease) => {
                 lease.spec = claim;
-                // The resourceVersion that was read makes this fail if another one was faster.
+                // The resourceVersion makes this fail if another replica was faster.
                 self.leases.replace(&name, &params, &lease).await?;
             }
             None => {
@@ -228,11 +232,10 @@ impl Candidate {
         Ok(true)
     }
 
-    /// Shows probes and metrics who leads.
+    /// Shows the leader in readiness and metrics.
     fn report(&self) {
         let leads = self.leadership.holds();
-        let name = &self.election.leader_elect_resource_name;
-        let gauge = self.metrics.leads.with_label_values(&[name]);
+        let gauge = self.metrics.leads.with_label_values(&[&self.lease]);
         gauge.set(i64::from(leads));
         let holder = self
             .seen
@@ -246,8 +249,8 @@ impl Candidate {
         }
     }
 
-    /// Whether nobody else has the Lease as it is now. One that was deleted still binds those who
-    /// saw it: its holder may not know yet.
+    /// Whether no other replica holds the Lease, which is `now`. A replica that saw a Lease respects it
+    /// after its deletion, because the holder may not know of that yet.
     fn may_take(&mut self, now: Option<&LeaseSpec>) -> bool {
         if let Some(now) = now
             && self.seen.as_ref().is_none_or(|(last, _)| last != now)
@@ -262,13 +265,13 @@ impl Candidate {
         })
     }
 
-    /// The Lease in the hands of this process.
+    /// The Lease with this process as its holder.
     fn claim(&self, old: Option<LeaseSpec>) -> LeaseSpec {
         let now = Some(MicroTime(Timestamp::now()));
         let changes_hands = old.is_some();
         let old = old.unwrap_or_default();
         let renews = old.holder_identity.as_deref() == Some(&self.identity);
-        // In whole seconds, and not before this process gives up.
+        // In whole seconds, rounded up, so that it does not end before this process gives up.
         let duration = self.election.leader_elect_lease_duration.as_millis();
         let seconds = i32::try_from(duration.div_ceil(1000)).unwrap_or(i32::MAX);
         LeaseSpec {
@@ -293,7 +296,7 @@ mod tests {
     use clap::Parser;
     use kube::Config;
 
-    use super::*;
+    use super::{super::operator::Operator, *};
 
     #[derive(Parser)]
     struct Cli {
@@ -307,11 +310,12 @@ mod tests {
         let client = Client::try_from(Config::new("http://localhost".parse().expect("a URL")));
         Candidate {
             leases: Api::default_namespaced(client.expect("a client")),
+            lease: "test.example.com".to_owned(),
             identity: "me".to_owned(),
             leadership: Leadership::new(&election),
             election,
             health: Health::default(),
-            metrics: Metrics::new().expect("metrics"),
+            metrics: Metrics::new(&Operator::new("test", "example.com")).expect("metrics"),
             seen: None,
         }
     }

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The neighbour authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! What every controller needs to run. For an operator in Go this is the library controller-runtime;
-//! here it is a few small files that are yours to read and to change.
+//! What every controller needs to run.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use anyhow::{Context as _, Result, bail};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -24,8 +24,9 @@ mod controller;
 mod failure;
 mod health;
 mod leader;
-pub mod manifests;
+mod manifests;
 mod metrics;
+mod operator;
 mod options;
 mod owned;
 pub mod rbac;
@@ -41,25 +42,27 @@ pub use context::Context;
 use health::Health;
 use leader::{Candidate, Leadership};
 use metrics::Metrics;
+pub use operator::Operator;
 pub use options::Options;
 use rbac::Rule;
 pub use reconciler::Reconciler;
 use requests::Requests;
 
-/// How long reconciles in flight may go on after a signal to stop: less than the 10 s of a Pod.
+/// How long reconciles in flight may take after SIGTERM: less than the 10 s grace period of the Pod.
 const DRAIN: Duration = Duration::from_secs(8);
 
-/// How long the API server may take to take the lease back.
+/// The timeout for releasing the lease.
 const RELEASE: Duration = Duration::from_secs(1);
 
-/// How long a connection may be silent: as long as a watch, which the API server ends before that.
+/// How long a connection may be silent: longer than any watch, which the API server ends before.
 const READ_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// What a running controller gets from its manager.
+/// What a manager gives to its controllers.
 #[derive(Clone)]
 struct Runtime {
+    operator: Operator,
     client: Client,
-    /// The namespaces to watch; none means all.
+    /// The namespaces to watch; if empty, all of them.
     namespaces: Vec<String>,
     concurrency: u16,
     leadership: Leadership,
@@ -68,35 +71,51 @@ struct Runtime {
     stop: CancellationToken,
 }
 
-/// Starts a controller as one or more tasks.
+/// Starts the tasks of a controller.
 type Start = Box<dyn FnOnce(&Runtime, &mut JoinSet<()>) + Send>;
 
-/// Collects the controllers, then runs them.
-#[derive(Default)]
+/// Runs controllers, and what they share: client, lease, probes and metrics.
 pub struct Manager {
+    operator: Operator,
     starts: Vec<Start>,
     rules: Vec<&'static [Rule]>,
 }
 
 impl Manager {
-    /// Adds the controller that `new` makes.
+    /// The manager of `operator`, without controllers.
+    pub fn new(operator: Operator) -> Self {
+        Self {
+            operator,
+            starts: Vec::new(),
+            rules: Vec::new(),
+        }
+    }
+
+    /// Adds a controller. `new` is called when this replica leads.
     pub fn add<R: Reconciler>(&mut self, new: impl FnOnce(Context) -> R + Send + 'static) {
         self.rules.push(R::RULES);
         let start = |runtime: &_, tasks: &mut _| controller::start(new, runtime, tasks);
         self.starts.push(Box::new(start));
     }
 
-    /// What the controllers may do, taken together.
-    pub fn rules(&self) -> impl Iterator<Item = &'static Rule> {
-        self.rules.iter().copied().flatten()
+    /// Writes the manifests that follow from the code below the folder `out`: each of `crds` to
+    /// `config/crd/bases/<group>_<plural>.yaml`, the role of all controllers to
+    /// `config/rbac/role.yaml`, and copies of them to the operator's chart, if it has one.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be written.
+    pub fn write_manifests(&self, out: &Path, crds: &[CustomResourceDefinition]) -> Result<()> {
+        let rules = self.rules.iter().copied().flatten();
+        manifests::write(&self.operator, out, crds, rules)
     }
 
     /// Runs the controllers until SIGTERM or SIGINT.
     ///
     /// # Errors
     ///
-    /// When no cluster is configured, when an address is taken, when the lease is lost, or when a
-    /// controller or a server ends by itself.
+    /// When no cluster is configured, an address is in use, the lease is lost, or a controller or a
+    /// server ends by itself.
     pub async fn run(self, options: Options) -> Result<()> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
@@ -108,8 +127,8 @@ impl Manager {
         };
         options.election.validate()?;
 
-        // Before all else: a Pod that does not answer is killed.
-        let (health, metrics) = (Health::default(), Metrics::new()?);
+        // First, because a Pod that does not answer is killed.
+        let (health, metrics) = (Health::default(), Metrics::new(&self.operator)?);
         health.waits("manager", "starts");
         let mut servers = JoinSet::new();
         if let Some(listener) = options.health_probe_bind_address.listen("probes")? {
@@ -130,9 +149,12 @@ impl Manager {
             requests.client()
         };
         let manager_client = client(None)?;
+        let own = manager_client.default_namespace();
+        let own = Some(own).filter(|_| self.operator.namespaced);
         let runtime = Runtime {
+            operator: self.operator,
             client: client(Some(leadership.clone()))?,
-            namespaces: options.namespaces(),
+            namespaces: options.namespaces(own),
             concurrency: options.concurrency,
             leadership: leadership.clone(),
             health: health.clone(),
@@ -154,7 +176,7 @@ impl Manager {
             some => some.join(","),
         };
         tracing::info!(
-            version = env!("CARGO_PKG_VERSION"),
+            version = runtime.operator.version,
             %server,
             namespaces = %watched,
             "starting"

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The neighbour authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Permissions as values beside the code that needs them. A misspelt resource does not compile, and
-//! `make manifests` writes them to config/rbac/role.yaml.
+//! RBAC rules as values beside the code that needs them. A misspelt resource does not compile, and
+//! `make manifests` writes the rules to config/rbac/role.yaml.
 
 use std::{
     borrow::Cow,
@@ -12,16 +12,24 @@ use std::{
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube::Resource;
 
-/// What may be done with a resource. The order is the one in which role.yaml lists them.
+/// What may be done with a resource. `role.yaml` lists verbs in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
+    /// Creates an object; a server-side apply of a new object needs it, too.
     Create,
+    /// Deletes an object.
     Delete,
+    /// Deletes all objects that a selector matches.
     DeleteCollection,
+    /// Reads one object.
     Get,
+    /// Reads all objects.
     List,
+    /// Changes parts of an object; a server-side apply needs it.
     Patch,
+    /// Replaces an object.
     Update,
+    /// Follows all changes.
     Watch,
 }
 
@@ -83,8 +91,7 @@ impl Rule {
     }
 }
 
-/// The fewest rules that allow what all of `rules` allow: one for each set of verbs in an API
-/// group.
+/// The fewest policy rules with the rights of `rules`: one for each set of verbs in an API group.
 pub(super) fn merge<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Vec<PolicyRule> {
     let mut verbs_of = BTreeMap::<(String, String), BTreeSet<Verb>>::new();
     for rule in rules {

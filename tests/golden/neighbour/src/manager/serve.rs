@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The neighbour authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Serves HTTP: probes to the kubelet, metrics to Prometheus. Metrics go over TLS to those alone
-//! whom the API server knows, and lets `get` the path.
+//! Serves HTTP: probes to the kubelet, metrics to Prometheus. Metrics are served over TLS. A client
+//! needs a token with the right to `get` the path, which the API server checks.
 
 use std::{
     collections::HashMap,
@@ -35,11 +35,11 @@ use tokio::{sync::Semaphore, time::interval};
 
 use super::metrics::Metrics;
 
-/// How long an answer of the API server to "may this token?" counts.
+/// How long the API server's decision about a token is cached.
 const REMEMBER: Duration = Duration::from_secs(60);
 
-/// How often the files of the certificate are read again. Kubernetes swaps them as a folder, which
-/// is easier to see than to be told.
+/// How often the files of the certificate are read again. Kubernetes replaces the whole folder of a
+/// mounted Secret, so polling is simpler than file events.
 const RELOAD: Duration = Duration::from_secs(10);
 
 /// Serves plain HTTP.
@@ -48,8 +48,8 @@ pub async fn plain(listener: TcpListener, routes: Router) -> Result<()> {
     Ok(server.serve(routes.into_make_service()).await?)
 }
 
-/// Serves HTTPS with the certificate in `folder`, which is read again when it changes, or with one
-/// that nobody vouches for.
+/// Serves HTTPS with the certificate in `folder`, which is read again when it changes. Without a
+/// folder, the certificate is self-signed.
 pub async fn secure(listener: TcpListener, routes: Router, folder: Option<PathBuf>) -> Result<()> {
     let (mut pair, tls);
     match &folder {
@@ -106,7 +106,7 @@ fn read(folder: &Path) -> Result<(Vec<u8>, Vec<u8>)> {
     Ok((read("tls.crt")?, read("tls.key")?))
 }
 
-/// /metrics, for everybody.
+/// /metrics, without authentication.
 pub fn metrics(metrics: Metrics) -> Router {
     let text = async move || match metrics.text() {
         Ok(text) => ([(CONTENT_TYPE, prometheus::TEXT_FORMAT)], text).into_response(),
@@ -118,7 +118,7 @@ pub fn metrics(metrics: Metrics) -> Router {
     Router::new().route("/metrics", get(text))
 }
 
-/// `routes` for those alone whose token lets them.
+/// `routes`, for clients whose token has the right to `get` the path.
 pub fn authorized(routes: Router, client: Client) -> Router {
     let gate = Arc::new(Gate {
         client,
@@ -128,16 +128,16 @@ pub fn authorized(routes: Router, client: Client) -> Router {
     routes.layer(middleware::from_fn_with_state(gate, authorize))
 }
 
-/// Asks the API server who may pass.
+/// Asks the API server whether a token has the right to `get` a path.
 struct Gate {
     client: Client,
-    /// What may be done, and until when that counts.
+    /// The cached decisions, each with the time at which it expires.
     allowed: Mutex<HashMap<Question, Instant>>,
-    /// How many questions are asked at once, so that nobody can use this to flood the API server.
+    /// Limits how many reviews run at once, so that a client cannot flood the API server with them.
     reviews: Semaphore,
 }
 
-/// Whether the owner of a token may do something.
+/// Whether a token has a right.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Question {
     token: String,
@@ -176,7 +176,7 @@ async fn authorize(State(gate): State<Arc<Gate>>, request: Request, next: Next) 
 }
 
 impl Gate {
-    /// 200 if it may, or else what to answer.
+    /// 200 if the token has the right, otherwise the status to answer.
     async fn review(&self, asked: Question) -> Result<StatusCode> {
         let known = || {
             let mut allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);

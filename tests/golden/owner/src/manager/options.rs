@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The owner authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The flags of the operator: how it reaches the cluster, what it serves, how it shares the work.
-//! Most are called as in operators that are written in Go.
+//! The flags of an operator: how it reaches the cluster, what it serves, how replicas share the work.
+//! Most have the names that they have in operators written in Go.
 
 use std::{io, net::TcpListener, path::PathBuf, str::FromStr, time::Duration};
 
@@ -14,13 +14,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 
-/// Marks what belongs to this operator.
-pub(super) const PROJECT: &str = "owner";
-
-/// Makes names unique among the operators of a cluster.
-const DOMAIN: &str = "example.com";
-
-/// What the manager can be told.
+/// The flags of a manager, for `#[command(flatten)]`.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// Kubeconfig to use; by default $KUBECONFIG, ~/.kube/config, or the Pod's ServiceAccount
@@ -31,11 +25,12 @@ pub struct Options {
     #[arg(long, env = "KUBERNETES_MASTER")]
     pub master: Option<Uri>,
 
-    /// Namespace to watch, may be repeated; by default all of them
+    /// Namespace to watch; can be repeated [default: all of them; the Pod's own, or the
+    /// kubeconfig's, if the operator has a Role instead of a ClusterRole]
     #[arg(long = "namespace", env = "WATCH_NAMESPACE", value_delimiter = ',')]
     pub namespaces: Vec<String>,
 
-    /// How many objects each controller reconciles at the same time
+    /// How many objects each controller reconciles at once
     #[arg(long, env, default_value = "10", value_parser = clap::value_parser!(u16).range(1..))]
     pub concurrency: u16,
 
@@ -47,43 +42,44 @@ pub struct Options {
     #[arg(long, env, default_value = "0", value_name = "ADDRESS")]
     pub metrics_bind_address: Address,
 
-    /// Whether /metrics is served over HTTPS, to those alone who may `get` it
+    /// Whether /metrics is served over HTTPS, to clients with the right to `get` it
     #[arg(long, env, default_value = "true", action = clap::ArgAction::Set, value_name = "BOOL")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub metrics_secure: bool,
 
-    /// Folder of tls.crt and tls.key for /metrics, read again when they change; by default a
-    /// certificate is made up
+    /// Folder of tls.crt and tls.key for /metrics, read again when they change [default: none, the
+    /// certificate is self-signed]
     #[arg(long, env, value_name = "FOLDER")]
     pub metrics_cert_path: Option<PathBuf>,
 
+    /// Whether, and how, several replicas share the work
     #[command(flatten)]
     pub election: Election,
 }
 
-/// How one of several replicas is chosen to do the work.
+/// The flags of leader election.
 #[derive(Clone, Debug, Args)]
 pub struct Election {
-    /// Work only while holding a Lease, so that of several replicas one does
+    /// Whether only one of several replicas works: the one that holds a Lease
     #[arg(long, env, action = clap::ArgAction::Set, default_value = "false", value_name = "BOOL")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub leader_elect: bool,
 
-    /// How long others wait before they take the Lease of a leader that is silent
+    /// How long other replicas wait before they take the Lease of a leader that does not renew it
     #[arg(long, env, default_value = "15s", value_parser = duration, value_name = "TIME")]
     pub leader_elect_lease_duration: Duration,
 
-    /// After how long a leader that cannot renew its Lease gives up
+    /// How long a leader tries to renew its Lease before it gives up
     #[arg(long, env, default_value = "10s", value_parser = duration, value_name = "TIME")]
     pub leader_elect_renew_deadline: Duration,
 
-    /// How long to wait between two tries to renew the Lease
+    /// Time between two tries to renew the Lease
     #[arg(long, env, default_value = "2s", value_parser = duration, value_name = "TIME")]
     pub leader_elect_retry_period: Duration,
 
-    /// Name of the Lease
-    #[arg(long, env, default_value_t = [PROJECT, DOMAIN].join("."), value_name = "NAME")]
-    pub leader_elect_resource_name: String,
+    /// Name of the Lease [default: name and domain of the operator]
+    #[arg(long, env, value_name = "NAME")]
+    pub leader_elect_resource_name: Option<String>,
 
     /// Namespace of the Lease; by default that of the Pod or of the kubeconfig
     #[arg(long, env, value_name = "NAMESPACE")]
@@ -91,7 +87,7 @@ pub struct Election {
 }
 
 impl Options {
-    /// The configuration of the cluster: from the flags, or from where kubectl would find it.
+    /// The configuration of the cluster: from the flags, or from where kubectl finds it.
     pub(super) async fn cluster(&self) -> anyhow::Result<Config> {
         let mut config = match (&self.kubeconfig, &self.master) {
             (Some(path), _) => {
@@ -112,9 +108,9 @@ impl Options {
         Ok(config)
     }
 
-    /// The namespaces to watch, without repetition; none means all. An empty one, as in
-    /// `WATCH_NAMESPACE=`, is none.
-    pub(super) fn namespaces(&self) -> Vec<String> {
+    /// The namespaces to watch, without repetition; none means all. `own` is watched if the flag gives
+    /// none. An empty one, as in `WATCH_NAMESPACE=`, is none.
+    pub(super) fn namespaces(&self, own: Option<&str>) -> Vec<String> {
         let mut namespaces = self.namespaces.clone();
         for namespace in &mut namespaces {
             *namespace = namespace.trim().to_owned();
@@ -122,12 +118,15 @@ impl Options {
         namespaces.retain(|namespace| !namespace.is_empty());
         namespaces.sort_unstable();
         namespaces.dedup();
+        if namespaces.is_empty() {
+            namespaces.extend(own.map(str::to_owned));
+        }
         namespaces
     }
 }
 
 impl Election {
-    /// Refuses times with which two could lead at once.
+    /// Refuses times with which two replicas could lead at once.
     pub(super) fn validate(&self) -> anyhow::Result<()> {
         ensure!(
             self.leader_elect_lease_duration > self.leader_elect_renew_deadline,
@@ -145,14 +144,14 @@ impl Election {
     }
 }
 
-/// A time as Go writes it, such as `15s` or `1m30s`.
+/// A duration in the format of Go, such as `15s` or `1m30s`.
 fn duration(text: &str) -> anyhow::Result<Duration> {
     let duration = kube::core::Duration::from_str(text)?;
     ensure!(!duration.is_negative(), "it must not be negative");
     Ok(duration.into())
 }
 
-/// Where to listen, such as `:8081` for all interfaces; `0` for nowhere.
+/// Where to listen: `:8081` for all interfaces, `0` for nowhere.
 #[derive(Clone, Debug)]
 pub struct Address(String);
 
@@ -170,7 +169,7 @@ impl FromStr for Address {
 }
 
 impl Address {
-    /// Listens there to serve `what`, and logs where that is. Not every system has IPv6.
+    /// Listens on the address, and logs it with `what` is served. Not every system has IPv6.
     pub(super) fn listen(&self, what: &str) -> anyhow::Result<Option<TcpListener>> {
         let listen = || -> io::Result<TcpListener> {
             let listener = match self.0.strip_prefix(':') {
@@ -210,7 +209,15 @@ mod tests {
     #[test]
     fn namespaces_are_taken_once() {
         let options = options("--namespace b,a --namespace a --namespace=").expect("namespaces");
-        assert_eq!(options.namespaces(), ["a", "b"]);
+        assert_eq!(options.namespaces(None), ["a", "b"]);
+        assert_eq!(options.namespaces(Some("own")), ["a", "b"]);
+    }
+
+    #[test]
+    fn without_a_namespace_the_own_one_is_watched_or_all() {
+        let options = options("--namespace=").expect("no namespace");
+        assert_eq!(options.namespaces(Some("own")), ["own"]);
+        assert_eq!(options.namespaces(None), [""; 0]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The tenant authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! What is known about a request that failed: a reason from a closed set, for metrics; what is behind
-//! it and what helps against it, for people.
+//! What is known about a failed request: a reason from a closed set, for metrics; its causes and a hint,
+//! for people.
 
 use std::{error::Error, iter::successors};
 
@@ -10,15 +10,15 @@ use kube::core::Status;
 
 use super::rbac::Rule;
 
-/// The reason of a failure that no request had.
+/// The reason of a failure that did not come from a request.
 const RECONCILER: &str = "reconciler";
 
-/// The request behind `error`, if there is one.
+/// The error of a request that caused `error`, if there is one.
 fn request<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a kube::Error> {
     successors(Some(error), |&error| error.source()).find_map(|error| error.downcast_ref())
 }
 
-/// Why `error` happened, in a word.
+/// The reason of `error` in one word.
 pub fn reason(error: &(dyn Error + 'static)) -> &'static str {
     match request(error) {
         None => RECONCILER,
@@ -36,7 +36,7 @@ pub fn reason(error: &(dyn Error + 'static)) -> &'static str {
     }
 }
 
-/// What `error` says, and what the errors behind it say unless it does so itself.
+/// The message of `error` and of its causes, without repetition.
 pub fn says(error: &(dyn Error + 'static)) -> String {
     let mut says = error.to_string();
     for cause in successors(error.source(), |&cause| cause.source()) {
@@ -46,7 +46,7 @@ pub fn says(error: &(dyn Error + 'static)) -> String {
         }
     }
     match request(error) {
-        // kube follows what the API server says with the same as a Rust value.
+        // kube repeats the API server's message as a Rust value.
         Some(answer @ kube::Error::Api(status)) if !status.message.is_empty() => {
             says.replace(&answer.to_string(), &status.message)
         }
@@ -54,7 +54,7 @@ pub fn says(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// What helps against `error`, where that is known. `rules` are those of the controller.
+/// A hint how to fix `error`, if one is known. `rules` are those of the controller.
 pub fn hint(error: &(dyn Error + 'static), rules: &[Rule]) -> Option<String> {
     let Some(kube::Error::Api(status)) = request(error) else {
         return None;
@@ -68,7 +68,7 @@ pub fn hint(error: &(dyn Error + 'static), rules: &[Rule]) -> Option<String> {
     }
 }
 
-/// The rule that is missing. Kubernetes says in words which.
+/// The missing rule, read from the message of the API server.
 fn forbidden(status: &Status, rules: &[Rule]) -> Option<String> {
     let (_, what) = status.message.split_once("\" cannot ")?;
     let mut parts = what.split('"');
@@ -154,7 +154,7 @@ mod tests {
         let hint = super::hint(&error, &rules).expect("a hint");
         assert!(hint.contains("`Rule::of::<_>(&[Verb::Get])`"), "{hint}");
 
-        // What a policy says is not to be relied on.
+        // The message of an admission policy may have any form.
         for says in [
             "\"bob\" cannot \"delete\" what \"x\" owns",
             "\" cannot é \"a\" b \"c",

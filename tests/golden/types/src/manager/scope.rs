@@ -1,19 +1,19 @@
 // SPDX-FileCopyrightText: The types authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Namespaced or cluster-scoped: what a kind's scope means for its `Api`.
+//! The scope of a kind: namespaced or cluster-scoped.
 
 use kube::{
     Api, Client, Resource,
     core::{ClusterResourceScope, NamespaceResourceScope},
 };
 
-/// Makes the `Api` of a kind, so that generic code need not know the kind's scope.
+/// Creates the `Api` of a kind in generic code, which does not know the scope of the kind.
 pub trait Scope {
-    /// Whether objects are in a namespace.
+    /// Whether objects of the kind are in a namespace.
     const NAMESPACED: bool;
 
-    /// The objects in `namespace`, or all of them. A cluster-scoped kind is in no namespace.
+    /// The objects in `namespace`, or in all namespaces. It is ignored for a cluster-scoped kind.
     fn api<K>(client: Client, namespace: Option<&str>) -> Api<K>
     where
         K: Resource<Scope = Self, DynamicType = ()>;

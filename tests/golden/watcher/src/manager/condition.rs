@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: Example
 // SPDX-License-Identifier: Apache-2.0
 
-//! Conditions: the part of a status that says in standard terms how an object is doing.
+//! Conditions: the standard part of a status, such as `Ready`.
 
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, Time},
@@ -9,8 +9,8 @@ use k8s_openapi::{
 };
 use kube::Resource;
 
-/// The condition that `object` is `type_`, such as `Ready`. The reason is one CamelCase word, for
-/// programs; the message is for people.
+/// A condition of the type `type_`, such as `Ready`, with the status `True`. The reason is one CamelCase
+/// word, for programs; the message is for people.
 pub fn is_true<K: Resource>(
     object: &K,
     type_: &str,
@@ -20,7 +20,7 @@ pub fn is_true<K: Resource>(
     condition(object, type_, "True", reason, message.into())
 }
 
-/// The condition that `object` is not `type_`.
+/// A condition of the type `type_` with the status `False`.
 pub fn is_false<K: Resource>(
     object: &K,
     type_: &str,
@@ -47,8 +47,8 @@ fn condition<K: Resource>(
     }
 }
 
-/// Puts `new` in the place of the condition of its type. The time of the last transition stays, as
-/// long as the status does: so a condition that is set again changes nothing.
+/// Replaces the condition of the same type by `new`. The time of the last transition changes only with
+/// the status, so setting a condition again changes nothing.
 pub fn set(conditions: &mut Vec<Condition>, mut new: Condition) {
     let same_type = |condition: &&mut Condition| condition.type_ == new.type_;
     match conditions.iter_mut().find(same_type) {

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Which operator a manager runs.
+
+/// What is the same in each run of an operator. What differs is in [`Options`](super::Options).
+#[derive(Clone, Copy, Debug)]
+pub struct Operator {
+    pub(super) name: &'static str,
+    domain: &'static str,
+    pub(super) version: &'static str,
+    pub(super) namespaced: bool,
+    pub(super) chart: Option<&'static str>,
+}
+
+impl Operator {
+    /// An operator that works in all namespaces.
+    ///
+    /// Name and domain, such as `guestbook` and `example.com`, are unique among the operators of a
+    /// cluster. All children have the name as the value of a label, so it has 63 characters at most.
+    pub const fn new(name: &'static str, domain: &'static str) -> Self {
+        Self {
+            name,
+            domain,
+            version: "",
+            namespaced: false,
+            chart: None,
+        }
+    }
+
+    /// Sets the version that the log and the metric `build_info` tell.
+    #[must_use]
+    pub const fn version(mut self, version: &'static str) -> Self {
+        self.version = version;
+        self
+    }
+
+    /// Has the operator work in single namespaces, with a Role in each. Without it, the operator has a
+    /// ClusterRole.
+    #[must_use]
+    pub const fn namespaced(mut self) -> Self {
+        self.namespaced = true;
+        self
+    }
+
+    /// Sets the folder of the operator's Helm chart, such as `charts/guestbook`.
+    #[must_use]
+    pub const fn chart(mut self, folder: &'static str) -> Self {
+        self.chart = Some(folder);
+        self
+    }
+
+    /// The name of the Lease that its replicas share.
+    pub(super) fn lease(&self) -> String {
+        format!("{}.{}", self.name, self.domain)
+    }
+}
