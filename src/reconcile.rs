@@ -286,10 +286,9 @@ impl File<'_> {
                 _ => Change::Unchanged,
             },
             (_, None) => Change::Delete,
-            (Some(disk), Some(text)) if is_moved => Change::Conflict(Conflict {
-                reason: Reason::Occupied,
-                hunks: merge::differences(disk, text),
-            }),
+            (Some(disk), Some(text)) if is_moved => {
+                Change::Conflict(merge::differences(Reason::Occupied, disk, text))
+            }
             (_, Some(text)) => match change {
                 Change::Mark(_) => change,
                 _ if self.theirs != Some(text) => Change::Merge(text.to_owned()),
@@ -305,10 +304,8 @@ impl File<'_> {
         if on_conflict == OnConflict::Theirs {
             return Change::Update(theirs.to_owned());
         }
-        Change::Conflict(Conflict {
-            reason: Reason::Contradicts,
-            hunks: merge::differences(self.ours.unwrap_or_default(), theirs),
-        })
+        let ours = self.ours.unwrap_or_default();
+        Change::Conflict(merge::differences(Reason::Contradicts, ours, theirs))
     }
 
     /// Not there. A user who deleted the file does not want it back because the tool has news for it.
@@ -331,10 +328,7 @@ impl File<'_> {
             return Change::Delete;
         }
         match on_conflict {
-            OnConflict::Abort => Change::Conflict(Conflict {
-                reason: Reason::Dropped,
-                hunks: merge::changes(base, &ours),
-            }),
+            OnConflict::Abort => Change::Conflict(merge::dropped(base, &ours)),
             OnConflict::Ours => Change::Keep(Kept::Ours),
             OnConflict::Theirs => Change::Delete,
             OnConflict::Markers => {

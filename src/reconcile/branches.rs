@@ -19,39 +19,25 @@ pub struct Side {
     pub ours: Option<String>,
 }
 
-/// A file that git left open.
-#[derive(Debug)]
-pub struct Open<'a> {
-    /// Where the branches parted; `None` if that is not known.
-    pub parent: Option<Side>,
-    /// On the branch that was checked out.
-    pub ours: Side,
-    /// On the other branch.
-    pub theirs: Side,
-    /// In the new render.
-    pub render: Option<&'a str>,
-}
-
-impl Open<'_> {
-    /// The merged text, with plain line ends; `None` for a file that is deleted.
-    ///
-    /// # Errors
-    /// Where the edits of the two branches clash with each other or with the render.
-    pub fn merge(&self) -> Result<Option<String>, Conflict> {
-        let (ours, theirs) = (self.ours.onto(self.render)?, self.theirs.onto(self.render)?);
-        if ours == theirs {
-            return Ok(ours);
-        }
-        match self.parent.as_ref().map(|parent| parent.onto(self.render)) {
-            Some(Ok(parent)) => three_way(parent, ours, theirs),
-            // An edit of one branch alone may be one that the other branch has taken back.
-            Some(Err(_)) | None => Err(differences(ours, theirs)),
-        }
+/// What the branches `ours` and `theirs` make together of a file that is `render` now, with plain line
+/// ends; `None` for a file that is deleted. `parent` is where they parted, if that is known.
+///
+/// # Errors
+/// Where the edits of the two branches clash with each other or with the render.
+pub fn merge(
+    parent: Option<&Side>,
+    ours: &Side,
+    theirs: &Side,
+    render: Option<&str>,
+) -> Result<Option<String>, Conflict> {
+    let (ours, theirs) = (ours.onto(render)?, theirs.onto(render)?);
+    if ours == theirs {
+        return Ok(ours);
     }
-
-    /// Where the two branches differ.
-    pub fn differences(&self) -> Conflict {
-        differences(self.ours.ours.clone(), self.theirs.ours.clone())
+    match parent.map(|parent| parent.onto(render)) {
+        Some(Ok(parent)) => three_way(parent, ours, theirs),
+        // An edit of one branch alone may be one that the other branch has taken back.
+        Some(Err(_)) | None => Err(differences(ours.as_deref(), theirs.as_deref())),
     }
 }
 
@@ -65,10 +51,7 @@ impl Side {
             // Deleted by the user.
             (Some(_), None, _) => Ok(None),
             (base, Some((ours, _)), None) if base == Some(&*ours) => Ok(None),
-            (base, Some((ours, _)), None) => Err(Conflict {
-                reason: Reason::Dropped,
-                hunks: merge::changes(base.unwrap_or_default(), &ours),
-            }),
+            (base, Some((ours, _)), None) => Err(merge::dropped(base.unwrap_or_default(), &ours)),
             (base, Some((ours, _)), Some(render)) => {
                 let merge = Merge::of(base.unwrap_or_default(), &ours, render);
                 clean(&merge).map(Some)
@@ -94,7 +77,7 @@ pub fn three_way(
             clean(&Merge::of(&parent, &ours, &theirs)).map(Some)
         }
         // One branch deleted the file, the other one edited it.
-        (_, ours, theirs) => Err(differences(ours, theirs)),
+        (_, ours, theirs) => Err(differences(ours.as_deref(), theirs.as_deref())),
     }
 }
 
@@ -105,12 +88,10 @@ fn clean(merge: &Merge) -> Result<String, Conflict> {
     Err(merge.conflict(Reason::Branches))
 }
 
-fn differences(ours: Option<String>, theirs: Option<String>) -> Conflict {
+/// Where two branches differ; `None` where one does not have the file.
+pub fn differences(ours: Option<&str>, theirs: Option<&str>) -> Conflict {
     let [ours, theirs] = [ours, theirs].map(Option::unwrap_or_default);
-    Conflict {
-        reason: Reason::Branches,
-        hunks: merge::differences(&ours, &theirs),
-    }
+    merge::differences(Reason::Branches, ours, theirs)
 }
 
 #[cfg(test)]

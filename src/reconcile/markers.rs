@@ -1,7 +1,5 @@
 //! Conflict markers in a text: those that this tool writes, and those that git leaves.
 
-use super::merge::Lines;
-
 /// What stands after the markers that this tool writes.
 const OWN: (&str, &str) = ("yours", "rscaffold");
 
@@ -31,10 +29,10 @@ impl Marked {
         if !text.contains("<<<<<<< ") {
             return None;
         }
-        let lines = Lines::of(text);
-        let line = |at: usize| lines.text(at..at + 1);
-        let find =
-            |from: usize, marker: &str| (from..lines.len()).find(|at| is_marker(line(*at), marker));
+        let lines: Vec<_> = text.split_inclusive('\n').collect();
+        let find = |from: usize, marker: &str| {
+            (from..lines.len()).find(|at| is_marker(lines[*at], marker))
+        };
         let (mut ours, mut theirs) = (String::new(), String::new());
         let (mut first, mut own, mut done) = (None, true, 0);
         while let Some(open) = find(done, "<<<<<<<")
@@ -44,18 +42,18 @@ impl Marked {
         {
             // What was there before, which git shows if it is told to.
             let base = find(open, "|||||||").filter(|base| *base < middle);
-            let settled = lines.text(done..open);
-            ours.extend([settled, lines.text(open + 1..base.unwrap_or(middle))]);
-            theirs.extend([settled, lines.text(middle + 1..close)]);
-            let label = |at: usize| line(at).get(8..).unwrap_or_default().trim_end();
+            let settled = &lines[done..open];
+            ours.extend([settled, &lines[open + 1..base.unwrap_or(middle)]].concat());
+            theirs.extend([settled, &lines[middle + 1..close]].concat());
+            let label = |at: usize| lines[at].get(8..).unwrap_or_default().trim_end();
             own &= (label(open), label(close)) == OWN;
             first = first.or(Some(open));
             done = close + 1;
         }
-        let rest = lines.text(done..lines.len());
+        let rest = lines[done..].concat();
         Some(Self {
-            ours: ours + rest,
-            theirs: theirs + rest,
+            ours: ours + &rest,
+            theirs: theirs + &rest,
             line: first? + 1,
             own,
         })

@@ -4,9 +4,9 @@
 //! values that know their line in ours: the report and every `--on-conflict` policy are made from
 //! them, and a user's text may hold markers of its own.
 
-use std::{iter::Peekable, mem::swap, ops::Range, vec};
+use std::collections::BTreeMap;
 
-use diffy::{DiffOptions, HunkRange};
+use diffy::{DiffOptions, Line};
 
 use super::{Conflict, Hunk, Reason, markers::mark};
 
@@ -21,6 +21,7 @@ enum Part<'a> {
 }
 
 /// Lines that both sides changed, each in its own way.
+#[derive(Clone, Copy)]
 struct Clash<'a> {
     /// How many lines of ours stand above.
     above: usize,
@@ -31,35 +32,37 @@ struct Clash<'a> {
 
 impl<'a> Merge<'a> {
     /// Merges what ours and theirs changed in base. Every line of the three ends in a newline.
+    pub(super) fn of(base: &'a str, ours: &'a str, theirs: &'a str) -> Self {
+        let parts = Self::compare(base, ours, theirs).0.into_iter();
+        Self(parts.flat_map(Part::settle).collect())
+    }
+
+    /// Lines that are the same in all three are settled, and those between them clash, even if only
+    /// one side changed them.
     ///
     /// Changes that touch or overlap belong together: only an unchanged line between two of them
     /// keeps them apart.
-    pub(super) fn of(base: &'a str, ours: &'a str, theirs: &'a str) -> Self {
-        let (mut ours, mut theirs) = (Side::new(base, ours), Side::new(base, theirs));
-        let base = Lines::of(base);
-        let mut merge = Self(Vec::new());
-        let mut done = 0;
-        while let Some(start) = ours.next_edit().into_iter().chain(theirs.next_edit()).min() {
-            let (in_ours, in_theirs) = (ours.line_for(start), theirs.line_for(start));
-            let mut end = start;
-            loop {
-                let grown = theirs.take_edits(ours.take_edits(end));
-                if grown == end {
-                    break;
-                }
-                end = grown;
+    fn compare(base: &'a str, ours: &'a str, theirs: &'a str) -> Self {
+        let (in_ours, in_theirs) = (kept(base, ours), kept(base, theirs));
+        let mut parts = Vec::new();
+        let mut done = (0, 0, 0);
+        for (at, our_at) in in_ours {
+            let Some(their_at) = in_theirs.get(&at).copied() else {
+                continue;
+            };
+            if done != (at, our_at, their_at) {
+                parts.push(Part::Clash(Clash {
+                    above: ours[..done.1].lines().count(),
+                    base: &base[done.0..at],
+                    ours: &ours[done.1..our_at],
+                    theirs: &theirs[done.2..their_at],
+                }));
             }
-            merge.settled(base.text(done..start));
-            merge.settle(Clash {
-                above: in_ours,
-                base: base.text(start..end),
-                ours: ours.lines.text(in_ours..ours.line_for(end)),
-                theirs: theirs.lines.text(in_theirs..theirs.line_for(end)),
-            });
-            done = end;
+            let line = base[at..].split_inclusive('\n').next().unwrap_or_default();
+            parts.push(Part::Settled(line));
+            done = (at + line.len(), our_at + line.len(), their_at + line.len());
         }
-        merge.settled(base.text(done..base.len()));
-        merge
+        Self(parts)
     }
 
     /// A file that one side removed and the other changed: nothing of it can be merged.
@@ -70,48 +73,6 @@ impl<'a> Merge<'a> {
             ours,
             theirs,
         })])
-    }
-
-    fn settled(&mut self, text: &'a str) {
-        self.0.push(Part::Settled(text));
-    }
-
-    fn settle(&mut self, clash: Clash<'a>) {
-        if clash.ours == clash.theirs || clash.theirs == clash.base {
-            self.settled(clash.ours);
-        } else if clash.ours == clash.base {
-            self.settled(clash.theirs);
-        } else if clash.base.is_empty() {
-            self.settle_insertions(&clash);
-        } else {
-            self.0.push(Part::Clash(clash));
-        }
-    }
-
-    /// Both sides inserted lines at one place. If one has all the lines of the other, it is the
-    /// merge: so a user may add by hand what the tool adds later, and a command takes up what a
-    /// killed one has written. Otherwise they clash where they differ.
-    fn settle_insertions(&mut self, clash: &Clash<'a>) {
-        let edits = edits(clash.ours, clash.theirs);
-        if edits.iter().all(|edit| edit.old.is_empty()) {
-            return self.settled(clash.theirs);
-        }
-        if edits.iter().all(|edit| edit.new.is_empty()) {
-            return self.settled(clash.ours);
-        }
-        let (ours, theirs) = (Lines::of(clash.ours), Lines::of(clash.theirs));
-        let mut done = 0;
-        for Edit { old, new } in edits {
-            self.settled(ours.text(done..old.start));
-            done = old.end;
-            self.0.push(Part::Clash(Clash {
-                above: clash.above + old.start,
-                base: "",
-                ours: ours.text(old),
-                theirs: theirs.text(new),
-            }));
-        }
-        self.settled(ours.text(done..ours.len()));
     }
 
     /// Whether nothing clashes.
@@ -174,18 +135,51 @@ impl<'a> Merge<'a> {
         let open = self.clashes().filter(|clash| self.is_open(clash));
         Conflict {
             reason,
-            hunks: open.map(Clash::hunk).collect(),
+            hunks: open.map(|clash| clash.hunk()).collect(),
         }
     }
 }
 
-impl Clash<'_> {
+impl Part<'_> {
+    fn settle(self) -> Vec<Self> {
+        match self {
+            Self::Clash(it) if it.ours == it.theirs || it.theirs == it.base => {
+                vec![Self::Settled(it.ours)]
+            }
+            Self::Clash(it) if it.ours == it.base => vec![Self::Settled(it.theirs)],
+            Self::Clash(it) if it.base.is_empty() => it.settle_insertions(),
+            part => vec![part],
+        }
+    }
+}
+
+impl<'a> Clash<'a> {
     /// Whether it is an insertion of one side.
     fn is_alone(&self) -> bool {
         self.base.is_empty() && (self.ours.is_empty() || self.theirs.is_empty())
     }
 
-    fn hunk(&self) -> Hunk {
+    /// Both sides inserted lines at one place. If one has all the lines of the other, it is the
+    /// merge: so a user may add by hand what the tool adds later, and a command takes up what a
+    /// killed one has written. Otherwise they clash where they differ.
+    fn settle_insertions(self) -> Vec<Part<'a>> {
+        let mut merge = Merge::compare(self.ours, self.ours, self.theirs);
+        if merge.clashes().all(|it| it.ours.is_empty()) {
+            return vec![Part::Settled(self.theirs)];
+        }
+        if merge.clashes().all(|it| it.theirs.is_empty()) {
+            return vec![Part::Settled(self.ours)];
+        }
+        for part in &mut merge.0 {
+            if let Part::Clash(clash) = part {
+                clash.above += self.above;
+                clash.base = "";
+            }
+        }
+        merge.0
+    }
+
+    fn hunk(self) -> Hunk {
         let lines = |text: &str| text.lines().map(str::to_owned).collect();
         Hunk {
             line: self.above + 1,
@@ -196,114 +190,50 @@ impl Clash<'_> {
     }
 }
 
-/// Ours or theirs, read along base from top to bottom.
-struct Side<'a> {
-    lines: Lines<'a>,
-    edits: Peekable<vec::IntoIter<Edit>>,
-    /// Where the edits that were taken end, in base and here. From there to the next edit the lines
-    /// are the same.
-    base: usize,
-    line: usize,
+/// The conflict of a file that the tool drops, with what ours made of base.
+pub(super) fn dropped(base: &str, ours: &str) -> Conflict {
+    let merge = Merge::compare(base, ours, base);
+    let clashes = merge.clashes().map(|it| Clash { theirs: "", ..*it });
+    Conflict {
+        reason: Reason::Dropped,
+        hunks: clashes.map(Clash::hunk).collect(),
+    }
 }
 
-impl<'a> Side<'a> {
-    fn new(base: &str, text: &'a str) -> Self {
-        Self {
-            lines: Lines::of(text),
-            edits: edits(base, text).into_iter().peekable(),
-            base: 0,
-            line: 0,
+/// The conflict of two texts of which neither comes from the other.
+pub(super) fn differences(reason: Reason, ours: &str, theirs: &str) -> Conflict {
+    let merge = Merge::compare(theirs, ours, theirs);
+    let clashes = merge.clashes().map(|it| Clash { base: "", ..*it });
+    Conflict {
+        reason,
+        hunks: clashes.map(Clash::hunk).collect(),
+    }
+}
+
+/// Where the lines of `old` that `new` has, too, begin in both, and where both end: the offset in `new`
+/// by the offset in `old`.
+fn kept(old: &str, new: &str) -> BTreeMap<usize, usize> {
+    let mut options = DiffOptions::new();
+    let patch = options.set_context_len(old.len()).create_patch(old, new);
+    let lines = patch.hunks().iter().flat_map(diffy::Hunk::lines);
+    let mut lines: Vec<_> = lines.copied().collect();
+    if lines.is_empty() {
+        // A patch does not have the lines of two texts that are the same.
+        lines.extend(old.split_inclusive('\n').map(Line::Context));
+    }
+    let mut kept = BTreeMap::new();
+    let (mut old_at, mut new_at) = (0, 0);
+    for line in lines {
+        match line {
+            Line::Context(line) => {
+                kept.insert(old_at, new_at);
+                old_at += line.len();
+                new_at += line.len();
+            }
+            Line::Delete(line) => old_at += line.len(),
+            Line::Insert(line) => new_at += line.len(),
         }
     }
-
-    /// The line of base where the next edit begins.
-    fn next_edit(&mut self) -> Option<usize> {
-        self.edits.peek().map(|edit| edit.old.start)
-    }
-
-    /// Takes the edits that touch what ends at line `end` of base; returns where it ends together
-    /// with them.
-    fn take_edits(&mut self, mut end: usize) -> usize {
-        while let Some(edit) = self.edits.next_if(|edit| edit.old.start <= end) {
-            end = end.max(edit.old.end);
-            (self.base, self.line) = (edit.old.end, edit.new.end);
-        }
-        end
-    }
-
-    /// The line here that stands for line `base` of base.
-    fn line_for(&self, base: usize) -> usize {
-        self.line + (base - self.base)
-    }
-}
-
-/// Lines `old` became lines `new`, both counted from 0.
-struct Edit {
-    old: Range<usize>,
-    new: Range<usize>,
-}
-
-/// What ours made of base.
-pub(super) fn changes(base: &str, ours: &str) -> Vec<Hunk> {
-    let (old, new) = (Lines::of(base), Lines::of(ours));
-    let edits = edits(base, ours).into_iter();
-    let clashes = edits.map(|edit| Clash {
-        above: edit.new.start,
-        base: old.text(edit.old),
-        ours: new.text(edit.new),
-        theirs: "",
-    });
-    clashes.map(|clash| clash.hunk()).collect()
-}
-
-/// Where two texts differ of which neither comes from the other.
-pub(super) fn differences(ours: &str, theirs: &str) -> Vec<Hunk> {
-    let mut hunks = changes(theirs, ours);
-    for hunk in &mut hunks {
-        swap(&mut hunk.base, &mut hunk.theirs);
-    }
-    hunks
-}
-
-/// What changed between two texts, from top to bottom.
-fn edits(old: &str, new: &str) -> Vec<Edit> {
-    // A unified diff counts lines from 1, but names an empty range by the line above it.
-    let range = |range: HunkRange| {
-        let start = range.start() - usize::from(!range.is_empty());
-        start..start + range.len()
-    };
-    let edit = |hunk: &diffy::Hunk<'_, str>| Edit {
-        old: range(hunk.old_range()),
-        new: range(hunk.new_range()),
-    };
-    let patch = DiffOptions::new().set_context_len(0).create_patch(old, new);
-    patch.hunks().iter().map(edit).collect()
-}
-
-/// A text by its lines.
-pub(super) struct Lines<'a> {
-    text: &'a str,
-    /// Where each line begins, and the last one ends.
-    offsets: Vec<usize>,
-}
-
-impl<'a> Lines<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
-        let ends = text.split_inclusive('\n').scan(0, |end, line| {
-            *end += line.len();
-            Some(*end)
-        });
-        Self {
-            text,
-            offsets: [0].into_iter().chain(ends).collect(),
-        }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.offsets.len() - 1
-    }
-
-    pub(super) fn text(&self, lines: Range<usize>) -> &'a str {
-        &self.text[self.offsets[lines.start]..self.offsets[lines.end]]
-    }
+    kept.insert(old_at, new_at);
+    kept
 }

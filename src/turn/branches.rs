@@ -8,7 +8,7 @@ use crate::{
     project::Project,
     reconcile::{
         Conflict, Sides, Texts,
-        branches::{Open, Side},
+        branches::{Side, differences, merge},
         is_derived,
         line_ends::{LineEnds, with_line_ends_of},
         markers::Marked,
@@ -100,21 +100,18 @@ pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides) -> Result<()> {
         };
         let parent = commits.and_then(|commits| commits.parent.as_ref());
         let parent = parent.map(|it| side(path, Some(it), stages.parent.clone()));
-        let open = Open {
-            parent: parent.transpose()?,
-            ours: side(path, commits.map(|it| &it.ours), stages.ours.clone())?,
-            theirs: side(path, commits.map(|it| &it.theirs), stages.theirs.clone())?,
-            render: sides.theirs.get(path).map(String::as_str),
-        };
+        let ours = side(path, commits.map(|it| &it.ours), stages.ours.clone())?;
+        let theirs = side(path, commits.map(|it| &it.theirs), stages.theirs.clone())?;
         let merged = if is_as_git_left_it {
-            open.merge()
+            let render = sides.theirs.get(path).map(String::as_str);
+            merge(parent.transpose()?.as_ref(), &ours, &theirs, render)
         } else {
-            Err(open.differences())
+            Err(differences(ours.ours.as_deref(), theirs.ours.as_deref()))
         };
         let (base, ours) = match merged {
             Ok(text) => (sides.theirs.get(path).cloned(), text),
             // Neither side is what `make manifests` will write.
-            Err(_) if is_derived(path) => (Some(String::new()), open.ours.ours),
+            Err(_) if is_derived(path) => (Some(String::new()), ours.ours),
             Err(conflict) => {
                 let conflict = at(conflict, disk);
                 sides.open.insert(path.clone(), conflict);

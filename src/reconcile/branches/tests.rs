@@ -17,13 +17,8 @@ fn merge(
     theirs: Side,
     render: &str,
 ) -> Result<Option<String>, Vec<Hunk>> {
-    let open = Open {
-        parent,
-        ours,
-        theirs,
-        render: Some(render).filter(|render| !render.is_empty()),
-    };
-    open.merge().map_err(|conflict| conflict.hunks)
+    let render = Some(render).filter(|render| !render.is_empty());
+    super::merge(parent.as_ref(), &ours, &theirs, render).map_err(|conflict| conflict.hunks)
 }
 
 fn text(text: &str) -> Option<String> {
