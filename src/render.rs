@@ -30,7 +30,7 @@ const HEADER: &str = "header.tera";
 /// own.
 const FEATURE: &str = "feature";
 
-/// The files of a project.
+/// The files of a project, without `PROJECT`.
 #[derive(Debug, Default)]
 pub struct Rendered {
     /// The text of each file.
@@ -58,7 +58,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Renders all files of `project`.
+/// Renders all files of `project` but `PROJECT`.
 ///
 /// # Errors
 ///
@@ -105,13 +105,7 @@ pub fn render(project: &Project) -> Result<Rendered> {
         renderer.insert(&format!("src/{path}"), text, origin)?;
     }
 
-    let origin = Origin {
-        template: Project::FILE,
-        item: String::new(),
-    };
-    let mut all = renderer.rendered;
-    all.insert(Project::FILE.to_owned(), project.to_text()?, origin)?;
-    Ok(all)
+    Ok(renderer.rendered)
 }
 
 impl Rendered {

@@ -48,8 +48,11 @@ impl Turn<'_> {
     /// When a file cannot be read, or has conflict markers that stop the command.
     pub fn files(mut self, policy: &Policy) -> Result<Files> {
         env!("CARGO_PKG_VERSION").clone_into(&mut self.after.cli_version);
-        let render = render(&self.after)?;
+        let mut render = render(&self.after)?;
         let project = self.after.to_text()?;
+        render
+            .texts
+            .insert(Project::FILE.to_owned(), project.clone());
         let mut base = self.base();
         let mut paths: BTreeSet<&str> = base.keys().map(String::as_str).collect();
         paths.extend(render.texts.keys().map(String::as_str));
@@ -108,6 +111,14 @@ fn refuse<'a>(files: impl Iterator<Item = &'a (&'a String, Marked)>, hint: &str)
         return Ok(());
     }
     Err(anyhow!("there are conflict markers in{list}")).or_hint(hint)
+}
+
+/// Makes the file at `path` be this `text`; without a text, it does not exist.
+fn put(texts: &mut Texts, path: &str, text: Option<String>) {
+    match text {
+        Some(text) => _ = texts.insert(path.to_owned(), text),
+        None => _ = texts.remove(path),
+    }
 }
 
 impl Files {

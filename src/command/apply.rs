@@ -102,7 +102,6 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
     let (mut turn, story) = if args.rebuild_base {
         let mut turn = Turn::of_branches(&tree, &text(&tree)?, Record::default())?;
         turn.record.texts = render(&turn.after)?.texts;
-        turn.record.texts.remove(Project::FILE);
         let story = Story {
             done: Some("the record is made anew".to_owned()),
             kept: &[Kept::Edited, Kept::Removed],
@@ -140,8 +139,7 @@ fn recorded(tree: &WorkTree) -> Result<Turn<'_>> {
     let turn = Turn::of_branches(tree, &text(tree)?, tree.record()?)?;
     if turn.record.texts.is_empty() {
         // A project that has nothing but its description grows from it.
-        let mut files = render(&turn.after)?.texts;
-        files.remove(Project::FILE);
+        let files = render(&turn.after)?.texts;
         if !tree.ours(files.keys().map(String::as_str))?.is_empty() {
             ensure_known(&turn.record)?;
         }

@@ -34,11 +34,10 @@ pub fn ensure_known(record: &Record) -> Result<()> {
 /// A record of the files of `fresh` is no such project: it is from an `init` that was killed before it
 /// wrote `PROJECT`.
 pub fn ensure_not_lost(record: &Record, fresh: &Texts) -> Result<()> {
-    let file = Project::FILE;
-    let fresh = fresh.iter().filter(|&(path, _)| path != file);
-    if record.texts.is_empty() || fresh.eq(&record.texts) {
+    if record.texts.is_empty() || record.texts == *fresh {
         return Ok(());
     }
+    let file = Project::FILE;
     Err(anyhow!("`{file}` is gone, but `{LAST_APPLIED}` is there")).or_hint(format!(
         "bring it back, for example with `git restore {file}`; to start over, delete `.rscaffold`"
     ))

@@ -25,9 +25,9 @@ pub struct Side {
 /// # Errors
 /// Where the edits of the two branches clash with each other or with the render.
 pub fn merge(
-    parent: Option<&Side>,
-    ours: &Side,
-    theirs: &Side,
+    parent: Option<Side>,
+    ours: Side,
+    theirs: Side,
     render: Option<&str>,
 ) -> Result<Option<String>, Conflict> {
     let (ours, theirs) = (ours.onto(render)?, theirs.onto(render)?);
@@ -43,19 +43,15 @@ pub fn merge(
 
 impl Side {
     /// The file as the user would have edited it, had the tool written `render`; with plain line ends.
-    fn onto(&self, render: Option<&str>) -> Result<Option<String>, Conflict> {
-        let ours = self.ours.as_deref().map(LineEnds::strip);
-        match (self.base.as_deref(), ours, render) {
-            // Not yet there.
-            (None, None, render) => Ok(render.map(str::to_owned)),
+    fn onto(self, render: Option<&str>) -> Result<Option<String>, Conflict> {
+        let strip = |text: String| LineEnds::strip(&text).0.into_owned();
+        match (self.base, self.ours.map(strip), render) {
             // Deleted by the user.
             (Some(_), None, _) => Ok(None),
-            (base, Some((ours, _)), None) if base == Some(&*ours) => Ok(None),
-            (base, Some((ours, _)), None) => Err(merge::dropped(base.unwrap_or_default(), &ours)),
-            (base, Some((ours, _)), Some(render)) => {
-                let merge = Merge::of(base.unwrap_or_default(), &ours, render);
-                clean(&merge).map(Some)
+            (base, Some(ours), None) if base.as_ref() != Some(&ours) => {
+                Err(merge::dropped(&base.unwrap_or_default(), &ours))
             }
+            (base, ours, render) => three_way(base, ours, render.map(str::to_owned)),
         }
     }
 }
@@ -74,18 +70,15 @@ pub fn three_way(
         (parent, ours, theirs) if parent == theirs => Ok(ours),
         (parent, Some(ours), Some(theirs)) => {
             let parent = parent.unwrap_or_default();
-            clean(&Merge::of(&parent, &ours, &theirs)).map(Some)
+            let merge = Merge::of(&parent, &ours, &theirs);
+            if !merge.is_clean() {
+                return Err(merge.conflict(Reason::Branches));
+            }
+            Ok(Some(merge.ours()))
         }
         // One branch deleted the file, the other one edited it.
         (_, ours, theirs) => Err(differences(ours.as_deref(), theirs.as_deref())),
     }
-}
-
-fn clean(merge: &Merge) -> Result<String, Conflict> {
-    if merge.is_clean() {
-        return Ok(merge.ours());
-    }
-    Err(merge.conflict(Reason::Branches))
 }
 
 /// Where two branches differ; `None` where one does not have the file.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Turn;
+use super::{Turn, put};
 use crate::{
     project::Project,
     reconcile::{Texts, branches::three_way},
@@ -27,14 +27,12 @@ impl Turn<'_> {
         let paths: BTreeSet<String> = paths.into_iter().flatten().collect();
         for path in paths {
             let [parent, ours, theirs] = [&parent, &ours, &theirs].map(|it| it.get(&path).cloned());
-            match three_way(parent, ours, theirs) {
-                Ok(Some(text)) => _ = base.insert(path, text),
-                Ok(None) => _ = base.remove(&path),
-                // The lines of both will do: whatever else is on disk clashes with one of them.
-                Err(_) => {}
+            // Where they clash, the lines of both will do: whatever else is on disk clashes with one of
+            // them.
+            if let Ok(text) = three_way(parent, ours, theirs) {
+                put(&mut base, &path, text);
             }
         }
-        base.remove(Project::FILE);
         base
     }
 

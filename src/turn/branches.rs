@@ -2,12 +2,12 @@
 
 use anyhow::{Result, anyhow};
 
-use super::Turn;
+use super::{Turn, put};
 use crate::{
     hint::OrHint,
     project::Project,
     reconcile::{
-        Conflict, Sides, Texts,
+        Conflict, Sides,
         branches::{Side, differences, merge},
         is_derived,
         line_ends::{LineEnds, with_line_ends_of},
@@ -104,14 +104,15 @@ pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides) -> Result<()> {
         let theirs = side(path, commits.map(|it| &it.theirs), stages.theirs.clone())?;
         let merged = if is_as_git_left_it {
             let render = sides.theirs.get(path).map(String::as_str);
-            merge(parent.transpose()?.as_ref(), &ours, &theirs, render)
+            merge(parent.transpose()?, ours, theirs, render)
         } else {
-            Err(differences(ours.ours.as_deref(), theirs.ours.as_deref()))
+            let [ours, theirs] = [&stages.ours, &stages.theirs];
+            Err(differences(ours.as_deref(), theirs.as_deref()))
         };
         let (base, ours) = match merged {
             Ok(text) => (sides.theirs.get(path).cloned(), text),
             // Neither side is what `make manifests` will write.
-            Err(_) if is_derived(path) => (Some(String::new()), ours.ours),
+            Err(_) if is_derived(path) => (Some(String::new()), stages.ours.clone()),
             Err(conflict) => {
                 let conflict = at(conflict, disk);
                 sides.open.insert(path.clone(), conflict);
@@ -123,13 +124,6 @@ pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides) -> Result<()> {
         put(&mut sides.ours, path, ours);
     }
     Ok(())
-}
-
-fn put(texts: &mut Texts, path: &str, text: Option<String>) {
-    match text {
-        Some(text) => _ = texts.insert(path.to_owned(), text),
-        None => _ = texts.remove(path),
-    }
 }
 
 /// The rscaffold that wrote the project in a commit.
@@ -176,7 +170,7 @@ fn at(mut conflict: Conflict, disk: &str) -> Conflict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reconcile::{Hunk, Reason};
+    use crate::reconcile::{Hunk, Reason, Texts};
 
     const OURS: &str = "a\nB\nc\n";
     const MARKED: &str = "a\n<<<<<<< HEAD\nB\n=======\nx\n>>>>>>> theirs\nc\n";

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 
-use super::Turn;
+use super::{Turn, put};
 use crate::{
     project::Project,
     reconcile::{Sides, is_derived},
@@ -41,18 +41,15 @@ impl Turn<'_> {
             }
         }
         for (new, old) in moves {
-            if let Some(base) = sides.base.remove(&old) {
-                sides.base.insert(new.clone(), base);
-            }
+            let base = sides.base.remove(&old);
+            put(&mut sides.base, &new, base);
             let is_moved = !sides.disk.contains_key(&old) && sides.disk.contains_key(&new);
             if is_moved {
                 // By a command that was killed.
                 continue;
             }
-            match sides.ours.remove(&old) {
-                Some(ours) => _ = sides.ours.insert(new.clone(), ours),
-                None => _ = sides.ours.remove(&new),
-            }
+            let ours = sides.ours.remove(&old);
+            put(&mut sides.ours, &new, ours);
             sides.moved.insert(new);
         }
         Ok(())

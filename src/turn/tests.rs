@@ -266,7 +266,5 @@ fn a_record_that_git_merged_is_made_anew() {
         record,
         branches: None,
     };
-    let mut expected = render(&both).unwrap().texts;
-    expected.remove(Project::FILE);
-    assert_eq!(turn.base(), expected);
+    assert_eq!(turn.base(), render(&both).unwrap().texts);
 }

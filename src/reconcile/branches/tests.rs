@@ -18,7 +18,7 @@ fn merge(
     render: &str,
 ) -> Result<Option<String>, Vec<Hunk>> {
     let render = Some(render).filter(|render| !render.is_empty());
-    super::merge(parent.as_ref(), &ours, &theirs, render).map_err(|conflict| conflict.hunks)
+    super::merge(parent, ours, theirs, render).map_err(|conflict| conflict.hunks)
 }
 
 fn text(text: &str) -> Option<String> {
