@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, string::FromUtf8Error};
 
-use anyhow::{Context, Error, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use cap_std::fs::Metadata;
 
 use self::{
@@ -115,8 +115,6 @@ impl WorkTree {
         let mut walk = self.jail.walk();
         for path in paths {
             if let Some(text) = self.read(&mut walk, path)? {
-                let text = text
-                    .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
                 texts.insert(path.to_owned(), text);
             }
         }
@@ -187,26 +185,24 @@ impl WorkTree {
 
     fn read_text(&self, path: &str) -> Result<Option<String>> {
         let text = self.read(&mut self.jail.walk(), path)?;
-        text.transpose().map_err(|_| no_text(path))
+        self.seen.ensure_text(path)?;
+        Ok(text)
     }
 
-    /// The file at `path`, if it exists: its text, or its bytes if they are not UTF-8.
-    fn read(&self, walk: &mut Walk, path: &str) -> Result<Option<Result<String, FromUtf8Error>>> {
+    /// The file at `path`, if it exists. Invalid UTF-8 is replaced.
+    fn read(&self, walk: &mut Walk, path: &str) -> Result<Option<String>> {
         let Some((metadata, bytes)) = read(walk, ProjectPath::new(path)?)? else {
             self.seen.note(path, None, true);
             return Ok(None);
         };
         let text = String::from_utf8(bytes);
         self.seen.note(path, Some(&metadata), text.is_ok());
-        Ok(Some(text))
+        let replaced = |error: FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into();
+        Ok(Some(text.unwrap_or_else(replaced)))
     }
 }
 
 /// The file at `path`, if it exists.
 fn read(walk: &mut Walk, path: ProjectPath) -> Result<Option<(Metadata, Vec<u8>)>> {
     walk.find(path)?.map_or(Ok(None), |place| place.read(path))
-}
-
-fn no_text(path: &str) -> Error {
-    anyhow!("`{path}` is not UTF-8 text; convert it or move it away, and run the command again")
 }

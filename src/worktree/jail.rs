@@ -5,7 +5,6 @@
 //! a folder by a link between the check and the use.
 
 use std::{
-    ffi::OsString,
     fs::File,
     io::{self, ErrorKind, Read},
     path::{Component, Path, PathBuf},
@@ -171,24 +170,27 @@ impl Walk<'_> {
 
     /// The path without any link that `path` leads to; `None` if that is not in the folder.
     fn resolve(&self, path: ProjectPath) -> io::Result<Option<PathBuf>> {
-        let mut real = PathBuf::new();
-        let mut left = reversed(Path::new(path.as_str()));
+        let (mut real, mut left) = (PathBuf::new(), PathBuf::from(path.as_str()));
         let mut links = 0;
-        while let Some(part) = left.pop() {
-            if part == "/" || part == ".." && !real.pop() {
-                return Ok(None);
-            } else if part == ".." {
-                continue;
-            }
-            real.push(part);
-            if self.root.symlink_metadata(&real)?.is_symlink() {
-                links += 1;
-                if links > MAX_LINKS {
-                    return Err(io::Error::other("too many levels of symbolic links"));
+        while let Some(part) = left.components().next() {
+            let mut rest: PathBuf = left.components().skip(1).collect();
+            match part {
+                Component::CurDir => {}
+                Component::ParentDir if real.pop() => {}
+                Component::Normal(name) => {
+                    real.push(name);
+                    if self.root.symlink_metadata(&real)?.is_symlink() {
+                        links += 1;
+                        if links > MAX_LINKS {
+                            return Err(io::Error::other("too many levels of symbolic links"));
+                        }
+                        rest = self.root.read_link_contents(&real)?.join(rest);
+                        real.pop();
+                    }
                 }
-                left.extend(reversed(&self.root.read_link_contents(&real)?));
-                real.pop();
+                _ => return Ok(None),
             }
+            left = rest;
         }
         Ok(Some(real))
     }
@@ -196,15 +198,6 @@ impl Walk<'_> {
 
 /// How many links are followed for one path, as Linux does.
 const MAX_LINKS: usize = 40;
-
-/// The parts of `path` without `.`, the first one last.
-fn reversed(path: &Path) -> Vec<OsString> {
-    let parts = path.components().rev().map(Component::as_os_str);
-    parts
-        .filter(|part| *part != ".")
-        .map(ToOwned::to_owned)
-        .collect()
-}
 
 impl Place<'_> {
     /// The bytes of the file, if it exists, and its metadata from when it was opened. Errors name

@@ -21,29 +21,29 @@ struct File {
 }
 
 /// Differs after each save of a file, whether an editor overwrites the file or replaces it.
-#[derive(Debug, PartialEq, Eq)]
-struct Stamp([u64; 3], [i64; 4]);
+type Stamp = ([u64; 3], [i64; 4]);
 
-impl From<&Metadata> for Stamp {
-    fn from(it: &Metadata) -> Self {
-        let modified_and_changed = [it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec()];
-        Self([it.dev(), it.ino(), it.len()], modified_and_changed)
-    }
+fn stamp(it: &Metadata) -> Stamp {
+    let modified_and_changed = [it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec()];
+    ([it.dev(), it.ino(), it.len()], modified_and_changed)
 }
 
 impl Seen {
     /// Notes that the file at `path` had this `metadata` before it was read, `None` if it did not
     /// exist, and whether it is text.
     pub(super) fn note(&self, path: &str, metadata: Option<&Metadata>, is_text: bool) {
-        let stamp = metadata.map(Stamp::from);
+        let stamp = metadata.map(stamp);
         let file = File { stamp, is_text };
         self.0.borrow_mut().insert(path.to_owned(), file);
     }
 
-    /// Refuses to write into a file that is not text.
+    /// Refuses a file that is not text.
     pub(super) fn ensure_text(&self, path: &str) -> Result<()> {
         let is_text = self.0.borrow().get(path).is_none_or(|file| file.is_text);
-        ensure!(is_text, super::no_text(path));
+        ensure!(
+            is_text,
+            "`{path}` is not UTF-8 text; convert it or move it away, and run the command again"
+        );
         Ok(())
     }
 
@@ -51,7 +51,7 @@ impl Seen {
     /// would be lost.
     pub(super) fn ensure_current(&self, walk: &mut Walk, path: ProjectPath) -> Result<()> {
         let now = walk.find(path)?.and_then(|place| place.metadata);
-        let now = now.as_ref().map(Stamp::from);
+        let now = now.as_ref().map(stamp);
         let seen = self.0.borrow();
         if seen.get(path.as_str()).is_none_or(|file| file.stamp == now) {
             return Ok(());
