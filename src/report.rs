@@ -13,11 +13,7 @@ use std::{
 use anyhow::{Context, Result};
 use console::style;
 
-use crate::{
-    hint::hint,
-    reconcile::{Conflict, Plan},
-    visible::visible,
-};
+use crate::{hint::hint, visible::visible};
 
 mod conflicts;
 mod diff;
@@ -25,6 +21,7 @@ mod outcome;
 mod plan;
 
 pub use self::{
+    conflicts::{show as show_conflict, text as conflicts},
     diff::text as diff,
     outcome::{Outcome, UsageError},
     plan::{Step, Story, text as plan},
@@ -36,24 +33,6 @@ fn data(bytes: &[u8]) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.context("failed to write to stdout"),
     }
-}
-
-/// The conflicts that keep a plan from being applied; in a dry run after what would be done
-/// without them.
-pub fn conflicts(plan: &Plan, dry_run: Option<&Story>) -> String {
-    let mut text = String::new();
-    if let Some(story) = dry_run {
-        text += &plan::list(plan, story);
-        text.push('\n');
-    }
-    text + &conflicts::text(plan)
-}
-
-/// Prints one conflict, for a question about it.
-pub fn show_conflict(path: &str, conflict: &Conflict) {
-    let mut text = "\n".to_owned();
-    conflicts::file(&mut text, path, conflict);
-    say(&text);
 }
 
 /// Asks; the answer is read elsewhere.

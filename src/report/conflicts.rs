@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt::Write as _, mem::take};
 
 use console::{Style, style};
 
-use super::{error_line, hint_line};
+use super::{Story, error_line, hint_line, plan::list, say};
 use crate::{
     reconcile::{Conflict, Plan, Reason},
     visible::visible,
@@ -16,15 +16,21 @@ const LINES: usize = 6;
 /// Hunks that are shown of a file.
 const HUNKS: usize = 4;
 
-/// The whole message.
-pub(super) fn text(plan: &Plan) -> String {
-    let mut text = error_line(match plan.conflicts().count() {
+/// The conflicts that keep a plan from being applied; in a dry run after what would be done without
+/// them.
+pub fn text(plan: &Plan, dry_run: Option<&Story>) -> String {
+    let mut text = String::new();
+    if let Some(story) = dry_run {
+        text += &list(plan, story);
+        text.push('\n');
+    }
+    text += &error_line(match plan.conflicts().count() {
         1 => "1 file conflicts with what would be written; nothing was written".to_owned(),
         count => format!("{count} files conflict with what would be written; nothing was written"),
     });
     for (path, conflict) in plan.conflicts() {
         text.push('\n');
-        file(&mut text, &visible(path), conflict);
+        text += &file(path, conflict);
     }
     text.push('\n');
     let hints: BTreeSet<&str> = plan.conflicts().map(|(_, it)| hint(it.reason)).collect();
@@ -50,7 +56,13 @@ fn hint(reason: Reason) -> &'static str {
     }
 }
 
-pub(super) fn file(text: &mut String, path: &str, Conflict { reason, hunks }: &Conflict) {
+/// Prints one conflict, for a question about it.
+pub fn show(path: &str, conflict: &Conflict) {
+    say(&format!("\n{}", file(path, conflict)));
+}
+
+fn file(path: &str, Conflict { reason, hunks }: &Conflict) -> String {
+    let (mut text, path) = (String::new(), visible(path));
     let mut reason = match reason {
         Reason::BothChanged => "both you and rscaffold changed this",
         Reason::Untracked => "was there before rscaffold",
@@ -65,14 +77,15 @@ pub(super) fn file(text: &mut String, path: &str, Conflict { reason, hunks }: &C
         let _ = writeln!(text, "{}", line.trim_end());
         let plain = || Style::new().for_stderr();
         if !hunk.base.is_empty() {
-            side(text, "base", &hunk.base, &plain().dim());
+            side(&mut text, "base", &hunk.base, &plain().dim());
         }
-        side(text, "ours", &hunk.ours, &plain().yellow());
-        side(text, "theirs", &hunk.theirs, &plain().cyan());
+        side(&mut text, "ours", &hunk.ours, &plain().yellow());
+        side(&mut text, "theirs", &hunk.theirs, &plain().cyan());
     }
     if hunks.len() > HUNKS {
         let _ = writeln!(text, "  {path}  {} more", hunks.len() - HUNKS);
     }
+    text
 }
 
 /// The lines of one side, each with its name in front.
@@ -107,10 +120,11 @@ mod tests {
                 Change::Conflict(Conflict { reason, hunks }),
             )
         });
-        text(&Plan {
+        let plan = Plan {
             changes: changes.collect(),
             ..Plan::default()
-        })
+        };
+        text(&plan, None)
     }
 
     #[test]

@@ -20,12 +20,10 @@ fn format(plan: &Plan, ours: &Texts, is_for_people: bool) -> String {
     let mut text = String::new();
     for (path, change) in &plan.changes {
         let old = ours.get(path).map_or("", String::as_str);
-        let new = match change {
-            Change::Delete => "",
-            change => match change.text() {
-                Some(new) => new,
-                None => continue,
-            },
+        let new = match (change.text(), change) {
+            (Some(new), _) => new,
+            (None, Change::Delete) => "",
+            (None, _) => continue,
         };
         let name = |side: &str, is_there: bool| {
             let name = is_there.then(|| format!("{side}/{path}"));
