@@ -206,7 +206,11 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
         let change = if let Some(conflict) = sides.open.get(path) {
             Change::Conflict(conflict.clone())
         } else if sides.marked.contains(path) {
-            file.around_markers()
+            // Markers of an earlier command stay, and what is new goes around them.
+            match file.change(OnConflict::Abort) {
+                Change::Keep(_) => Change::Keep(Kept::Marked),
+                change => change,
+            }
         } else {
             file.change(on_conflict)
         };
@@ -257,15 +261,6 @@ impl File<'_> {
         match (File { ours, ..file }).change(on_conflict) {
             Change::Mark(text) if Some(text.as_str()) == self.ours => Change::Keep(Kept::Marked),
             _ => change,
-        }
-    }
-
-    /// As [`File::change`], for a file whose conflict markers of an earlier command are still there:
-    /// they stay, and what is new goes around them.
-    fn around_markers(self) -> Change {
-        match self.change(OnConflict::Abort) {
-            Change::Keep(_) => Change::Keep(Kept::Marked),
-            change => change,
         }
     }
 

@@ -18,15 +18,11 @@ pub fn visible(line: &str) -> Cow<'_, str> {
     if !line.contains(is_escaped) {
         return Cow::Borrowed(line);
     }
-    let mut text = String::new();
-    for char in line.chars() {
-        if is_escaped(char) {
-            text.extend(char.escape_default());
-        } else {
-            text.push(char);
-        }
-    }
-    Cow::Owned(text)
+    let shown = line.chars().map(|char| match char {
+        char if is_escaped(char) => char.escape_default().to_string(),
+        char => char.to_string(),
+    });
+    Cow::Owned(shown.collect())
 }
 
 #[cfg(test)]

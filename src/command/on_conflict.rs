@@ -37,25 +37,19 @@ impl Choices {
     /// # Errors
     /// When there are two choices for all files, or two different ones for one file.
     pub fn policy(&self) -> Result<Policy> {
-        let refused =
-            |reason: &str| UsageError(format!("invalid value for `--on-conflict`: {reason}"));
         let mut policy = Policy::default();
         let mut everywhere = None;
         for Choice { answer, path } in &self.choices {
-            if let Some(path) = path {
+            let (before, choices) = if let Some(path) = path {
                 let before = policy.by_path.insert(path.clone(), *answer);
-                let is_same = before.is_none_or(|before| before == *answer);
-                ensure!(
-                    is_same,
-                    refused(&format!("there are two different choices for `{path}`"))
-                );
+                let choices = format!("different choices for `{path}`");
+                (before.filter(|before| before != answer), choices)
             } else {
                 let before = everywhere.replace(*answer);
-                ensure!(
-                    before.is_none(),
-                    refused("there are two choices for all files")
-                );
-            }
+                (before, "choices for all files".to_owned())
+            };
+            let error = format!("invalid value for `--on-conflict`: there are two {choices}");
+            ensure!(before.is_none(), UsageError(error));
         }
         policy.everywhere = everywhere.unwrap_or_default();
         Ok(policy)

@@ -62,10 +62,8 @@ impl Marked {
 
 fn is_marker(line: &str, marker: &str) -> bool {
     let line = line.trim_end_matches(['\r', '\n']);
-    line == marker
-        || line
-            .strip_prefix(marker)
-            .is_some_and(|rest| rest.starts_with(' '))
+    let rest = line.strip_prefix(marker);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
 #[cfg(test)]
