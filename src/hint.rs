@@ -26,9 +26,7 @@ impl<T, E: Into<anyhow::Error>> OrHint<T> for Result<T, E> {
 
 /// The hint of `error`, if it has one.
 pub fn hint(error: &anyhow::Error) -> Option<&str> {
-    error
-        .downcast_ref()
-        .map(|Hinted { hint, .. }| hint.as_str())
+    error.downcast_ref().map(|it: &Hinted| it.hint.as_str())
 }
 
 /// Looks like `error` itself in a chain of errors.

@@ -54,25 +54,20 @@ fn error_text(error: &anyhow::Error) -> String {
         let _ = writeln!(text, "  caused by: {}", lines(cause));
     }
     if let Some(hint) = hint(error) {
-        text += &hint_line(hint);
+        text += &aside("hint", hint);
     }
     text
 }
 
 fn error_line(message: impl Display) -> String {
-    format!(
-        "{} {}\n",
-        style("error:").for_stderr().red().bold(),
-        lines(message)
-    )
+    let label = style("error:").for_stderr().red().bold();
+    format!("{label} {}\n", lines(message))
 }
 
-fn hint_line(hint: &str) -> String {
-    format!("{} {}\n", style("hint:").for_stderr().cyan(), lines(hint))
-}
-
-fn note_line(note: &str) -> String {
-    format!("{} {}\n", style("note:").for_stderr().cyan(), lines(note))
+/// A `hint` or `note`.
+fn aside(label: &str, message: &str) -> String {
+    let label = style(format!("{label}:")).for_stderr().cyan();
+    format!("{label} {}\n", lines(message))
 }
 
 /// The lines of a message. All but the first are indented, so that none looks like one of ours.

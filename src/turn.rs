@@ -6,7 +6,7 @@ mod base;
 mod branches;
 mod moves;
 
-use std::{collections::BTreeSet, fmt::Write as _};
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, anyhow};
 
@@ -35,11 +35,7 @@ pub struct Turn<'a> {
 
 /// The files of a turn. A plan follows from them and a policy.
 #[derive(Debug)]
-pub struct Files {
-    sides: Sides,
-    /// `PROJECT`, for the project that the files become.
-    project: String,
-}
+pub struct Files(Sides);
 
 impl Turn<'_> {
     /// Puts the sides of all files together. Reads the disk, writes nothing.
@@ -50,14 +46,11 @@ impl Turn<'_> {
         env!("CARGO_PKG_VERSION").clone_into(&mut self.after.cli_version);
         let mut render = render(&self.after)?;
         let project = self.after.to_text()?;
-        render
-            .texts
-            .insert(Project::FILE.to_owned(), project.clone());
+        render.texts.insert(Project::FILE.to_owned(), project);
         let mut base = self.base();
-        let mut paths: BTreeSet<&str> = base.keys().map(String::as_str).collect();
-        paths.extend(render.texts.keys().map(String::as_str));
         let open = self.branches.iter().flat_map(|it| it.stages.keys());
-        paths.extend(open.map(String::as_str));
+        let paths = base.keys().chain(render.texts.keys()).chain(open);
+        let paths: BTreeSet<&str> = paths.map(String::as_str).collect();
         let disk = self.tree.ours(paths)?;
         if let Some(before) = &self.before {
             // A user's change of PROJECT is in `after` already. What is left to merge is how the file
@@ -68,7 +61,7 @@ impl Turn<'_> {
         let mut sides = Sides::new(base, disk, render.texts);
         self.follow_moves(&mut sides, &render.origins)?;
         self.settle_markers(&mut sides, policy)?;
-        Ok(Files { sides, project })
+        Ok(Files(sides))
     }
 
     /// Settles what stands between conflict markers, as far as it is not for the user to decide.
@@ -76,41 +69,42 @@ impl Turn<'_> {
     /// Markers count where the tool or git put them. Elsewhere they are text.
     fn settle_markers(&self, sides: &mut Sides, policy: &Policy) -> Result<()> {
         let marked = sides.disk.iter();
-        let marked = marked.filter_map(|(path, text)| Some((path, Marked::parse(text)?)));
-        let (own, others): (Vec<_>, Vec<_>) =
-            marked.partition(|(path, it)| it.own && self.record.marked.contains(*path));
-        let stops = |(path, _): &&(&String, Marked)| policy.of(path) != OnConflict::Markers;
+        let marked = marked.filter_map(|(path, text)| Some((path.clone(), Marked::parse(text)?)));
+        let (own, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            marked.partition(|(path, it)| it.own && self.record.marked.contains(path));
         refuse(
-            own.iter().filter(stops),
+            &own,
+            |path| policy.of(path) != OnConflict::Markers,
             "decide between the lines, and run the command again",
         )?;
-        let own: BTreeSet<String> = own.into_iter().map(|(path, _)| path.clone()).collect();
+        sides.marked = own.into_keys().collect();
         if let Some(branches) = &self.branches {
             branches::settle(branches, sides)?;
         } else if !others.is_empty() {
             let open = self.tree.unmerged(&self.record)?.unwrap_or_default();
-            let is_open = |(path, _): &&(&String, Marked)| open.stages.contains_key(*path);
             refuse(
-                others.iter().filter(is_open),
+                &others,
+                |path| open.stages.contains_key(path),
                 "`rscaffold apply` settles the lines that are rscaffold's; those that are yours are \
                  for you to decide",
             )?;
         }
-        sides.marked = own;
         Ok(())
     }
 }
 
-/// Refuses files that have conflict markers.
-fn refuse<'a>(files: impl Iterator<Item = &'a (&'a String, Marked)>, hint: &str) -> Result<()> {
-    let mut list = String::new();
-    for (path, marked) in files {
-        let _ = write!(list, "\n  {path}:{}", marked.line);
+/// Refuses those of the files with conflict markers that are `open`.
+fn refuse(
+    marked: &BTreeMap<String, Marked>,
+    open: impl Fn(&str) -> bool,
+    hint: &str,
+) -> Result<()> {
+    let open = marked.iter().filter(|(path, _)| open(path));
+    let places = open.map(|(path, it)| format!("\n  {path}:{}", it.line));
+    match places.collect::<Vec<_>>().concat() {
+        places if places.is_empty() => Ok(()),
+        places => Err(anyhow!("there are conflict markers in{places}")).or_hint(hint),
     }
-    if list.is_empty() {
-        return Ok(());
-    }
-    Err(anyhow!("there are conflict markers in{list}")).or_hint(hint)
 }
 
 /// Makes the file at `path` be this `text`; without a text, it does not exist.
@@ -123,31 +117,39 @@ fn put(texts: &mut Texts, path: &str, text: Option<String>) {
 
 impl Files {
     /// What happens to each file.
-    pub fn plan(&self, policy: &Policy) -> Plan {
-        let says = |text: &str| Project::parse(text)?.to_text();
-        reconcile(&self.sides, policy, |path, text| {
-            let is_other = path != Project::FILE || text == self.project;
-            is_other || says(text).is_ok_and(|text| text == self.project)
-        })
+    ///
+    /// # Errors
+    /// When `policy` names a file that rscaffold does not write.
+    pub fn plan(&self, policy: &Policy) -> Result<Plan> {
+        let (paths, mut named) = (self.0.paths(), policy.by_path.keys());
+        if let Some(path) = named.find(|path| !paths.contains(path.as_str())) {
+            return Err(anyhow!(
+                "`--on-conflict` names `{path}`, which is not a file that rscaffold writes in this \
+                 project"
+            ))
+            .or_hint("give the path as the list of conflicts shows it");
+        }
+        let project = self.0.theirs.get(Project::FILE);
+        let says_so = |text: &str| {
+            let read = || Project::parse(text)?.to_text();
+            project.is_some_and(|it| it == text || read().is_ok_and(|text| text == *it))
+        };
+        Ok(reconcile(&self.0, policy, |path, text| {
+            path != Project::FILE || says_so(text)
+        }))
     }
 
     /// The files as they are on disk.
     pub fn disk(&self) -> &Texts {
-        &self.sides.disk
-    }
-
-    /// Whether rscaffold writes a file at `path`, or wrote one.
-    pub fn has(&self, path: &str) -> bool {
-        self.sides.paths().contains(path)
+        &self.0.disk
     }
 
     /// The record of what is written last once `plan` is carried out.
     pub fn record(&self, plan: &Plan) -> Record {
-        let mut texts = self.sides.theirs.clone();
-        texts.remove(Project::FILE);
+        let mut texts = self.0.theirs.clone();
         Record {
+            projects: Vec::from_iter(texts.remove(Project::FILE)),
             texts,
-            projects: vec![self.project.clone()],
             marked: plan.marked.clone(),
         }
     }

@@ -155,20 +155,20 @@ impl WorkTree {
             bail!("`{path}` conflicts with what would be written; nothing was written");
         }
         let mut stage = Stage::new(&self.jail)?;
-        let files = plan
-            .changes
-            .iter()
-            .filter(|(path, _)| *path != Project::FILE);
-        let (removals, writes): (Vec<_>, Vec<_>) =
-            files.partition(|(_, change)| **change == Change::Delete);
-        // Writes come first: a file that moves is at its new path before it leaves the old one.
-        for (path, change) in writes.into_iter().chain(removals) {
+        let files = plan.changes.iter();
+        let mut files: Vec<_> = files.filter(|(path, _)| *path != Project::FILE).collect();
+        // Removals come last: a file that moves is at its new path before it leaves the old one.
+        files.sort_by_key(|(_, change)| **change == Change::Delete);
+        for (path, change) in files {
             if change.text().is_some() {
                 self.seen.ensure_text(path)?;
             }
             match change {
                 // The file is gone, but a command may have been killed before it removed the folder.
-                Change::Unchanged if !record.texts.contains_key(path) => stage.prune(path)?,
+                Change::Unchanged if !record.texts.contains_key(path) => {
+                    let path = ProjectPath::new(path)?;
+                    stage.steps.push_back(Step::Prune(path));
+                }
                 change => stage.change(path, change)?,
             }
         }

@@ -10,7 +10,7 @@ use super::{
     Mode, ensure_current, load,
     on_conflict::Choices,
     text,
-    turn::{bring_in_line, carry_out, ensure_known, plan},
+    turn::{bring_in_line, carry_out, ensure_known},
 };
 use crate::{
     hint::OrHint,
@@ -185,7 +185,7 @@ pub fn diff(args: &Diff, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
     let policy = args.on_conflict.policy()?;
     let files = recorded(&tree)?.files(&policy)?;
-    let plan = plan(&files, &policy)?;
+    let plan = files.plan(&policy)?;
     let mut outcome = Outcome::data(report::diff(&plan, files.disk()));
     if plan.conflicts().next().is_some() {
         outcome.stderr = report::conflicts(&plan, None);

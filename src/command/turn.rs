@@ -10,7 +10,7 @@ use crate::{
     project::Project,
     reconcile::{OnConflict, Plan, Policy, Reason, Texts},
     report::{self, Outcome, Story},
-    turn::{Files, Turn},
+    turn::Turn,
     worktree::{LAST_APPLIED, Record, WorkTree},
 };
 
@@ -71,9 +71,9 @@ pub fn carry_out(turn: Turn, mode: &Mode, story: &Story, start: Instant) -> Resu
     let tree = turn.tree;
     let policy = mode.on_conflict.policy()?;
     let files = turn.files(&policy)?;
-    let mut plan = plan(&files, &policy)?;
+    let mut plan = files.plan(&policy)?;
     if !mode.dry_run && can_ask(&plan, &policy) {
-        plan = files.plan(&decide(&plan)?);
+        plan = files.plan(&decide(&plan)?)?;
     }
     if plan.conflicts().next().is_some() {
         return Ok(Outcome {
@@ -89,20 +89,6 @@ pub fn carry_out(turn: Turn, mode: &Mode, story: &Story, start: Instant) -> Resu
         stderr: report::plan(&plan, mode.dry_run, story, start.elapsed()),
         ..Outcome::default()
     })
-}
-
-/// The plan of `files` under `policy`.
-///
-/// # Errors
-/// When `policy` names a file that rscaffold does not write.
-pub fn plan(files: &Files, policy: &Policy) -> Result<Plan> {
-    if let Some(path) = policy.by_path.keys().find(|path| !files.has(path)) {
-        return Err(anyhow!(
-            "`--on-conflict` names `{path}`, which is not a file that rscaffold writes in this project"
-        ))
-        .or_hint("give the path as the list of conflicts shows it");
-    }
-    Ok(files.plan(policy))
 }
 
 /// Whether a user at a terminal can decide all conflicts of `plan`. Whoever has given a policy has

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt::Write as _, mem::take};
 
 use console::{Style, style};
 
-use super::{Story, error_line, hint_line, plan::list, say};
+use super::{Story, aside, error_line, plan::list, say};
 use crate::{
     reconcile::{Conflict, Plan, Reason},
     visible::visible,
@@ -35,7 +35,7 @@ pub fn text(plan: &Plan, dry_run: Option<&Story>) -> String {
     text.push('\n');
     let hints: BTreeSet<&str> = plan.conflicts().map(|(_, it)| hint(it.reason)).collect();
     for hint in hints {
-        text += &hint_line(hint);
+        text += &aside("hint", hint);
     }
     text
 }

@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _, time::Duration};
 
 use console::Style;
 
-use super::note_line;
+use super::aside;
 use crate::{
     reconcile::{Change, Kept, Plan},
     visible::visible,
@@ -114,7 +114,7 @@ pub fn text(plan: &Plan, dry_run: bool, story: &Story, elapsed: Duration) -> Str
         let _ = writeln!(text, "{done} ({millis} ms)");
     }
     for note in &story.notes {
-        text += &note_line(note);
+        text += &aside("note", note);
     }
     if !dry_run {
         let manifests = Step::new("make manifests", "the operator's code says more of config/");

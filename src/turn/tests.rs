@@ -60,13 +60,16 @@ impl Folder {
 
     fn plan(&self, before: Option<Project>, after: Project) -> Plan {
         let policy = Policy::default();
-        self.files(before, after, &policy).unwrap().plan(&policy)
+        self.files(before, after, &policy)
+            .unwrap()
+            .plan(&policy)
+            .unwrap()
     }
 
     fn apply(&self, before: Option<Project>, after: Project) -> Plan {
         let policy = Policy::default();
         let files = self.files(before, after, &policy).unwrap();
-        let plan = files.plan(&policy);
+        let plan = files.plan(&policy).unwrap();
         let tree = WorkTree::open(self.0.path()).unwrap();
         tree.apply(&plan, &files.record(&plan)).unwrap();
         plan
@@ -193,7 +196,12 @@ fn the_project_has_to_say_what_was_asked_for() {
             ..Policy::default()
         };
         let files = folder.files(Some(guestbook()), library(), &policy).unwrap();
-        let change = files.plan(&policy).changes.remove(Project::FILE).unwrap();
+        let change = files
+            .plan(&policy)
+            .unwrap()
+            .changes
+            .remove(Project::FILE)
+            .unwrap();
         match change {
             Change::Conflict(conflict) => Err(conflict.reason),
             change => Ok(change.text().map(str::to_owned)),
@@ -225,7 +233,7 @@ fn markers_stop_a_command_where_the_tool_put_them() {
             ..Policy::default()
         };
         let files = folder.files(Some(guestbook()), guestbook(), &policy)?;
-        Ok::<_, anyhow::Error>((files.plan(&policy), files))
+        Ok::<_, anyhow::Error>((files.plan(&policy)?, files))
     };
     let error = files(OnConflict::Ours).unwrap_err().to_string();
     assert!(

@@ -34,7 +34,7 @@ pub(super) enum Step<'a> {
     },
     /// Removes the file at this path, and the folders that it leaves empty.
     Remove(ProjectPath<'a>),
-    /// Removes the folders above this path that are empty.
+    /// Removes the folders above this path, which no longer exists, that are empty.
     Prune(ProjectPath<'a>),
 }
 
@@ -107,12 +107,6 @@ impl<'a> Stage<'a> {
         let folder = self.walk.folder(path.folder())?.context(GONE)?;
         let (temporary, _) = self.names.create(folder)?;
         let _ = folder.remove_file(temporary);
-        Ok(())
-    }
-
-    /// Prepares to remove the folders above `path`, which no longer exists, if they are empty.
-    pub(super) fn prune(&mut self, path: &'a str) -> Result<()> {
-        self.steps.push_back(Step::Prune(ProjectPath::new(path)?));
         Ok(())
     }
 

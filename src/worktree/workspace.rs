@@ -52,13 +52,11 @@ pub(super) fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspa
             continue;
         }
         let member = root.strip_prefix(folder).unwrap_or(&root);
+        let mut members = workspace.members.iter();
         return Ok(Some(Workspace {
             root: WorkspaceRoot::above(up)?,
             member: member.display().to_string(),
-            is_listed: workspace
-                .members
-                .iter()
-                .any(|path| folder.join(path) == root),
+            is_listed: members.any(|path| folder.join(path) == root),
         }));
     }
     Ok(None)
@@ -66,9 +64,7 @@ pub(super) fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspa
 
 /// The workspace in the text of a Cargo.toml. Cargo complains about a text that is wrong.
 fn manifest(text: &str) -> Option<Members> {
-    toml::from_str(text)
-        .ok()
-        .and_then(|manifest: Manifest| manifest.workspace)
+    toml::from_str::<Manifest>(text).ok()?.workspace
 }
 
 #[cfg(test)]
