@@ -81,7 +81,7 @@ impl Turn<'_> {
         if let Some(branches) = &self.branches {
             branches::settle(branches, sides)?;
         } else if !others.is_empty() {
-            let open = self.tree.unmerged(&self.record)?.unwrap_or_default();
+            let open = self.tree.unmerged(&self.record)?;
             refuse(
                 &others,
                 |path| open.stages.contains_key(path),

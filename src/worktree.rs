@@ -1,6 +1,6 @@
 //! The project's folder: the only place where its files are read and written.
 
-use std::{path::PathBuf, string::FromUtf8Error};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use cap_std::fs::Metadata;
@@ -93,11 +93,11 @@ impl WorkTree {
     }
 
     /// What git left open in the folder, of `PROJECT` and of the files that the branches have in their
-    /// records; `None` if that is nothing.
+    /// records.
     ///
     /// # Errors
     /// When git cannot be run, or a commit has a record that is damaged.
-    pub fn unmerged(&self, record: &Record) -> Result<Option<Unmerged>> {
+    pub fn unmerged(&self, record: &Record) -> Result<Unmerged> {
         let paths = record.texts.keys().map(String::as_str);
         git::unmerged(&self.root, &paths.chain([Project::FILE]).collect())
     }
@@ -191,14 +191,9 @@ impl WorkTree {
 
     /// The file at `path`, if it exists. Invalid UTF-8 is replaced.
     fn read(&self, walk: &mut Walk, path: &str) -> Result<Option<String>> {
-        let Some((metadata, bytes)) = read(walk, ProjectPath::new(path)?)? else {
-            self.seen.note(path, None, true);
-            return Ok(None);
-        };
-        let text = String::from_utf8(bytes);
-        self.seen.note(path, Some(&metadata), text.is_ok());
-        let replaced = |error: FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into();
-        Ok(Some(text.unwrap_or_else(replaced)))
+        let file = read(walk, ProjectPath::new(path)?)?;
+        self.seen.note(path, file.as_ref());
+        Ok(file.map(|(_, bytes)| String::from_utf8_lossy(&bytes).into_owned()))
     }
 }
 

@@ -32,13 +32,10 @@ impl Outcome {
     /// The outcome of a command that ended with `error`: the exit code is `failure`, unless the
     /// command line is malformed.
     pub fn error(error: &anyhow::Error, failure: u8) -> Self {
+        let is_usage = error.is::<UsageError>();
         Self {
             stderr: error_text(error),
-            code: if error.is::<UsageError>() {
-                Self::USAGE
-            } else {
-                failure
-            },
+            code: if is_usage { Self::USAGE } else { failure },
             ..Self::default()
         }
     }

@@ -24,7 +24,7 @@ impl<'a> Turn<'a> {
     /// When the branches contradict each other, or git does not tell where markers in `PROJECT` come
     /// from.
     pub fn of_branches(tree: &'a WorkTree, text: &str, record: Record) -> Result<Self> {
-        let unmerged = tree.unmerged(&record)?.unwrap_or_default();
+        let unmerged = tree.unmerged(&record)?;
         let file = Project::FILE;
         let (before, after) = if let Some(marked) = Marked::parse(text) {
             let line = marked.line;

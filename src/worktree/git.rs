@@ -75,12 +75,12 @@ const OPERATIONS: [(&str, Option<&str>); 5] = [
 const AUTO_MERGE: &str = "AUTO_MERGE";
 
 /// Asks git what is open in the folder `root`, of the files at `paths` and of those that one of the
-/// branches has in its record. `None` if that is nothing, or if there is no git.
-pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Option<Unmerged>> {
+/// branches has in its record. That is nothing if there is no git.
+pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Unmerged> {
     let git = Git { root };
     let mut open = git.open()?;
     if open.is_empty() {
-        return Ok(None);
+        return Ok(Unmerged::default());
     }
     let prefix = git.line(&["rev-parse", "--show-prefix"])?;
     let prefix = prefix.unwrap_or_default();
@@ -107,7 +107,7 @@ pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Option<Unm
         (path, stages)
     });
     let stages = stages.collect();
-    Ok(Some(Unmerged { stages, commits }))
+    Ok(Unmerged { stages, commits })
 }
 
 /// The object of a file where the branches parted, on ours, and on theirs.
@@ -322,7 +322,8 @@ mod tests {
         }
 
         fn unmerged(&self) -> Option<Unmerged> {
-            unmerged(&self.folder(), &BTreeSet::from(["Makefile"])).unwrap()
+            let open = unmerged(&self.folder(), &BTreeSet::from(["Makefile"])).unwrap();
+            (!open.stages.is_empty()).then_some(open)
         }
     }
 
@@ -401,6 +402,7 @@ mod tests {
         repository.git(&["add", "--all"]);
         assert!(repository.unmerged().is_none());
         let folder = tempfile::tempdir().unwrap();
-        assert!(unmerged(folder.path(), &BTreeSet::new()).unwrap().is_none());
+        let open = unmerged(folder.path(), &BTreeSet::new()).unwrap();
+        assert!(open.stages.is_empty() && open.commits.is_none());
     }
 }

@@ -29,11 +29,13 @@ fn stamp(it: &Metadata) -> Stamp {
 }
 
 impl Seen {
-    /// Notes that the file at `path` had this `metadata` before it was read, `None` if it did not
-    /// exist, and whether it is text.
-    pub(super) fn note(&self, path: &str, metadata: Option<&Metadata>, is_text: bool) {
-        let stamp = metadata.map(stamp);
-        let file = File { stamp, is_text };
+    /// Notes that the `file` at `path` was read, with its metadata from before; `None` if it did not
+    /// exist.
+    pub(super) fn note(&self, path: &str, file: Option<&(Metadata, Vec<u8>)>) {
+        let file = File {
+            stamp: file.map(|(metadata, _)| stamp(metadata)),
+            is_text: file.is_none_or(|(_, bytes)| str::from_utf8(bytes).is_ok()),
+        };
         self.0.borrow_mut().insert(path.to_owned(), file);
     }
 
