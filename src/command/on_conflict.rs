@@ -1,8 +1,8 @@
 //! `--on-conflict`
 
-use std::{ffi::OsStr, str::FromStr};
+use std::ffi::OsStr;
 
-use anyhow::{Error, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::{
     Arg, Args, Command, ValueEnum,
     builder::{PossibleValue, TypedValueParser},
@@ -25,11 +25,7 @@ pub struct Choices {
 }
 
 /// An answer for all files, such as `ours`, or for a single file, such as `ours:Makefile`.
-#[derive(Debug, Clone)]
-struct Choice {
-    answer: OnConflict,
-    path: Option<String>,
-}
+type Choice = (OnConflict, Option<String>);
 
 impl Choices {
     /// The policy of these choices.
@@ -39,7 +35,7 @@ impl Choices {
     pub fn policy(&self) -> Result<Policy> {
         let mut policy = Policy::default();
         let mut everywhere = None;
-        for Choice { answer, path } in &self.choices {
+        for (answer, path) in &self.choices {
             let (before, choices) = if let Some(path) = path {
                 let before = policy.by_path.insert(path.clone(), *answer);
                 let choices = format!("different choices for `{path}`");
@@ -56,22 +52,17 @@ impl Choices {
     }
 }
 
-impl FromStr for Choice {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let (name, path) = match text.split_once(':') {
-            Some((name, path)) => (name, Some(path.strip_prefix("./").unwrap_or(path))),
-            None => (text, None),
-        };
-        let answer = name.parse()?;
-        ensure!(
-            path != Some(""),
-            "there is no path after `{text}`, as in `{text}Makefile`"
-        );
-        let path = path.map(str::to_owned);
-        Ok(Self { answer, path })
-    }
+fn choice(text: &str) -> Result<Choice> {
+    let (name, path) = match text.split_once(':') {
+        Some((name, path)) => (name, Some(path.strip_prefix("./").unwrap_or(path))),
+        None => (text, None),
+    };
+    let answer = name.parse()?;
+    ensure!(
+        path != Some(""),
+        "there is no path after `{text}`, as in `{text}Makefile`"
+    );
+    Ok((answer, path.map(str::to_owned)))
 }
 
 /// Parses a [`Choice`], and tells shells what may stand before the `:`.
@@ -87,7 +78,7 @@ impl TypedValueParser for ChoiceParser {
         arg: Option<&Arg>,
         value: &OsStr,
     ) -> Result<Choice, clap::Error> {
-        Choice::from_str.parse_ref(command, arg, value)
+        choice.parse_ref(command, arg, value)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
@@ -150,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_choice_is_an_answer_and_may_name_a_file() {
-        let refusal = |text: &str| text.parse::<Choice>().unwrap_err().to_string();
+        let refusal = |text: &str| choice(text).unwrap_err().to_string();
         for text in ["mine", "Ours", ""] {
             let expected = format!("`{text}` is not one of `abort`, `ours`, `theirs`, `markers`");
             assert_eq!(refusal(text), expected);

@@ -40,9 +40,8 @@ impl Turn<'_> {
     /// does not know them.
     fn renders(&self, ours: &str, theirs: &str) -> Option<[Texts; 3]> {
         let merged = self.before.as_ref().unwrap_or(&self.after);
-        let [ours, theirs] = [ours, theirs].map(|text| Project::parse(text).ok());
-        let (ours, theirs) = (ours?, theirs?);
-        if [&ours, &theirs].iter().any(|project| project.is_older()) {
+        let (ours, theirs) = (Project::parse(ours).ok()?, Project::parse(theirs).ok()?);
+        if ours.is_older() || theirs.is_older() {
             return None;
         }
         let parent = Project::parent(&ours, &theirs, merged).ok()?;
