@@ -23,7 +23,7 @@ const WINDOWS: &str = "\
 /// The crates that the code of a generated project uses, as it calls them.
 const DEPENDENCIES: &str = "\
     anyhow axum axum_server backon clap fnv futures http hyper_timeout hyper_util k8s_openapi \
-    kube prometheus rcgen schemars serde serde_saphyr serde_json thiserror tokio tokio_util \
+    kube prometheus rcgen rustls schemars serde serde_saphyr serde_json thiserror tokio tokio_util \
     tower tracing tracing_subscriber";
 
 /// Whether the code of a generated project uses the crate that it calls `ident`.

@@ -14,15 +14,18 @@ fn project() -> Project {
         "owning",
         &[
             "init --domain example.com",
-            "create api --group owning --version v1 --kind Site --owns v1/ConfigMap --owns apps/v1/Deployment",
+            "create api --group owning --version v1 --kind Site --owns v1/ConfigMap --owns apps/v1/Deployment \
+             --owns batch/v1/Job",
         ],
     );
     let controller = "src/controller/owning/site.rs";
-    project.edit(
-        controller,
-        "[config_map(object)]",
-        "Some(config_map(object)).filter(|_| object.spec.title != \"bare\")",
-    );
+    for child in ["config_map", "job"] {
+        project.edit(
+            controller,
+            &format!("[{child}(object)]"),
+            &format!("Some({child}(object)).filter(|_| object.spec.title != \"bare\")"),
+        );
+    }
     let text = project.read(controller);
     let start = text.find("    ConfigMap {\n").expect("the ConfigMap");
     let end = start
@@ -121,9 +124,12 @@ fn children_are_as_their_owner_asks_for() {
     get_until(title, |title| title == "less");
     get_until(more, str::is_empty);
 
-    // A child that is no longer asked for goes.
+    // A child that is no longer asked for goes, and with a Job its Pods.
+    let pods = "pods --selector=batch.kubernetes.io/job-name=one -o name";
+    get_until(pods, |pods| !pods.is_empty());
     apply(&project, "one", "bare");
     get_until("configmap one --ignore-not-found -o name", str::is_empty);
+    get_until(pods, str::is_empty);
 
     // A start with all as it should be sends nothing but what reads.
     apply(&project, "one", "last");

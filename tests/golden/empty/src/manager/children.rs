@@ -45,6 +45,11 @@ pub enum Error {
     /// The garbage collector deletes an object whose owner is in another namespace.
     #[error("{0} is in another namespace than this object, which so cannot own it")]
     OtherNamespace(String),
+    /// The API server would give each reconcile another child.
+    #[error(
+        "{0} needs a name of its own: with `generateName`, each reconcile would create another one"
+    )]
+    Unnamed(String),
     /// A request failed.
     #[error("cannot {verb} {child}: {source}")]
     Request {
@@ -63,6 +68,7 @@ impl Error {
         match self {
             Self::NotOwned(_) => "NotOwned",
             Self::OtherNamespace(_) => "OtherNamespace",
+            Self::Unnamed(_) => "Unnamed",
             Self::Request { .. } => "ChildFailed",
         }
     }
@@ -101,8 +107,8 @@ where
     ///
     /// # Errors
     ///
-    /// When another object has the name of a child, when a child is in another namespace than its
-    /// owner, or when a request fails. The children after that one are not changed.
+    /// When another object has the name of a child, when a child has no name or is in another namespace
+    /// than its owner, or when a request fails. The children after that one are not changed.
     pub async fn apply<K>(
         &self,
         owner: &K,
@@ -257,7 +263,8 @@ where
     ///
     /// When the request fails for another reason.
     pub async fn delete(&self, child: &C) -> Result<bool, Error> {
-        let params = DeleteParams::default().preconditions(Preconditions {
+        // Without a propagation policy, the Pods of a Job would stay.
+        let params = DeleteParams::background().preconditions(Preconditions {
             uid: child.uid(),
             ..Preconditions::default()
         });
@@ -288,6 +295,9 @@ where
     C: Resource<DynamicType = (), Scope: Scope> + Serialize,
     K: Resource<DynamicType = ()>,
 {
+    if child.meta().name.is_none() {
+        return Err(Error::Unnamed(C::kind(&()).into_owned()));
+    }
     if C::Scope::NAMESPACED
         && let Some(home) = &owner.meta().namespace
     {
@@ -408,6 +418,18 @@ mod tests {
             ..ConfigMap::default()
         };
         assert!(adorn(child, &owner, "test", "test/applied".to_owned()).is_ok());
+    }
+
+    #[test]
+    fn a_child_has_a_name() {
+        let mut child = ConfigMap::default();
+        child.metadata.generate_name = Some("child-".to_owned());
+        let owner = Deployment {
+            metadata: meta("owner", Some("home")),
+            ..Deployment::default()
+        };
+        let error = adorn(child, &owner, "test", "test/applied".to_owned());
+        assert_eq!(error.expect_err("no name").reason(), "Unnamed");
     }
 
     #[test]

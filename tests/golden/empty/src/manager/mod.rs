@@ -48,6 +48,10 @@ use requests::Requests;
 /// How long reconciles in flight may take after SIGTERM: less than the 10 s grace period of the Pod.
 const DRAIN: Duration = Duration::from_secs(8);
 
+/// How long a second signal counts as the first one: `kill %1` of `make run`, for example, reaches this
+/// process twice.
+const ONE_SIGNAL: Duration = Duration::from_secs(1);
+
 /// The timeout for releasing the lease.
 const RELEASE: Duration = Duration::from_secs(1);
 
@@ -114,6 +118,8 @@ impl Manager {
     /// When no cluster is configured, an address is in use, the lease is lost, or a controller or a
     /// server ends by itself.
     pub async fn run(self, options: Options) -> Result<()> {
+        // With the features of another crate, rustls may have several providers, and choose none.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut stopped = async || {
@@ -208,10 +214,19 @@ impl Manager {
         tracing::info!("stopping");
         runtime.stop.cancel();
         let drained = async { while tasks.join_next().await.is_some() {} };
+        let stopped_again = async {
+            let _ = timeout(ONE_SIGNAL, async {
+                loop {
+                    stopped().await;
+                }
+            })
+            .await;
+            stopped().await;
+        };
         tokio::select! {
             _ = timeout(DRAIN, drained) => {}
             lost = candidate.run() => return lost,
-            () = stopped() => bail!("stopped a second time"),
+            () = stopped_again => bail!("stopped a second time"),
         }
         if !tasks.is_empty() {
             tracing::warn!(controllers = tasks.len(), "gave up waiting");

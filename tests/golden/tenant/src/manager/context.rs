@@ -120,8 +120,8 @@ impl Context {
         }
     }
 
-    /// Writes the status of `object`. Returns `false`, and sends nothing, if `object` has that status
-    /// already.
+    /// Writes the status of `object`. Returns `false` if `object` has that status already, which takes
+    /// no request, or if it is deleted.
     ///
     /// # Errors
     ///
@@ -141,9 +141,20 @@ impl Context {
         let params = self.post_params();
         let api = K::Scope::api::<K>(self.client.clone(), object.meta().namespace.as_deref());
         let name = object.name_any();
-        let written = api.replace_status(&name, &params, &object).await?;
-        self.written.add(written);
-        Ok(true)
+        match api.replace_status(&name, &params, &object).await {
+            Ok(written) => {
+                self.written.add(written);
+                Ok(true)
+            }
+            // Without the name it would be the subresource that is missing.
+            Err(kube::Error::Api(error))
+                if error.is_not_found()
+                    && error.details.as_ref().is_some_and(|it| it.name == name) =>
+            {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Records an event about `object`, which `kubectl describe` shows. An event that repeats within
