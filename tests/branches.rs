@@ -204,6 +204,27 @@ fn branches_that_contradict_each_other_are_for_the_user_to_settle() {
 }
 
 #[test]
+fn lines_that_git_merges_into_what_no_branch_says_are_for_the_user_to_decide() {
+    // git takes the new kind for the old one under another name, and gives it the second controller.
+    let project = merged(
+        &[INIT, CAPTAIN, GUESTBOOK],
+        |project| {
+            project.rscaffold("delete api --group webapp --version v1 --kind Guestbook");
+            project.rscaffold(VISITOR);
+        },
+        command(&format!("{GUESTBOOK} --controller-name backup")),
+    );
+    assert!(!open(&project).contains(&"PROJECT".to_owned()));
+    let before = project.tree();
+    let refused = project.refused("apply");
+    assert!(
+        refused.contains("the branches disagree on `webapp/v1/Guestbook`"),
+        "{refused}"
+    );
+    assert_eq!(project.tree(), before);
+}
+
+#[test]
 fn what_one_branch_deletes_does_not_come_back_because_the_other_one_changes_it() {
     const TYPES: &str = "src/api/webapp/v1/guestbook.rs";
     const MANAGER: &str = "config/manager/manager.yaml";

@@ -41,14 +41,17 @@ impl<'a> Turn<'a> {
                 ))
                 .or_hint("decide between the lines, and run the command again");
             };
-            let project = both(&marked, parent.as_deref()).or_hint(format!(
+            let project = both(parent.as_deref(), &marked.ours, &marked.theirs).or_hint(format!(
                 "decide what `{file}` says between the markers in line {line} and below, and run the \
                  command again"
             ))?;
             (None, project)
         } else {
-            let project = Project::parse(text)?;
-            (Some(project.clone()), project)
+            let before = Project::parse(text)?;
+            let merged = merged(text, unmerged.commits.as_ref()).or_hint(format!(
+                "change what `{file}` says, and run the command again"
+            ))?;
+            (Some(before.clone()), merged.unwrap_or(before))
         };
         Ok(Self {
             tree,
@@ -60,11 +63,29 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// The project that the two sides of `PROJECT` make.
-fn both(marked: &Marked, parent: Option<&str>) -> Result<Project> {
+/// The project that the branches make, if `text` is what git made of `PROJECT` without a conflict: the
+/// lines of both branches together may say what neither branch says.
+fn merged(text: &str, commits: Option<&Commits>) -> Result<Option<Project>> {
+    let Some((commits, parent)) = commits.and_then(|it| Some((it, it.parent.as_ref()?))) else {
+        return Ok(None);
+    };
+    let sides = [parent, &commits.ours, &commits.theirs, &commits.merged];
+    let [Some(parent), Some(ours), Some(theirs), Some(merged)] =
+        sides.map(|it| it.project.as_deref())
+    else {
+        return Ok(None);
+    };
+    let is_changed = LineEnds::strip(text).0 != LineEnds::strip(merged).0;
+    if is_changed {
+        return Ok(None);
+    }
+    both(Some(parent), ours, theirs).map(Some)
+}
+
+/// The project that `ours` and `theirs` make of `parent`.
+fn both(parent: Option<&str>, ours: &str, theirs: &str) -> Result<Project> {
     let parent = parent.map(Project::parse).transpose()?;
-    let ours = Project::parse(&marked.ours)?;
-    let theirs = Project::parse(&marked.theirs)?;
+    let (ours, theirs) = (Project::parse(ours)?, Project::parse(theirs)?);
     ensure_one_version(&ours.cli_version, &theirs.cli_version)?;
     Project::merge(parent.as_ref(), &ours, &theirs)
 }

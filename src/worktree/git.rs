@@ -50,6 +50,8 @@ pub struct Commits {
     pub ours: Commit,
     /// On the other branch.
     pub theirs: Commit,
+    /// As git merged them, and wrote them into the folder; empty if git does not tell.
+    pub merged: Commit,
 }
 
 /// What a commit has of the tool's own files.
@@ -200,6 +202,7 @@ impl Git<'_> {
                     parent: parent.map(|parent| read(&parent)).transpose()?,
                     ours: read("HEAD")?,
                     theirs: read(&theirs)?,
+                    merged: read(AUTO_MERGE)?,
                 }));
             }
         }
