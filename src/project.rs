@@ -13,7 +13,7 @@ mod resource;
 mod validate;
 mod yaml;
 
-use std::{collections::BTreeSet, mem::discriminant};
+use std::{collections::BTreeSet, mem::discriminant, ops::Not};
 
 use anyhow::{Result, ensure};
 use clap::ValueEnum;
@@ -24,35 +24,47 @@ pub use self::{
     error::Error,
     feature::Feature,
     owns::OwnedKind,
-    removal::Removed,
-    resource::{Api, Definition, External, Resource},
+    resource::{Definition, External, Resource},
     validate::is_line,
 };
 use crate::names::{Domain, ProjectName, Repo, WorkspaceRoot};
 
 /// The desired state of a project.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(into = "file::File<file::Entry>")]
+// The fields of the file, in its order, which is alphabetical as in kubebuilder's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Project {
     /// The rscaffold that wrote the project last: `0.1.0`.
     pub cli_version: String,
     /// The domain of its API groups: `example.com`.
     pub domain: Domain,
     /// The optional parts of the project.
+    #[serde(default = "Feature::usual")]
     pub features: BTreeSet<Feature>,
+    /// [`Project::LAYOUT`]
+    pub(crate) layout: Vec<String>,
     /// The license of the project's own code.
     pub license: License,
+    #[serde(deserialize_with = "file::multigroup")]
+    /// Always `true`: each group has a folder of its own.
+    pub(crate) multigroup: bool,
     /// Whether the operator watches its own namespace only, and needs no cluster-wide permissions.
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub namespaced: bool,
     /// Who holds the copyright, for the header of each source file.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// The prefix of the names of the project's objects.
     pub project_name: ProjectName,
     /// Where the code lives; its last part names the crate.
     pub repo: Repo,
     /// The kinds that the operator defines or has controllers for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Resource>,
+    /// The version of the file's format.
+    pub(crate) version: String,
     /// Where the cargo workspace is that the project is a member of.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<WorkspaceRoot>,
 }
 
@@ -70,6 +82,25 @@ pub enum License {
 }
 
 impl Project {
+    /// A project of this rscaffold, with the usual settings and no resources.
+    pub fn new(domain: Domain, project_name: ProjectName, repo: Repo) -> Self {
+        Self {
+            cli_version: env!("CARGO_PKG_VERSION").to_owned(),
+            domain,
+            features: Feature::usual(),
+            layout: vec![Self::LAYOUT.to_owned()],
+            license: License::Apache2,
+            multigroup: true,
+            namespaced: false,
+            owner: None,
+            project_name,
+            repo,
+            resources: Vec::new(),
+            version: file::VERSION.to_owned(),
+            workspace: None,
+        }
+    }
+
     /// Adds a resource, or replaces the one with its group, version and kind. Without `force`, that
     /// one keeps all that it has.
     ///
@@ -118,7 +149,13 @@ impl Project {
 
     /// Whether both are versions of one kind that the project defines.
     pub fn is_one_kind(&self, a: &Resource, b: &Resource) -> bool {
-        a.api().is_some() && b.api().is_some() && self.is_same_kind(a, b)
+        a.has_api() && b.has_api() && self.is_same_kind(a, b)
+    }
+
+    /// The versions that the project defines of the kind of `resource`.
+    pub fn versions(&self, resource: &Resource) -> impl Iterator<Item = &Resource> {
+        let versions = self.resources.iter();
+        versions.filter(move |it| self.is_one_kind(it, resource))
     }
 
     /// Whether both are versions of one kind, whoever defines it.
@@ -152,8 +189,7 @@ impl Project {
     /// with an annotation that says who approved it.
     pub fn is_protected(&self, resource: &Resource) -> bool {
         let group = format!(".{}", self.full_group(resource));
-        resource.api().is_some()
-            && (group.ends_with(".k8s.io") || group.ends_with(".kubernetes.io"))
+        resource.has_api() && (group.ends_with(".k8s.io") || group.ends_with(".kubernetes.io"))
     }
 
     /// Whether metrics are served over HTTPS, to authorized clients only. The operator asks the API
@@ -166,21 +202,15 @@ impl Project {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{builtin, names::Kind};
+    use crate::{builtin, names::GroupVersionKind};
 
     /// What `init` makes.
     pub(super) fn empty() -> Project {
+        let [domain, name, repo] = ["com", "guestbook", "guestbook"];
+        let (domain, name, repo) = (domain.parse(), name.parse(), repo.parse());
         Project {
             cli_version: "0.1.0".to_owned(),
-            domain: "com".parse().unwrap(),
-            features: Feature::usual(),
-            license: License::Apache2,
-            namespaced: false,
-            owner: None,
-            project_name: "guestbook".parse().unwrap(),
-            repo: "guestbook".parse().unwrap(),
-            resources: Vec::new(),
-            workspace: None,
+            ..Project::new(domain.unwrap(), name.unwrap(), repo.unwrap())
         }
     }
 
@@ -201,19 +231,10 @@ mod tests {
 
     /// A namespaced kind with a controller.
     pub(super) fn api(group: &str, version: &str, kind: &str) -> Resource {
-        let kind: Kind = kind.parse().unwrap();
+        let id: GroupVersionKind = format!("{group}/{version}/{kind}").parse().unwrap();
         Resource {
-            group: group.parse().unwrap(),
-            version: version.parse().unwrap(),
-            definition: Definition::Own(Api {
-                domain: None,
-                namespaced: true,
-                plural: kind.plural(),
-                served: true,
-                short_names: Vec::new(),
-            }),
-            controllers: vec![Controller::new(kind.controller())],
-            kind,
+            controllers: vec![Controller::new(id.kind().controller())],
+            ..Resource::new(id.group().clone(), &id, Definition::Own { served: true })
         }
     }
 
@@ -221,33 +242,26 @@ mod tests {
     pub(super) fn core(group: &str, version: &str, kind: &str) -> Resource {
         let builtin = builtin::find(group, version, kind).unwrap();
         Resource {
-            definition: Definition::Builtin(builtin),
-            ..api(group, version, kind)
+            group: group.parse().unwrap(),
+            controllers: api(group, version, kind).controllers,
+            ..Resource::builtin(builtin).unwrap()
         }
     }
 
     /// A controller of a kind that others define, in a group without a domain.
     pub(super) fn external(group: &str, version: &str, kind: &str, path: &str) -> Resource {
-        let resource = api(group, version, kind);
         Resource {
             definition: Definition::External(External {
                 dependency: None,
-                domain: None,
-                namespaced: true,
                 path: path.parse().unwrap(),
-                plural: resource.kind.plural(),
             }),
-            ..resource
+            ..api(group, version, kind)
         }
     }
 
     pub(super) fn with_domain(mut resource: Resource, domain: &str) -> Resource {
-        let there = match &mut resource.definition {
-            Definition::Own(api) => &mut api.domain,
-            Definition::External(external) => &mut external.domain,
-            Definition::Builtin(_) => panic!("{resource} has no domain"),
-        };
-        *there = Some(domain.parse().unwrap());
+        assert!(!resource.is_builtin(), "{resource} has no domain");
+        resource.domain = Some(domain.parse().unwrap());
         resource
     }
 
@@ -265,24 +279,25 @@ mod tests {
 
     /// A further version of a kind, which is not served and so has no controller.
     pub(super) fn unserved(resource: Resource) -> Resource {
-        let mut resource = without_controller(resource);
-        resource.api_mut().unwrap().served = false;
-        resource
+        assert!(resource.has_api());
+        Resource {
+            definition: Definition::Own { served: false },
+            ..without_controller(resource)
+        }
     }
 
     pub(super) fn cluster(mut resource: Resource) -> Resource {
-        resource.api_mut().unwrap().namespaced = false;
+        resource.namespaced = false;
         resource
     }
 
     pub(super) fn with_short_name(mut resource: Resource, name: &str) -> Resource {
-        let names = &mut resource.api_mut().unwrap().short_names;
-        names.push(name.parse().unwrap());
+        resource.short_names.push(name.parse().unwrap());
         resource
     }
 
     pub(super) fn with_plural(mut resource: Resource, plural: &str) -> Resource {
-        resource.api_mut().unwrap().plural = plural.parse().unwrap();
+        resource.plural = plural.parse().unwrap();
         resource
     }
 

@@ -12,7 +12,7 @@ use crate::{
     names::{
         ControllerName, Dependency, Domain, Group, GroupVersionKind, Plural, ShortName, TypePath,
     },
-    project::{self, Api, Controller, Definition, Project, Resource},
+    project::{self, Controller, Definition, Project, Resource},
     report::{Outcome, Step, Story, UsageError},
     worktree::WorkTree,
 };
@@ -169,10 +169,7 @@ fn way_out(error: &anyhow::Error) -> Option<&'static str> {
 
 /// The group that was probably meant.
 fn last_group(project: &Project) -> Option<&Group> {
-    let last = project
-        .resources
-        .iter()
-        .rfind(|resource| resource.api().is_some())?;
+    let last = project.resources.iter().rfind(|it| it.has_api())?;
     Some(&last.group)
 }
 
@@ -192,36 +189,28 @@ impl ApiSettings {
                 external.resource(id, project)?
             }
             (None, Some(true)) => own(id, project)?,
+            (None, Some(false)) => known(id, project)?,
             (None, None) => match project.find(id)? {
                 Some(there) => there.clone(),
                 None => own(id, project)?,
             },
-            (None, Some(false)) => known(id, project)?,
         };
-        if self.resource == Some(false) || resource.api().is_none() {
+        if self.resource == Some(false) || !resource.has_api() {
             self.not_described(id, &resource)?;
         }
-        let versions = project.resources.iter();
-        let mut versions = versions.filter(|other| project.is_one_kind(other, &resource));
-        let only_version = project.position(&resource).is_none() && versions.next().is_none();
+        let only_version =
+            project.position(&resource).is_none() && project.versions(&resource).next().is_none();
         let usual = self.resource == Some(false)
             || self.controller_name.is_some()
             || resource.controller(&self.controller_of(id)).is_some()
             || only_version;
         self.control(id, &mut resource, usual)?;
-        match &mut resource.definition {
-            Definition::Own(api) => {
-                api.namespaced = self.namespaced.unwrap_or(api.namespaced);
-                api.plural = self.plural.clone().unwrap_or(api.plural.clone());
-                if let Some(short_names) = &self.short_names {
-                    api.short_names.clone_from(short_names);
-                }
-            }
-            Definition::Builtin(_) => {}
-            Definition::External(external) => {
-                external.namespaced = self.namespaced.unwrap_or(external.namespaced);
-                external.plural = self.plural.clone().unwrap_or(external.plural.clone());
-            }
+        resource.namespaced = self.namespaced.unwrap_or(resource.namespaced);
+        if let Some(plural) = &self.plural {
+            resource.plural.clone_from(plural);
+        }
+        if let Some(short_names) = &self.short_names {
+            resource.short_names.clone_from(short_names);
         }
         Ok(resource)
     }
@@ -274,14 +263,14 @@ impl ExternalType {
             Some(domain) => id.group().without(domain),
             None => id.group().clone(),
         };
-        let definition = Definition::External(project::External {
-            dependency: self.dependency.clone(),
+        let definition = |dependency| {
+            let path = self.path.clone();
+            Definition::External(project::External { dependency, path })
+        };
+        let new = Resource {
             domain: self.domain.clone(),
-            namespaced: true,
-            path: self.path.clone(),
-            plural: id.kind().plural(),
-        });
-        let new = resource(group, id, definition);
+            ..Resource::new(group, id, definition(self.dependency.clone()))
+        };
         let full = new.id_in(project.full_group(&new).parse()?);
         let there = project.find(&full)?;
         let Some((there, before)) = there.and_then(|it| Some((it, it.external()?))) else {
@@ -290,11 +279,7 @@ impl ExternalType {
         let same_crate = self.path.crate_ident() == before.path.crate_ident();
         let kept = before.dependency.clone().filter(|_| same_crate);
         Ok(Resource {
-            definition: Definition::External(project::External {
-                dependency: self.dependency.clone().or(kept),
-                path: self.path.clone(),
-                ..before.clone()
-            }),
+            definition: definition(self.dependency.clone().or(kept)),
             ..there.clone()
         })
     }
@@ -314,41 +299,26 @@ fn known(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
 /// A kind of the project's own; another version of it gives the defaults.
 fn own(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
     let (group, domain) = project.group(id.group())?;
-    let api = Api {
+    let new = Resource {
         domain,
-        namespaced: true,
-        plural: id.kind().plural(),
-        served: true,
-        short_names: Vec::new(),
+        ..Resource::new(group, id, Definition::Own { served: true })
     };
-    let new = resource(group, id, Definition::Own(api));
-    let versions = project.resources.iter();
-    let mut versions = versions.filter(|other| project.is_one_kind(other, &new));
-    if let Some(there) = versions.clone().find(|there| there.version == new.version) {
+    if let Some(there) = project
+        .versions(&new)
+        .find(|there| there.version == new.version)
+    {
         return Ok(there.clone());
     }
-    let sibling = versions.next().and_then(Resource::api);
-    Ok(match sibling.cloned() {
+    let sibling = project.versions(&new).next().cloned();
+    Ok(match sibling {
         Some(sibling) => Resource {
-            definition: Definition::Own(Api {
-                served: false,
-                ..sibling
-            }),
-            ..new
+            version: new.version,
+            definition: Definition::Own { served: false },
+            controllers: Vec::new(),
+            ..sibling
         },
         None => new,
     })
-}
-
-/// A resource without controllers.
-fn resource(group: Group, id: &GroupVersionKind, definition: Definition) -> Resource {
-    Resource {
-        group,
-        version: id.version().clone(),
-        kind: id.kind().clone(),
-        definition,
-        controllers: Vec::new(),
-    }
 }
 
 /// What the user gets to read.
@@ -372,7 +342,7 @@ fn story(
              `api-approved.kubernetes.io: unapproved, experimental-only`"
         ));
     }
-    if resource.api().is_some() && !resource.is_served() {
+    if resource.has_api() && !resource.is_served() {
         notes.push(format!(
             "{resource} is not served yet: the API server cannot convert between it and the version \
              that is"
@@ -384,7 +354,7 @@ fn story(
             external.path
         ));
     }
-    if resource.api().is_some() && builtin::named(id).is_some() {
+    if resource.has_api() && builtin::named(id).is_some() {
         notes.push(format!(
             "this is the new kind `{full_group}/{}/{}`; for a controller of Kubernetes' own `{id}` \
              give `--resource=false`",
@@ -392,37 +362,34 @@ fn story(
         ));
     }
 
-    let has_crds = project.resources.iter().any(|other| other.api().is_some());
-    let has_operator = project
-        .resources
-        .iter()
-        .any(|other| !other.controllers.is_empty());
-    let edited = match (resource.api(), resource.controllers.is_empty()) {
-        (Some(_), _) => Some(&types),
-        (None, false) => Some(&reconciler),
-        (None, true) => None,
+    let (edited, remark) = if resource.has_api() {
+        (&types, "the reconciler: and this")
+    } else {
+        (&reconciler, "the reconciler: edit this")
     };
-    let after_edit = |file| Step::new("make manifests", format!("after an edit of {file}"));
-    let mut next = Vec::from_iter(edited.map(after_edit));
-    next.push(match (has_crds, has_operator) {
-        (true, true) => Step::new(
-            "make install run",
-            "CRDs and operator, on your current cluster",
-        ),
-        (true, false) => Step::new("make install", "CRDs, on your current cluster"),
-        (false, _) => Step::new("make run", "operator, on your current cluster"),
-    });
-    if resource.api().is_some() {
+    let mut next = Vec::new();
+    if resource.has_api() || !resource.controllers.is_empty() {
+        let why = format!("after an edit of {edited}");
+        next.push(Step::new("make manifests", why));
+    }
+    let has_crds = project.resources.iter().any(Resource::has_api);
+    let mut controllers = project.resources.iter().flat_map(|it| &it.controllers);
+    let (command, what) = match (has_crds, controllers.next()) {
+        (true, Some(_)) => ("make install run", "CRDs and operator"),
+        (true, None) => ("make install", "CRDs"),
+        (false, _) => ("make run", "operator"),
+    };
+    next.push(Step::new(
+        command,
+        format!("{what}, on your current cluster"),
+    ));
+    if resource.has_api() {
         next.push(Step::new(
             "kubectl apply -k config/samples",
             "something to reconcile",
         ));
     }
 
-    let remark = match resource.api() {
-        Some(_) => "the reconciler: and this",
-        None => "the reconciler: edit this",
-    };
     Story {
         unchanged: format!("{resource} is there and up to date"),
         remarks: BTreeMap::from([(types, "the types: edit these"), (reconciler, remark)]),

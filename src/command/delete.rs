@@ -64,7 +64,7 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
     let before = load_current(&tree)?;
     let mut after = before.clone();
     let removed = after.remove(&args.id.complete(None, None)?);
-    let removed = removed.or_else(|error| match error.downcast_ref() {
+    let resource = removed.or_else(|error| match error.downcast_ref() {
         Some(project::Error::Owned(_)) => Err(error).or_hint(format!(
             "take it from `owns` of the controller in `{}`, then run `rscaffold apply`",
             Project::FILE
@@ -72,30 +72,31 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
         _ => Err(error),
     })?;
 
-    let resource = &removed.resource;
     let mut notes = Vec::new();
-    let (plural, group) = (resource.plural(), before.full_group(resource));
-    if let Some(successor) = &removed.successor {
-        let (kind, version) = (&resource.kind, &resource.version);
+    let (plural, group) = (&resource.plural, before.full_group(&resource));
+    let successor = after.versions(&resource).find(|it| it.is_served());
+    let successor = successor.filter(|_| resource.is_served());
+    if let Some(successor) = successor {
         notes.push(format!(
-            "`{successor}` of {kind} is served now, in place of `{version}`"
+            "`{}` of {} is served now, in place of `{}`",
+            successor.version, resource.kind, resource.version
         ));
     }
-    if resource.api().is_some() && removed.siblings {
+    if after.versions(&resource).next().is_some() {
         notes.push(format!(
             "a cluster that ever stored `{}` refuses the new CRD until its objects are stored anew \
              and `status.storedVersions` of `{plural}.{group}` lacks it",
             resource.version
         ));
-    } else if resource.api().is_some() {
+    } else if resource.has_api() {
         notes.push(format!(
             "clusters keep the CRD: `kubectl delete crd {plural}.{group}` deletes it there, with all \
              of its objects"
         ));
     }
-    if removed.successor.is_none() {
+    if successor.is_none() {
         let controllers = resource.controllers.iter();
-        notes.extend(controllers.filter_map(|it| held_back(&before, resource, it)));
+        notes.extend(controllers.filter_map(|it| held_back(&before, &resource, it)));
     }
     bring_in_line(&tree, &before, after, &args.mode, &story(notes))
 }

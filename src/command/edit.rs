@@ -10,7 +10,7 @@ use super::{
     settings::{Settings, notes},
 };
 use crate::{
-    project::{Feature, Project},
+    project::{Feature, Project, Resource},
     report::{Outcome, Step, Story},
     worktree::WorkTree,
 };
@@ -71,10 +71,7 @@ fn next(before: &Project, after: &Project) -> Vec<Step> {
 
 /// A note about clusters that run the operator under its old names.
 fn renamed(before: &Project, after: &Project) -> Option<String> {
-    let has_crds = before
-        .resources
-        .iter()
-        .any(|resource| resource.api().is_some());
+    let has_crds = before.resources.iter().any(Resource::has_api);
     let what = if before.project_name != after.project_name {
         "deployed objects have new names now"
     } else if before.domain != after.domain && has_crds {

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     hint::OrHint,
     names::ProjectName,
-    project::{Feature, License, Project},
+    project::{Feature, Project},
     reconcile::Texts,
     render::render,
     report::{Outcome, Step, Story},
@@ -172,24 +172,13 @@ fn project(settings: Settings, root: &Path, workspace: Option<&Workspace>) -> Re
         Some(domain) => domain.clone(),
         None => ask::ask("Domain of the API groups", Some(&"example.com".parse()?))?,
     };
-    let mut features = Feature::usual();
-    if workspace.is_some() {
+    let mut project = Project::new(domain, project_name, repo);
+    if let Some(workspace) = workspace {
+        project.workspace = Some(workspace.root.clone());
         // Tools read them only in the top folder of a repository.
-        features.remove(&Feature::Devcontainer);
-        features.remove(&Feature::Github);
+        project.features.remove(&Feature::Devcontainer);
+        project.features.remove(&Feature::Github);
     }
-    let mut project = Project {
-        cli_version: env!("CARGO_PKG_VERSION").to_owned(),
-        domain,
-        features,
-        license: License::Apache2,
-        namespaced: false,
-        owner: None,
-        project_name,
-        repo,
-        resources: Vec::new(),
-        workspace: workspace.map(|workspace| workspace.root.clone()),
-    };
     settings.apply(&mut project)?;
     Ok(project)
 }

@@ -1,11 +1,11 @@
 //! The controllers of a kind: its own, which is named after the kind, and additional ones.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Not};
 
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{Project, Resource, file::is_false, resource::change};
+use super::{Project, Resource, resource::change};
 use crate::names::{ControllerName, GroupVersionKind};
 
 /// A controller of a kind.
@@ -14,7 +14,7 @@ use crate::names::{ControllerName, GroupVersionKind};
 #[serde(deny_unknown_fields, expecting = "the fields of a controller")]
 pub struct Controller {
     /// Whether the controller cleans up before an object is deleted.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub finalizer: bool,
     /// Its name, which is unique in the group.
     pub name: ControllerName,
@@ -121,7 +121,7 @@ impl Project {
     /// projects may have controllers of a kind of Kubernetes, so the name contains the project then.
     pub fn controller_name(&self, resource: &Resource, controller: &Controller) -> String {
         let name = &controller.name;
-        if resource.api().is_some() {
+        if resource.has_api() {
             format!("{name}.{}", self.full_group(resource))
         } else {
             let (group, project, domain) = (&resource.group, &self.project_name, &self.domain);

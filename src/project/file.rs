@@ -1,17 +1,15 @@
 //! The text of the `PROJECT` file.
 
-use std::{cmp::Ordering, collections::BTreeSet};
+use std::{cmp::Ordering, collections::BTreeMap, ops::Not};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde_json::{Value, from_value, to_value};
 
-use super::{Api, Controller, Definition, External, Feature, License, Project, Resource, yaml};
+use super::{Controller, Definition, External, Project, Resource, yaml};
 use crate::{
     builtin,
-    names::{
-        Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ProjectName, Repo, ShortName,
-        Version, WorkspaceRoot,
-    },
+    names::{Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ShortName, Version},
 };
 
 const HEADER: &str = "\
@@ -31,7 +29,7 @@ const FORMER_HEADERS: [&str; 1] = ["\
 const RESOURCES: &str = "# One entry for each version of a kind.\n";
 
 /// The version of the file's format.
-const VERSION: &str = "3";
+pub(super) const VERSION: &str = "3";
 
 impl Project {
     /// The name of the file.
@@ -49,19 +47,7 @@ impl Project {
         );
         // First: the fields of another tool's file are unknown, but that is not the reason.
         yaml::read_or_default::<Format>(text).check()?;
-        let read: File<Resource> = yaml::read(file, text)?;
-        let mut project = Self {
-            cli_version: read.cli_version,
-            domain: read.domain,
-            features: read.features.unwrap_or_else(Feature::usual),
-            license: read.license,
-            namespaced: read.namespaced,
-            owner: read.owner,
-            project_name: read.project_name,
-            repo: read.repo,
-            resources: read.resources,
-            workspace: read.workspace,
-        };
+        let mut project: Self = yaml::read(file, text)?;
         project.sort();
         project
             .validate()
@@ -89,12 +75,18 @@ impl Project {
     fn text(&self, header: &str, has_features: bool) -> Result<String> {
         let mut sorted = self.clone();
         sorted.sort();
-        let mut file = File::from(sorted);
-        file.features = file.features.filter(|_| has_features);
-        let fields = yaml::write(&file)?;
-        let list = fields.find("\nresources:");
-        let at = list.or_else(|| fields.find("\nversion:"));
-        let (above, below) = fields.split_at(at.map_or(0, |at| at + 1));
+        let mut fields: BTreeMap<String, Value> = from_value(to_value(&sorted)?)?;
+        fields.retain(|field, _| has_features || field != "features");
+        let entries = fields.get_mut("resources").and_then(Value::as_array_mut);
+        for (entry, resource) in entries.into_iter().flatten().zip(&sorted.resources) {
+            let path = sorted.type_path(resource);
+            if let (None, Some((module, _))) = (resource.external(), path.rsplit_once("::")) {
+                let ident = sorted.repo.crate_name().ident();
+                entry["path"] = module.replacen("crate", &ident, 1).into();
+            }
+        }
+        let below = fields.split_off("resources");
+        let (above, below) = (yaml::write(&fields)?, yaml::write(&below)?);
         Ok(format!("{header}{above}{RESOURCES}{below}"))
     }
 
@@ -102,32 +94,6 @@ impl Project {
     pub fn is_older(&self) -> bool {
         age(&self.cli_version, env!("CARGO_PKG_VERSION")) == Some(Ordering::Less)
     }
-}
-
-/// The fields of the file, in its order, which is alphabetical as in kubebuilder's. A resource is read
-/// as a whole, and written from an [`Entry`].
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct File<R> {
-    cli_version: String,
-    domain: Domain,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    features: Option<BTreeSet<Feature>>,
-    layout: Vec<String>,
-    license: License,
-    #[serde(deserialize_with = "multigroup")]
-    multigroup: bool,
-    #[serde(default, skip_serializing_if = "is_false")]
-    namespaced: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    owner: Option<String>,
-    project_name: ProjectName,
-    repo: Repo,
-    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
-    resources: Vec<R>,
-    version: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    workspace: Option<WorkspaceRoot>,
 }
 
 /// A resource as the file has it.
@@ -138,29 +104,29 @@ pub(super) struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     api: Option<ApiEntry>,
     /// Whether there is a controller, and it is the kind's own: `finalizer` and `owns` describe it.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     controller: bool,
     /// The controllers, if there is any other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     controllers: Vec<Controller>,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     core: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     domain: Option<Domain>,
     /// Whether others define the kind: `module`, `namespaced` and `path` describe it.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     external: bool,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     finalizer: bool,
     group: Group,
     kind: Kind,
     #[serde(skip_serializing_if = "Option::is_none")]
     module: Option<Dependency>,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     namespaced: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     owns: Vec<GroupVersionKind>,
-    /// Follows from the rest, unless the kind is `external`.
+    /// The Rust type of an `external` kind. The module of any other type follows from the rest.
     path: Option<String>,
     /// The usual one may be left out, as kubebuilder does.
     plural: Option<Plural>,
@@ -174,7 +140,7 @@ pub(super) struct Entry {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ApiEntry {
     crd_version: CrdVersion,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     namespaced: bool,
     #[serde(default = "served", skip_serializing_if = "Clone::clone")]
     served: bool,
@@ -191,7 +157,7 @@ fn served() -> bool {
     true
 }
 
-fn multigroup<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+pub(super) fn multigroup<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     if bool::deserialize(deserializer)? {
         Ok(true)
     } else {
@@ -200,44 +166,68 @@ fn multigroup<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Err
     }
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-pub(super) fn is_false(value: &bool) -> bool {
-    !value
-}
-
-impl From<Project> for File<Entry> {
-    fn from(project: Project) -> Self {
-        let resources = project.resources.iter();
-        Self {
-            resources: resources.map(|it| Entry::new(&project, it)).collect(),
-            cli_version: project.cli_version,
-            domain: project.domain,
-            features: Some(project.features),
-            layout: vec![Project::LAYOUT.to_owned()],
-            license: project.license,
-            multigroup: true,
-            namespaced: project.namespaced,
-            owner: project.owner,
-            project_name: project.project_name,
-            repo: project.repo,
-            version: VERSION.to_owned(),
-            workspace: project.workspace,
-        }
-    }
-}
-
 impl TryFrom<Entry> for Resource {
     type Error = anyhow::Error;
 
     fn try_from(entry: Entry) -> Result<Self> {
-        let definition = entry.definition()?;
+        let (group, version) = (entry.group.clone(), entry.version.clone());
+        let id = GroupVersionKind::new(group, version, entry.kind.clone());
+        let builtin = builtin::named(&id).filter(|_| entry.core);
+        ensure!(
+            builtin.is_some() || entry.external || !entry.core,
+            "`{id}` is not a kind that Kubernetes has built in: leave `core` out"
+        );
+        let (what, fields): (_, &[&str]) = match (entry.external, entry.core) {
+            (true, _) => ("`external`", &["domain", "module", "namespaced"]),
+            (false, true) => ("built into Kubernetes", &["core"]),
+            (false, false) => ("not `external`", &["api", "domain", "shortNames"]),
+        };
+        for (field, is_given) in [
+            ("api", entry.api.is_some()),
+            ("core", entry.core),
+            ("domain", entry.domain.is_some()),
+            ("module", entry.module.is_some()),
+            ("namespaced", entry.namespaced),
+            ("shortNames", !entry.short_names.is_empty()),
+        ] {
+            ensure!(
+                !is_given || fields.contains(&field),
+                "`{id}` is {what}: it takes no `{field}`"
+            );
+        }
+        let usual = match &builtin {
+            Some(builtin) => builtin.plural.parse()?,
+            None => entry.kind.plural(),
+        };
+        let plural = entry.plural.unwrap_or_else(|| usual.clone());
+        ensure!(
+            builtin.is_none() || plural == usual,
+            "the plural of `{id}` is `{usual}`, not `{plural}`"
+        );
+        let (definition, namespaced) = if entry.external {
+            let path = entry.path.with_context(|| {
+                format!("`{id}` is `external`, so it needs the `path` of its type")
+            })?;
+            let (dependency, path) = (entry.module, path.parse()?);
+            let external = External { dependency, path };
+            (Definition::External(external), entry.namespaced)
+        } else if let Some(builtin) = builtin {
+            (Definition::Builtin(builtin), builtin.namespaced)
+        } else {
+            let api = entry.api.with_context(|| {
+                format!("`{id}` has no `api`, and is neither `core` nor `external`")
+            })?;
+            let served = api.served;
+            (Definition::Own { served }, api.namespaced)
+        };
         let mut resource = Self {
             group: entry.group,
             version: entry.version,
             kind: entry.kind,
+            domain: entry.domain,
+            namespaced,
+            plural,
+            short_names: entry.short_names,
             definition,
             controllers: entry.controllers,
         };
@@ -261,106 +251,35 @@ impl TryFrom<Entry> for Resource {
     }
 }
 
-impl Entry {
-    fn new(project: &Project, resource: &Resource) -> Self {
-        let (api, external) = (resource.api(), resource.external());
+impl From<Resource> for Entry {
+    fn from(resource: Resource) -> Self {
+        let external = resource.external();
         let (own, controllers) = match resource.controllers.as_slice() {
             [only] if resource.is_own(only) => (Some(only), Vec::new()),
             all => (None, all.to_vec()),
         };
         Self {
-            api: api.map(|api| ApiEntry {
+            api: resource.has_api().then(|| ApiEntry {
                 crd_version: CrdVersion::V1,
-                namespaced: api.namespaced,
-                served: api.served,
+                namespaced: resource.namespaced,
+                served: resource.is_served(),
             }),
             controller: own.is_some(),
             controllers,
             core: resource.is_builtin(),
-            domain: resource.domain().cloned(),
+            domain: resource.domain.clone(),
             external: external.is_some(),
             finalizer: own.is_some_and(|own| own.finalizer),
             group: resource.group.clone(),
             kind: resource.kind.clone(),
             module: external.and_then(|it| it.dependency.clone()),
-            namespaced: external.is_some_and(|it| it.namespaced),
+            namespaced: external.is_some() && resource.namespaced,
             owns: own.map_or_else(Vec::new, |own| own.owns.clone()),
-            path: Some(path(project, resource)),
-            plural: resource.plural().parse().ok(),
-            short_names: resource.short_names().to_vec(),
+            path: external.map(|it| it.path.to_string()),
+            plural: Some(resource.plural.clone()),
+            short_names: resource.short_names.clone(),
             version: resource.version.clone(),
         }
-    }
-
-    fn definition(&self) -> Result<Definition> {
-        let (group, version) = (self.group.clone(), self.version.clone());
-        let id = GroupVersionKind::new(group, version, self.kind.clone());
-        let builtin = builtin::named(&id).filter(|_| self.core);
-        ensure!(
-            builtin.is_some() || self.external || !self.core,
-            "`{id}` is not a kind that Kubernetes has built in: leave `core` out"
-        );
-        let (what, fields): (_, &[&str]) = match (self.external, self.core) {
-            (true, _) => ("`external`", &["domain", "module", "namespaced"]),
-            (false, true) => ("built into Kubernetes", &["core"]),
-            (false, false) => ("not `external`", &["api", "domain", "shortNames"]),
-        };
-        for (field, is_given) in [
-            ("api", self.api.is_some()),
-            ("core", self.core),
-            ("domain", self.domain.is_some()),
-            ("module", self.module.is_some()),
-            ("namespaced", self.namespaced),
-            ("shortNames", !self.short_names.is_empty()),
-        ] {
-            ensure!(
-                !is_given || fields.contains(&field),
-                "`{id}` is {what}: it takes no `{field}`"
-            );
-        }
-        let plural = self.plural.clone();
-        let plural = plural.unwrap_or_else(|| self.kind.plural());
-        if self.external {
-            let path = self.path.as_ref().with_context(|| {
-                format!("`{id}` is `external`, so it needs the `path` of its type")
-            })?;
-            return Ok(Definition::External(External {
-                dependency: self.module.clone(),
-                domain: self.domain.clone(),
-                namespaced: self.namespaced,
-                path: path.parse()?,
-                plural,
-            }));
-        }
-        if let Some(builtin) = builtin {
-            ensure!(
-                self.plural.is_none() || plural.as_str() == builtin.plural,
-                "the plural of `{id}` is `{}`, not `{plural}`",
-                builtin.plural
-            );
-            return Ok(Definition::Builtin(builtin));
-        }
-        let api = self.api.as_ref().with_context(|| {
-            format!("`{id}` has no `api`, and is neither `core` nor `external`")
-        })?;
-        Ok(Definition::Own(Api {
-            domain: self.domain.clone(),
-            namespaced: api.namespaced,
-            plural,
-            served: api.served,
-            short_names: self.short_names.clone(),
-        }))
-    }
-}
-
-/// Where the type of a kind is: its module, or the type itself if others define it.
-fn path(project: &Project, resource: &Resource) -> String {
-    let path = project.type_path(resource);
-    match (resource.external(), path.rsplit_once("::")) {
-        (None, Some((module, _))) => {
-            module.replacen("crate", &project.repo.crate_name().ident(), 1)
-        }
-        _ => path,
     }
 }
 

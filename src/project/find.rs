@@ -48,17 +48,17 @@ impl Project {
     /// # Errors
     /// When `group` names two.
     pub fn group(&self, group: &Group) -> Result<(Group, Option<Domain>)> {
-        let own = self.resources.iter().filter_map(|it| Some((it, it.api()?)));
+        let own = self.resources.iter().filter(|it| it.has_api());
         let mut groups = own
-            .filter(|(it, _)| self.is_in(it, group))
-            .map(|(it, api)| (self.full_group(it), it, api));
-        let Some((full, there, api)) = groups.next() else {
+            .filter(|it| self.is_in(it, group))
+            .map(|it| (self.full_group(it), it));
+        let Some((full, there)) = groups.next() else {
             return Ok((group.without(&self.domain), None));
         };
-        if let Some((other, ..)) = groups.find(|(other, ..)| *other != full) {
+        if let Some((other, _)) = groups.find(|(other, _)| *other != full) {
             bail!("`{group}` names two groups, `{full}` and `{other}`");
         }
-        Ok((there.group.clone(), api.domain.clone()))
+        Ok((there.group.clone(), there.domain.clone()))
     }
 
     /// The name of `id` in the spelling of `PROJECT`: the groups of Kubernetes are given in full.

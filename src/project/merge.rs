@@ -32,25 +32,22 @@ impl Project {
 /// The project that has, of each thing in which `ours` and `theirs` differ, the one that `third` does not
 /// have.
 fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> Result<Project> {
-    macro_rules! field {
-        ($field:ident, $name:literal) => {
-            pick(third, ours, theirs, concat!("`", $name, "`"), |it| {
-                it.$field.clone()
-            })?
-        };
-    }
     let mut result = Project {
-        cli_version: field!(cli_version, "cliVersion"),
-        domain: field!(domain, "domain"),
         features: BTreeSet::new(),
-        license: field!(license, "license"),
-        namespaced: field!(namespaced, "namespaced"),
-        owner: field!(owner, "owner"),
-        project_name: field!(project_name, "projectName"),
-        repo: field!(repo, "repo"),
         resources: Vec::new(),
-        workspace: field!(workspace, "workspace"),
+        ..ours.clone()
     };
+    macro_rules! pick_fields {
+        ($($field:ident: $name:literal),+) => {$(
+            let what = concat!("`", $name, "`");
+            result.$field = pick(third, ours, theirs, what, |it| it.$field.clone())?;
+        )+};
+    }
+    pick_fields!(
+        cli_version: "cliVersion", domain: "domain", license: "license",
+        namespaced: "namespaced", owner: "owner", project_name: "projectName",
+        repo: "repo", workspace: "workspace"
+    );
     for feature in Feature::all() {
         let what = format!("the feature `{feature}`");
         let has = |project: &Project| project.features.contains(feature);

@@ -62,7 +62,7 @@ impl Project {
                 bail!("{owner} cannot own both `{other}` and `{id}`: they are the same objects");
             }
             ensure!(
-                kind.resource.namespaced() || !owner.namespaced(),
+                kind.resource.namespaced || !owner.namespaced,
                 "{owner} cannot own `{id}`: an owner in a namespace owns nothing outside of it, \
                  and this kind is cluster-scoped"
             );

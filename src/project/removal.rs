@@ -2,29 +2,18 @@
 
 use anyhow::{Result, anyhow, ensure};
 
-use super::{Error, Project, Resource};
-use crate::names::{ControllerName, GroupVersionKind, Version};
-
-/// What [`Project::remove`] did.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Removed {
-    /// The resource as it was.
-    pub resource: Resource,
-    /// The version of the kind that is served in its place, with its controllers.
-    pub successor: Option<Version>,
-    /// Whether other versions of the kind are left.
-    pub siblings: bool,
-}
+use super::{Definition, Error, Project, Resource};
+use crate::names::{ControllerName, GroupVersionKind};
 
 impl Project {
-    /// Removes the resource called `id` with its controllers.
+    /// Removes the resource called `id` with its controllers. Returns the resource as it was.
     ///
     /// If the API server serves this version, it serves the newest remaining one from then on, which
     /// takes over the controllers.
     ///
     /// # Errors
     /// If there is none, or a controller owns it, or the remaining resources contradict each other.
-    pub fn remove(&mut self, id: &GroupVersionKind) -> Result<Removed> {
+    pub fn remove(&mut self, id: &GroupVersionKind) -> Result<Resource> {
         let mut project = self.clone();
         let index = project.index(id)?;
         let resource = project.resources.remove(index);
@@ -41,26 +30,17 @@ impl Project {
                 );
             }
         }
-        let newest = project
-            .resources
-            .iter_mut()
+        let versions = project.resources.iter_mut();
+        let newest = versions
             .filter(|other| self.is_one_kind(other, &resource))
             .max_by(|a, b| a.version.cmp(&b.version));
-        let siblings = newest.is_some();
-        let successor = newest.filter(|_| resource.is_served()).map(|newest| {
-            if let Some(api) = newest.api_mut() {
-                api.served = true;
-            }
+        if let Some(newest) = newest.filter(|_| resource.is_served()) {
+            newest.definition = Definition::Own { served: true };
             newest.controllers.clone_from(&resource.controllers);
-            newest.version.clone()
-        });
+        }
         project.validate()?;
         *self = project;
-        Ok(Removed {
-            resource,
-            successor,
-            siblings,
-        })
+        Ok(resource)
     }
 
     /// Removes the controller `name` of the resource `id`, and with its last controller a kind of
@@ -153,7 +133,7 @@ mod tests {
             unserved(api("webapp", "v2", "Guestbook")),
         ]);
         let removed = project.remove(&id("webapp/v1/Guestbook")).unwrap();
-        assert_eq!(removed.successor, Some("v2".parse().unwrap()));
+        assert_eq!(removed, v1);
         let v2 = project.find(&id("webapp.com/v2/Guestbook"));
         let v2 = v2.unwrap().unwrap();
         assert!(v2.is_served());

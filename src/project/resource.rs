@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Controller, Error, Project, file::Entry};
 use crate::{
@@ -18,8 +18,8 @@ use crate::{
 };
 
 /// A version of a kind, and its controllers.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Entry")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Entry", into = "Entry")]
 pub struct Resource {
     /// Its group without the domain; `core` for the core group.
     pub group: Group,
@@ -27,7 +27,15 @@ pub struct Resource {
     pub version: Version,
     /// Its kind.
     pub kind: Kind,
-    /// By whom the kind is defined, and how.
+    /// The domain of its group, if it has one that is not the project's.
+    pub domain: Option<Domain>,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+    /// Its name in URLs.
+    pub plural: Plural,
+    /// Its abbreviations for kubectl, which only kinds of the project have.
+    pub short_names: Vec<ShortName>,
+    /// By whom the kind is defined.
     pub definition: Definition,
     /// Its controllers, its own one first.
     pub controllers: Vec<Controller>,
@@ -37,42 +45,24 @@ pub struct Resource {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Definition {
     /// By the project.
-    Own(Api),
+    Own {
+        /// Whether the API server serves this version, and stores it. One version of each kind is
+        /// served: two would need a conversion between them.
+        served: bool,
+    },
     /// By Kubernetes.
     Builtin(Builtin),
-    /// By others.
+    /// By others. Without a domain, [`Resource::group`] is the whole group.
     External(External),
 }
 
-/// A kind that the project defines.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Api {
-    /// The domain of its group, if it is not the project's.
-    pub domain: Option<Domain>,
-    /// Whether its objects live in namespaces.
-    pub namespaced: bool,
-    /// Its name in URLs.
-    pub plural: Plural,
-    /// Whether the API server serves this version, and stores it. One version of each kind is
-    /// served: two would need a conversion between them.
-    pub served: bool,
-    /// Its abbreviations for kubectl.
-    pub short_names: Vec<ShortName>,
-}
-
-/// A kind that others define.
+/// Where the type of a kind is that others define.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct External {
     /// The crate that Cargo.toml gets for it; none if that has the crate already.
     pub dependency: Option<Dependency>,
-    /// The domain of its group; none if [`Resource::group`] is the whole group.
-    pub domain: Option<Domain>,
-    /// Whether its objects live in namespaces.
-    pub namespaced: bool,
     /// Its Rust type.
     pub path: TypePath,
-    /// Its name in URLs.
-    pub plural: Plural,
 }
 
 /// As errors name it: `webapp/v1/Guestbook`.
@@ -83,14 +73,32 @@ impl fmt::Display for Resource {
 }
 
 impl Resource {
+    /// A namespaced kind of this name in `group`, with its usual plural and no controllers.
+    pub fn new(group: Group, id: &GroupVersionKind, definition: Definition) -> Self {
+        Self {
+            group,
+            version: id.version().clone(),
+            kind: id.kind().clone(),
+            domain: None,
+            namespaced: true,
+            plural: id.kind().plural(),
+            short_names: Vec::new(),
+            definition,
+            controllers: Vec::new(),
+        }
+    }
+
     /// A kind of Kubernetes, in the short spelling of its group.
     pub fn builtin(builtin: Builtin) -> Option<Self> {
+        let id: GroupVersionKind = builtin.id().parse().ok()?;
         Some(Self {
-            group: builtin.short_group().parse().ok()?,
-            version: builtin.version.parse().ok()?,
-            kind: builtin.kind.parse().ok()?,
-            definition: Definition::Builtin(builtin),
-            controllers: Vec::new(),
+            namespaced: builtin.namespaced,
+            plural: builtin.plural.parse().ok()?,
+            ..Self::new(
+                builtin.short_group().parse().ok()?,
+                &id,
+                Definition::Builtin(builtin),
+            )
         })
     }
 
@@ -104,20 +112,9 @@ impl Resource {
         GroupVersionKind::new(group, self.version.clone(), self.kind.clone())
     }
 
-    /// What the project defines, if it defines the kind.
-    pub fn api(&self) -> Option<&Api> {
-        match &self.definition {
-            Definition::Own(api) => Some(api),
-            _ => None,
-        }
-    }
-
-    /// [`api`](Self::api), to change it.
-    pub fn api_mut(&mut self) -> Option<&mut Api> {
-        match &mut self.definition {
-            Definition::Own(api) => Some(api),
-            _ => None,
-        }
+    /// Whether the project defines the kind.
+    pub fn has_api(&self) -> bool {
+        matches!(self.definition, Definition::Own { .. })
     }
 
     /// What is known of the kind if others define it.
@@ -135,47 +132,15 @@ impl Resource {
 
     /// Whether the API server serves a version that the project defines.
     pub fn is_served(&self) -> bool {
-        self.api().is_some_and(|api| api.served)
-    }
-
-    /// The domain of its group, if it has one that is not the project's.
-    pub(super) fn domain(&self) -> Option<&Domain> {
-        match &self.definition {
-            Definition::Own(api) => api.domain.as_ref(),
-            Definition::Builtin(_) => None,
-            Definition::External(external) => external.domain.as_ref(),
-        }
-    }
-
-    /// Whether its objects live in namespaces.
-    pub fn namespaced(&self) -> bool {
-        match &self.definition {
-            Definition::Own(api) => api.namespaced,
-            Definition::Builtin(builtin) => builtin.namespaced,
-            Definition::External(external) => external.namespaced,
-        }
-    }
-
-    /// Its name in URLs.
-    pub fn plural(&self) -> &str {
-        match &self.definition {
-            Definition::Own(api) => api.plural.as_str(),
-            Definition::Builtin(builtin) => builtin.plural,
-            Definition::External(external) => external.plural.as_str(),
-        }
+        matches!(self.definition, Definition::Own { served: true })
     }
 
     pub(super) fn definer(&self) -> &'static str {
         match self.definition {
-            Definition::Own(_) => "this project",
+            Definition::Own { .. } => "this project",
             Definition::Builtin(_) => "Kubernetes",
             Definition::External(_) => "others",
         }
-    }
-
-    /// Its abbreviations for kubectl, which only kinds of the project have.
-    pub fn short_names(&self) -> &[ShortName] {
-        self.api().map_or(&[], |api| &api.short_names)
     }
 
     fn dependency(&self) -> Option<&Dependency> {
@@ -200,8 +165,8 @@ impl Resource {
 
     /// In what the CRDs of two versions differ. All versions of a kind are one CRD.
     pub(super) fn changes_of_crd(&self, after: &Self) -> Vec<String> {
-        let scope = |it: &Self| ["Cluster", "Namespaced"][usize::from(it.namespaced())];
-        let short_names = |it: &Self| match it.short_names() {
+        let scope = |it: &Self| ["Cluster", "Namespaced"][usize::from(it.namespaced)];
+        let short_names = |it: &Self| match it.short_names.as_slice() {
             [] => "none".to_owned(),
             names => names
                 .iter()
@@ -210,7 +175,7 @@ impl Resource {
                 .join(", "),
         };
         let changes = [
-            change("plural", self.plural(), after.plural()),
+            change("plural", self.plural.as_str(), after.plural.as_str()),
             change("scope", scope(self), scope(after)),
             change("short names", &short_names(self), &short_names(after)),
         ];
@@ -219,13 +184,9 @@ impl Resource {
 
     /// Takes over what all versions of a kind have in common, because they are one CRD.
     pub(super) fn share_crd(&mut self, version: &Self) {
-        if let (Definition::Own(own), Definition::Own(version)) =
-            (&mut self.definition, &version.definition)
-        {
-            own.plural.clone_from(&version.plural);
-            own.namespaced = version.namespaced;
-            own.short_names.clone_from(&version.short_names);
-        }
+        self.plural.clone_from(&version.plural);
+        self.namespaced = version.namespaced;
+        self.short_names.clone_from(&version.short_names);
     }
 
     /// Takes over the source of a crate that `other` has, too.
@@ -251,11 +212,11 @@ impl Project {
     /// group is empty.
     pub fn full_group(&self, resource: &Resource) -> String {
         let usual = match &resource.definition {
-            Definition::Own(_) => Some(&self.domain),
+            Definition::Own { .. } => Some(&self.domain),
             Definition::Builtin(builtin) => return builtin.group.to_owned(),
             Definition::External(_) => None,
         };
-        match resource.domain().or(usual) {
+        match resource.domain.as_ref().or(usual) {
             Some(domain) => format!("{}.{domain}", resource.group),
             None => resource.group.to_string(),
         }
@@ -265,7 +226,7 @@ impl Project {
     pub fn type_path(&self, resource: &Resource) -> String {
         let (group, version) = (resource.group.module(), resource.version.module());
         match &resource.definition {
-            Definition::Own(_) => format!("crate::api::{group}::{version}::{}", resource.kind),
+            Definition::Own { .. } => format!("crate::api::{group}::{version}::{}", resource.kind),
             Definition::Builtin(builtin) => builtin.path.to_owned(),
             Definition::External(external) => external.path.to_string(),
         }
@@ -356,8 +317,8 @@ mod tests {
         ];
         for (resource, expected) in cases {
             let (group, path) = (project.full_group(&resource), project.type_path(&resource));
-            assert_eq!(format!("{group} {} {path}", resource.plural()), expected);
-            assert!(resource.namespaced());
+            assert_eq!(format!("{group} {} {path}", resource.plural), expected);
+            assert!(resource.namespaced);
         }
     }
 
@@ -367,8 +328,8 @@ mod tests {
             let resource = Resource::builtin(builtin).unwrap();
             assert_eq!(crate::builtin::named(&resource.id()), Some(builtin));
             assert_eq!(empty().full_group(&resource), builtin.group);
-            assert_eq!(resource.plural(), builtin.plural);
-            assert_eq!(resource.namespaced(), builtin.namespaced);
+            assert_eq!(resource.plural.as_str(), builtin.plural);
+            assert_eq!(resource.namespaced, builtin.namespaced);
         }
     }
 

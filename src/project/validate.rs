@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Result, bail, ensure};
 
 use super::{Error, Project, Resource};
-use crate::{builtin, names::Kind, visible::is_hidden};
+use crate::{builtin, visible::is_hidden};
 
 impl Project {
     /// Checks that all parts of the project go together.
@@ -38,7 +38,7 @@ impl Project {
         const MAX: usize = 250;
         const MAX_ID: usize = 230;
         let group = self.full_group(resource);
-        let name = format!("{}.{group}", resource.plural());
+        let name = format!("{}.{group}", resource.plural);
         ensure!(
             name.len() <= MAX,
             "the full name `{name}` of {resource} has {} characters, at most {MAX} are allowed",
@@ -55,7 +55,7 @@ impl Project {
             "{resource} would be in the group `{group}`, which Kubernetes has built in"
         );
         ensure!(
-            !self.namespaced || resource.controllers.is_empty() || resource.namespaced(),
+            !self.namespaced || resource.controllers.is_empty() || resource.namespaced,
             "{resource} is cluster-scoped, so it cannot have a controller: the project is \
              `namespaced`"
         );
@@ -64,12 +64,9 @@ impl Project {
 
     /// The versions of one kind are one CRD, and have one controller.
     fn validate_versions(&self) -> Result<()> {
-        let mut kinds: BTreeMap<(String, &Kind), Vec<&Resource>> = BTreeMap::new();
-        for resource in &self.resources {
-            let versions = kinds
-                .entry((self.full_group(resource), &resource.kind))
-                .or_default();
-            for other in &*versions {
+        for (index, resource) in self.resources.iter().enumerate() {
+            let before = self.resources[..index].iter();
+            for other in before.filter(|it| self.is_same_kind(it, resource)) {
                 ensure!(
                     resource.version != other.version,
                     "{resource} is there twice"
@@ -85,25 +82,21 @@ impl Project {
                     ))
                 );
             }
-            versions.push(resource);
         }
-        for ((group, kind), versions) in kinds {
-            let count = versions.iter().filter(|it| it.is_served()).count();
+        for resource in self.resources.iter().filter(|it| it.has_api()) {
+            let (kind, group) = (&resource.kind, self.full_group(resource));
+            let count = self.versions(resource).filter(|it| it.is_served()).count();
             ensure!(
-                count == 1 || versions.iter().all(|version| version.api().is_none()),
+                count == 1,
                 "{count} versions of `{kind}` in `{group}` are served: it must be one, and the \
                  others need `served: false`"
             );
-            for version in versions {
-                ensure!(
-                    version.controllers.is_empty()
-                        || version.api().is_none()
-                        || version.is_served(),
-                    Error::Controller(format!(
-                        "{version} cannot have a controller: the API server does not serve this version"
-                    ))
-                );
-            }
+            ensure!(
+                resource.controllers.is_empty() || resource.is_served(),
+                Error::Controller(format!(
+                    "{resource} cannot have a controller: the API server does not serve this version"
+                ))
+            );
         }
         Ok(())
     }
@@ -117,9 +110,9 @@ impl Project {
                 kind.to_string(),
                 format!("{kind}List"),
                 kind.lower(),
-                resource.plural().to_owned(),
+                resource.plural.to_string(),
             ];
-            let short_names = resource.short_names().iter().map(ToString::to_string);
+            let short_names = resource.short_names.iter().map(ToString::to_string);
             for name in names.into_iter().chain(short_names) {
                 let owner = *owners.entry((group.clone(), name.clone())).or_insert(kind);
                 ensure!(
@@ -162,7 +155,7 @@ impl Project {
 impl Resource {
     fn validate(&self) -> Result<()> {
         let mut names = BTreeSet::new();
-        if let Some(name) = self.short_names().iter().find(|it| !names.insert(*it)) {
+        if let Some(name) = self.short_names.iter().find(|it| !names.insert(*it)) {
             bail!("{self} has the short name `{name}` twice");
         }
         ensure!(

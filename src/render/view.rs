@@ -206,7 +206,8 @@ impl Project {
         let apis: Vec<_> = project
             .resources
             .iter()
-            .filter_map(|resource| Api::new(project, resource, &controllers))
+            .filter(|resource| resource.has_api())
+            .map(|resource| Api::new(project, resource, &controllers))
             .collect();
         let crate_name = project.repo.crate_name();
         let has = |feature| project.features.contains(&feature);
@@ -268,11 +269,11 @@ impl Kind {
         let (group, version, lower) = (&resource.group, &resource.version, resource.kind.lower());
         Self {
             kind: resource.kind.to_string(),
-            plural: resource.plural().to_owned(),
+            plural: resource.plural.to_string(),
             group: GroupNames::new(project, resource),
             version: version.to_string(),
-            namespaced: resource.namespaced(),
-            foreign: resource.api().is_none(),
+            namespaced: resource.namespaced,
+            foreign: !resource.has_api(),
             core: resource.is_builtin(),
             sample: format!("{group}_{version}_{lower}.yaml"),
             lower,
@@ -286,22 +287,17 @@ impl Kind {
 }
 
 impl Api {
-    fn new(
-        project: &project::Project,
-        resource: &Resource,
-        controllers: &[Controller],
-    ) -> Option<Self> {
-        let api = resource.api()?;
+    fn new(project: &project::Project, resource: &Resource, controllers: &[Controller]) -> Self {
         let kind = Kind::new(project, resource);
         let mut owned = controllers.iter().flat_map(|it| &it.owns);
-        Some(Self {
+        Self {
             module: resource.kind.module(),
-            short_names: api.short_names.clone(),
-            served: api.served,
+            short_names: resource.short_names.clone(),
+            served: resource.is_served(),
             owned: owned.any(|owned| owned.kind == kind),
             unapproved: project.is_protected(resource),
             kind,
-        })
+        }
     }
 }
 

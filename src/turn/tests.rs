@@ -13,17 +13,11 @@ const MOVED: &str = "charts/library/values.yaml";
 
 /// A project with a chart.
 fn guestbook() -> Project {
+    let (domain, name) = ("com".parse().unwrap(), "guestbook".parse().unwrap());
     Project {
-        cli_version: env!("CARGO_PKG_VERSION").to_owned(),
-        domain: "com".parse().unwrap(),
         features: [Feature::Helm].into(),
         license: License::None,
-        namespaced: false,
-        owner: None,
-        project_name: "guestbook".parse().unwrap(),
-        repo: "guestbook".parse().unwrap(),
-        resources: Vec::new(),
-        workspace: None,
+        ..Project::new(domain, name, "guestbook".parse().unwrap())
     }
 }
 

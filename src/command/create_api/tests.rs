@@ -2,24 +2,19 @@ use anyhow::Context as _;
 use proptest::prelude::*;
 
 use super::*;
-use crate::project::{Feature, License};
+use crate::project::License;
 
 fn id(text: &str) -> GroupVersionKind {
     text.parse().unwrap()
 }
 
 fn project(resources: Vec<Resource>) -> Project {
+    let (domain, name) = ("com".parse().unwrap(), "guestbook".parse().unwrap());
     Project {
         cli_version: "0.1.0".to_owned(),
-        domain: "com".parse().unwrap(),
-        features: Feature::usual(),
         license: License::None,
-        namespaced: false,
-        owner: None,
-        project_name: "guestbook".parse().unwrap(),
-        repo: "guestbook".parse().unwrap(),
         resources,
-        workspace: None,
+        ..Project::new(domain, name, "guestbook".parse().unwrap())
     }
 }
 
@@ -51,18 +46,18 @@ fn a_new_kind_is_namespaced_and_has_a_controller() {
         .resource(&id, &project(Vec::new()))
         .unwrap();
 
-    let api = Api {
+    let expected = Resource {
+        group: "webapp".parse().unwrap(),
+        version: "v1".parse().unwrap(),
+        kind: "Guestbook".parse().unwrap(),
         domain: None,
         namespaced: true,
         plural: "guestbooks".parse().unwrap(),
-        served: true,
         short_names: Vec::new(),
+        definition: Definition::Own { served: true },
+        controllers: vec![Controller::new("guestbook".parse().unwrap())],
     };
-    assert_eq!(resource.definition, Definition::Own(api));
-    assert_eq!(
-        resource.controllers,
-        [Controller::new("guestbook".parse().unwrap())]
-    );
+    assert_eq!(resource, expected);
 }
 
 #[test]
@@ -78,7 +73,7 @@ fn what_is_not_said_of_a_known_api_stays() {
 
     assert_eq!(same, unusual());
     let mut expected = unusual();
-    expected.api_mut().unwrap().namespaced = true;
+    expected.namespaced = true;
     assert_eq!(changed, expected);
 }
 
@@ -88,12 +83,14 @@ fn another_version_gives_names_and_scope_but_no_second_controller() {
     let id = id("webapp/v2/Guestbook");
     let resource = ApiSettings::default().resource(&id, &project).unwrap();
 
-    assert_eq!(resource.version, *id.version());
-    let mut expected = unusual();
-    // There is no conversion.
-    expected.api_mut().unwrap().served = false;
-    assert_eq!(resource.definition, expected.definition);
-    assert!(resource.controllers.is_empty());
+    let expected = Resource {
+        version: id.version().clone(),
+        // There is no conversion.
+        definition: Definition::Own { served: false },
+        controllers: Vec::new(),
+        ..unusual()
+    };
+    assert_eq!(resource, expected);
 }
 
 #[test]
@@ -119,7 +116,7 @@ fn without_a_resource_the_kind_must_be_there() {
         .resource(&id("apps/v1/Deployment"), &project)
         .unwrap();
     assert!(builtin.is_builtin() && builtin.controllers.len() == 1);
-    assert_eq!(builtin.plural(), "deployments");
+    assert_eq!(builtin.plural.as_str(), "deployments");
 
     let unknown = settings.resource(&id("webapp/v1/Guest"), &project);
     assert_eq!(
@@ -171,8 +168,8 @@ fn a_kind_of_others_keeps_what_is_not_said() {
     };
     let id = id("cert-manager/v1/Certificate");
     let there = settings.resource(&id, &project(Vec::new())).unwrap();
-    assert!(!there.namespaced());
-    assert_eq!(there.plural(), "certs");
+    assert!(!there.namespaced);
+    assert_eq!(there.plural.as_str(), "certs");
     assert_eq!(there.controllers[0].name.as_str(), "renew");
 
     let project = project(vec![there.clone()]);
@@ -269,7 +266,7 @@ fn found(project: &Project, id: &GroupVersionKind) -> Vec<(&'static str, Result<
         ("create api --resource=false", create(Some(false))),
         (
             "delete api",
-            project.clone().remove(id).map(|it| place(&it.resource)),
+            project.clone().remove(id).map(|it| place(&it)),
         ),
         (
             "delete controller",
@@ -435,25 +432,16 @@ proptest! {
         project.resources.retain(|it| it.kind.as_str() == "Captain");
         for (group, kind, domain, is_external) in resources {
             let id = v1(group, kind);
-            let domain = domain.map(|domain| domain.parse().unwrap());
             let definition = if is_external {
                 Definition::External(project::External {
                     dependency: None,
-                    domain,
-                    namespaced: true,
                     path: "a::A".parse().unwrap(),
-                    plural: id.kind().plural(),
                 })
             } else {
-                Definition::Own(Api {
-                    domain,
-                    namespaced: true,
-                    plural: id.kind().plural(),
-                    served: true,
-                    short_names: Vec::new(),
-                })
+                Definition::Own { served: true }
             };
-            let mut resource = resource(id.group().clone(), &id, definition);
+            let mut resource = Resource::new(id.group().clone(), &id, definition);
+            resource.domain = domain.map(|domain| domain.parse().unwrap());
             resource.set_controller(Controller::new(id.kind().controller()));
             // Some do not go together.
             let _ = project.add(resource, false);
