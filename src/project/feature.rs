@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use anyhow::anyhow;
 use clap::{ValueEnum, builder::PossibleValue};
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ValueEnum,
 )]
-#[serde(try_from = "String", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Feature {
     /// AGENTS.md tells coding agents about the project
     Agents,
@@ -61,21 +60,9 @@ impl fmt::Display for Feature {
     }
 }
 
-impl TryFrom<String> for Feature {
-    type Error = anyhow::Error;
-
-    fn try_from(name: String) -> anyhow::Result<Self> {
-        Self::from_str(&name, false).map_err(|_| {
-            let names: Vec<_> = Self::all().iter().map(Self::to_string).collect();
-            let names = names.join("`, `");
-            anyhow!("`{name}` is not a feature: it must be one of `{names}`")
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::yaml, *};
 
     #[test]
     fn a_feature_has_the_same_name_in_the_file_and_on_the_command_line() {
@@ -85,8 +72,8 @@ mod tests {
             assert_eq!(serde_yaml::from_str::<Feature>(&name).unwrap(), *feature);
         }
         assert_eq!(Feature::LeaderElection.to_string(), "leader-election");
-        let refused = Feature::try_from("metrics".to_owned()).unwrap_err();
-        let expected = "`metrics` is not a feature: it must be one of `agents`, `certmanager`, ";
+        let refused = yaml::read::<Feature>("FEATURE", "metrics").unwrap_err();
+        let expected = "`FEATURE` line 1: `metrics` must be one of `agents`, `certmanager`, ";
         assert!(refused.to_string().starts_with(expected), "{refused}");
     }
 }
