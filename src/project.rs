@@ -166,11 +166,10 @@ impl Project {
     /// Gives resources, their controllers and what these own one order: a file does not depend on what
     /// was created first.
     pub fn sort(&mut self) {
-        let mut resources = self.resources.clone();
-        for resource in &mut resources {
-            self.sort_controllers(resource);
+        let project = self.clone();
+        for resource in &mut self.resources {
+            project.sort_controllers(resource);
         }
-        self.resources = resources;
         self.resources
             .sort_by(|a, b| (&a.group, &a.kind, &a.version).cmp(&(&b.group, &b.kind, &b.version)));
     }

@@ -5,13 +5,11 @@ use std::{borrow::Cow, collections::BTreeMap, path::Path};
 use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 
-use super::{Mode, bring_in_line, id::Id, load_current};
+use super::{Mode, bring_in_line, id::Id, load_current, or_way_out};
 use crate::{
     builtin,
     hint::OrHint,
-    names::{
-        ControllerName, Dependency, Domain, Group, GroupVersionKind, Plural, ShortName, TypePath,
-    },
+    names::{ControllerName, Dependency, Domain, GroupVersionKind, Plural, ShortName, TypePath},
     project::{self, Controller, Definition, Project, Resource},
     report::{Outcome, Step, Story, UsageError},
     worktree::WorkTree,
@@ -137,40 +135,16 @@ struct ExternalType {
 pub fn run(args: CreateApi, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
     let before = load_current(&tree)?;
-    let id = (args.id).complete(last_group(&before), Some(&"v1".parse()?))?;
+    let last = before.resources.iter().rfind(|it| it.has_api());
+    let id = (args.id).complete(last.map(|it| &it.group), Some(&"v1".parse()?))?;
     let settings = args.settings;
 
     let wanted = settings.resource(&id, &before)?;
     let mut after = before.clone();
-    after
-        .add(wanted.clone(), args.force)
-        .or_else(|error| match way_out(&error) {
-            Some(hint) => Err(error).or_hint(hint),
-            None => Err(error),
-        })?;
+    or_way_out(after.add(wanted.clone(), args.force))?;
 
     let story = story(&id, &wanted, &settings.controller_of(&id), &after);
     bring_in_line(&tree, &before, after, &args.mode, &story)
-}
-
-/// The flag that helps where the project refuses a resource.
-fn way_out(error: &anyhow::Error) -> Option<&'static str> {
-    Some(match error.downcast_ref()? {
-        project::Error::Changes(_) => "`--force` applies the new settings",
-        project::Error::Controller(_) => "`--controller=false` adds no controller",
-        project::Error::Crate(_) => {
-            "give `--external-api-crate` the crate that is there, or change it in all kinds with \
-             `--force`"
-        }
-        project::Error::NeedlessCrate(_) => "leave `--external-api-crate` out",
-        project::Error::Owned(_) => return None,
-    })
-}
-
-/// The group that was probably meant.
-fn last_group(project: &Project) -> Option<&Group> {
-    let last = project.resources.iter().rfind(|it| it.has_api())?;
-    Some(&last.group)
 }
 
 impl ApiSettings {
@@ -329,7 +303,7 @@ fn story(
     project: &Project,
 ) -> Story {
     let (group, kind) = (resource.group.module(), resource.kind.module());
-    let types = format!("src/api/{group}/{}/{kind}.rs", resource.version.module());
+    let types = format!("src/api/{group}/{}/{kind}.rs", resource.version);
     let controller = resource.controller(controller);
     let controller = controller.map_or(kind, |there| resource.controller_module(there));
     let reconciler = format!("src/controller/{group}/{controller}.rs");
@@ -373,8 +347,7 @@ fn story(
         next.push(Step::new("make manifests", why));
     }
     let has_crds = project.resources.iter().any(Resource::has_api);
-    let mut controllers = project.resources.iter().flat_map(|it| &it.controllers);
-    let (command, what) = match (has_crds, controllers.next()) {
+    let (command, what) = match (has_crds, project.controllers().next()) {
         (true, Some(_)) => ("make install run", "CRDs and operator"),
         (true, None) => ("make install", "CRDs"),
         (false, _) => ("make run", "operator"),

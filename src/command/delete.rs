@@ -5,11 +5,10 @@ use std::path::Path;
 use anyhow::Result;
 use clap::Args;
 
-use super::{Mode, bring_in_line, id::Id, load_current};
+use super::{Mode, bring_in_line, id::Id, load_current, or_way_out};
 use crate::{
-    hint::OrHint,
     names::ControllerName,
-    project::{self, Controller, Project, Resource},
+    project::{Controller, Project, Resource},
     report::{Outcome, Story},
     worktree::WorkTree,
 };
@@ -63,14 +62,7 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
     let before = load_current(&tree)?;
     let mut after = before.clone();
-    let removed = after.remove(&args.id.complete(None, None)?);
-    let resource = removed.or_else(|error| match error.downcast_ref() {
-        Some(project::Error::Owned(_)) => Err(error).or_hint(format!(
-            "take it from `owns` of the controller in `{}`, then run `rscaffold apply`",
-            Project::FILE
-        )),
-        _ => Err(error),
-    })?;
+    let resource = or_way_out(after.remove(&args.id.complete(None, None)?))?;
 
     let mut notes = Vec::new();
     let (plural, group) = (&resource.plural, before.full_group(&resource));
@@ -111,16 +103,10 @@ pub fn controller(args: DeleteController, root: &Path) -> Result<Outcome> {
     let name = name.unwrap_or_else(|| id.kind().controller());
     let resource = after.remove_controller(&id, &name)?;
 
-    let note = resource
-        .controller(&name)
-        .and_then(|it| held_back(&before, &resource, it));
-    bring_in_line(
-        &tree,
-        &before,
-        after,
-        &args.mode,
-        &story(Vec::from_iter(note)),
-    )
+    let controller = resource.controller(&name);
+    let note = controller.and_then(|it| held_back(&before, &resource, it));
+    let story = story(Vec::from_iter(note));
+    bring_in_line(&tree, &before, after, &args.mode, &story)
 }
 
 /// A note about the objects that the finalizer of a deleted controller blocks.

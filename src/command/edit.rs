@@ -43,30 +43,25 @@ pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
     let Edit { settings, mode } = args;
     let tree = WorkTree::open(root)?;
     let before = load_current(&tree)?;
-    let mut after = before.clone();
     let enabled = settings.enable.clone();
-    settings.apply(&mut after)?;
+    let after = settings.apply(before.clone())?;
 
     let mut notes = notes(&after, &enabled);
     notes.extend(renamed(&before, &after));
+    let has_chart = |project: &Project| project.features.contains(&Feature::Helm);
+    let mut next = Vec::new();
+    // CRDs and role of a new chart follow from code that the user may have changed.
+    if has_chart(&after) && !has_chart(&before) {
+        let why = "writes CRDs and role of your code into the chart";
+        next.push(Step::new("make manifests", why));
+    }
     let story = Story {
         unchanged: "the project has these settings already".to_owned(),
         notes,
-        next: next(&before, &after),
+        next,
         ..Story::default()
     };
     bring_in_line(&tree, &before, after, &mode, &story)
-}
-
-/// What is left to do for a new chart: its CRDs and its role follow from code that the user may have
-/// changed.
-fn next(before: &Project, after: &Project) -> Vec<Step> {
-    let has_chart = |project: &Project| project.features.contains(&Feature::Helm);
-    if has_chart(before) || !has_chart(after) {
-        return Vec::new();
-    }
-    let why = "writes CRDs and role of your code into the chart";
-    vec![Step::new("make manifests", why)]
 }
 
 /// A note about clusters that run the operator under its old names.

@@ -179,6 +179,5 @@ fn project(settings: Settings, root: &Path, workspace: Option<&Workspace>) -> Re
         project.features.remove(&Feature::Devcontainer);
         project.features.remove(&Feature::Github);
     }
-    settings.apply(&mut project)?;
-    Ok(project)
+    settings.apply(project)
 }

@@ -9,7 +9,7 @@ use self::{
 };
 use crate::{
     hint::OrHint,
-    project::Project,
+    project::{self, Project},
     reconcile::{Texts, markers::Marked},
     worktree::WorkTree,
 };
@@ -69,6 +69,26 @@ fn ensure_current(project: &Project) -> Result<()> {
         env!("CARGO_PKG_VERSION")
     ))
     .or_hint("`rscaffold update` brings it up to date; `rscaffold diff` shows how")
+}
+
+/// Adds the way out to the error of a change that the project refuses.
+fn or_way_out<T>(changed: Result<T>) -> Result<T> {
+    changed.or_else(|error| {
+        let hint = match error.downcast_ref() {
+            Some(project::Error::Changes(_)) => "`--force` applies the new settings",
+            Some(project::Error::Controller(_)) => "`--controller=false` adds no controller",
+            Some(project::Error::Crate(_)) => {
+                "give `--external-api-crate` the crate that is there, or change it in all kinds \
+                 with `--force`"
+            }
+            Some(project::Error::NeedlessCrate(_)) => "leave `--external-api-crate` out",
+            Some(project::Error::Owned(_)) => {
+                "take it from `owns` of the controller in `PROJECT`, then run `rscaffold apply`"
+            }
+            None => return Err(error),
+        };
+        Err(error).or_hint(hint)
+    })
 }
 
 /// The text of `PROJECT`.

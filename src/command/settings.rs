@@ -57,30 +57,27 @@ fn owner(text: &str) -> Result<String> {
 }
 
 impl Settings {
-    /// Changes the settings of `project`.
+    /// The project with these settings.
     ///
     /// # Errors
-    /// When the settings contradict each other, or do not fit the rest of the project, which then
-    /// stays as it is.
-    pub fn apply(self, project: &mut Project) -> Result<()> {
-        let mut after = project.clone();
+    /// When the settings contradict each other, or do not fit the rest of the project.
+    pub fn apply(self, mut project: Project) -> Result<Project> {
         if let Some(both) = self.enable.iter().find(|it| self.disable.contains(it)) {
             let message = format!("`{both}` cannot be both enabled and disabled");
             bail!(UsageError(message));
         }
-        after.features.extend(self.enable);
-        after.features.retain(|it| !self.disable.contains(it));
+        project.features.extend(self.enable);
+        project.features.retain(|it| !self.disable.contains(it));
         if let Some(owner) = self.owner {
-            after.owner = Some(owner).filter(|owner| !owner.is_empty());
+            project.owner = Some(owner).filter(|owner| !owner.is_empty());
         }
-        after.domain = self.domain.unwrap_or(after.domain);
-        after.repo = self.repo.unwrap_or(after.repo);
-        after.project_name = self.project_name.unwrap_or(after.project_name);
-        after.license = self.license.unwrap_or(after.license);
-        after.namespaced = self.namespaced.unwrap_or(after.namespaced);
-        after.validate()?;
-        *project = after;
-        Ok(())
+        project.domain = self.domain.unwrap_or(project.domain);
+        project.repo = self.repo.unwrap_or(project.repo);
+        project.project_name = self.project_name.unwrap_or(project.project_name);
+        project.license = self.license.unwrap_or(project.license);
+        project.namespaced = self.namespaced.unwrap_or(project.namespaced);
+        project.validate()?;
+        Ok(project)
     }
 }
 
@@ -162,7 +159,7 @@ version: '3'
         for edit in edits {
             let edit = Settings::augment_args(Command::new("edit").no_binary_name(true))
                 .try_get_matches_from(edit.split(' '))?;
-            Settings::from_arg_matches(&edit)?.apply(&mut project)?;
+            project = Settings::from_arg_matches(&edit)?.apply(project)?;
         }
         Ok(project)
     }
@@ -203,17 +200,20 @@ version: '3'
     }
 
     #[test]
-    fn settings_that_do_not_fit_the_project_leave_it_as_it_is() {
+    fn settings_that_do_not_fit_the_project_are_refused() {
         let cluster_scoped = PROJECT.replace("namespaced: true", "namespaced: false");
-        let mut project = Project::parse(&cluster_scoped).unwrap();
+        let project = Project::parse(&cluster_scoped).unwrap();
         let settings = Settings {
             license: Some(License::Mit),
             namespaced: Some(true),
             ..Settings::default()
         };
 
-        assert!(settings.apply(&mut project).is_err());
-        assert_eq!(project, Project::parse(&cluster_scoped).unwrap());
+        assert_eq!(
+            settings.apply(project).unwrap_err().to_string(),
+            "`webapp/v1/Page` is cluster-scoped, so it cannot have a controller: the project is \
+             `namespaced`"
+        );
     }
 
     #[test]

@@ -107,18 +107,11 @@ impl ProjectName {
     }
 }
 
-/// A version of an API: `v1`, `v1beta2`, `v2alpha1`.
+/// A version of an API: `v1`, `v1beta2`, `v2alpha1`. Its Rust module has the same name.
 ///
 /// Ordered by Kubernetes' version priority, the least first: `v2alpha1 < v1beta1 < v1 < v2`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Version(String);
-
-impl Version {
-    /// The Rust module of the version: `v1`.
-    pub fn module(&self) -> String {
-        self.0.clone()
-    }
-}
 
 /// Stability and numbers of a version: `v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?`. These have no leading
 /// zeros: the longer one is the greater one.
@@ -219,7 +212,6 @@ mod tests {
         for version in ["v1", "v10", "v1beta2", "v2alpha1", "v12alpha34"] {
             let parsed: Version = version.parse().unwrap();
             assert_eq!(parsed.as_str(), version);
-            assert_eq!(parsed.module(), version);
         }
     }
 

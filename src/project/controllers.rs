@@ -117,6 +117,12 @@ impl Resource {
 }
 
 impl Project {
+    /// All controllers, each with its resource.
+    pub fn controllers(&self) -> impl Iterator<Item = (&Resource, &Controller)> {
+        let resources = self.resources.iter();
+        resources.flat_map(|resource| resource.controllers.iter().map(move |it| (resource, it)))
+    }
+
     /// The name of a controller in the cluster: for its events, field manager and finalizer. Other
     /// projects may have controllers of a kind of Kubernetes, so the name contains the project then.
     pub fn controller_name(&self, resource: &Resource, controller: &Controller) -> String {
@@ -134,43 +140,41 @@ impl Project {
         // What Kubernetes takes as the prefix of a label, and of a finalizer.
         const MAX: usize = 253;
         let mut named = BTreeMap::new();
-        for resource in &self.resources {
-            for controller in &resource.controllers {
-                let (name, group) = (&controller.name, self.full_group(resource));
-                let full = self.controller_name(resource, controller);
+        for (resource, controller) in self.controllers() {
+            let (name, group) = (&controller.name, self.full_group(resource));
+            let full = self.controller_name(resource, controller);
+            ensure!(
+                full.len() <= MAX,
+                "the full name `{full}` of a controller of {resource} has {} characters, at most \
+                 {MAX} are allowed",
+                full.len()
+            );
+            let count = resource.controllers.iter().filter(|it| it.name == *name);
+            ensure!(
+                count.count() == 1,
+                "{resource} has the controller `{name}` twice"
+            );
+            if resource.is_own(controller) {
+                continue;
+            }
+            let module = name.module();
+            let in_group = |other: &&Resource| self.full_group(other) == group;
+            for kind in self.resources.iter().filter(in_group) {
+                let kind = &kind.kind;
                 ensure!(
-                    full.len() <= MAX,
-                    "the full name `{full}` of a controller of {resource} has {} characters, at most \
-                     {MAX} are allowed",
-                    full.len()
+                    *name != kind.controller() && module != kind.module(),
+                    "{resource} cannot have a controller `{name}`: the one of `{kind}` itself is \
+                     called so, so add a word to it, as in `{}-{name}`",
+                    resource.kind.lower()
                 );
-                let count = resource.controllers.iter().filter(|it| it.name == *name);
-                ensure!(
-                    count.count() == 1,
-                    "{resource} has the controller `{name}` twice"
+            }
+            let before = named.insert((group, module), (resource, name));
+            if let Some((other, there)) = before {
+                bail!(
+                    "{resource} cannot have a controller `{name}`: {other} has `{there}`, and each \
+                     of a group needs a name of its own, as in `{}-{name}`",
+                    resource.kind.lower()
                 );
-                if resource.is_own(controller) {
-                    continue;
-                }
-                let module = name.module();
-                let in_group = |other: &&Resource| self.full_group(other) == group;
-                for kind in self.resources.iter().filter(in_group) {
-                    let kind = &kind.kind;
-                    ensure!(
-                        *name != kind.controller() && module != kind.module(),
-                        "{resource} cannot have a controller `{name}`: the one of `{kind}` itself is \
-                         called so, so add a word to it, as in `{}-{name}`",
-                        resource.kind.lower()
-                    );
-                }
-                let before = named.insert((group, module), (resource, name));
-                if let Some((other, there)) = before {
-                    bail!(
-                        "{resource} cannot have a controller `{name}`: {other} has `{there}`, and each \
-                         of a group needs a name of its own, as in `{}-{name}`",
-                        resource.kind.lower()
-                    );
-                }
             }
         }
         Ok(())

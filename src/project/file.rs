@@ -51,7 +51,7 @@ impl Project {
         project.sort();
         project
             .validate()
-            .map_err(|error| error.context(format!("`{file}` contradicts itself")))?;
+            .with_context(|| format!("`{file}` contradicts itself"))?;
         Ok(project)
     }
 
@@ -301,33 +301,32 @@ enum Layout {
 }
 
 impl Format {
-    fn check(&self) -> Result<()> {
+    fn check(self) -> Result<()> {
         let file = Project::FILE;
-        let layout = match &self.layout {
-            Some(Layout::One(layout)) => Some(layout.clone()),
-            Some(Layout::Many(layouts)) => Some(layouts.join(",")),
-            None => None,
-        };
-        if let Some(layout) = layout.filter(|layout| layout != Project::LAYOUT) {
+        let layout = self.layout.map(|layout| match layout {
+            Layout::One(layout) => layout,
+            Layout::Many(layouts) => layouts.join(","),
+        });
+        if let Some(layout) = &layout {
             ensure!(
                 !layout.starts_with("go.kubebuilder.io/"),
                 "`{file}` is that of a Go project of kubebuilder, with the layout `{layout}`: \
                  rscaffold is for projects in Rust, and needs a folder of its own"
             );
-            bail!(
-                "`{file}` has the layout `{layout}`, which this rscaffold does not know: it must \
-                 be `{}`",
-                Project::LAYOUT
-            );
         }
-        if let Some(version) = self.version.as_ref().filter(|text| *text != VERSION) {
-            bail!(
-                "`{file}` has the version `{version}`, which this rscaffold does not know: it must \
-                 be `{VERSION}`"
-            );
+        for (field, theirs, ours) in [
+            ("layout", layout, Project::LAYOUT),
+            ("version", self.version, VERSION),
+        ] {
+            if let Some(theirs) = theirs.filter(|theirs| theirs != ours) {
+                bail!(
+                    "`{file}` has the {field} `{theirs}`, which this rscaffold does not know: it \
+                     must be `{ours}`"
+                );
+            }
         }
-        match &self.cli_version {
-            Some(theirs) => check_age(theirs, env!("CARGO_PKG_VERSION")),
+        match self.cli_version {
+            Some(theirs) => check_age(&theirs, env!("CARGO_PKG_VERSION")),
             None => Ok(()),
         }
     }

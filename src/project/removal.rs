@@ -17,18 +17,15 @@ impl Project {
         let mut project = self.clone();
         let index = project.index(id)?;
         let resource = project.resources.remove(index);
-        for other in &project.resources {
-            for controller in &other.controllers {
-                let mut owns = controller.owns.iter();
-                let is_it = |id| matches!(self.find(id), Ok(Some(owned)) if *owned == resource);
-                ensure!(
-                    !owns.any(is_it),
-                    Error::Owned(format!(
-                        "the controller `{}` of {other} owns {resource}",
-                        controller.name
-                    ))
-                );
-            }
+        for (other, controller) in project.controllers() {
+            let is_it = |id| matches!(self.find(id), Ok(Some(owned)) if *owned == resource);
+            ensure!(
+                !controller.owns.iter().any(is_it),
+                Error::Owned(format!(
+                    "the controller `{}` of {other} owns {resource}",
+                    controller.name
+                ))
+            );
         }
         let versions = project.resources.iter_mut();
         let newest = versions

@@ -152,12 +152,10 @@ impl Resource {
         let mut changes = self.changes_of_crd(after);
         if let (Some(before), Some(after)) = (self.external(), after.external()) {
             changes.extend(change("type", before.path.as_str(), after.path.as_str()));
-            let [was, is] = [before, after].map(|it| {
-                let dependency = it.dependency.as_ref();
-                dependency.map_or("none", Dependency::as_str)
-            });
-            let crates = change("crate", was, is);
-            changes.extend(crates.filter(|_| before.dependency.is_some()));
+        }
+        if let Some(before) = self.dependency() {
+            let after = after.dependency().map_or("none", Dependency::as_str);
+            changes.extend(change("crate", before.as_str(), after));
         }
         changes.extend(self.changes_of_controllers(after));
         changes
@@ -191,10 +189,8 @@ impl Resource {
 
     /// Takes over the source of a crate that `other` has, too.
     pub(super) fn share_dependency(&mut self, other: &Self) {
-        let Definition::External(own) = &mut self.definition else {
-            return;
-        };
-        if let (Some(own), Some(other)) = (&mut own.dependency, other.dependency())
+        if let Definition::External(own) = &mut self.definition
+            && let (Some(own), Some(other)) = (&mut own.dependency, other.dependency())
             && own.ident() == other.ident()
         {
             own.clone_from(other);
@@ -224,7 +220,7 @@ impl Project {
 
     /// The path of the Rust type of a resource, as the project's code names it.
     pub fn type_path(&self, resource: &Resource) -> String {
-        let (group, version) = (resource.group.module(), resource.version.module());
+        let (group, version) = (resource.group.module(), &resource.version);
         match &resource.definition {
             Definition::Own { .. } => format!("crate::api::{group}::{version}::{}", resource.kind),
             Definition::Builtin(builtin) => builtin.path.to_owned(),

@@ -15,7 +15,6 @@ impl Project {
             "`owner` must be one line of visible text, as in `The Guestbook Authors`"
         );
         for resource in &self.resources {
-            resource.validate()?;
             self.validate_resource(resource)?;
         }
         self.validate_versions()?;
@@ -23,10 +22,8 @@ impl Project {
         self.validate_rust_names()?;
         self.validate_dependencies()?;
         self.validate_controllers()?;
-        for resource in &self.resources {
-            for controller in &resource.controllers {
-                self.owned(resource, controller)?;
-            }
+        for (resource, controller) in self.controllers() {
+            self.owned(resource, controller)?;
         }
         Ok(())
     }
@@ -37,6 +34,18 @@ impl Project {
         // first is then within the 253 that Kubernetes takes, too.
         const MAX: usize = 250;
         const MAX_ID: usize = 230;
+        let mut short_names = BTreeSet::new();
+        let twice = resource
+            .short_names
+            .iter()
+            .find(|it| !short_names.insert(*it));
+        if let Some(name) = twice {
+            bail!("{resource} has the short name `{name}` twice");
+        }
+        ensure!(
+            !resource.is_builtin() || !resource.controllers.is_empty(),
+            "{resource} has neither an API nor a controller in this project"
+        );
         let group = self.full_group(resource);
         let name = format!("{}.{group}", resource.plural);
         ensure!(
@@ -148,20 +157,6 @@ impl Project {
                 );
             }
         }
-        Ok(())
-    }
-}
-
-impl Resource {
-    fn validate(&self) -> Result<()> {
-        let mut names = BTreeSet::new();
-        if let Some(name) = self.short_names.iter().find(|it| !names.insert(*it)) {
-            bail!("{self} has the short name `{name}` twice");
-        }
-        ensure!(
-            !self.is_builtin() || !self.controllers.is_empty(),
-            "{self} has neither an API nor a controller in this project"
-        );
         Ok(())
     }
 }

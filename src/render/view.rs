@@ -196,12 +196,8 @@ impl Project {
     /// When a built-in kind is not in the table of those: `project` was not validated.
     pub fn new(project: &project::Project) -> Result<Self> {
         let controllers = project
-            .resources
-            .iter()
-            .flat_map(|resource| {
-                let controllers = resource.controllers.iter();
-                controllers.map(|controller| Controller::new(project, resource, controller))
-            })
+            .controllers()
+            .map(|(resource, controller)| Controller::new(project, resource, controller))
             .collect::<Result<Vec<_>>>()?;
         let apis: Vec<_> = project
             .resources

@@ -2,7 +2,7 @@ use anyhow::Context as _;
 use proptest::prelude::*;
 
 use super::*;
-use crate::project::License;
+use crate::{names::Group, project::License};
 
 fn id(text: &str) -> GroupVersionKind {
     text.parse().unwrap()
