@@ -117,14 +117,11 @@ impl Project {
                 before.definer()
             );
             if !force {
-                let changes = before.changes(&resource);
-                let reason = || {
-                    format!(
-                        "{before} exists with other settings: {}",
-                        changes.join("; ")
-                    )
-                };
-                ensure!(changes.is_empty(), Error::Changes(reason()));
+                let changes = before.changes(&resource).join("; ");
+                ensure!(
+                    changes.is_empty(),
+                    Error::Changes(format!("{before} exists with other settings: {changes}"))
+                );
                 resource.keep_owned(before);
             }
             for other in &mut project.resources {

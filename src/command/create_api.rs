@@ -1,6 +1,6 @@
 //! `rscaffold create api`
 
-use std::{borrow::Cow, collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Result, anyhow, ensure};
 use clap::Args;
@@ -262,8 +262,7 @@ impl ExternalType {
 /// A kind that is not to be created: one of the project, or one that Kubernetes has.
 fn known(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
     let kind = project.find_kind(id)?;
-    kind.map(Cow::into_owned)
-        .ok_or_else(|| anyhow!("`{id}` is a kind of neither this project nor Kubernetes"))
+    kind.ok_or_else(|| anyhow!("`{id}` is a kind of neither this project nor Kubernetes"))
         .or_hint(
             "without `--resource=false` the kind itself is created too; for one that others define, \
              `--external-api-path` says where its type is",

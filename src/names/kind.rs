@@ -68,11 +68,8 @@ impl Kind {
 
     fn read(text: &str) -> Result<Self> {
         ensure!(!text.is_empty(), "it must not be empty");
-        allow_only(
-            text,
-            |c| c.is_ascii_alphanumeric(),
-            ", only letters and digits",
-        )?;
+        let ok = |c: char| c.is_ascii_alphanumeric();
+        allow_only(text, ok, ", only letters and digits")?;
         ensure!(
             text.starts_with(|c: char| c.is_ascii_uppercase()),
             "it must begin with an upper-case letter"

@@ -14,16 +14,14 @@ const IRREGULAR: &str = "\
 const ALIKE: &str = "data deer equipment feedback firmware hardware information knowledge media people \
     sheep software traffic";
 
-/// The plural of a lower-case word, or of the last of several: `policies` of `policy`. A word that ends in `s` like a plural, such
-/// as `endpoints`, counts as one.
+/// The plural of a lower-case word, or of the last of several: `policies` of `policy`. A word that ends
+/// in `s` like a plural, such as `endpoints`, counts as one.
 pub fn plural(word: &str) -> String {
     if ALIKE.split(' ').any(|ending| word.ends_with(ending)) {
         return word.to_owned();
     }
-    for (one, many) in IRREGULAR
-        .split(", ")
-        .filter_map(|pair| pair.split_once(' '))
-    {
+    let pairs = IRREGULAR.split(", ");
+    for (one, many) in pairs.filter_map(|pair| pair.split_once(' ')) {
         if let Some(start) = word.strip_suffix(one) {
             return format!("{start}{many}");
         }

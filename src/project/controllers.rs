@@ -86,18 +86,14 @@ impl Resource {
 
     /// What these controllers would lose or change with those of `after` in their place.
     pub(super) fn changes_of_controllers(&self, after: &Self) -> Vec<String> {
-        let yes_or_no = |yes| ["no", "yes"][usize::from(yes)];
         let changes = self.controllers.iter().filter_map(|before| {
             let name = before.name.as_str();
             let Some(after) = after.controller(&before.name) else {
                 return change("controller", name, "none");
             };
             let what = format!("finalizer of the controller `{name}`");
-            change(
-                &what,
-                yes_or_no(before.finalizer),
-                yes_or_no(after.finalizer),
-            )
+            let [was, is] = [before, after].map(|it| ["no", "yes"][usize::from(it.finalizer)]);
+            change(&what, was, is)
         });
         changes.collect()
     }
@@ -111,7 +107,6 @@ impl Resource {
                     controller.owns.push(kind.clone());
                 }
             }
-            controller.owns.sort_unstable();
         }
     }
 }
@@ -159,23 +154,18 @@ impl Project {
             }
             let module = name.module();
             let in_group = |other: &&Resource| self.full_group(other) == group;
-            for kind in self.resources.iter().filter(in_group) {
-                let kind = &kind.kind;
-                ensure!(
-                    *name != kind.controller() && module != kind.module(),
-                    "{resource} cannot have a controller `{name}`: the one of `{kind}` itself is \
-                     called so, so add a word to it, as in `{}-{name}`",
-                    resource.kind.lower()
-                );
-            }
+            let mut kinds = self.resources.iter().filter(in_group).map(|it| &it.kind);
+            let like = kinds.find(|it| *name == it.controller() || module == it.module());
             let before = named.insert((group, module), (resource, name));
-            if let Some((other, there)) = before {
-                bail!(
-                    "{resource} cannot have a controller `{name}`: {other} has `{there}`, and each \
-                     of a group needs a name of its own, as in `{}-{name}`",
-                    resource.kind.lower()
-                );
-            }
+            let reason = if let Some(kind) = like {
+                format!("the one of `{kind}` itself is called so, so add a word to it")
+            } else if let Some((other, there)) = before {
+                format!("{other} has `{there}`, and each of a group needs a name of its own")
+            } else {
+                continue;
+            };
+            let near = format!("{}-{name}", resource.kind.lower());
+            bail!("{resource} cannot have a controller `{name}`: {reason}, as in `{near}`");
         }
         Ok(())
     }

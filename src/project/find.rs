@@ -1,7 +1,5 @@
 //! Resources and groups by the names that users give them.
 
-use std::borrow::Cow;
-
 use anyhow::{Result, anyhow, bail};
 
 use super::{Definition, Project, Resource};
@@ -31,14 +29,14 @@ impl Project {
     ///
     /// # Errors
     /// When `id` names two.
-    pub fn find_kind(&self, id: &GroupVersionKind) -> Result<Option<Cow<'_, Resource>>> {
+    pub fn find_kind(&self, id: &GroupVersionKind) -> Result<Option<Resource>> {
         let builtin = builtin::named(id).and_then(Resource::builtin);
         match (self.find(id)?, builtin) {
             (Some(own), Some(builtin)) if !own.is_builtin() => {
                 Err(self.names_two(id, own, &builtin))
             }
-            (Some(own), _) => Ok(Some(Cow::Borrowed(own))),
-            (None, builtin) => Ok(builtin.map(Cow::Owned)),
+            (Some(own), _) => Ok(Some(own.clone())),
+            (None, builtin) => Ok(builtin),
         }
     }
 
@@ -147,13 +145,13 @@ mod tests {
             if let Some(found) = found {
                 assert_eq!(project.position(found), expected);
                 let kind = project.find_kind(&id(name)).unwrap();
-                assert_eq!(kind.as_deref(), Some(found), "{name}");
+                assert_eq!(kind.as_ref(), Some(found), "{name}");
             }
         }
         // Kubernetes has it, if not the project.
         let deployment = project.find_kind(&id("apps/v1/Deployment")).unwrap();
         let expected = without_controller(core("apps", "v1", "Deployment"));
-        assert_eq!(deployment.as_deref(), Some(&expected));
+        assert_eq!(deployment.as_ref(), Some(&expected));
         assert_eq!(project.find_kind(&id("apps/v9/Deployment")).unwrap(), None);
     }
 

@@ -94,7 +94,7 @@ impl Project {
             resource: builtin::named(id)
                 .filter(|_| kind.is_builtin())
                 .and_then(Resource::builtin)
-                .unwrap_or_else(|| kind.into_owned()),
+                .unwrap_or(kind),
         })
     }
 
@@ -120,13 +120,8 @@ fn tell_apart(owner: &Resource, kinds: &mut [OwnedKind]) -> Result<()> {
     let types = ["", "Spec", "Status"].map(|suffix| format!("{}{suffix}", owner.kind));
     let is_ambiguous = |kind: &OwnedKind| {
         let names = &kind.identifiers;
-        TAKEN.contains(&names.one.as_str())
-            || types.contains(&names.type_name)
-            || kinds
-                .iter()
-                .filter(|other| kind.is_called_like(other))
-                .count()
-                > 1
+        let alike = kinds.iter().filter(|other| kind.is_called_like(other));
+        TAKEN.contains(&names.one.as_str()) || types.contains(&names.type_name) || alike.count() > 1
     };
     let ambiguous: Vec<_> = kinds.iter().map(is_ambiguous).collect();
     for (owned, ambiguous) in kinds.iter_mut().zip(ambiguous) {
@@ -138,14 +133,11 @@ fn tell_apart(owner: &Resource, kinds: &mut [OwnedKind]) -> Result<()> {
     for (index, a) in kinds.iter().enumerate() {
         if let Some(b) = kinds[..index].iter().find(|b| a.is_called_like(b)) {
             let name = &a.identifiers.many;
-            let [a, b] = [a, b].map(|it| &it.resource);
+            let [a, b] = [a, b].map(|OwnedKind { resource, .. }| {
+                format!("`{}` of `{}`", resource.kind, resource.group)
+            });
             bail!(
-                "{owner} cannot own both `{}` of `{}` and `{}` of `{}`: they would have the same \
-                 name in Rust, `{name}`",
-                b.kind,
-                b.group,
-                a.kind,
-                a.group,
+                "{owner} cannot own both {b} and {a}: they would have the same name in Rust, `{name}`"
             );
         }
     }

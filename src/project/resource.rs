@@ -91,14 +91,11 @@ impl Resource {
     /// A kind of Kubernetes, in the short spelling of its group.
     pub fn builtin(builtin: Builtin) -> Option<Self> {
         let id: GroupVersionKind = builtin.id().parse().ok()?;
+        let group = builtin.short_group().parse().ok()?;
         Some(Self {
             namespaced: builtin.namespaced,
             plural: builtin.plural.parse().ok()?,
-            ..Self::new(
-                builtin.short_group().parse().ok()?,
-                &id,
-                Definition::Builtin(builtin),
-            )
+            ..Self::new(group, &id, Definition::Builtin(builtin))
         })
     }
 
