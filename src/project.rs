@@ -30,7 +30,7 @@ pub use self::{
 use crate::names::{Domain, ProjectName, Repo, WorkspaceRoot};
 
 /// The desired state of a project.
-// The fields of the file, in its order, which is alphabetical as in kubebuilder's.
+// The fields of the file. Its order is alphabetical, as in kubebuilder's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Project {
@@ -41,12 +41,12 @@ pub struct Project {
     /// The optional parts of the project.
     #[serde(default = "Feature::usual")]
     pub features: BTreeSet<Feature>,
-    /// [`Project::LAYOUT`]
+    /// Always [`Project::LAYOUT`].
     pub(crate) layout: Vec<String>,
     /// The license of the project's own code.
     pub license: License,
-    #[serde(deserialize_with = "file::multigroup")]
     /// Always `true`: each group has a folder of its own.
+    #[serde(deserialize_with = "file::multigroup")]
     pub(crate) multigroup: bool,
     /// Whether the operator watches its own namespace only, and needs no cluster-wide permissions.
     #[serde(default, skip_serializing_if = "Not::not")]
@@ -61,7 +61,7 @@ pub struct Project {
     /// The kinds that the operator defines or has controllers for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Resource>,
-    /// The version of the file's format.
+    /// The version of the file's format, always `3`.
     pub(crate) version: String,
     /// Where the cargo workspace is that the project is a member of.
     #[serde(skip_serializing_if = "Option::is_none")]

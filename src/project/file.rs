@@ -77,6 +77,7 @@ impl Project {
         sorted.sort();
         let mut fields: BTreeMap<String, Value> = from_value(to_value(&sorted)?)?;
         fields.retain(|field, _| has_features || field != "features");
+        // An entry does not know the crate, which the path of its module begins with.
         let entries = fields.get_mut("resources").and_then(Value::as_array_mut);
         for (entry, resource) in entries.into_iter().flatten().zip(&sorted.resources) {
             let path = sorted.type_path(resource);
@@ -676,6 +677,23 @@ version: '3'
         let text = empty().to_text().unwrap();
         assert!(!text.contains("resources"), "{text}");
         assert_eq!(Project::parse(&text).unwrap(), empty());
+    }
+
+    #[test]
+    fn features_may_be_left_out_and_may_be_none() {
+        let mut project = empty();
+        let text = project.to_text().unwrap();
+        let (before, after) = text.split_once("features:\n").unwrap();
+        let (_, after) = after.split_once("layout:").unwrap();
+        let parse = |features: &str| {
+            let text = format!("{before}{features}layout:{after}");
+            Project::parse(&text).unwrap()
+        };
+        assert_eq!(parse(""), project);
+        project.features.clear();
+        for none in ["features: []\n", "features:\n"] {
+            assert_eq!(parse(none), project);
+        }
     }
 
     #[test]
