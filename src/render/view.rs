@@ -1,4 +1,9 @@
 //! What templates see of a [`project::Project`]: each name in each form that some file needs.
+#![expect(
+    clippy::struct_excessive_bools,
+    clippy::struct_field_names,
+    reason = "templates ask one thing at a time, by its bare name"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +20,6 @@ use crate::{
 
 /// What every template sees.
 #[derive(Serialize)]
-#[expect(
-    clippy::struct_excessive_bools,
-    clippy::struct_field_names,
-    reason = "templates ask one thing at a time, by its bare name"
-)]
 pub struct Project {
     project_name: String,
     crate_name: String,
@@ -91,7 +91,6 @@ pub struct Version {
 
 /// What templates see of any kind.
 #[derive(Clone, PartialEq, Eq, Serialize)]
-#[expect(clippy::struct_field_names, reason = "`kind` is the field's own term")]
 pub struct Kind {
     pub kind: String,
     /// The singular: the kind in lower case.
@@ -138,10 +137,6 @@ pub struct Crd {
 }
 
 #[derive(Serialize)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "templates ask one thing at a time"
-)]
 pub struct Controller {
     #[serde(flatten)]
     pub kind: Kind,
