@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 
-use super::{Feature, Project, Resource};
+use super::{Controller, Feature, Project, Resource};
 
 impl Project {
     /// What `ours` and `theirs` make of `parent`, from which both branches come: all that each of them
@@ -29,29 +29,41 @@ impl Project {
     }
 }
 
+/// Picks fields of two sides. An error names the field, and whose it is.
+macro_rules! pick_fields {
+    ($third:expr, $ours:expr, $theirs:expr, $of:expr; $($field:ident: $name:literal),+ $(,)?) => {$(
+        let third = $third.map(|it| &it.$field);
+        let (ours, theirs) = ($ours.$field.clone(), $theirs.$field.clone());
+        let $field = pick(third, ours, theirs, &format!("`{}`{}", $name, $of))?;
+    )+};
+}
+
 /// The project that has, of each thing in which `ours` and `theirs` differ, the one that `third` does not
 /// have.
 fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> Result<Project> {
+    pick_fields!(
+        third, ours, theirs, "";
+        cli_version: "cliVersion", domain: "domain", license: "license",
+        namespaced: "namespaced", owner: "owner", project_name: "projectName",
+        repo: "repo", workspace: "workspace",
+    );
     let mut result = Project {
+        cli_version,
+        domain,
+        license,
+        namespaced,
+        owner,
+        project_name,
+        repo,
+        workspace,
         features: BTreeSet::new(),
         resources: Vec::new(),
         ..ours.clone()
     };
-    macro_rules! pick_fields {
-        ($($field:ident: $name:literal),+) => {$(
-            let what = concat!("`", $name, "`");
-            result.$field = pick(third, ours, theirs, what, |it| it.$field.clone())?;
-        )+};
-    }
-    pick_fields!(
-        cli_version: "cliVersion", domain: "domain", license: "license",
-        namespaced: "namespaced", owner: "owner", project_name: "projectName",
-        repo: "repo", workspace: "workspace"
-    );
     for feature in Feature::all() {
         let what = format!("the feature `{feature}`");
         let has = |project: &Project| project.features.contains(feature);
-        if pick(third, ours, theirs, &what, has)? {
+        if pick(third.map(has).as_ref(), has(ours), has(theirs), &what)? {
             result.features.insert(*feature);
         }
     }
@@ -61,27 +73,69 @@ fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> 
         let of = |project: &Project| -> Option<Resource> {
             Some(project.resources[project.position(resource)?].clone())
         };
-        let picked = pick(third, ours, theirs, &resource.to_string(), of)?;
+        let picked = match (third.map(of), of(ours), of(theirs)) {
+            (Some(Some(third)), Some(ours), Some(theirs)) => {
+                Some(pick_resource(&third, ours, &theirs)?)
+            }
+            (third, ours, theirs) => pick(third.as_ref(), ours, theirs, &resource.to_string())?,
+        };
         result.resources.extend(picked);
     }
     result.sort();
     Ok(result)
 }
 
+/// As [`differing_from`], for a resource that all three have.
+fn pick_resource(third: &Resource, ours: Resource, theirs: &Resource) -> Result<Resource> {
+    let of = format!(" of {ours}");
+    pick_fields!(
+        Some(third), ours, theirs, of;
+        domain: "domain", namespaced: "namespaced", plural: "plural", short_names: "shortNames",
+        definition: "api",
+    );
+    let mut controllers = Vec::new();
+    let names = ours.controllers.iter().chain(&theirs.controllers);
+    for name in names.map(|it| &it.name).collect::<BTreeSet<_>>() {
+        let of = |resource: &Resource| resource.controller(name).cloned();
+        let what = format!("the controller `{name}` of {ours}");
+        let picked = match (of(third), of(&ours), of(theirs)) {
+            (Some(third), Some(ours), Some(theirs)) => {
+                let of = format!(" of {what}");
+                pick_fields!(Some(&third), ours, theirs, of; finalizer: "finalizer");
+                let owns: BTreeSet<_> = ours.owns.iter().chain(&theirs.owns).collect();
+                let is_kept = |id| match (ours.owns.contains(id), theirs.owns.contains(id)) {
+                    (true, true) => true,
+                    _ => !third.owns.contains(id),
+                };
+                let owns = owns.into_iter().filter(|id| is_kept(id)).cloned().collect();
+                let name = name.clone();
+                Some(Controller {
+                    finalizer,
+                    name,
+                    owns,
+                })
+            }
+            (third, ours, theirs) => pick(Some(&third), ours, theirs, &what)?,
+        };
+        controllers.extend(picked);
+    }
+    Ok(Resource {
+        domain,
+        namespaced,
+        plural,
+        short_names,
+        definition,
+        controllers,
+        ..ours
+    })
+}
+
 /// The value of both sides, or where they differ, the one that `third` does not have. An error says
 /// that they disagree on `what`.
-fn pick<T: PartialEq>(
-    third: Option<&Project>,
-    ours: &Project,
-    theirs: &Project,
-    what: &str,
-    of: impl Fn(&Project) -> T,
-) -> Result<T> {
-    let third = third.map(&of);
-    let (ours, theirs) = (of(ours), of(theirs));
-    if ours == theirs || third.as_ref() == Some(&theirs) {
+fn pick<T: PartialEq>(third: Option<&T>, ours: T, theirs: T, what: &str) -> Result<T> {
+    if ours == theirs || third == Some(&theirs) {
         Ok(ours)
-    } else if third.as_ref() == Some(&ours) {
+    } else if third == Some(&ours) {
         Ok(theirs)
     } else {
         bail!("the branches disagree on {what}")
@@ -95,7 +149,7 @@ mod tests {
     use super::{
         super::{
             License,
-            tests::{api, empty, unserved, with_controller},
+            tests::{api, empty, unserved, with_controller, with_short_name},
         },
         *,
     };
@@ -151,9 +205,41 @@ mod tests {
             Project::merge(Some(&parent), &backup, &parent).unwrap(),
             backup
         );
+        let both = with_controller(with_controller(page(), "audit"), "backup");
+        let merged = Project::merge(Some(&parent), &backup, &audit).unwrap();
+        assert_eq!(merged, with([both]));
+    }
+
+    #[test]
+    fn changes_of_one_kind_are_merged_field_by_field() {
+        let page = || api("webapp", "v1", "Page");
+        let [finalizer, owns, other] =
+            [(true, ""), (false, "v1/Secret"), (false, "v1/Pod")].map(|(finalizer, owned)| {
+                let mut page = page();
+                page.controllers[0].finalizer = finalizer;
+                page.controllers[0].owns.extend(owned.parse());
+                page
+            });
+        let both = Resource {
+            controllers: vec![Controller {
+                finalizer: true,
+                ..owns.controllers[0].clone()
+            }],
+            ..page()
+        };
+        let (parent, finalizer) = (with([page()]), with([finalizer]));
+        let [owns, other] = [owns, other].map(|page| with([page]));
+        let merged = Project::merge(Some(&parent), &finalizer, &owns).unwrap();
+        assert_eq!(merged, with([both]));
+        let both = Project::merge(Some(&parent), &owns, &other).unwrap();
+        assert_eq!(both.resources[0].controllers[0].owns.len(), 2);
+        assert_eq!(Project::merge(Some(&both), &owns, &other).unwrap(), parent);
+        assert_eq!(Project::merge(Some(&both), &owns, &both).unwrap(), owns);
+
+        let [short, long] = ["pg", "pages"].map(|name| with([with_short_name(page(), name)]));
         assert_eq!(
-            error(Some(&parent), &backup, &audit),
-            "the branches disagree on `webapp/v1/Page`"
+            error(Some(&parent), &short, &long),
+            "the branches disagree on `shortNames` of `webapp/v1/Page`"
         );
     }
 
