@@ -222,6 +222,16 @@ fn lines_that_git_merges_into_what_no_branch_says_are_for_the_user_to_decide() {
         "{refused}"
     );
     assert_eq!(project.tree(), before);
+
+    // After the merge, too.
+    run(&mut project.git(&["checkout", "--ours", "."]));
+    run(&mut project.git(&["add", "--all"]));
+    run(&mut project.git(&["commit", "--quiet", "--message=merge"]));
+    let refused = project.refused("apply");
+    assert!(refused.contains("the branches disagree on"), "{refused}");
+    // Unless the user says so.
+    let decided = project.outcome("apply --on-conflict=ours:PROJECT");
+    assert!(!decided.stderr.contains("disagree"), "{}", decided.stderr);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     hint::OrHint,
     project::Project,
-    reconcile::Kept,
+    reconcile::{Kept, Policy},
     render::render,
     report::{self, Outcome, Story},
     turn::Turn,
@@ -99,8 +99,9 @@ impl Diff {
 pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
     let start = Instant::now();
     let tree = WorkTree::open(root)?;
+    let policy = args.mode.on_conflict.policy()?;
     let (mut turn, story) = if args.rebuild_base {
-        let mut turn = Turn::of_branches(&tree, &text(&tree)?, Record::default())?;
+        let mut turn = Turn::of_branches(&tree, &text(&tree)?, Record::default(), &policy)?;
         turn.record.texts = render(&turn.after)?.texts;
         let story = Story {
             done: Some("the record is made anew".to_owned()),
@@ -110,7 +111,7 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
         };
         (turn, story)
     } else {
-        let turn = recorded(&tree)?;
+        let turn = recorded(&tree, &policy)?;
         ensure_current(&turn.after)?;
         let story = Story {
             unchanged: "all files are what `PROJECT` says".to_owned(),
@@ -135,8 +136,8 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
 }
 
 /// The turn that brings the files in line with `PROJECT`, after git may have merged it and the record.
-fn recorded(tree: &WorkTree) -> Result<Turn<'_>> {
-    let turn = Turn::of_branches(tree, &text(tree)?, tree.record()?)?;
+fn recorded<'a>(tree: &'a WorkTree, policy: &Policy) -> Result<Turn<'a>> {
+    let turn = Turn::of_branches(tree, &text(tree)?, tree.record()?, policy)?;
     if turn.record.texts.is_empty() {
         // A project that has nothing but its description grows from it.
         let files = render(&turn.after)?.texts;
@@ -184,7 +185,7 @@ pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
 pub fn diff(args: &Diff, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
     let policy = args.on_conflict.policy()?;
-    let files = recorded(&tree)?.files(&policy)?;
+    let files = recorded(&tree, &policy)?.files(&policy)?;
     let plan = files.plan(&policy)?;
     let mut outcome = Outcome::data(report::diff(&plan, files.disk()));
     if plan.conflicts().next().is_some() {

@@ -7,7 +7,7 @@ use crate::{
     hint::OrHint,
     project::Project,
     reconcile::{
-        Conflict, Sides,
+        Conflict, OnConflict, Policy, Sides,
         branches::{Side, differences, merge},
         is_derived,
         line_ends::{LineEnds, with_line_ends_of},
@@ -23,7 +23,12 @@ impl<'a> Turn<'a> {
     /// # Errors
     /// When the branches contradict each other, or git does not tell where markers in `PROJECT` come
     /// from.
-    pub fn of_branches(tree: &'a WorkTree, text: &str, record: Record) -> Result<Self> {
+    pub fn of_branches(
+        tree: &'a WorkTree,
+        text: &str,
+        record: Record,
+        policy: &Policy,
+    ) -> Result<Self> {
         let unmerged = tree.unmerged(&record)?;
         let file = Project::FILE;
         let (before, after) = if let Some(marked) = Marked::parse(text) {
@@ -48,9 +53,12 @@ impl<'a> Turn<'a> {
             (None, project)
         } else {
             let before = Project::parse(text)?;
-            let merged = merged(text, unmerged.commits.as_ref()).or_hint(format!(
-                "change what `{file}` says, and run the command again"
-            ))?;
+            let merged = match policy.of(file) {
+                OnConflict::Ours => None,
+                _ => merged(text, &before, &unmerged, &record).or_hint(format!(
+                    "decide what `{file}` says, and run `rscaffold apply --on-conflict=ours:{file}`"
+                ))?,
+            };
             (Some(before.clone()), merged.unwrap_or(before))
         };
         Ok(Self {
@@ -65,21 +73,37 @@ impl<'a> Turn<'a> {
 
 /// The project that the branches make, if `text` is what git made of `PROJECT` without a conflict: the
 /// lines of both branches together may say what neither branch says.
-fn merged(text: &str, commits: Option<&Commits>) -> Result<Option<Project>> {
-    let Some((commits, parent)) = commits.and_then(|it| Some((it, it.parent.as_ref()?))) else {
+///
+/// After the merge, git does not tell any more. Then the record has the projects of both branches, and
+/// `project` must be one that they make together.
+fn merged(
+    text: &str,
+    project: &Project,
+    unmerged: &Unmerged,
+    record: &Record,
+) -> Result<Option<Project>> {
+    let Some(commits) = &unmerged.commits else {
+        let branches = record.projects.iter().map(|text| Project::parse(text));
+        let branches: Vec<_> = branches.collect();
+        if let (true, [Ok(ours), Ok(theirs)]) = (unmerged.stages.is_empty(), &*branches) {
+            Project::parent(ours, theirs, project)?;
+        }
         return Ok(None);
     };
-    let sides = [parent, &commits.ours, &commits.theirs, &commits.merged];
-    let [Some(parent), Some(ours), Some(theirs), Some(merged)] =
-        sides.map(|it| it.project.as_deref())
-    else {
+    let sides = [
+        &commits.ours.project,
+        &commits.theirs.project,
+        &commits.merged,
+    ];
+    let [Some(ours), Some(theirs), Some(merged)] = sides else {
         return Ok(None);
     };
+    let parent = commits.parent.as_ref().and_then(|it| it.project.as_deref());
     let is_changed = LineEnds::strip(text).0 != LineEnds::strip(merged).0;
-    if is_changed {
+    if is_changed || parent.is_none() {
         return Ok(None);
     }
-    both(Some(parent), ours, theirs).map(Some)
+    both(parent, ours, theirs).map(Some)
 }
 
 /// The project that `ours` and `theirs` make of `parent`.

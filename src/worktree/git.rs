@@ -50,8 +50,8 @@ pub struct Commits {
     pub ours: Commit,
     /// On the other branch.
     pub theirs: Commit,
-    /// As git merged them, and wrote them into the folder; empty if git does not tell.
-    pub merged: Commit,
+    /// The text of `PROJECT` as git merged it, and wrote it into the folder. `None` if git does not tell.
+    pub merged: Option<String>,
 }
 
 /// What a commit has of the tool's own files.
@@ -198,11 +198,12 @@ impl Git<'_> {
             if has_stage("HEAD", 1)? && has_stage(&theirs, 2)? {
                 let read = |commit: &str| self.commit(commit, prefix);
                 let parent = parent.filter(|parent| has_stage(parent, 0).unwrap_or(false));
+                let merged = self.texts([format!("{AUTO_MERGE}:{prefix}{}", Project::FILE)])?;
                 return Ok(Some(Commits {
                     parent: parent.map(|parent| read(&parent)).transpose()?,
                     ours: read("HEAD")?,
                     theirs: read(&theirs)?,
-                    merged: read(AUTO_MERGE)?,
+                    merged: merged.into_iter().next().flatten(),
                 }));
             }
         }
