@@ -204,6 +204,18 @@ fn branches_that_contradict_each_other_are_for_the_user_to_settle() {
 }
 
 #[test]
+fn what_both_branches_deleted_is_no_edit_of_the_files_that_one_of_them_still_needs() {
+    let init = format!("{INIT} --enable helm");
+    let delete = "delete api --group crew --version v1 --kind Captain";
+    let project = merged(&[&init, CAPTAIN], command(delete), |project| {
+        project.rscaffold(GUESTBOOK);
+        project.rscaffold(delete);
+    });
+    let expected = Project::new(&[&init, GUESTBOOK]);
+    assert_same(project.rscaffold("apply"), &expected, "settled");
+}
+
+#[test]
 fn lines_that_git_merges_into_what_no_branch_says_are_for_the_user_to_decide() {
     // git takes the new kind for the old one under another name, and gives it the second controller.
     let project = merged(

@@ -14,13 +14,15 @@ impl Turn<'_> {
     ///
     /// Where two branches changed neighbouring lines of the record, git keeps the lines of both, and with
     /// them some that one branch has deleted. So a record of two projects is made anew: the files of both
-    /// are merged, as git has merged those on disk.
+    /// are merged, as git has merged those on disk. As long as git tells the commits, their records have
+    /// these files; after that, they are rendered.
     pub(super) fn base(&self) -> Texts {
         let mut base = self.record.texts.clone();
         let [ours, theirs] = self.record.projects.as_slice() else {
             return base;
         };
-        let Some([parent, ours, theirs]) = self.renders(ours, theirs) else {
+        let files = self.recorded().or_else(|| self.renders(ours, theirs));
+        let Some([parent, ours, theirs]) = files else {
             return base;
         };
         let paths = [&base, &parent, &ours, &theirs].map(|texts| texts.keys().cloned());
@@ -34,6 +36,14 @@ impl Turn<'_> {
             }
         }
         base
+    }
+
+    /// The files that the tool wrote last where the branches parted, and on each of them; `None` if git
+    /// does not tell.
+    fn recorded(&self) -> Option<[Texts; 3]> {
+        let commits = self.branches.as_ref()?.commits.as_ref()?;
+        let commits = [commits.parent.as_ref()?, &commits.ours, &commits.theirs];
+        Some(commits.map(|commit| commit.record.texts.clone()))
     }
 
     /// The files of the projects that the branches come from and that they have; `None` if this rscaffold

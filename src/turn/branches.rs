@@ -144,7 +144,15 @@ pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides) -> Result<()> {
             continue;
         };
         let parent = commits.and_then(|commits| commits.parent.as_ref());
-        let parent = parent.map(|it| side(path, Some(it), stages.parent.clone()));
+        // git has a text of the parent also for a file that it takes for a renamed one.
+        let is_there = |it: &Commit| path == Project::FILE || it.record.texts.contains_key(path);
+        let parent = parent.map(|it| {
+            side(
+                path,
+                Some(it),
+                stages.parent.clone().filter(|_| is_there(it)),
+            )
+        });
         let ours = side(path, commits.map(|it| &it.ours), stages.ours.clone())?;
         let theirs = side(path, commits.map(|it| &it.theirs), stages.theirs.clone())?;
         let merged = if is_as_git_left_it {

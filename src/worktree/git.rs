@@ -192,8 +192,12 @@ impl Git<'_> {
             let has_stage = |commit: &str, stage: usize| -> Result<bool> {
                 let names = open.keys().map(|path| format!("{commit}:{prefix}{path}"));
                 let there = self.blobs(names)?;
-                let there = there.iter().map(|blob| blob.as_ref().map(|it| &it.0));
-                Ok(open.values().map(|stages| stages[stage].as_ref()).eq(there))
+                let mut pairs = open.values().map(|stages| &stages[stage]).zip(there);
+                // Of a file that git takes for a renamed one, the parent has another path.
+                Ok(pairs.all(|(object, there)| match there {
+                    Some((there, _)) => object.as_ref() == Some(&there),
+                    None => stage == 0 || object.is_none(),
+                }))
             };
             if has_stage("HEAD", 1)? && has_stage(&theirs, 2)? {
                 let read = |commit: &str| self.commit(commit, prefix);
