@@ -99,8 +99,7 @@ fn merged(
         return Ok(None);
     };
     let parent = commits.parent.as_ref().and_then(|it| it.project.as_deref());
-    let is_changed = LineEnds::strip(text).0 != LineEnds::strip(merged).0;
-    if is_changed || parent.is_none() {
+    if !is_same(text, merged) || parent.is_none() {
         return Ok(None);
     }
     both(parent, ours, theirs).map(Some)
@@ -197,7 +196,7 @@ fn side(path: &str, commit: Option<&Commit>, text: Option<String>) -> Result<Sid
 /// Whether a file is as git left it, or the user has begun to decide. The file is this text on `disk`,
 /// and has these `stages` in the index. `None` if the user has decided.
 fn is_open(disk: &str, stages: &Stages) -> Option<bool> {
-    let is_same = |text: &String| LineEnds::strip(disk).0 == LineEnds::strip(text).0;
+    let is_same = |text: &String| is_same(disk, text);
     match (&stages.ours, &stages.theirs) {
         (Some(_), Some(_)) => {
             Marked::parse(disk)?;
@@ -207,6 +206,11 @@ fn is_open(disk: &str, stages: &Stages) -> Option<bool> {
         (Some(text), None) | (None, Some(text)) => is_same(text).then_some(true),
         (None, None) => None,
     }
+}
+
+/// Whether two texts differ in nothing but line ends.
+fn is_same(a: &str, b: &str) -> bool {
+    LineEnds::strip(a).0 == LineEnds::strip(b).0
 }
 
 /// The conflict with the lines where the user finds them: at a marker of git.
