@@ -14,16 +14,16 @@ demo: tools ## Scaffold an operator, and see it reconcile on a throwaway cluster
 .PHONY: check
 check: tools ## Check the format, run clippy, and run all tests that need no cluster and no compiler.
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --package rscaffold --package kube-manager --all-targets -- -D warnings
+	$(CARGO) clippy --locked --package rscaffold --package kube-manager --all-features --all-targets -- -D warnings
 	$(CARGO) test --locked
-	$(CARGO) test --locked --package kube-manager
+	$(CARGO) test --locked --package kube-manager --all-features
 
 # Most of these tests wait: for the one that compiles, for a lease to end. So more of them run at once
 # than there are processors.
 .PHONY: test
 test: tools lint ## Run all tests. The first run builds a Kubernetes control plane.
 	EVERY_WRITE=1 $(CARGO) test --locked
-	$(CARGO) test --locked --package kube-manager
+	$(CARGO) test --locked --package kube-manager --all-features
 	$(CARGO) test --locked --package cluster --package operators --tests -- --test-threads=8
 
 .PHONY: test-e2e

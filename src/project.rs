@@ -10,6 +10,7 @@ mod merge;
 mod owns;
 mod removal;
 mod resource;
+mod runtime;
 mod validate;
 mod yaml;
 
@@ -25,6 +26,7 @@ pub use self::{
     feature::Feature,
     owns::OwnedKind,
     resource::{Definition, External, Resource},
+    runtime::Runtime,
     validate::is_line,
 };
 use crate::names::{Domain, ProjectName, Repo, WorkspaceRoot};
@@ -61,6 +63,9 @@ pub struct Project {
     /// The kinds that the operator defines or has controllers for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Resource>,
+    /// Where the crate is from that runs the operator.
+    #[serde(default)]
+    pub runtime: Runtime,
     /// The version of the file's format, always `3`.
     pub(crate) version: String,
     /// Where the cargo workspace is that the project is a member of.
@@ -96,6 +101,7 @@ impl Project {
             project_name,
             repo,
             resources: Vec::new(),
+            runtime: Runtime::default(),
             version: file::VERSION.to_owned(),
             workspace: None,
         }

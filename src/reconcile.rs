@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::policy::{OnConflict, Policy};
-use self::{line_ends::LineEnds, markers::Marked, merge::Merge};
+use self::{digest::is_digest, line_ends::LineEnds, markers::Marked, merge::Merge};
 use crate::templates;
 
 pub mod branches;
+pub mod digest;
 pub mod line_ends;
 pub mod markers;
 mod merge;
@@ -172,6 +173,8 @@ pub enum Reason {
     Branches,
     /// The user changed the file, the tool removes it.
     Dropped,
+    /// The same, and what the file was for is in the crate of the runtime now.
+    Replaced,
 }
 
 /// Lines that clash, without their line ends.
@@ -322,8 +325,15 @@ impl File<'_> {
         if base == ours || is_derived(self.path) {
             return Change::Delete;
         }
+        let base = Some(base)
+            .filter(|base| !is_digest(base))
+            .unwrap_or_default();
         match on_conflict {
-            OnConflict::Abort => Change::Conflict(merge::dropped(base, &ours)),
+            OnConflict::Abort => {
+                let is_replaced = templates::has(self.path, "replaced");
+                let reason = [Reason::Dropped, Reason::Replaced][usize::from(is_replaced)];
+                Change::Conflict(merge::dropped(reason, base, &ours))
+            }
             OnConflict::Ours => Change::Keep(Kept::Ours),
             OnConflict::Theirs => Change::Delete,
             OnConflict::Markers => {
@@ -349,6 +359,8 @@ impl File<'_> {
         let merge = if is_new_and("code") {
             // Nobody wants code to be mixed with other code that it has a line in common with.
             Merge::nothing("", &ours, theirs)
+        } else if self.base.is_some_and(is_digest) {
+            Merge::unrelated(&ours, theirs)
         } else {
             Merge::of(self.base.unwrap_or_default(), &ours, theirs)
         };

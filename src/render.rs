@@ -18,7 +18,7 @@ use serde::Serialize;
 use tera::{Context, Delimiters, Kwargs, State, Tera, TeraResult};
 
 use crate::{
-    project::Project,
+    project::{Project, Runtime},
     reconcile::Texts,
     templates::{TEMPLATES, files},
 };
@@ -97,15 +97,24 @@ pub fn render(project: &Project) -> Result<Rendered> {
         renderer.scope("controller", "controller", controller, &key)?;
     }
 
-    for (path, text) in kube_manager::source::FILES {
-        let origin = Origin {
-            template: path,
-            item: String::new(),
-        };
-        renderer.insert(&format!("src/{path}"), text, origin)?;
+    let mut all = renderer.rendered;
+    if project.runtime == Runtime::Vendored {
+        for (template, text) in kube_manager::source::FILES {
+            let item = Runtime::FOLDER.to_owned();
+            let path = format!("{item}/{template}");
+            all.insert(path, (*text).to_owned(), Origin { template, item })?;
+        }
     }
+    Ok(all)
+}
 
-    Ok(renderer.rendered)
+/// The text of a vendored file, whether the project has it or not.
+pub fn vendored(path: &str) -> Option<&'static str> {
+    let path = path.strip_prefix(Runtime::FOLDER)?.strip_prefix('/')?;
+    let file = kube_manager::source::FILES
+        .iter()
+        .find(|file| file.0 == path);
+    file.map(|(_, text)| *text)
 }
 
 impl Rendered {

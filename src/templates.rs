@@ -66,7 +66,9 @@ mod tests {
 
     #[test]
     fn each_line_gives_a_known_attribute() {
-        let known = ["code", "derived", "labels", "patterns"];
+        let known = [
+            "code", "derived", "labels", "patterns", "replaced", "vendored",
+        ];
         let lines: Vec<_> = lines().collect();
         for attribute in known {
             assert!(

@@ -13,8 +13,13 @@ use anyhow::{Result, anyhow};
 use crate::{
     hint::OrHint,
     project::Project,
-    reconcile::{OnConflict, Plan, Policy, Sides, Texts, markers::Marked, reconcile},
-    render::render,
+    reconcile::{
+        OnConflict, Plan, Policy, Sides, Texts,
+        digest::{recorded, resolve},
+        markers::Marked,
+        reconcile,
+    },
+    render::{render, vendored},
     worktree::{Record, Unmerged, WorkTree},
 };
 
@@ -52,6 +57,10 @@ impl Turn<'_> {
         let paths = base.keys().chain(render.texts.keys()).chain(open);
         let paths: BTreeSet<&str> = paths.map(String::as_str).collect();
         let disk = self.tree.ours(paths)?;
+        for (path, text) in &mut base {
+            let disk = disk.get(path).map(String::as_str);
+            *text = resolve(text, disk.into_iter().chain(vendored(path)));
+        }
         if let Some(before) = &self.before {
             // A user's change of PROJECT is in `after` already. What is left to merge is how the file
             // is written (comments, order).
@@ -149,7 +158,7 @@ impl Files {
         let mut texts = self.0.theirs.clone();
         Record {
             projects: Vec::from_iter(texts.remove(Project::FILE)),
-            texts,
+            texts: recorded(texts),
             marked: plan.marked.clone(),
         }
     }

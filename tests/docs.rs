@@ -307,7 +307,7 @@ fn parts_that_the_architecture_names() {
         .collect();
     assert_eq!(documented, scopes);
 
-    let manager = names("tests/golden/guestbook/src/manager", Path::is_file);
+    let manager = names("crates/kube-manager/src/runtime", Path::is_file);
     assert_eq!(first_cells(&table("## The generated operator")), manager);
 }
 

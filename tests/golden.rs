@@ -8,6 +8,7 @@ use std::{
     process::Command,
 };
 
+use rscaffold::reconcile::digest;
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
@@ -15,7 +16,8 @@ use crate::scaffold::{plain_make, root, rscaffold, run};
 
 /// Each project with the commands that make it.
 const PROJECTS: &[(&str, &[&str])] = &[
-    // What the README shows.
+    // What the README shows. Its runtime is the one of all other projects as well, which have it from
+    // the registry: the workspace of the golden projects puts this one in its place.
     (
         "guestbook",
         &[
@@ -26,15 +28,17 @@ const PROJECTS: &[(&str, &[&str])] = &[
     // Nothing but the project, in the folder's name, and nothing that it could do without.
     (
         "empty",
-        &["init --domain example.com --license none \
-             --disable agents,devcontainer,github,leader-election,metrics-secure"],
+        &[
+            "init --runtime registry --domain example.com --license none \
+             --disable agents,devcontainer,github,leader-election,metrics-secure",
+        ],
     ),
     // Groups with dots and dashes, kinds that share a name or are Rust keywords, irregular plurals,
     // several versions, cluster scope, finalizers. All that a project can have.
     (
         "fleet",
         &[
-            "init --domain example.com --repo github.com/example/fleet-operator --license mit --owner Example \
+            "init --runtime registry --domain example.com --repo github.com/example/fleet-operator --license mit --owner Example \
              --enable certmanager,grafana,helm,network-policy,prometheus",
             "create api --group sea --version v1beta1 --kind Ship --finalizer",
             "create api --group sea --version v1 --kind Ship",
@@ -53,7 +57,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
     (
         "watcher",
         &[
-            "init --domain example.com --owner Example",
+            "init --runtime registry --domain example.com --owner Example",
             "create api --group core --version v1 --kind Pod --resource=false",
             "create api --group apps --version v1 --kind Deployment --resource=false",
             "create api --group core --version v1 --kind Node --resource=false --finalizer",
@@ -64,7 +68,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
     (
         "types",
         &[
-            "init --domain example.com",
+            "init --runtime registry --domain example.com",
             "create api --group webapp --version v1 --kind Guestbook --controller=false",
         ],
     ),
@@ -72,7 +76,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
     (
         "tenant",
         &[
-            "init --domain example.com --namespaced --multigroup --enable helm",
+            "init --runtime registry --domain example.com --namespaced --multigroup --enable helm",
             "create api --group webapp --version v1 --kind Guestbook --finalizer",
             "create api --group webapp --version v1 --kind Shelf --namespaced=false --controller=false",
             "create api --group webapp --version v1 --kind Guestbook --resource=false \
@@ -85,7 +89,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
     (
         "owner",
         &[
-            "init --domain example.com",
+            "init --runtime registry --domain example.com",
             "create api --group press --version v1 --kind Page --controller=false",
             "create api --group shop --version v1 --kind Page --controller=false",
             "create api --group shop --version v1 --kind Book --owns shop/v1/Page,v1/ConfigMap",
@@ -108,7 +112,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
     (
         "neighbour",
         &[
-            "init --domain example.com",
+            "init --runtime registry --domain example.com",
             "create api --group toys --version v1 --kind Widget --resource=false --finalizer \
              --external-api-path widgets::v1::Widget --external-api-domain example.org \
              --external-api-crate widgets@../widgets",
@@ -123,7 +127,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
     (
         "crddemo",
         &[
-            "init --domain k8s.io",
+            "init --runtime registry --domain k8s.io",
             "create api --group crddemo --version v1 --kind Mydemo",
         ],
     ),
@@ -131,7 +135,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
     (
         "long",
         &[
-            "init --domain a-rather-long-domain.example.com --project-name a-project-with-a-rather-long-name",
+            "init --runtime registry --domain a-rather-long-domain.example.com --project-name a-project-with-a-rather-long-name",
             "create api --group a-group-of-26-characters-it --version v1alpha1 --kind Averylongkindofthirtyoneletters --owns apps/v1/StatefulSet,v1/PersistentVolumeClaim",
             "create api --group a-group-of-26-characters-it --version v1beta1 --kind Averylongkindofthirtyoneletters",
         ],
@@ -233,7 +237,12 @@ fn the_record_has_the_text_of_each_file() {
     let written: BTreeMap<_, _> = files(fresh)
         .into_iter()
         .filter(|path| !path.ends_with("PROJECT"))
-        .map(|path| (path.clone(), read(&path)))
+        .map(|path| {
+            let of_project: PathBuf = path.components().skip(1).collect();
+            let of_project = of_project.to_str().expect("UTF-8").to_owned();
+            let recorded = digest::recorded([(of_project, read(&path))].into());
+            (path, recorded.into_values().collect())
+        })
         .collect();
     let paths: BTreeSet<_> = written.keys().chain(recorded.keys()).collect();
     let unequal = paths

@@ -22,6 +22,7 @@ mod kill;
 mod merges;
 mod project;
 mod removal;
+mod runtime;
 mod scaffold;
 mod settings;
 mod update;

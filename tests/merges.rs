@@ -11,6 +11,7 @@ use std::{
     thread::{self, ScopedJoinHandle},
 };
 
+use kube_manager::source::FILES;
 use proptest::{
     prelude::*,
     sample::Index,
@@ -22,7 +23,7 @@ use crate::{project::Project, scaffold::run};
 const INIT: &str = "init --domain com --repo guestbook --enable helm";
 
 /// What a branch may do besides editing files.
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 14] = [
     "create api --group webapp --version v1 --kind Guestbook",
     "create api --group webapp --version v1 --kind Visitor",
     "create api --group webapp --version v2 --kind Guestbook",
@@ -35,6 +36,8 @@ const COMMANDS: [&str; 12] = [
     "edit --enable network-policy --disable metrics-secure",
     "edit --disable helm",
     "edit --owner Example",
+    "edit --runtime registry",
+    "edit --runtime vendored",
 ];
 
 /// Files that nobody edits by hand.
@@ -157,13 +160,17 @@ fn files(project: &Project) -> Files {
         .collect()
 }
 
-/// What the tool wrote last.
+/// What the tool wrote last. Of a file of the runtime, the record has a digest.
 fn record(files: &Files) -> Files {
     let mut texts = Files::new();
     let lines = files[RECORD].lines().filter(|line| line.starts_with('['));
     for line in lines {
         let [path, line]: [String; 2] = serde_json::from_str(line).expect("a line of the record");
         texts.entry(path).or_default().push_str(&line);
+    }
+    for (path, text) in FILES {
+        let path = format!("crates/kube-manager/{path}");
+        texts.entry(path).and_modify(|it| (*text).clone_into(it));
     }
     texts
 }

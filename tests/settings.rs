@@ -109,9 +109,9 @@ fn a_hand_edit_of_the_project_works_like_the_command() {
     // And away again.
     let text = project.read("PROJECT");
     let (above, below) = text.split_once("resources:\n").expect("the resources");
-    let version = below.find("version: '3'").expect("the version");
+    let rest = below.find("runtime: ").expect("the field below");
     let list = "# One entry for each version of a kind.\n";
-    let without = format!("{above}{list}{}", &below[version..]);
+    let without = format!("{above}{list}{}", &below[rest..]);
     project.write("PROJECT", &without);
     let never = Project::new(&["init --domain com"]);
     assert_eq!(never.read("PROJECT"), without);

@@ -77,7 +77,7 @@ fn older(folder: &Path) -> Project {
     let read = |name: &str| fs::read_to_string(folder.join(name)).expect("a text");
     let record = read("last-applied.jsonl");
     let mut files = BTreeMap::<String, String>::new();
-    for line in record.lines() {
+    for line in record.lines().filter(|line| line.starts_with('[')) {
         let (path, line): (String, String) = serde_json::from_str(line).expect("a line of a file");
         files.entry(path).or_default().push_str(&line);
     }
@@ -127,6 +127,39 @@ fn every_edit_survives() {
         let project = older(&version);
         edit(&project);
         project.rscaffold("update");
+        let expected = Project::new(&COMMANDS);
+        edit(&expected);
+        assert_same(&project, &expected, &version.display().to_string());
+    }
+}
+
+/// The runtime is a crate since 0.3. Whoever changed a file of `src/manager` decides what becomes of that.
+#[test]
+fn an_edited_file_of_the_former_runtime_is_a_conflict_that_says_what_to_do() {
+    for version in versions() {
+        let project = older(&version);
+        edit(&project);
+        let drain = (
+            "DRAIN: Duration = Duration::from_secs(8)",
+            "DRAIN: Duration = Duration::from_secs(5)",
+        );
+        project.replace("src/manager/mod.rs", drain.0, drain.1);
+        let before = project.tree();
+        let error = project.refused("update");
+        let (line, rest) = error.split_once("src/manager/mod.rs:").expect("the file");
+        assert!(line.starts_with("error: 1 file conflicts"), "{error}");
+        assert!(
+            rest.contains("  you changed it, rscaffold deletes it\n"),
+            "{error}"
+        );
+        assert!(rest.contains("      ours   | const DRAIN"), "{error}");
+        assert!(
+            rest.contains("the crate `kube-manager` does now"),
+            "{error}"
+        );
+        assert_eq!(project.tree(), before);
+
+        project.rscaffold("update --on-conflict=theirs:src/manager/mod.rs");
         let expected = Project::new(&COMMANDS);
         edit(&expected);
         assert_same(&project, &expected, &version.display().to_string());

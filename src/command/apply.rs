@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     hint::OrHint,
-    project::Project,
+    project::{Project, Runtime},
     reconcile::{Kept, Policy},
     render::render,
     report::{self, Outcome, Story},
@@ -178,14 +178,27 @@ pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
             .collect(),
         ..Story::default()
     };
-    bring_in_line(&tree, &before, before.clone(), &args.mode, &story)
+    let after = updated(&tree, before.clone())?;
+    bring_in_line(&tree, &before, after, &args.mode, &story)
+}
+
+/// The `project` as `update` leaves it. One that had no runtime of its own yet does not get a second one
+/// in a workspace that has one.
+fn updated(tree: &WorkTree, mut project: Project) -> Result<Project> {
+    if project.is_older() && project.runtime == Runtime::Vendored && project.workspace.is_some() {
+        let shared = tree.workspace()?.and_then(|workspace| workspace.runtime);
+        project.runtime = shared.unwrap_or_default();
+    }
+    Ok(project)
 }
 
 /// Gives what `apply`, or in a project of an older rscaffold `update`, would change now.
 pub fn diff(args: &Diff, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
     let policy = args.on_conflict.policy()?;
-    let files = recorded(&tree, &policy)?.files(&policy)?;
+    let mut turn = recorded(&tree, &policy)?;
+    turn.after = updated(&tree, turn.after)?;
+    let files = turn.files(&policy)?;
     let plan = files.plan(&policy)?;
     let mut outcome = Outcome::data(report::diff(&plan, files.disk()));
     if plan.conflicts().next().is_some() {

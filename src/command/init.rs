@@ -14,7 +14,7 @@ use crate::{
     hint::OrHint,
     names::ProjectName,
     project::{Feature, Project},
-    reconcile::Texts,
+    reconcile::{Texts, digest::recorded},
     render::render,
     report::{Outcome, Step, Story},
     turn::Turn,
@@ -122,7 +122,7 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     };
     let mut record = tree.record()?;
     if !record.texts.is_empty() {
-        ensure_not_lost(&record, &render(&project)?.texts)?;
+        ensure_not_lost(&record, &recorded(render(&project)?.texts))?;
     }
     record.texts.extend(untouched(&tree, &project)?);
     let turn = Turn {
@@ -175,6 +175,7 @@ fn project(settings: Settings, root: &Path, workspace: Option<&Workspace>) -> Re
     let mut project = Project::new(domain, project_name, repo);
     if let Some(workspace) = workspace {
         project.workspace = Some(workspace.root.clone());
+        project.runtime = workspace.runtime.clone().unwrap_or_default();
         // Tools read them only in the top folder of a repository.
         project.features.remove(&Feature::Devcontainer);
         project.features.remove(&Feature::Github);

@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::{
     names::{Domain, ProjectName, Repo},
-    project::{Feature, License, Project, is_line},
+    project::{Feature, License, Project, Runtime, is_line},
     report::UsageError,
 };
 
@@ -36,6 +36,11 @@ pub struct Settings {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     namespaced: Option<bool>,
+
+    /// Where the crate `kube-manager` is from that runs the operator: `vendored` is a folder of the
+    /// project, `registry` is crates.io, and a path is that of another project in the workspace
+    #[arg(long, value_name = "SOURCE")]
+    runtime: Option<Runtime>,
 
     /// Feature to add to the project; can be repeated, or take several separated by commas
     #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_enum)]
@@ -76,6 +81,7 @@ impl Settings {
         project.project_name = self.project_name.unwrap_or(project.project_name);
         project.license = self.license.unwrap_or(project.license);
         project.namespaced = self.namespaced.unwrap_or(project.namespaced);
+        project.runtime = self.runtime.unwrap_or(project.runtime);
         project.validate()?;
         Ok(project)
     }
@@ -117,7 +123,7 @@ mod tests {
     use super::*;
 
     /// A change of settings, and its inverse.
-    const CHANGES: [(&str, &str); 16] = [
+    const CHANGES: [(&str, &str); 17] = [
         ("--disable=agents", "--enable=agents"),
         ("--enable=certmanager", "--disable=certmanager"),
         ("--disable=devcontainer", "--enable=devcontainer"),
@@ -131,6 +137,7 @@ mod tests {
         ("--namespaced", "--namespaced=false"),
         ("--license=mit", "--license=apache2"),
         ("--owner=Example", "--owner="),
+        ("--runtime=registry", "--runtime=vendored"),
         ("--domain=example.org", "--domain=com"),
         ("--project-name=library", "--project-name=guestbook"),
         ("--repo=github.com/me/books", "--repo=guestbook"),

@@ -97,7 +97,7 @@ fn can_ask(plan: &Plan, policy: &Policy) -> bool {
     let is_a_choice = |reason| {
         matches!(
             reason,
-            Reason::BothChanged | Reason::Untracked | Reason::Dropped
+            Reason::BothChanged | Reason::Untracked | Reason::Dropped | Reason::Replaced
         )
     };
     *policy == Policy::default()

@@ -22,9 +22,8 @@ const WINDOWS: &str = "\
 
 /// The crates that the code of a generated project uses, as it calls them.
 const DEPENDENCIES: &str = "\
-    anyhow axum axum_server backon clap fnv futures http hyper_timeout hyper_util k8s_openapi \
-    kube prometheus rcgen rustls schemars serde serde_saphyr serde_json thiserror tokio tokio_util \
-    tower tracing tracing_subscriber";
+    anyhow clap k8s_openapi kube kube_manager schemars serde serde_saphyr serde_json thiserror tokio \
+    tracing tracing_subscriber";
 
 /// Whether the code of a generated project uses the crate that it calls `ident`.
 pub fn is_dependency(ident: &str) -> bool {
@@ -279,16 +278,15 @@ mod tests {
     }
 
     #[test]
-    fn the_dependencies_are_those_of_the_template() {
+    fn the_dependencies_are_those_of_a_project() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let manifest = fs::read_to_string(root.join("templates/project/Cargo.toml.tera")).unwrap();
-        let (_, dependencies) = manifest.split_once("\n[dependencies]\n").unwrap();
-        let (dependencies, _) = dependencies.split_once("\n[").unwrap();
-        let names: BTreeSet<_> = dependencies
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-            .filter_map(|line| Some(line.split_once(" = ")?.0.replace('-', "_")))
-            .collect();
+        let manifest = fs::read_to_string(root.join("tests/golden/types/Cargo.toml")).unwrap();
+        let manifest: toml::Table = toml::from_str(&manifest).unwrap();
+        let tables = ["dependencies", "dev-dependencies"].map(|name| &manifest[name]);
+        let names = tables
+            .into_iter()
+            .flat_map(|table| table.as_table().unwrap().keys());
+        let names: BTreeSet<_> = names.map(|name| name.replace('-', "_")).collect();
         assert_eq!(
             names,
             DEPENDENCIES.split(' ').map(ToString::to_string).collect()

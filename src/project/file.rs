@@ -24,6 +24,9 @@ const FORMER_HEADERS: [&str; 1] = ["\
 # besides.
 "];
 
+/// The fields that older versions did not write.
+const ADDED: [&str; 2] = ["features", "runtime"];
+
 /// Separates the list that grows from the fields above it: changes on both sides of this line are
 /// never adjacent, so they merge.
 const RESOURCES: &str = "# One entry for each version of a kind.\n";
@@ -62,21 +65,23 @@ impl Project {
         let header = former
             .chain([HEADER])
             .find(|header| ours.starts_with(header));
-        // 0.1.0 had no features.
-        let has_features = ours.lines().any(|line| line.starts_with("features:"));
-        self.text(header.unwrap_or(HEADER), has_features)
+        let has = |field: &str| {
+            let is_it = |line: &str| line.split(':').next() == Some(field);
+            !ADDED.contains(&field) || ours.lines().any(is_it)
+        };
+        self.text(header.unwrap_or(HEADER), has)
     }
 
     /// The text of the `PROJECT` file: fields in alphabetical order, resources by group, kind and version.
     pub fn to_text(&self) -> Result<String> {
-        self.text(HEADER, true)
+        self.text(HEADER, |_| true)
     }
 
-    fn text(&self, header: &str, has_features: bool) -> Result<String> {
+    fn text(&self, header: &str, has: impl Fn(&str) -> bool) -> Result<String> {
         let mut sorted = self.clone();
         sorted.sort();
         let mut fields: BTreeMap<String, Value> = from_value(to_value(&sorted)?)?;
-        fields.retain(|field, _| has_features || field != "features");
+        fields.retain(|field, _| has(field));
         // An entry does not know the crate, which the path of its module begins with.
         let entries = fields.get_mut("resources").and_then(Value::as_array_mut);
         for (entry, resource) in entries.into_iter().flatten().zip(&sorted.resources) {
@@ -412,6 +417,7 @@ resources:
   shortNames:
   - gb
   version: v1
+runtime: vendored
 version: '3'
 ";
 
@@ -528,7 +534,7 @@ version: '3'
 ";
         let text = |lines: &str| {
             let (before, _) = TEXT.split_once("- controller: true").unwrap();
-            format!("{before}-{}version: '3'\n", &lines[1..])
+            format!("{before}-{}runtime: vendored\nversion: '3'\n", &lines[1..])
         };
         let path = "cert_manager::v1::Certificate";
         let certificate = external("cert-manager", "v1", "Certificate", path);
@@ -770,7 +776,7 @@ version: '3'
             &with("license: apache2", "licence: apache2"),
             "`PROJECT` line 13, `licence`: unknown field, expected one of `cliVersion`, \
              `domain`, `features`, `layout`, `license`, `multigroup`, `namespaced`, `owner`, \
-             `projectName`, `repo`, `resources`, `version`, `workspace`",
+             `projectName`, `repo`, `resources`, `runtime`, `version`, `workspace`",
         );
         assert_error(
             &with("  finalizer: true", "  finaliser: true"),

@@ -45,7 +45,7 @@ fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> 
         third, ours, theirs, "";
         cli_version: "cliVersion", domain: "domain", license: "license",
         namespaced: "namespaced", owner: "owner", project_name: "projectName",
-        repo: "repo", workspace: "workspace",
+        repo: "repo", runtime: "runtime", workspace: "workspace",
     );
     let mut result = Project {
         cli_version,
@@ -55,6 +55,7 @@ fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> 
         owner,
         project_name,
         repo,
+        runtime,
         workspace,
         features: BTreeSet::new(),
         resources: Vec::new(),

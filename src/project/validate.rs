@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail, ensure};
 
-use super::{Error, Project, Resource};
+use super::{Error, Project, Resource, Runtime};
 use crate::{builtin, visible::is_hidden};
 
 impl Project {
@@ -13,6 +13,13 @@ impl Project {
         ensure!(
             self.owner.as_ref().is_none_or(|owner| is_line(owner)),
             "`owner` must be one line of visible text, as in `The Guestbook Authors`"
+        );
+        // The image is built from the folder of the project, or from that of its workspace.
+        ensure!(
+            self.workspace.is_some() || !matches!(self.runtime, Runtime::Shared(_)),
+            "the `runtime` is `{}`, which is outside of the project: only a member of a cargo workspace \
+             can share it",
+            self.runtime
         );
         for resource in &self.resources {
             self.validate_resource(resource)?;

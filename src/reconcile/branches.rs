@@ -48,9 +48,11 @@ impl Side {
         match (self.base, self.ours.map(strip), render) {
             // Deleted by the user.
             (Some(_), None, _) => Ok(None),
-            (base, Some(ours), None) if base.as_ref() != Some(&ours) => {
-                Err(merge::dropped(&base.unwrap_or_default(), &ours))
-            }
+            (base, Some(ours), None) if base.as_ref() != Some(&ours) => Err(merge::dropped(
+                Reason::Dropped,
+                &base.unwrap_or_default(),
+                &ours,
+            )),
             (base, ours, render) => three_way(base, ours, render.map(str::to_owned)),
         }
     }

@@ -65,6 +65,17 @@ impl<'a> Merge<'a> {
         Self(parts)
     }
 
+    /// Two texts of which neither comes from the other: they clash wherever they differ.
+    pub(super) fn unrelated(ours: &'a str, theirs: &'a str) -> Self {
+        let mut merge = Self::compare(theirs, ours, theirs);
+        for part in &mut merge.0 {
+            if let Part::Clash(clash) = part {
+                clash.base = "";
+            }
+        }
+        merge
+    }
+
     /// A file that one side removed and the other changed: nothing of it can be merged.
     pub(super) fn nothing(base: &'a str, ours: &'a str, theirs: &'a str) -> Self {
         Self(vec![Part::Clash(Clash {
@@ -191,22 +202,21 @@ impl<'a> Clash<'a> {
 }
 
 /// The conflict of a file that the tool drops, with what ours made of base.
-pub(super) fn dropped(base: &str, ours: &str) -> Conflict {
+pub(super) fn dropped(reason: Reason, base: &str, ours: &str) -> Conflict {
     let merge = Merge::compare(base, ours, base);
     let clashes = merge.clashes().map(|it| Clash { theirs: "", ..*it });
     Conflict {
-        reason: Reason::Dropped,
+        reason,
         hunks: clashes.map(Clash::hunk).collect(),
     }
 }
 
 /// The conflict of two texts of which neither comes from the other.
 pub(super) fn differences(reason: Reason, ours: &str, theirs: &str) -> Conflict {
-    let merge = Merge::compare(theirs, ours, theirs);
-    let clashes = merge.clashes().map(|it| Clash { base: "", ..*it });
+    let merge = Merge::unrelated(ours, theirs);
     Conflict {
         reason,
-        hunks: clashes.map(Clash::hunk).collect(),
+        hunks: merge.clashes().map(|it| it.hunk()).collect(),
     }
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     names::{Identifiers, ShortName},
-    project::{self, Feature, License, Resource},
+    project::{self, Feature, License, Resource, Runtime},
     templates::{self, TEMPLATES},
 };
 
@@ -34,6 +34,12 @@ pub struct Project {
     namespaced: bool,
     /// Where the cargo workspace is that the project is a member of.
     workspace: Option<String>,
+    /// The folder of the runtime's crate; `None` if that is in the registry.
+    runtime: Option<String>,
+    /// The version of the runtime's crate.
+    runtime_version: &'static str,
+    /// Whether the runtime's crate is in the folder of the project.
+    vendored: bool,
     /// Whether each feature is enabled, with `_` in its name.
     features: BTreeMap<String, bool>,
     /// [`project::Project::has_secure_metrics`]
@@ -217,6 +223,9 @@ impl Project {
             },
             namespaced: project.namespaced,
             workspace: project.workspace.as_ref().map(ToString::to_string),
+            runtime: project.runtime.folder().map(str::to_owned),
+            runtime_version: kube_manager::source::VERSION,
+            vendored: project.runtime == Runtime::Vendored,
             features: Feature::all()
                 .iter()
                 .map(|feature| (feature.to_string().replace('-', "_"), has(*feature)))

@@ -47,6 +47,10 @@ fn hint(reason: Reason) -> &'static str {
             "`--on-conflict=ours` or `theirs` picks a side, `markers` writes both; `ours:FILE` is about \
              that file only"
         }
+        Reason::Replaced => {
+            "what `src/manager` did, the crate `kube-manager` does now, with docs of its own: have your \
+             change there if you still need it, then `--on-conflict=theirs:FILE` deletes the file"
+        }
         Reason::Occupied => "move the file away that is in the place, and run the command again",
         Reason::Contradicts => "`--on-conflict=theirs:PROJECT` takes rscaffold's lines",
         Reason::Branches => {
@@ -66,7 +70,7 @@ fn file(path: &str, Conflict { reason, hunks }: &Conflict) -> String {
     let mut reason = match reason {
         Reason::BothChanged => "both you and rscaffold changed this",
         Reason::Untracked => "was there before rscaffold",
-        Reason::Dropped => "you changed it, rscaffold deletes it",
+        Reason::Dropped | Reason::Replaced => "you changed it, rscaffold deletes it",
         Reason::Occupied => "is in the place of a file that rscaffold moves there",
         Reason::Contradicts => "with your lines it would not say what the command asks for",
         Reason::Branches => "the branches changed this in different ways",

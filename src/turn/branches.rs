@@ -9,10 +9,12 @@ use crate::{
     reconcile::{
         Conflict, OnConflict, Policy, Sides,
         branches::{Side, differences, merge},
+        digest::resolve,
         is_derived,
         line_ends::{LineEnds, with_line_ends_of},
         markers::Marked,
     },
+    render::vendored,
     worktree::{Commit, Commits, Record, Stages, Unmerged, WorkTree},
 };
 
@@ -188,7 +190,13 @@ fn version(commit: &Commit) -> Result<String> {
 fn side(path: &str, commit: Option<&Commit>, text: Option<String>) -> Result<Side> {
     let base = match (path, &text) {
         (Project::FILE, Some(text)) => Some(Project::parse(text)?.written(text)?),
-        _ => commit.and_then(|commit| commit.record.texts.get(path).cloned()),
+        _ => commit.and_then(|commit| {
+            let recorded = commit.record.texts.get(path)?;
+            Some(resolve(
+                recorded,
+                text.as_deref().into_iter().chain(vendored(path)),
+            ))
+        }),
     };
     Ok(Side { base, ours: text })
 }

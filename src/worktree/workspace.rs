@@ -1,11 +1,15 @@
 //! The cargo workspace that a folder is in.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result};
+use glob::glob;
 use serde::Deserialize;
 
-use crate::names::WorkspaceRoot;
+use crate::{names::WorkspaceRoot, project::Runtime};
 
 /// A workspace, as seen from a member that is not at its root.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,6 +20,8 @@ pub struct Workspace {
     pub member: String,
     /// Whether its `members` name the member itself, not just by a pattern.
     pub is_listed: bool,
+    /// The runtime that another member has vendored: a workspace can have it once.
+    pub runtime: Option<Runtime>,
 }
 
 /// What is read of a Cargo.toml.
@@ -52,14 +58,35 @@ pub(super) fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspa
             continue;
         }
         let member = root.strip_prefix(folder).unwrap_or(&root);
-        let mut members = workspace.members.iter();
+        let above = WorkspaceRoot::above(up)?;
+        let mut runtimes = workspace.members.iter().flat_map(|it| runtimes(folder, it));
+        let runtime = runtimes.find_map(|runtime| {
+            let is_own = runtime.starts_with(&root);
+            let way = Path::new(above.as_str()).join(runtime.strip_prefix(folder).ok()?);
+            way.to_str()?.parse().ok().filter(|_| !is_own)
+        });
         return Ok(Some(Workspace {
-            root: WorkspaceRoot::above(up)?,
+            is_listed: workspace.members.iter().any(|it| folder.join(it) == root),
             member: member.display().to_string(),
-            is_listed: members.any(|path| folder.join(path) == root),
+            root: above,
+            runtime,
         }));
     }
     Ok(None)
+}
+
+/// The runtimes that members of the workspace in `folder` have vendored. `members` is one of its
+/// patterns.
+fn runtimes(folder: &Path, members: &str) -> Vec<PathBuf> {
+    let manifests = folder
+        .join(members)
+        .join(Runtime::FOLDER)
+        .join("Cargo.toml");
+    let paths = manifests.to_str().and_then(|pattern| glob(pattern).ok());
+    let paths = paths.into_iter().flatten().flatten();
+    paths
+        .filter_map(|path| path.parent()?.canonicalize().ok())
+        .collect()
 }
 
 /// The workspace in the text of a Cargo.toml. Cargo complains about a text that is wrong.
@@ -86,6 +113,7 @@ mod tests {
             root: "../..".parse().unwrap(),
             member: "operators/guestbook".to_owned(),
             is_listed: true,
+            runtime: None,
         };
         let members = "[workspace]\nmembers = [\"./operators/guestbook/\"]\n";
         assert_eq!(of(members, "operators/guestbook"), Some(expected));
@@ -125,6 +153,32 @@ mod tests {
             let manifest = format!("[workspace]\nexclude = [{exclude:?}]\nmembers = [{members}]\n");
             assert_eq!(of(&manifest, "a/b").is_none(), is_excluded, "{manifest}");
         }
+    }
+
+    #[test]
+    fn another_member_has_the_runtime() {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        let runtime = |member: &str| {
+            let found = workspace(&root.path().join(member), None).unwrap();
+            let runtime = found.expect("a workspace").runtime;
+            runtime.map_or(String::new(), |it| it.to_string())
+        };
+        let manifest = "[workspace]\nmembers = [\"operators/*\", \"tools\"]\n";
+        fs::write(root.path().join("Cargo.toml"), manifest).unwrap();
+        for member in ["operators/a", "operators/b", "tools"] {
+            fs::create_dir_all(root.path().join(member)).unwrap();
+        }
+        assert_eq!(runtime("operators/a"), "");
+        let folder = root.path().join("operators/a").join(Runtime::FOLDER);
+        fs::create_dir_all(&folder).unwrap();
+        assert_eq!(runtime("operators/b"), "", "an empty folder");
+        fs::write(folder.join("Cargo.toml"), "").unwrap();
+        assert_eq!(runtime("operators/a"), "", "its own");
+        assert_eq!(
+            runtime("operators/b"),
+            "../../operators/a/crates/kube-manager"
+        );
+        assert_eq!(runtime("tools"), "../operators/a/crates/kube-manager");
     }
 
     #[test]

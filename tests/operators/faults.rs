@@ -52,15 +52,20 @@ fn project() -> &'static Project {
         // Else a test would take minutes.
         let seconds = |seconds: f64| format!("Duration::from_secs({seconds})");
         project.edit(
-            "src/manager/backoff.rs",
+            "crates/kube-manager/src/runtime/backoff.rs",
             &seconds(300.0),
             &seconds(LONGEST_PAUSE),
         );
-        project.edit("src/manager/requests.rs", &seconds(65.0), &seconds(12.0));
+        project.edit(
+            "crates/kube-manager/src/runtime/requests.rs",
+            &seconds(65.0),
+            &seconds(12.0),
+        );
         // As if other crates brought a second provider: then rustls does not choose one.
-        let provider = "features = [\"ring\"], optional = true }\nserde-saphyr";
+        let provider =
+            "rustls = { version = \"0.23\", default-features = false, features = [\"ring\"] }\n";
         let several = provider.replace("\"ring\"", "\"custom-provider\", \"ring\"");
-        project.edit("Cargo.toml", provider, &several);
+        project.edit("crates/kube-manager/Cargo.toml", provider, &several);
         project.compile();
         project.make("install");
 

@@ -1,11 +1,4 @@
-//! Runs Kubernetes operators, on top of [kube](https://kube.rs): what [controller-runtime] is for Go.
-//!
-//! A [`Reconciler`] brings the cluster to what one object asks for. A [`Manager`] calls it for each
-//! object that changes, and does what all operators have in common: watches that recover, retries,
-//! finalizers, owned objects, leader election, probes, metrics, and an orderly end.
-//!
-//! [controller-runtime]: https://pkg.go.dev/sigs.k8s.io/controller-runtime
-//!
+#![doc = include_str!("../README.md")]
 //! # Features
 //!
 //! - `runtime`, a default one: everything but `source`.
@@ -16,9 +9,9 @@
 )]
 
 #[cfg(feature = "runtime")]
-mod manager;
+mod runtime;
 #[cfg(feature = "source")]
 pub mod source;
 
 #[cfg(feature = "runtime")]
-pub use manager::*;
+pub use runtime::*;

@@ -1,51 +1,120 @@
 //! The text of this crate's own files, for tools that write them into projects.
 
-/// The files of the runtime: the path of each below `src`, and its text.
+/// The version of the crate: `0.3.0`.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The files of the crate as a project has them: the path of each in its folder, and its text.
+///
+/// There are no features in it: what a project vendors is the runtime alone.
 pub const FILES: &[(&str, &str)] = &[
-    ("manager/backoff.rs", include_str!("manager/backoff.rs")),
-    ("manager/changes.rs", include_str!("manager/changes.rs")),
-    ("manager/children.rs", include_str!("manager/children.rs")),
-    ("manager/condition.rs", include_str!("manager/condition.rs")),
-    ("manager/context.rs", include_str!("manager/context.rs")),
+    ("Cargo.toml", include_str!("../vendored/manifest.toml")),
+    ("LICENSE", include_str!("../LICENSE")),
+    ("README.md", include_str!("../README.md")),
+    ("src/lib.rs", include_str!("../vendored/lib.rs")),
+    ("src/runtime/backoff.rs", include_str!("runtime/backoff.rs")),
+    ("src/runtime/changes.rs", include_str!("runtime/changes.rs")),
     (
-        "manager/controller.rs",
-        include_str!("manager/controller.rs"),
+        "src/runtime/children.rs",
+        include_str!("runtime/children.rs"),
     ),
-    ("manager/failure.rs", include_str!("manager/failure.rs")),
-    ("manager/health.rs", include_str!("manager/health.rs")),
-    ("manager/leader.rs", include_str!("manager/leader.rs")),
-    ("manager/manifests.rs", include_str!("manager/manifests.rs")),
-    ("manager/metrics.rs", include_str!("manager/metrics.rs")),
-    ("manager/mod.rs", include_str!("manager/mod.rs")),
-    ("manager/operator.rs", include_str!("manager/operator.rs")),
-    ("manager/options.rs", include_str!("manager/options.rs")),
-    ("manager/owned.rs", include_str!("manager/owned.rs")),
-    ("manager/rbac.rs", include_str!("manager/rbac.rs")),
     (
-        "manager/reconciler.rs",
-        include_str!("manager/reconciler.rs"),
+        "src/runtime/condition.rs",
+        include_str!("runtime/condition.rs"),
     ),
-    ("manager/requests.rs", include_str!("manager/requests.rs")),
-    ("manager/scope.rs", include_str!("manager/scope.rs")),
-    ("manager/serve.rs", include_str!("manager/serve.rs")),
-    ("manager/watch.rs", include_str!("manager/watch.rs")),
-    ("manager/written.rs", include_str!("manager/written.rs")),
+    ("src/runtime/context.rs", include_str!("runtime/context.rs")),
+    (
+        "src/runtime/controller.rs",
+        include_str!("runtime/controller.rs"),
+    ),
+    ("src/runtime/failure.rs", include_str!("runtime/failure.rs")),
+    ("src/runtime/health.rs", include_str!("runtime/health.rs")),
+    ("src/runtime/leader.rs", include_str!("runtime/leader.rs")),
+    (
+        "src/runtime/manifests.rs",
+        include_str!("runtime/manifests.rs"),
+    ),
+    ("src/runtime/metrics.rs", include_str!("runtime/metrics.rs")),
+    ("src/runtime/mod.rs", include_str!("runtime/mod.rs")),
+    (
+        "src/runtime/operator.rs",
+        include_str!("runtime/operator.rs"),
+    ),
+    ("src/runtime/options.rs", include_str!("runtime/options.rs")),
+    ("src/runtime/owned.rs", include_str!("runtime/owned.rs")),
+    ("src/runtime/rbac.rs", include_str!("runtime/rbac.rs")),
+    (
+        "src/runtime/reconciler.rs",
+        include_str!("runtime/reconciler.rs"),
+    ),
+    (
+        "src/runtime/requests.rs",
+        include_str!("runtime/requests.rs"),
+    ),
+    ("src/runtime/scope.rs", include_str!("runtime/scope.rs")),
+    ("src/runtime/serve.rs", include_str!("runtime/serve.rs")),
+    ("src/runtime/watch.rs", include_str!("runtime/watch.rs")),
+    ("src/runtime/written.rs", include_str!("runtime/written.rs")),
 ];
 
 #[cfg(test)]
 mod tests {
     use std::{collections::BTreeSet, fs};
 
+    use toml::{Table, Value};
+
     use super::*;
 
     #[test]
     fn all_files_are_there() {
-        let folder = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/manager"));
+        let folder = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/runtime"));
         let there = folder.expect("a folder").map(|entry| {
             let name = entry.expect("a file").file_name();
-            format!("manager/{}", name.to_string_lossy())
+            format!("src/runtime/{}", name.to_string_lossy())
         });
         let listed = FILES.iter().map(|(path, _)| (*path).to_owned());
+        let listed = listed.filter(|path| path.starts_with("src/runtime/"));
         assert_eq!(there.collect::<BTreeSet<_>>(), listed.collect());
+    }
+
+    /// What the crate depends on, whether it is optional or not.
+    fn dependencies(manifest: &mut Table) -> Table {
+        let dependencies = manifest.remove("dependencies").expect("dependencies");
+        let Value::Table(dependencies) = dependencies else {
+            panic!("{dependencies:?} is no table");
+        };
+        let plain = dependencies.into_iter().map(|(name, value)| {
+            let mut value = match value {
+                Value::Table(table) => table,
+                version => Table::from_iter([("version".to_owned(), version)]),
+            };
+            value.remove("optional");
+            (name, Value::Table(value))
+        });
+        plain.collect()
+    }
+
+    #[test]
+    fn the_vendored_crate_is_this_one_without_its_features() {
+        let mut published: Table = include_str!("../Cargo.toml").parse().expect("TOML");
+        let mut vendored: Table = include_str!("../vendored/manifest.toml")
+            .parse()
+            .expect("TOML");
+        assert_eq!(dependencies(&mut vendored), dependencies(&mut published));
+        for field in ["name", "version", "edition", "rust-version", "license"] {
+            assert_eq!(vendored["package"][field], published["package"][field]);
+        }
+        assert_eq!(vendored["lints"], published["lints"]);
+        assert_eq!(vendored["package"]["publish"], Value::Boolean(false));
+        assert!(!vendored.contains_key("features"));
+    }
+
+    #[test]
+    fn the_licence_is_that_of_the_repository() {
+        let repository = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../LICENSE"));
+        let (_, licence) = FILES
+            .iter()
+            .find(|(path, _)| *path == "LICENSE")
+            .expect("it");
+        assert_eq!(repository.expect("a file"), *licence);
     }
 }

@@ -1,12 +1,12 @@
 //! Starts the operator, or writes the manifests that follow from its code.
 
 use clap::Parser;
+use kube_manager::{Manager, Operator};
 
 use empty::{
     api,
     cli::{Cli, Command},
     controller,
-    manager::{Manager, Operator},
 };
 
 /// The name of the operator, and the domain that makes it unique in a cluster.

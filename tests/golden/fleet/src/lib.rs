@@ -3,13 +3,11 @@
 
 //! The fleet operator.
 //!
-//! `api` holds its types, `controller` what is done about them, and `manager` what every controller
-//! needs to run. Without the feature `operator`, the types are all there is.
+//! `api` holds its types, and `controller` what is done about them. The crate `kube-manager` has what
+//! every controller needs to run. Without the feature `operator`, the types are all there is.
 
 pub mod api;
 #[cfg(feature = "operator")]
 pub mod cli;
 #[cfg(feature = "operator")]
 pub mod controller;
-#[cfg(feature = "operator")]
-pub mod manager;

@@ -4,12 +4,12 @@
 //! Starts the operator, or writes the manifests that follow from its code.
 
 use clap::Parser;
+use kube_manager::{Manager, Operator};
 
 use a_project_with_a_rather_long_name::{
     api,
     cli::{Cli, Command},
     controller,
-    manager::{Manager, Operator},
 };
 
 /// The name of the operator, and the domain that makes it unique in a cluster.

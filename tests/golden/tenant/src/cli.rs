@@ -6,9 +6,8 @@
 use std::{io::IsTerminal, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use kube_manager::Options;
 use tracing_subscriber::{EnvFilter, filter::LevelFilter};
-
-use crate::manager;
 
 /// Runs the operator: starts its controllers against a Kubernetes API server.
 #[derive(Debug, Parser)]
@@ -18,7 +17,7 @@ pub struct Cli {
     pub command: Option<Command>,
 
     #[command(flatten)]
-    pub manager: manager::Options,
+    pub manager: Options,
 
     #[command(flatten)]
     pub log: Log,

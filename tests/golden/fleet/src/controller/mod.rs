@@ -4,7 +4,7 @@
 //! What the operator does about its objects: a module for each group, in it one for each
 //! controller.
 
-use crate::manager::Manager;
+use kube_manager::Manager;
 
 // One module for each group.
 pub mod air_traffic_control;

@@ -6,14 +6,12 @@
 
 use k8s_openapi::api::events;
 use kube::runtime::{controller::Action, events::EventType};
-
-use crate::{
-    api::sea::v1beta1::*,
-    manager::{
-        Context, Reconciler, condition,
-        rbac::{Rule, Verb},
-    },
+use kube_manager::{
+    Context, Reconciler, condition,
+    rbac::{Rule, Verb},
 };
+
+use crate::api::sea::v1beta1::*;
 
 /// Brings the cluster to what each Ship asks for.
 pub struct Controller {

@@ -6,14 +6,12 @@
 
 use k8s_openapi::api::events;
 use kube::runtime::{controller::Action, events::EventType, reflector::ObjectRef};
-
-use crate::{
-    api::webapp::v1::*,
-    manager::{
-        Context, Reconciler, condition,
-        rbac::{Rule, Verb},
-    },
+use kube_manager::{
+    Context, Reconciler, condition,
+    rbac::{Rule, Verb},
 };
+
+use crate::api::webapp::v1::*;
 
 /// Brings the cluster to what each Guestbook asks for.
 pub struct Controller {

@@ -11,8 +11,7 @@ use kube::{
     api::ObjectMeta,
     runtime::{controller::Action, reflector::ObjectRef},
 };
-
-use crate::manager::{
+use kube_manager::{
     Children, Context, Reconciler, children,
     rbac::{Rule, Verb},
 };

@@ -12,14 +12,12 @@ use kube::{
     api::ObjectMeta,
     runtime::{controller::Action, events::EventType, reflector::ObjectRef},
 };
-
-use crate::{
-    api::shop::v1::*,
-    manager::{
-        Children, Context, Reconciler, children, condition,
-        rbac::{Rule, Verb},
-    },
+use kube_manager::{
+    Children, Context, Reconciler, children, condition,
+    rbac::{Rule, Verb},
 };
+
+use crate::api::shop::v1::*;
 
 // Kinds that this controller works with.
 use k8s_openapi::api::apps::v1::Deployment;

@@ -10,8 +10,7 @@ use kube::{
     ResourceExt,
     runtime::{controller::Action, reflector::ObjectRef},
 };
-
-use crate::manager::{
+use kube_manager::{
     Context, Reconciler,
     rbac::{Rule, Verb},
 };

@@ -1,0 +1,5 @@
+#![doc = include_str!("../README.md")]
+
+mod runtime;
+
+pub use runtime::*;

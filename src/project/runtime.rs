@@ -1,0 +1,123 @@
+//! Where a project has the crate from that runs its operator.
+
+use std::{
+    fmt::{self, Display},
+    str::FromStr,
+};
+
+use anyhow::{Error, Result, ensure};
+use serde::{Deserialize, Serialize};
+
+/// Where a project has the crate `kube-manager` from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Runtime {
+    /// A folder of the project, [`Runtime::FOLDER`], which rscaffold writes.
+    #[default]
+    Vendored,
+    /// The Rust registry, crates.io.
+    Registry,
+    /// Another project of the same cargo workspace. This is the way from one project to the folder of
+    /// the other: `../guestbook/crates/kube-manager`.
+    Shared(String),
+}
+
+impl Runtime {
+    /// The folder of the crate in a project that has it vendored.
+    pub const FOLDER: &str = "crates/kube-manager";
+
+    /// The folder of the crate; `None` if it is in the registry.
+    pub fn folder(&self) -> Option<&str> {
+        match self {
+            Self::Vendored => Some(Self::FOLDER),
+            Self::Registry => None,
+            Self::Shared(folder) => Some(folder),
+        }
+    }
+}
+
+impl Display for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Vendored => "vendored",
+            Self::Registry => "registry",
+            Self::Shared(folder) => folder,
+        })
+    }
+}
+
+impl FromStr for Runtime {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "vendored" => return Ok(Self::Vendored),
+            "registry" => return Ok(Self::Registry),
+            _ => {}
+        }
+        // None of them needs to be escaped in TOML.
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._+/".contains(c);
+        let is_part = |part: &str| !matches!(part, "" | ".");
+        ensure!(
+            text.starts_with("../") && text.chars().all(is_plain) && text.split('/').all(is_part),
+            "`{text}` is neither `vendored`, nor `registry`, nor the way to the runtime of another \
+             project of the workspace, as in `../guestbook/{}`",
+            Self::FOLDER
+        );
+        Ok(Self::Shared(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Runtime {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Runtime> for String {
+    fn from(runtime: Runtime) -> Self {
+        runtime.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runtime_is_read_as_it_is_written() {
+        for (text, folder) in [
+            ("vendored", Some("crates/kube-manager")),
+            ("registry", None),
+            ("../a/crates/kube-manager", Some("../a/crates/kube-manager")),
+            ("../../b", Some("../../b")),
+        ] {
+            let runtime: Runtime = text.parse().unwrap();
+            assert_eq!(
+                (runtime.to_string().as_str(), runtime.folder()),
+                (text, folder)
+            );
+        }
+    }
+
+    #[test]
+    fn a_folder_is_a_plain_path_of_another_project() {
+        for text in [
+            "",
+            "Vendored",
+            "crates/kube-manager",
+            "/a",
+            "..",
+            "../",
+            "../a//b",
+            "../a\"",
+            ".././a",
+        ] {
+            let error = text.parse::<Runtime>().unwrap_err().to_string();
+            let expected = format!("`{text}` is neither `vendored`, nor `registry`, nor the way ");
+            assert!(error.starts_with(&expected), "{error}");
+        }
+    }
+}

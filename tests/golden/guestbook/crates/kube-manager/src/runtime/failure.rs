@@ -1,0 +1,161 @@
+//! What is known about a failed request: a reason from a closed set, for metrics; its causes and a hint,
+//! for people.
+
+use std::{error::Error, iter::successors};
+
+use kube::core::Status;
+
+use super::rbac::Rule;
+
+/// The reason of a failure that did not come from a request.
+const RECONCILER: &str = "reconciler";
+
+/// The error of a request that caused `error`, if there is one.
+fn request<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a kube::Error> {
+    successors(Some(error), |&error| error.source()).find_map(|error| error.downcast_ref())
+}
+
+/// The reason of `error` in one word.
+pub fn reason(error: &(dyn Error + 'static)) -> &'static str {
+    match request(error) {
+        None => RECONCILER,
+        Some(kube::Error::Api(status)) if status.is_already_exists() => "already_exists",
+        Some(kube::Error::Api(status)) => match status.code {
+            403 => "forbidden",
+            404 => "not_found",
+            409 => "conflict",
+            410 => "expired",
+            400 | 422 => "invalid",
+            429 => "throttled",
+            _ => "api_server",
+        },
+        Some(_) => "connection",
+    }
+}
+
+/// The message of `error` and of its causes, without repetition.
+pub fn says(error: &(dyn Error + 'static)) -> String {
+    let mut says = error.to_string();
+    for cause in successors(error.source(), |&cause| cause.source()) {
+        let cause = cause.to_string();
+        if !says.contains(&cause) {
+            says.extend([": ", &cause]);
+        }
+    }
+    match request(error) {
+        // kube repeats the API server's message as a Rust value.
+        Some(answer @ kube::Error::Api(status)) if !status.message.is_empty() => {
+            says.replace(&answer.to_string(), &status.message)
+        }
+        _ => says,
+    }
+}
+
+/// A hint how to fix `error`, if one is known. `rules` are those of the controller.
+pub fn hint(error: &(dyn Error + 'static), rules: &[Rule]) -> Option<String> {
+    let Some(kube::Error::Api(status)) = request(error) else {
+        return None;
+    };
+    match status.code {
+        403 => forbidden(status, rules),
+        404 if status.details.is_none() => {
+            Some("the cluster does not have this kind: `make install` installs the CRDs".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The missing rule, read from the message of the API server.
+fn forbidden(status: &Status, rules: &[Rule]) -> Option<String> {
+    let (_, what) = status.message.split_once("\" cannot ")?;
+    let mut parts = what.split('"');
+    let verb = parts.next()?.split(' ').next()?;
+    let resource = parts.next()?;
+    let group = parts.nth(1)?;
+    let (plural, subresource) = match resource.split_once('/') {
+        Some((plural, subresource)) => (plural, Some(subresource)),
+        None => (resource, None),
+    };
+    let kind = rules.iter().find_map(|rule| rule.kind_of(group, plural));
+    let kind = kind.as_deref().unwrap_or("_");
+    let (initial, rest) = verb.split_at_checked(1)?;
+    let verb = format!("&[Verb::{}{rest}]", initial.to_uppercase());
+    let rule = match subresource {
+        Some(subresource) => format!("Rule::sub::<{kind}>(\"{subresource}\", {verb})"),
+        None => format!("Rule::of::<{kind}>({verb})"),
+    };
+    Some(format!(
+        "`RULES` need `{rule}`, and the cluster the role that `make manifests` writes"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+
+    use super::{super::rbac::Verb, *};
+
+    #[derive(Debug, thiserror::Error)]
+    enum Outer {
+        #[error("cannot write")]
+        Write(#[source] kube::Error),
+        #[error("bad input")]
+        Input,
+    }
+
+    fn outer(code: u16, message: &str) -> Outer {
+        let status = Status::failure(message, "").with_code(code);
+        Outer::Write(kube::Error::Api(status.boxed()))
+    }
+
+    #[test]
+    fn the_reason_is_that_of_the_request_within() {
+        assert_eq!(reason(&outer(403, "")), "forbidden");
+        assert_eq!(reason(&outer(503, "")), "api_server");
+        assert_eq!(reason(&Outer::Input), RECONCILER);
+        assert_eq!(reason(&outer(409, "")), "conflict");
+    }
+
+    #[test]
+    fn what_is_behind_an_error_is_said_once() {
+        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+        let request = kube::Error::Service(Box::new(io::Error::other(refused)));
+        let says = says(&Outer::Write(request));
+        assert_eq!(says, "cannot write: ServiceError: connection refused");
+
+        let says = super::says(&outer(404, "404 page not found"));
+        assert_eq!(says, "cannot write: 404 page not found");
+    }
+
+    #[test]
+    fn a_missing_rule_is_spelt_out() {
+        let rules = [Rule::of::<Pod>(&[Verb::List])];
+        let error = outer(
+            403,
+            "pods \"a\" is forbidden: User \"system:serviceaccount:b:c\" cannot patch resource \
+             \"pods/status\" in API group \"\" in the namespace \"default\"",
+        );
+        let hint = hint(&error, &rules).expect("a hint");
+        assert!(
+            hint.contains("`Rule::sub::<Pod>(\"status\", &[Verb::Patch])`"),
+            "{hint}"
+        );
+        let rules = [Rule::of::<ConfigMap>(&[Verb::List])];
+        let error = outer(
+            403,
+            "x: User \"b\" cannot get resource \"pods\" in API group \"\" at",
+        );
+        let hint = super::hint(&error, &rules).expect("a hint");
+        assert!(hint.contains("`Rule::of::<_>(&[Verb::Get])`"), "{hint}");
+
+        // The message of an admission policy may have any form.
+        for says in [
+            "\"bob\" cannot \"delete\" what \"x\" owns",
+            "\" cannot é \"a\" b \"c",
+        ] {
+            assert_eq!(super::hint(&outer(403, says), &rules), None);
+        }
+    }
+}

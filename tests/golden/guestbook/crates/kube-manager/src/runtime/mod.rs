@@ -1,0 +1,245 @@
+//! Runs controllers, and what they share.
+
+use std::{path::Path, time::Duration};
+
+use anyhow::{Context as _, Result, bail};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Client;
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    task::JoinSet,
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+mod backoff;
+mod changes;
+pub mod children;
+pub mod condition;
+mod context;
+mod controller;
+mod failure;
+mod health;
+mod leader;
+mod manifests;
+mod metrics;
+mod operator;
+mod options;
+mod owned;
+pub mod rbac;
+mod reconciler;
+mod requests;
+mod scope;
+mod serve;
+mod watch;
+mod written;
+
+pub use children::Children;
+pub use context::Context;
+use health::Health;
+use leader::{Candidate, Leadership};
+use metrics::Metrics;
+pub use operator::Operator;
+pub use options::Options;
+use rbac::Rule;
+pub use reconciler::Reconciler;
+use requests::Requests;
+
+/// How long reconciles in flight may take after SIGTERM: less than the 10 s grace period of the Pod.
+const DRAIN: Duration = Duration::from_secs(8);
+
+/// How long a second signal counts as the first one: `kill %1` of `make run`, for example, reaches this
+/// process twice.
+const ONE_SIGNAL: Duration = Duration::from_secs(1);
+
+/// The timeout for releasing the lease.
+const RELEASE: Duration = Duration::from_secs(1);
+
+/// How long a connection may be silent: longer than any watch, which the API server ends before.
+const READ_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// What a manager gives to its controllers.
+#[derive(Clone)]
+struct Runtime {
+    operator: Operator,
+    client: Client,
+    /// The namespaces to watch; if empty, all of them.
+    namespaces: Vec<String>,
+    concurrency: u16,
+    leadership: Leadership,
+    health: Health,
+    metrics: Metrics,
+    stop: CancellationToken,
+}
+
+/// Starts the tasks of a controller.
+type Start = Box<dyn FnOnce(&Runtime, &mut JoinSet<()>) + Send>;
+
+/// Runs controllers, and what they share: client, lease, probes and metrics.
+pub struct Manager {
+    operator: Operator,
+    starts: Vec<Start>,
+    rules: Vec<&'static [Rule]>,
+}
+
+impl Manager {
+    /// The manager of `operator`, without controllers.
+    pub fn new(operator: Operator) -> Self {
+        Self {
+            operator,
+            starts: Vec::new(),
+            rules: Vec::new(),
+        }
+    }
+
+    /// Adds a controller. `new` is called when this replica leads.
+    pub fn add<R: Reconciler>(&mut self, new: impl FnOnce(Context) -> R + Send + 'static) {
+        self.rules.push(R::RULES);
+        let start = |runtime: &_, tasks: &mut _| controller::start(new, runtime, tasks);
+        self.starts.push(Box::new(start));
+    }
+
+    /// Writes the manifests that follow from the code below the folder `out`: each of `crds` to
+    /// `config/crd/bases/<group>_<plural>.yaml`, the role of all controllers to
+    /// `config/rbac/role.yaml`, and copies of them to the operator's chart, if it has one.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be written.
+    pub fn write_manifests(&self, out: &Path, crds: &[CustomResourceDefinition]) -> Result<()> {
+        let rules = self.rules.iter().copied().flatten();
+        manifests::write(&self.operator, out, crds, rules)
+    }
+
+    /// Runs the controllers until SIGTERM or SIGINT.
+    ///
+    /// # Errors
+    ///
+    /// When no cluster is configured, an address is in use, the lease is lost, or a controller or a
+    /// server ends by itself.
+    pub async fn run(self, options: Options) -> Result<()> {
+        // With the features of another crate, rustls may have several providers, and choose none.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut stopped = async || {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        options.election.validate()?;
+
+        // First, because a Pod that does not answer is killed.
+        let (health, metrics) = (Health::default(), Metrics::new(&self.operator)?);
+        health.waits("manager", "starts");
+        let mut servers = JoinSet::new();
+        if let Some(listener) = options.health_probe_bind_address.listen("probes")? {
+            servers.spawn(serve::plain(listener, health.routes()));
+        }
+
+        let leadership = Leadership::new(&options.election);
+        let mut config = options.cluster().await?;
+        let server = config.cluster_url.clone();
+        config.read_timeout = Some(READ_TIMEOUT);
+        let connections = requests::connect(&config)?;
+        let client = |leadership| {
+            let requests = Requests {
+                connections: connections.clone(),
+                metrics: metrics.clone(),
+                leadership,
+            };
+            requests.client()
+        };
+        let manager_client = client(None)?;
+        let own = manager_client.default_namespace();
+        let own = Some(own).filter(|_| self.operator.namespaced);
+        let runtime = Runtime {
+            operator: self.operator,
+            client: client(Some(leadership.clone()))?,
+            namespaces: options.namespaces(own),
+            concurrency: options.concurrency,
+            leadership: leadership.clone(),
+            health: health.clone(),
+            metrics: metrics.clone(),
+            stop: CancellationToken::new(),
+        };
+        if let Some(listener) = options.metrics_bind_address.listen("metrics")? {
+            let routes = serve::metrics(metrics.clone());
+            if options.metrics_secure {
+                let routes = serve::authorized(routes, manager_client.clone());
+                let folder = options.metrics_cert_path.clone();
+                servers.spawn(serve::secure(listener, routes, folder));
+            } else {
+                servers.spawn(serve::plain(listener, routes));
+            }
+        }
+        let watched = match runtime.namespaces.as_slice() {
+            [] => "all".to_owned(),
+            some => some.join(","),
+        };
+        tracing::info!(
+            version = runtime.operator.version,
+            %server,
+            namespaces = %watched,
+            "starting"
+        );
+
+        let mut candidate = Candidate::new(&runtime, manager_client, options.election);
+        health.ready("manager", "started");
+        let mut tasks = JoinSet::new();
+        let work = async {
+            leadership.acquired().await;
+            for start in self.starts {
+                start(&runtime, &mut tasks);
+            }
+            match tasks.join_next().await {
+                Some(ended) => ended.context("a controller failed"),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = stopped() => {}
+            lost = candidate.run() => return lost,
+            ended = work => {
+                ended?;
+                bail!("a controller ended by itself");
+            }
+            Some(ended) = servers.join_next() => {
+                ended.context("a server failed")??;
+                bail!("a server ended by itself");
+            }
+        }
+
+        tracing::info!("stopping");
+        runtime.stop.cancel();
+        let drained = async { while tasks.join_next().await.is_some() {} };
+        let stopped_again = async {
+            let _ = timeout(ONE_SIGNAL, async {
+                loop {
+                    stopped().await;
+                }
+            })
+            .await;
+            stopped().await;
+        };
+        tokio::select! {
+            _ = timeout(DRAIN, drained) => {}
+            lost = candidate.run() => return lost,
+            () = stopped_again => bail!("stopped a second time"),
+        }
+        if !tasks.is_empty() {
+            tracing::warn!(controllers = tasks.len(), "gave up waiting");
+            tasks.shutdown().await;
+        }
+        match timeout(RELEASE, candidate.release()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                let error = failure::says(&error);
+                tracing::warn!(%error, "cannot give the lease back");
+            }
+            Err(_) => tracing::warn!("gave up giving the lease back"),
+        }
+        Ok(())
+    }
+}
