@@ -28,6 +28,7 @@ mod library;
 mod manifests;
 mod node;
 mod operator;
+mod package;
 #[expect(dead_code, reason = "the tests of the command line use all of it")]
 #[path = "../project.rs"]
 mod project;

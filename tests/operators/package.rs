@@ -1,0 +1,41 @@
+//! The runtime as the registry has it: what `cargo package` makes.
+
+use std::process::Command;
+
+use crate::{
+    compile::{building, cargo, pin, scaffolded},
+    scaffold::{root, rscaffold, run},
+};
+
+#[test]
+fn a_project_takes_the_packaged_runtime() {
+    let _building = building();
+    let packages = root().join("target/packages");
+    // Both at once: rscaffold depends on a version of the runtime that the registry may not have yet.
+    run(cargo(root())
+        .args(["package", "--quiet", "--allow-dirty", "--no-verify"])
+        .args(["--package", "rscaffold", "--package", "kube-manager"])
+        .arg("--target-dir")
+        .arg(&packages));
+    let version = kube_manager::source::VERSION;
+    let name = format!("kube-manager-{version}");
+    let unpacked = scaffolded("packaged").expect("a folder");
+    run(Command::new("tar")
+        .arg("--extract")
+        .arg("--file")
+        .arg(packages.join(format!("package/{name}.crate")))
+        .arg("--directory")
+        .arg(&unpacked));
+
+    let project = scaffolded("guestbook").expect("a folder");
+    rscaffold(&project, "init --domain com --runtime registry");
+    rscaffold(
+        &project,
+        "create api --group webapp --version v1 --kind Guestbook --owns v1/ConfigMap",
+    );
+    pin(&project).expect("a copy of the lock file");
+    let runtime = unpacked.join(name);
+    run(cargo(&project)
+        .args(["check", "--quiet", "--all-targets", "--config"])
+        .arg(format!("patch.crates-io.kube-manager.path={runtime:?}")));
+}
