@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 
-use super::{Controller, Feature, Project, Resource};
+use super::{Feature, Project, Resource};
+use crate::names::GroupVersionKind;
 
 impl Project {
     /// What `ours` and `theirs` make of `parent`, from which both branches come: all that each of them
@@ -29,38 +30,29 @@ impl Project {
     }
 }
 
-/// Picks fields of two sides. An error names the field, and whose it is.
+/// Gives fields of `$ours` the values that the two sides make. An error names the field, and whose it is.
 macro_rules! pick_fields {
-    ($third:expr, $ours:expr, $theirs:expr, $of:expr; $($field:ident: $name:literal),+ $(,)?) => {$(
+    ($third:expr, $ours:ident, $theirs:ident, $of:expr; $($field:ident: $name:literal),+ $(,)?) => {$(
         let third = $third.map(|it| &it.$field);
         let (ours, theirs) = ($ours.$field.clone(), $theirs.$field.clone());
-        let $field = pick(third, ours, theirs, &format!("`{}`{}", $name, $of))?;
+        $ours.$field = pick(third, ours, theirs, &format!("`{}`{}", $name, $of))?;
     )+};
 }
 
 /// The project that has, of each thing in which `ours` and `theirs` differ, the one that `third` does not
 /// have.
 fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> Result<Project> {
-    pick_fields!(
-        third, ours, theirs, "";
-        cli_version: "cliVersion", domain: "domain", license: "license",
-        namespaced: "namespaced", owner: "owner", project_name: "projectName",
-        repo: "repo", runtime: "runtime", workspace: "workspace",
-    );
     let mut result = Project {
-        cli_version,
-        domain,
-        license,
-        namespaced,
-        owner,
-        project_name,
-        repo,
-        runtime,
-        workspace,
         features: BTreeSet::new(),
         resources: Vec::new(),
         ..ours.clone()
     };
+    pick_fields!(
+        third, result, theirs, "";
+        cli_version: "cliVersion", domain: "domain", license: "license",
+        namespaced: "namespaced", owner: "owner", project_name: "projectName",
+        repo: "repo", runtime: "runtime", workspace: "workspace",
+    );
     for feature in Feature::all() {
         let what = format!("the feature `{feature}`");
         let has = |project: &Project| project.features.contains(feature);
@@ -87,48 +79,35 @@ fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> 
 }
 
 /// As [`differing_from`], for a resource that all three have.
-fn pick_resource(third: &Resource, ours: Resource, theirs: &Resource) -> Result<Resource> {
+fn pick_resource(third: &Resource, mut ours: Resource, theirs: &Resource) -> Result<Resource> {
     let of = format!(" of {ours}");
     pick_fields!(
         Some(third), ours, theirs, of;
         domain: "domain", namespaced: "namespaced", plural: "plural", short_names: "shortNames",
         definition: "api",
     );
-    let mut controllers = Vec::new();
     let names = ours.controllers.iter().chain(&theirs.controllers);
+    let mut controllers = Vec::new();
     for name in names.map(|it| &it.name).collect::<BTreeSet<_>>() {
-        let of = |resource: &Resource| resource.controller(name).cloned();
-        let what = format!("the controller `{name}` of {ours}");
-        let picked = match (of(third), of(&ours), of(theirs)) {
-            (Some(third), Some(ours), Some(theirs)) => {
-                let of = format!(" of {what}");
-                pick_fields!(Some(&third), ours, theirs, of; finalizer: "finalizer");
-                let owns: BTreeSet<_> = ours.owns.iter().chain(&theirs.owns).collect();
-                let is_kept = |id| match (ours.owns.contains(id), theirs.owns.contains(id)) {
-                    (true, true) => true,
-                    _ => !third.owns.contains(id),
-                };
-                let owns = owns.into_iter().filter(|id| is_kept(id)).cloned().collect();
-                let name = name.clone();
-                Some(Controller {
-                    finalizer,
-                    name,
-                    owns,
-                })
+        let controller = |resource: &Resource| resource.controller(name).cloned();
+        let what = format!("the controller `{name}`{of}");
+        let picked = match (controller(third), controller(&ours), controller(theirs)) {
+            (Some(third), Some(mut ours), Some(theirs)) => {
+                pick_fields!(Some(&third), ours, theirs, format!(" of {what}"); finalizer: "finalizer");
+                let is_new = |id: &GroupVersionKind| !third.owns.contains(id);
+                ours.owns
+                    .retain(|id| is_new(id) || theirs.owns.contains(id));
+                let others = theirs.owns.into_iter();
+                let others = others.filter(|id| is_new(id) && !ours.owns.contains(id));
+                ours.owns.extend(others.collect::<Vec<_>>());
+                Some(ours)
             }
             (third, ours, theirs) => pick(Some(&third), ours, theirs, &what)?,
         };
         controllers.extend(picked);
     }
-    Ok(Resource {
-        domain,
-        namespaced,
-        plural,
-        short_names,
-        definition,
-        controllers,
-        ..ours
-    })
+    ours.controllers = controllers;
+    Ok(ours)
 }
 
 /// The value of both sides, or where they differ, the one that `third` does not have. An error says
@@ -149,7 +128,7 @@ mod tests {
 
     use super::{
         super::{
-            License,
+            Controller, License,
             tests::{api, empty, unserved, with_controller, with_short_name},
         },
         *,
