@@ -92,19 +92,14 @@ fn merged(
         }
         return Ok(None);
     };
-    let sides = [
-        &commits.ours.project,
-        &commits.theirs.project,
-        &commits.merged,
-    ];
-    let [Some(ours), Some(theirs), Some(merged)] = sides else {
-        return Ok(None);
-    };
+    let [ours, theirs] = [&commits.ours, &commits.theirs].map(|it| it.project.as_deref());
     let parent = commits.parent.as_ref().and_then(|it| it.project.as_deref());
-    if !is_same(text, merged) || parent.is_none() {
-        return Ok(None);
+    match (parent, ours, theirs, &commits.merged) {
+        (Some(_), Some(ours), Some(theirs), Some(merged)) if is_same(text, merged) => {
+            both(parent, ours, theirs).map(Some)
+        }
+        _ => Ok(None),
     }
-    both(parent, ours, theirs).map(Some)
 }
 
 /// The project that `ours` and `theirs` make of `parent`.
@@ -145,15 +140,7 @@ pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides) -> Result<()> {
             continue;
         };
         let parent = commits.and_then(|commits| commits.parent.as_ref());
-        // git has a text of the parent also for a file that it takes for a renamed one.
-        let is_there = |it: &Commit| path == Project::FILE || it.record.texts.contains_key(path);
-        let parent = parent.map(|it| {
-            side(
-                path,
-                Some(it),
-                stages.parent.clone().filter(|_| is_there(it)),
-            )
-        });
+        let parent = parent.map(|it| side(path, Some(it), stages.parent.clone()));
         let ours = side(path, commits.map(|it| &it.ours), stages.ours.clone())?;
         let theirs = side(path, commits.map(|it| &it.theirs), stages.theirs.clone())?;
         let merged = if is_as_git_left_it {

@@ -87,9 +87,9 @@ pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Unmerged> 
     let prefix = git.line(&["rev-parse", "--show-prefix"])?;
     let prefix = prefix.unwrap_or_default();
     let commits = git.commits(&open, &prefix)?;
-    let merged = commits.iter();
-    let merged = merged.flat_map(|it| it.parent.iter().chain([&it.ours, &it.theirs]));
-    let merged: Vec<_> = merged.map(|commit| &commit.record.texts).collect();
+    let parent = commits.as_ref().and_then(|it| it.parent.as_ref());
+    let merged = commits.iter().flat_map(|it| [&it.ours, &it.theirs]);
+    let merged: Vec<_> = merged.chain(parent).map(|it| &it.record.texts).collect();
     open.retain(|path, _| {
         paths.contains(&**path) || merged.iter().any(|texts| texts.contains_key(path))
     });
@@ -99,9 +99,11 @@ pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Unmerged> 
     });
     let mut texts = git.texts(names)?.into_iter();
     let stages = open.into_iter().map(|(path, objects)| {
-        let [parent, ours, theirs] = objects.map(|object| object.and_then(|_| texts.next()?));
+        let [before, ours, theirs] = objects.map(|object| object.and_then(|_| texts.next()?));
+        // git has a text of the parent also for a file that it takes for a renamed one.
+        let is_there = |it: &Commit| path == Project::FILE || it.record.texts.contains_key(&path);
         let stages = Stages {
-            parent,
+            parent: before.filter(|_| parent.is_none_or(is_there)),
             ours,
             theirs,
             written: texts.next().flatten(),
