@@ -24,15 +24,6 @@ pub struct Builtin {
 }
 
 impl Builtin {
-    /// Its API group with a name where that is empty: `core`.
-    pub fn named_group(&self) -> &'static str {
-        if self.group.is_empty() {
-            "core"
-        } else {
-            self.group
-        }
-    }
-
     /// Whether `group` names its API group: `core` or empty for the core group, and without `.k8s.io`
     /// or with it.
     pub fn is_in(&self, group: &str) -> bool {
@@ -46,10 +37,12 @@ impl Builtin {
         id.trim_start_matches('/').to_owned()
     }
 
-    /// Its API group as `PROJECT` has it, without `.k8s.io`: `networking`.
+    /// Its API group as `PROJECT` has it, without `.k8s.io`: `networking`, or `core`.
     pub fn short_group(&self) -> &'static str {
-        let group = self.named_group();
-        group.strip_suffix(".k8s.io").unwrap_or(group)
+        match self.group {
+            "" => "core",
+            group => group.strip_suffix(".k8s.io").unwrap_or(group),
+        }
     }
 }
 
@@ -100,7 +93,10 @@ mod tests {
     fn the_core_group_has_two_names() {
         let node = find("core", "v1", "Node").unwrap();
         assert_eq!(node.group, "");
-        assert_eq!((node.named_group(), node.short_group()), ("core", "core"));
+        assert_eq!(
+            (node.id(), node.short_group()),
+            ("v1/Node".to_owned(), "core")
+        );
         assert!(!node.namespaced);
         assert_eq!(find("", "v1", "Node"), Some(node));
     }

@@ -64,13 +64,15 @@ impl Project {
         let Ok(Some(kind)) = self.find_kind(id) else {
             return id.clone();
         };
-        let group = match &kind.definition {
-            Definition::Builtin(builtin) => builtin.named_group().to_owned(),
+        let name = match &kind.definition {
+            Definition::Builtin(builtin) => builtin.id().parse(),
             _ if self.find_kind(&kind.id()).is_ok() => return kind.id(),
-            _ => self.full_group(&kind),
+            _ => self
+                .full_group(&kind)
+                .parse()
+                .map(|group| kind.id_in(group)),
         };
-        let group = group.parse().ok();
-        group.map_or_else(|| id.clone(), |group| kind.id_in(group))
+        name.unwrap_or_else(|_| id.clone())
     }
 
     /// Where the resource is that has the group, version and kind of this one.

@@ -94,7 +94,7 @@ fn a_controller_has_the_function_labels_if_it_calls_it() {
         if !TEMPLATES.contains(format!("owned/{group}/{}/{lower}.rs.tera", kind.version)) {
             continue;
         }
-        let owned = format!("{}/{}/{}", kind.named_group(), kind.version, kind.kind);
+        let owned = kind.id();
         let node = format!(
             "{{controllers: [{{name: node, owns: [{owned}]}}], core: true, group: core, \
              kind: Node, plural: nodes, version: v1}}"
