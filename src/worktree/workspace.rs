@@ -24,13 +24,8 @@ pub struct Workspace {
     pub runtime: Option<Runtime>,
 }
 
-/// What is read of a Cargo.toml.
-#[derive(Default, Deserialize)]
-struct Manifest {
-    workspace: Option<Members>,
-}
-
-#[derive(Default, Deserialize)]
+/// What is read of the workspace in a Cargo.toml.
+#[derive(Deserialize)]
 struct Members {
     #[serde(default)]
     exclude: Vec<String>,
@@ -91,7 +86,8 @@ fn runtimes(folder: &Path, members: &str) -> Vec<PathBuf> {
 
 /// The workspace in the text of a Cargo.toml. Cargo complains about a text that is wrong.
 fn manifest(text: &str) -> Option<Members> {
-    toml::from_str::<Manifest>(text).ok()?.workspace
+    let mut manifest: toml::Table = text.parse().ok()?;
+    manifest.remove("workspace")?.try_into().ok()
 }
 
 #[cfg(test)]
