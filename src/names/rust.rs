@@ -42,23 +42,16 @@ pub(super) fn is_keyword(name: &str) -> bool {
 /// The module for a name: `batch_jobs_infra` for `batch-jobs.infra`.
 pub(super) fn module(name: &str) -> String {
     // Doubled underscores are no snake case to rustc.
-    let words: Vec<&str> = name
-        .split(['-', '.', '_'])
-        .filter(|word| !word.is_empty())
-        .collect();
-    let module = words.join("_");
-    let module = module.as_str();
+    let words = name.split(['-', '.', '_']).filter(|word| !word.is_empty());
+    let mut module = words.collect::<Vec<_>>().join("_");
+    // A module beside a `use kube::…` must not be called `kube` itself.
+    let mut taken = [KEYWORDS, WINDOWS, DEPENDENCIES].into_iter();
     if module.starts_with(|c: char| c.is_ascii_digit()) {
-        format!("_{module}")
-    } else if [KEYWORDS, WINDOWS, DEPENDENCIES]
-        .iter()
-        .any(|names| has(names, module))
-    {
-        // A module beside a `use kube::…` must not be called `kube` itself.
-        format!("{module}_")
-    } else {
-        module.to_owned()
+        module.insert(0, '_');
+    } else if taken.any(|names| has(names, &module)) {
+        module.push('_');
     }
+    module
 }
 
 /// The name of the generated project's package, library and program: `guestbook`.
@@ -224,8 +217,10 @@ fn split(text: &str) -> Result<(Option<&str>, &str)> {
         );
         let host = authority.rsplit('@').next().unwrap_or(authority);
         // The port of an https server is that of its pages, the port of any other is not.
-        let port = scheme == "https";
-        (if port { host } else { without_port(host) }, path)
+        match host.split_once(':') {
+            Some((host, _)) if scheme != "https" => (host, path),
+            _ => (host, path),
+        }
     } else if let Some((authority, path)) = text.split_once(':').filter(|(a, _)| !a.contains('/')) {
         (authority.rsplit('@').next().unwrap_or(authority), path)
     } else {
@@ -237,10 +232,6 @@ fn split(text: &str) -> Result<(Option<&str>, &str)> {
     };
     ensure!(is_host(authority), "it has no host");
     Ok((Some(authority), path.trim_start_matches('/')))
-}
-
-fn without_port(host: &str) -> &str {
-    host.split(':').next().unwrap_or(host)
 }
 
 fn is_host(text: &str) -> bool {
