@@ -130,6 +130,11 @@ impl Change {
             Self::Keep(_) | Self::Delete | Self::Unchanged | Self::Conflict(_) => None,
         }
     }
+
+    /// What the file is after it, where it has this text `now`; `None` where it does not exist.
+    pub fn after<'a>(&'a self, now: Option<&'a str>) -> Option<&'a str> {
+        self.text().or(now).filter(|_| *self != Self::Delete)
+    }
 }
 
 /// Why a file that differs from the tool's text stays as it is.
@@ -218,8 +223,8 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
             file.change(on_conflict)
         };
         let mut change = file.on_disk(change, disk, sides.moved.contains(path));
-        let text = change.text().or(disk).filter(|_| change != Change::Delete);
-        if !matches!(change, Change::Conflict(_)) && text.is_some_and(|text| !accepts(path, text)) {
+        let refuses = |text| !accepts(path, text);
+        if !matches!(change, Change::Conflict(_)) && change.after(disk).is_some_and(refuses) {
             change = file.insist(on_conflict);
         }
         // The file may come back at another path, with the tool's text alone.
@@ -273,11 +278,7 @@ impl File<'_> {
         if self.ours == disk || matches!(change, Change::Conflict(_)) {
             return change;
         }
-        let text = match &change {
-            Change::Delete => None,
-            change => change.text().or(self.ours),
-        };
-        match (disk, text) {
+        match (disk, change.after(self.ours)) {
             (disk, text) if disk == text => match change {
                 Change::Keep(_) => change,
                 Change::Mark(_) => Change::Keep(Kept::Marked),

@@ -6,7 +6,7 @@ use console::{Style, colors_enabled};
 use diffy::DiffOptions;
 
 use crate::{
-    reconcile::{Change, Plan, Texts},
+    reconcile::{Plan, Texts},
     visible::visible,
 };
 
@@ -19,20 +19,18 @@ pub fn text(plan: &Plan, ours: &Texts) -> String {
 fn format(plan: &Plan, ours: &Texts, is_for_people: bool) -> String {
     let mut text = String::new();
     for (path, change) in &plan.changes {
-        let old = ours.get(path).map_or("", String::as_str);
-        let new = match (change.text(), change) {
-            (Some(new), _) => new,
-            (None, Change::Delete) => "",
-            (None, _) => continue,
-        };
-        let name = |side: &str, is_there: bool| {
-            let name = is_there.then(|| format!("{side}/{path}"));
-            name.unwrap_or_else(|| "/dev/null".to_owned())
+        let old = ours.get(path).map(String::as_str);
+        let new = change.after(old);
+        if new == old {
+            continue;
+        }
+        let name = |side: &str, text: Option<&str>| {
+            text.map_or_else(|| "/dev/null".to_owned(), |_| format!("{side}/{path}"))
         };
         let patch = DiffOptions::new()
-            .set_original_filename(name("a", ours.contains_key(path)))
-            .set_modified_filename(name("b", *change != Change::Delete))
-            .create_patch(old, new)
+            .set_original_filename(name("a", old))
+            .set_modified_filename(name("b", new))
+            .create_patch(old.unwrap_or_default(), new.unwrap_or_default())
             .to_string();
         text += &if is_for_people { shown(&patch) } else { patch };
     }
@@ -58,6 +56,7 @@ fn shown(patch: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reconcile::Change;
 
     #[test]
     fn each_file_that_changes_has_its_lines() {
