@@ -24,7 +24,7 @@ pub use self::{
     conflicts::{show as show_conflict, text as conflicts},
     diff::text as diff,
     outcome::{Outcome, UsageError},
-    plan::{Step, Story, text as plan},
+    plan::{NextStep, Story, text as plan},
 };
 
 /// Writes `bytes` to stdout. A reader that closes it early is no error.

@@ -11,7 +11,7 @@ use crate::{
     hint::OrHint,
     names::{ControllerName, Dependency, Domain, GroupVersionKind, Plural, ShortName, TypePath},
     project::{self, Controller, Definition, Project, Resource},
-    report::{Outcome, Step, Story, UsageError},
+    report::{NextStep, Outcome, Story, UsageError},
     worktree::WorkTree,
 };
 
@@ -276,21 +276,17 @@ fn own(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
         domain,
         ..Resource::new(group, id, Definition::Own { served: true })
     };
-    if let Some(there) = project
-        .versions(&new)
-        .find(|there| there.version == new.version)
-    {
-        return Ok(there.clone());
-    }
-    let sibling = project.versions(&new).next().cloned();
-    Ok(match sibling {
-        Some(sibling) => Resource {
+    let versions: Vec<_> = project.versions(&new).collect();
+    let there = versions.iter().find(|it| it.version == new.version);
+    Ok(match (there, versions.first()) {
+        (Some(there), _) => Resource::clone(there),
+        (None, Some(&sibling)) => Resource {
             version: new.version,
             definition: Definition::Own { served: false },
             controllers: Vec::new(),
-            ..sibling
+            ..sibling.clone()
         },
-        None => new,
+        (None, None) => new,
     })
 }
 
@@ -343,7 +339,7 @@ fn story(
     let mut next = Vec::new();
     if resource.has_api() || !resource.controllers.is_empty() {
         let why = format!("after an edit of {edited}");
-        next.push(Step::new("make manifests", why));
+        next.push(NextStep::new("make manifests", why));
     }
     let has_crds = project.resources.iter().any(Resource::has_api);
     let (command, what) = match (has_crds, project.controllers().next()) {
@@ -351,12 +347,12 @@ fn story(
         (true, None) => ("make install", "CRDs"),
         (false, _) => ("make run", "operator"),
     };
-    next.push(Step::new(
+    next.push(NextStep::new(
         command,
         format!("{what}, on your current cluster"),
     ));
     if resource.has_api() {
-        next.push(Step::new(
+        next.push(NextStep::new(
             "kubectl apply -k config/samples",
             "something to reconcile",
         ));

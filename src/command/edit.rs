@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     project::{Feature, Project, Resource},
-    report::{Outcome, Step, Story},
+    report::{NextStep, Outcome, Story},
     worktree::WorkTree,
 };
 
@@ -53,7 +53,7 @@ pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
     // CRDs and role of a new chart follow from code that the user may have changed.
     if has_chart(&after) && !has_chart(&before) {
         let why = "writes CRDs and role of your code into the chart";
-        next.push(Step::new("make manifests", why));
+        next.push(NextStep::new("make manifests", why));
     }
     let story = Story {
         unchanged: "the project has these settings already".to_owned(),

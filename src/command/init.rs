@@ -16,7 +16,7 @@ use crate::{
     project::{Feature, Project},
     reconcile::{Texts, digest::recorded},
     render::render,
-    report::{Outcome, Step, Story},
+    report::{NextStep, Outcome, Story},
     turn::Turn,
     worktree::{WorkTree, Workspace},
 };
@@ -114,7 +114,7 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
         done: Some(format!("{} is ready", project.project_name)),
         folded: true,
         notes,
-        next: vec![Step::new(
+        next: vec![NextStep::new(
             "rscaffold create api --group webapp --version v1 --kind Guestbook",
             "",
         )],

@@ -35,19 +35,19 @@ pub struct Story {
     /// What the user should know.
     pub notes: Vec<String>,
     /// What to do next.
-    pub next: Vec<Step>,
+    pub next: Vec<NextStep>,
 }
 
 /// A command to copy.
 #[derive(Debug)]
-pub struct Step {
+pub struct NextStep {
     /// As typed in a shell.
     command: String,
     /// What for; may be empty.
     why: String,
 }
 
-impl Step {
+impl NextStep {
     /// `command`, for the reason `why`.
     pub fn new(command: impl Into<String>, why: impl Into<String>) -> Self {
         Self {
@@ -117,7 +117,7 @@ pub fn text(plan: &Plan, dry_run: bool, story: &Story, elapsed: Duration) -> Str
         text += &aside("note", note);
     }
     if !dry_run {
-        let manifests = Step::new("make manifests", "the operator's code says more of config/");
+        let manifests = NextStep::new("make manifests", "the operator's code says more of config/");
         let mut steps: Vec<_> = story.next.iter().collect();
         if plan.is_stale {
             steps.retain(|step| step.command != manifests.command);
@@ -172,28 +172,26 @@ pub(super) fn list(plan: &Plan, story: &Story) -> String {
 
 /// One line for many new files: folders with their counts, then files, as far as they fit.
 fn folded(paths: &[Cow<str>]) -> String {
-    let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut files = Vec::new();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for path in paths {
-        match path.split_once('/') {
-            Some((folder, _)) => *folders.entry(folder).or_default() += 1,
-            None => files.push(path.to_string()),
-        }
+        let folder = path.find('/').map_or(path.len(), |slash| slash + 1);
+        *counts.entry(&path[..folder]).or_default() += 1;
     }
-    let folders = folders
-        .iter()
-        .map(|(folder, count)| format!("{folder}/ ({count})"));
-    let mut parts: Vec<String> = folders.chain(files).collect();
+    let parts = counts.into_iter().map(|(name, count)| match name {
+        folder if folder.ends_with('/') => format!("{folder} ({count})"),
+        file => file.to_owned(),
+    });
+    let mut parts: Vec<_> = parts.collect();
     parts.sort_by_key(|part| (part.starts_with('.'), !part.contains('/')));
 
     let (name, _, style) = Verb::Create.words();
     let mut line = format!("{} files: ", paths.len());
     let room = WIDTH - "  create  ".len() - "...".len();
-    let mut fits = parts.iter().scan(line.len(), |width, part| {
+    let fits = parts.iter().scan(line.len(), |width, part| {
         *width += part.len() + ", ".len();
         (*width <= room).then_some(part.as_str())
     });
-    let shown: Vec<&str> = fits.by_ref().collect();
+    let shown: Vec<&str> = fits.collect();
     line += &shown.join(", ");
     if shown.len() < parts.len() {
         line += ", ...";
@@ -219,7 +217,7 @@ fn counts(plan: &Plan, dry_run: bool) -> String {
 }
 
 /// Commands to copy, with what they are for as a shell comment.
-fn next(steps: &[&Step]) -> String {
+fn next(steps: &[&NextStep]) -> String {
     let mut text = String::new();
     let steps = steps
         .iter()
@@ -277,8 +275,8 @@ mod tests {
         let story = Story {
             remarks: BTreeMap::from([("src/api/webapp.rs".to_owned(), "the types: edit these")]),
             next: vec![
-                Step::new("make run", "the operator"),
-                Step::new("make install run", ""),
+                NextStep::new("make run", "the operator"),
+                NextStep::new("make install run", ""),
             ],
             ..Story::default()
         };
@@ -304,7 +302,7 @@ mod tests {
         let plan = plan(&[("a", create()), ("b", Change::Unchanged)]);
         let story = Story {
             done: Some("ready".to_owned()),
-            next: vec![Step::new("make run", "")],
+            next: vec![NextStep::new("make run", "")],
             ..Story::default()
         };
 
@@ -320,8 +318,8 @@ mod tests {
         let story = Story {
             notes: vec!["note\r".to_owned()],
             next: vec![
-                Step::new("do\u{202e}", "why\u{7f}"),
-                Step::new("more\u{9b}", ""),
+                NextStep::new("do\u{202e}", "why\u{7f}"),
+                NextStep::new("more\u{9b}", ""),
             ],
             ..Story::default()
         };
