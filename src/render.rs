@@ -197,16 +197,13 @@ impl Renderer {
         for controller in controllers {
             let mut context = Context::new();
             context.insert("controller", controller);
-            let texts: Result<Vec<_>> = controller
-                .owns
-                .iter()
-                .map(|owned| {
-                    context.insert("owned", owned);
-                    let text = self.text(&owned.template, &context)?;
-                    Ok(text.trim_end().to_owned())
-                })
-                .collect();
-            bodies.insert(&controller.name, texts?);
+            let mut texts = Vec::new();
+            for owned in &controller.owns {
+                context.insert("owned", owned);
+                let text = self.text(owned.template, &context)?;
+                texts.push(text.trim_end().to_owned());
+            }
+            bodies.insert(&controller.name, texts);
         }
         self.tera.global_context().insert("bodies", &bodies);
         Ok(())

@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A part of a project that is switched on and off as a whole.
 // In the order of the file, which is alphabetical. The names are clap's, the comments are printed by
 // `--help`.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ValueEnum,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Feature {
     /// AGENTS.md tells coding agents about the project

@@ -181,7 +181,7 @@ pub struct Owned {
     identifiers: Identifiers,
     /// The template of the body of the function that makes one.
     #[serde(skip)]
-    pub template: String,
+    pub template: &'static str,
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -337,7 +337,7 @@ impl Controller {
             is_complete: owns.iter().all(Owned::is_complete),
             labels: owns
                 .iter()
-                .any(|owned| templates::has(&owned.template, "labels")),
+                .any(|owned| templates::has(owned.template, "labels")),
             tested: !kind.foreign && !owns.iter().any(|owned| owned.kind.is_external()),
             kind,
             owns,
@@ -366,13 +366,10 @@ impl Owned {
     fn new(project: &project::Project, owned: project::OwnedKind) -> Self {
         let kind = Kind::new(project, &owned.resource);
         let folder = format!("owned/{}/{}", kind.group.name, kind.version);
-        let own = format!("{folder}/{}.rs.tera", kind.lower);
+        let own = TEMPLATES.get_file(format!("{folder}/{}.rs.tera", kind.lower));
+        let own = own.filter(|_| kind.core).and_then(|it| it.path().to_str());
         Self {
-            template: if kind.core && TEMPLATES.contains(&own) {
-                own
-            } else {
-                Self::OTHER.to_owned()
-            },
+            template: own.unwrap_or(Self::OTHER),
             identifiers: owned.identifiers,
             kind,
         }
