@@ -58,7 +58,8 @@ fn quoted(c: char) -> String {
     }
 }
 
-/// What all names have in common: a text, which stands in `$text`. Each has a `FromStr` of its own.
+/// What all names have in common: a text, which stands in `$text`, and a function `read` that makes a
+/// name of one.
 macro_rules! traits {
     ($($name:ident.$text:tt),+) => {$(
         impl $name {
@@ -71,6 +72,14 @@ macro_rules! traits {
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = anyhow::Error;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Self::read(text)
             }
         }
 

@@ -1,7 +1,5 @@
 //! The Rust type of a kind that others define: its crate, and its path.
 
-use std::str::FromStr;
-
 use anyhow::{Context as _, Result, bail, ensure};
 use semver::VersionReq;
 
@@ -18,6 +16,11 @@ impl TypePath {
     }
 
     fn read(text: &str) -> Result<Self> {
+        let words = ("the path of a Rust type", "cert_manager::v1::Certificate");
+        read_or(text, words, text, Self::check)
+    }
+
+    fn check(text: &str) -> Result<Self> {
         let parts: Vec<_> = text.split("::").collect();
         for (index, part) in parts.iter().enumerate() {
             ensure!(
@@ -38,15 +41,6 @@ impl TypePath {
             "it must end in the name of the type"
         );
         Ok(Self(text.to_owned()))
-    }
-}
-
-impl FromStr for TypePath {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let words = ("the path of a Rust type", "cert_manager::v1::Certificate");
-        read_or(text, words, text, Self::read)
     }
 }
 
@@ -76,6 +70,13 @@ impl Dependency {
     }
 
     fn read(text: &str) -> Result<Self> {
+        // As versions are written in Go.
+        let near = text.replacen("@v", "@", 1);
+        let words = ("a crate with its version", "cert-manager@0.1");
+        read_or(text, words, &near, Self::check)
+    }
+
+    fn check(text: &str) -> Result<Self> {
         let (name, source) = text
             .split_once('@')
             .context("after the crate must stand `@` and its version")?;
@@ -117,21 +118,12 @@ impl Dependency {
     }
 }
 
-impl FromStr for Dependency {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        // As versions are written in Go.
-        let near = text.replacen("@v", "@", 1);
-        let words = ("a crate with its version", "cert-manager@0.1");
-        read_or(text, words, &near, Self::read)
-    }
-}
-
 traits!(Dependency.text, TypePath.0);
 
 #[cfg(test)]
 mod tests {
+    use std::str::FromStr;
+
     use super::*;
 
     fn error<T: FromStr<Err = anyhow::Error>>(text: &str) -> String {

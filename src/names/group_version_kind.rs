@@ -1,7 +1,5 @@
 //! The name of a kind with its group and version.
 
-use std::str::FromStr;
-
 use anyhow::{Result, bail};
 
 use super::{Group, Kind, Version, traits};
@@ -48,12 +46,8 @@ impl GroupVersionKind {
     pub fn kind(&self) -> &Kind {
         &self.kind
     }
-}
 
-impl FromStr for GroupVersionKind {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> Result<Self> {
+    fn read(text: &str) -> Result<Self> {
         let parts: Vec<_> = text.split('/').collect();
         let (group, version, kind) = match parts[..] {
             [version, kind] => (Self::CORE, version, kind),

@@ -1,7 +1,5 @@
 //! The name of a kind, which is a Rust type, a Rust module and a Kubernetes name at once.
 
-use std::str::FromStr;
-
 use anyhow::{Result, bail, ensure};
 use heck::{ToSnakeCase, ToUpperCamelCase};
 use serde::Serialize;
@@ -67,6 +65,14 @@ impl Kind {
     }
 
     fn read(text: &str) -> Result<Self> {
+        if let Some(reason) = taken(text) {
+            bail!("`{text}` cannot be a kind: {reason}, so add a word to it, as in `App{text}`");
+        }
+        let near = text.to_upper_camel_case();
+        read_or(text, ("a kind", "Guestbook"), &near, Self::check)
+    }
+
+    fn check(text: &str) -> Result<Self> {
         ensure!(!text.is_empty(), "it must not be empty");
         let ok = |c: char| c.is_ascii_alphanumeric();
         allow_only(text, ok, ", only letters and digits")?;
@@ -75,7 +81,7 @@ impl Kind {
             "it must begin with an upper-case letter"
         );
         limit(text, Self::MAX)?;
-        // `FromStr` says more of a text, but what the user may have meant can be taken as well.
+        // `read` says more of a text, but what the user may have meant can be taken as well.
         ensure!(taken(text).is_none(), "it is taken");
         Ok(Self(text.to_owned()))
     }
@@ -107,18 +113,6 @@ pub struct Identifiers {
     /// Its type: `HTTPRoute`.
     #[serde(rename = "type")]
     pub type_name: String,
-}
-
-impl FromStr for Kind {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        if let Some(reason) = taken(text) {
-            bail!("`{text}` cannot be a kind: {reason}, so add a word to it, as in `App{text}`");
-        }
-        let near = text.to_upper_camel_case();
-        read_or(text, ("a kind", "Guestbook"), &near, Self::read)
-    }
 }
 
 traits!(Kind.0);

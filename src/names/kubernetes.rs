@@ -1,6 +1,6 @@
 //! Names that Kubernetes knows: of groups, versions, resources and the project's objects.
 
-use std::{cmp::Ordering, str::FromStr};
+use std::cmp::Ordering;
 
 use anyhow::{Result, anyhow, bail};
 
@@ -14,12 +14,8 @@ macro_rules! dns {
 
         impl $name {
             const SHAPE: Shape = $shape;
-        }
 
-        impl FromStr for $name {
-            type Err = anyhow::Error;
-
-            fn from_str(text: &str) -> Result<Self> {
+            fn read(text: &str) -> Result<Self> {
                 Self::SHAPE.check(text)?;
                 Ok(Self(text.to_owned()))
             }
@@ -142,10 +138,8 @@ impl PartialOrd for Version {
     }
 }
 
-impl FromStr for Version {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> Result<Self> {
+impl Version {
+    fn read(text: &str) -> Result<Self> {
         const MAX: usize = 63;
         if priority(text).is_none() {
             let near = format!("v{}", text.to_ascii_lowercase().trim_start_matches('v'));

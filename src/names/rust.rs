@@ -1,8 +1,6 @@
 //! Names that Rust and cargo know: of modules, of crates, and of the repository and the workspace that a
 //! crate is in.
 
-use std::str::FromStr;
-
 use anyhow::{Result, anyhow, bail, ensure};
 
 use super::{allow_only, limit, read_or, traits};
@@ -87,6 +85,12 @@ impl CrateName {
     }
 
     fn read(text: &str) -> Result<Self> {
+        let near = text.to_ascii_lowercase().replace([' ', '.'], "-");
+        let words = ("a crate name", "guestbook-operator");
+        read_or(text, words, &near, Self::check)
+    }
+
+    fn check(text: &str) -> Result<Self> {
         let ident = text.replace('-', "_");
         let ok = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
         ensure!(!text.is_empty(), "it must not be empty");
@@ -104,16 +108,6 @@ impl CrateName {
             bail!("it {owner}");
         }
         Ok(Self(text.to_owned()))
-    }
-}
-
-impl FromStr for CrateName {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let near = text.to_ascii_lowercase().replace([' ', '.'], "-");
-        let words = ("a crate name", "guestbook-operator");
-        read_or(text, words, &near, Self::read)
     }
 }
 
@@ -135,17 +129,13 @@ impl Repo {
     pub fn url(&self) -> Option<String> {
         self.url.clone()
     }
-}
 
-impl FromStr for Repo {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> Result<Self> {
+    fn read(text: &str) -> Result<Self> {
         let words = ("a repository", "github.com/me/guestbook");
         let (host, path) = read_or(text, words, text, host_and_path)?;
         let name = path.rsplit('/').next().unwrap_or(path);
         let name = name.to_ascii_lowercase().replace('.', "-");
-        let crate_name = CrateName::read(&name).map_err(|reason| {
+        let crate_name = CrateName::check(&name).map_err(|reason| {
             anyhow!("`{text}` ends in `{name}`, which cannot be the name of the crate: {reason}")
         })?;
         Ok(Self {
@@ -168,12 +158,8 @@ impl WorkspaceRoot {
     pub fn above(up: usize) -> Result<Self> {
         vec![".."; up].join("/").parse()
     }
-}
 
-impl FromStr for WorkspaceRoot {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> Result<Self> {
+    fn read(text: &str) -> Result<Self> {
         ensure!(
             text.split('/').all(|part| part == ".."),
             "`{text}` is not the way from a project up to its workspace: it must look like `..` or \
@@ -243,7 +229,7 @@ fn is_host(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeSet, fs, path::Path};
+    use std::{collections::BTreeSet, fs, path::Path, str::FromStr};
 
     use super::*;
 
