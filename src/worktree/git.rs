@@ -7,7 +7,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt::Display,
     io::{BufRead, BufReader, ErrorKind, Read, Write},
     path::Path,
     process::{Command, Stdio},
@@ -93,20 +92,18 @@ pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Unmerged> 
     open.retain(|path, _| {
         paths.contains(&**path) || merged.iter().any(|texts| texts.contains_key(path))
     });
-    let names = open.iter().flat_map(|(path, objects)| {
-        let written = format!("{AUTO_MERGE}:{prefix}{path}");
-        objects.iter().flatten().cloned().chain([written])
-    });
-    let mut texts = git.texts(names)?.into_iter();
-    let stages = open.into_iter().map(|(path, objects)| {
-        let [before, ours, theirs] = objects.map(|object| object.and_then(|_| texts.next()?));
+    let written = |path: &str| format!("{AUTO_MERGE}:{prefix}{path}");
+    let names = open.values().flatten().flatten().cloned();
+    let blobs = git.blobs(names.chain(open.keys().map(|path| written(path))))?;
+    let text = |name: String| blobs.get(&name)?.text.clone();
+    let stages = open.into_iter().map(|(path, [before, ours, theirs])| {
         // git has a text of the parent also for a file that it takes for a renamed one.
         let is_there = |it: &Commit| path == Project::FILE || it.record.texts.contains_key(&path);
         let stages = Stages {
-            parent: before.filter(|_| parent.is_none_or(is_there)),
-            ours,
-            theirs,
-            written: texts.next().flatten(),
+            parent: (before.filter(|_| parent.is_none_or(is_there))).and_then(text),
+            ours: ours.and_then(text),
+            theirs: theirs.and_then(text),
+            written: text(written(&path)),
         };
         (path, stages)
     });
@@ -117,8 +114,12 @@ pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Unmerged> 
 /// The object of a file where the branches parted, on ours, and on theirs.
 type Objects = [Option<String>; 3];
 
-/// An object, and its text.
-type Blob = (String, Option<String>);
+/// A file in git.
+struct Blob {
+    object: String,
+    /// What is not UTF-8 is no text.
+    text: Option<String>,
+}
 
 struct Git<'a> {
     root: &'a Path,
@@ -192,24 +193,24 @@ impl Git<'_> {
                 None => self.line(&["merge-base", "HEAD", &theirs])?,
             };
             let has_stage = |commit: &str, stage: usize| -> Result<bool> {
-                let names = open.keys().map(|path| format!("{commit}:{prefix}{path}"));
-                let there = self.blobs(names)?;
-                let mut pairs = open.values().map(|stages| &stages[stage]).zip(there);
+                let name = |path: &String| format!("{commit}:{prefix}{path}");
+                let there = self.blobs(open.keys().map(name))?;
                 // Of a file that git takes for a renamed one, the parent has another path.
-                Ok(pairs.all(|(object, there)| match there {
-                    Some((there, _)) => object.as_ref() == Some(&there),
-                    None => stage == 0 || object.is_none(),
+                let mut files = open.iter();
+                Ok(files.all(|(path, objects)| match there.get(&name(path)) {
+                    Some(there) => objects[stage].as_ref() == Some(&there.object),
+                    None => stage == 0 || objects[stage].is_none(),
                 }))
             };
             if has_stage("HEAD", 1)? && has_stage(&theirs, 2)? {
                 let read = |commit: &str| self.commit(commit, prefix);
                 let parent = parent.filter(|parent| has_stage(parent, 0).unwrap_or(false));
-                let merged = self.texts([format!("{AUTO_MERGE}:{prefix}{}", Project::FILE)])?;
+                let merged = format!("{AUTO_MERGE}:{prefix}{}", Project::FILE);
                 return Ok(Some(Commits {
                     parent: parent.map(|parent| read(&parent)).transpose()?,
                     ours: read("HEAD")?,
                     theirs: read(&theirs)?,
-                    merged: merged.into_iter().next().flatten(),
+                    merged: self.blobs([merged])?.into_values().find_map(|it| it.text),
                 }));
             }
         }
@@ -218,23 +219,17 @@ impl Git<'_> {
 
     fn commit(&self, commit: &str, prefix: &str) -> Result<Commit> {
         let names = [Project::FILE, LAST_APPLIED].map(|file| format!("{commit}:{prefix}{file}"));
-        let mut texts = self.texts(names)?.into_iter();
-        let mut text = || texts.next().flatten();
+        let blobs = self.blobs(names.clone())?;
+        let [project, record] = names.map(|name| blobs.get(&name)?.text.clone());
         Ok(Commit {
-            project: text(),
-            record: Record::parse(&text().unwrap_or_default())
+            project,
+            record: Record::parse(&record.unwrap_or_default())
                 .with_context(|| format!("`{LAST_APPLIED}` is damaged in the commit `{commit}`"))?,
         })
     }
 
-    /// The texts of the objects that `names` stand for.
-    fn texts(&self, names: impl IntoIterator<Item: Display>) -> Result<Vec<Option<String>>> {
-        let blobs = self.blobs(names)?.into_iter();
-        Ok(blobs.map(|blob| blob?.1).collect())
-    }
-
-    /// The objects that `names` stand for, each with its text. What is not UTF-8 is no text.
-    fn blobs(&self, names: impl IntoIterator<Item: Display>) -> Result<Vec<Option<Blob>>> {
+    /// The files that `names` stand for, by name.
+    fn blobs(&self, names: impl IntoIterator<Item = String>) -> Result<BTreeMap<String, Blob>> {
         let mut child = self
             .command(&["cat-file", "--batch"])
             .stdin(Stdio::piped())
@@ -245,26 +240,27 @@ impl Git<'_> {
         let mut input = input.context("`git cat-file` has no input")?;
         let output = child.stdout.take();
         let mut output = BufReader::new(output.context("`git cat-file` has no output")?);
-        let mut blobs = Vec::new();
+        let mut blobs = BTreeMap::new();
         for name in names {
             // One by one, so that neither side waits for the other to read.
             writeln!(input, "{name}").context("failed to ask `git cat-file`")?;
             let mut header = String::new();
             output.read_line(&mut header)?;
             let fields: Vec<_> = header.split_whitespace().collect();
-            blobs.push(match fields[..] {
+            match fields[..] {
                 [object, "blob", size] => {
                     let mut text = vec![0; size.parse::<usize>()? + 1];
                     output.read_exact(&mut text)?;
                     text.pop();
-                    Some((object.to_owned(), String::from_utf8(text).ok()))
+                    let (object, text) = (object.to_owned(), String::from_utf8(text).ok());
+                    blobs.insert(name, Blob { object, text });
                 }
-                [.., "missing" | "ambiguous"] => None,
+                [.., "missing" | "ambiguous"] => {}
                 _ => bail!(
                     "failed to read `{name}` with `git cat-file`: `{}`",
                     header.trim_end()
                 ),
-            });
+            }
         }
         drop(input);
         child.wait().context("failed to wait for `git cat-file`")?;
