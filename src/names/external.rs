@@ -49,19 +49,18 @@ impl TypePath {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Dependency {
     text: String,
-    name: String,
     toml: String,
 }
 
 impl Dependency {
     /// The name of the crate: `cert-manager`.
     pub fn name(&self) -> &str {
-        &self.name
+        self.text.split('@').next().unwrap_or_default()
     }
 
     /// The crate in Rust code: `cert_manager`.
     pub fn ident(&self) -> String {
-        self.name.replace('-', "_")
+        self.name().replace('-', "_")
     }
 
     /// What Cargo.toml says of it after its name: `"0.1"`, `{ path = "../widgets" }`.
@@ -110,11 +109,8 @@ impl Dependency {
             );
             format!("\"{source}\"")
         };
-        Ok(Self {
-            text: text.to_owned(),
-            name: name.to_owned(),
-            toml,
-        })
+        let text = text.to_owned();
+        Ok(Self { text, toml })
     }
 }
 
