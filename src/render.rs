@@ -7,10 +7,7 @@
 
 mod view;
 
-use std::{
-    collections::{BTreeMap, btree_map::Entry},
-    fmt,
-};
+use std::{collections::BTreeMap, fmt};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use include_dir::File;
@@ -119,12 +116,10 @@ pub fn vendored(path: &str) -> Option<&'static str> {
 
 impl Rendered {
     fn insert(&mut self, path: String, text: String, origin: Origin) -> Result<()> {
-        match self.origins.entry(path.clone()) {
-            Entry::Occupied(other) => {
-                bail!("{} and {origin} both render to `{path}`", other.get())
-            }
-            Entry::Vacant(entry) => entry.insert(origin),
-        };
+        if let Some(other) = self.origins.get(&path) {
+            bail!("{other} and {origin} both render to `{path}`");
+        }
+        self.origins.insert(path.clone(), origin);
         self.texts.insert(path, text);
         Ok(())
     }
@@ -215,11 +210,8 @@ impl Renderer {
             return Ok(());
         }
         let path = self.text(path(file)?, context)?;
-        let path = path
-            .strip_prefix(scope)
-            .unwrap_or(&path)
-            .trim_matches(['/', '\n']);
-        self.insert(path, &text, origin)
+        let path = path.strip_prefix(scope).unwrap_or(&path);
+        self.insert(path.trim_matches(['/', '\n']), &text, origin)
     }
 
     /// Adds a file, with the header above it if it is one of Rust.
@@ -238,11 +230,9 @@ impl Renderer {
             .tera
             .render(name, context)
             .with_context(|| format!("failed to render the template `{name}`"))?;
-        let text = text.trim_matches('\n');
-        Ok(if text.is_empty() {
-            String::new()
-        } else {
-            format!("{text}\n")
+        Ok(match text.trim_matches('\n') {
+            "" => String::new(),
+            text => format!("{text}\n"),
         })
     }
 }
