@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    names::{Identifiers, ShortName},
+    names::{Dependency, Identifiers, ShortName},
     project::{self, Feature, License, Resource, Runtime},
     templates::{self, TEMPLATES},
 };
@@ -200,14 +200,13 @@ impl Project {
             .controllers()
             .map(|(resource, controller)| Controller::new(project, resource, controller))
             .collect::<Result<Vec<_>>>()?;
-        let apis: Vec<_> = project
-            .resources
-            .iter()
-            .filter(|resource| resource.has_api())
-            .map(|resource| Api::new(project, resource, &controllers))
-            .collect();
+        let apis = project.resources.iter().filter(|it| it.has_api());
+        let apis = apis.map(|it| Api::new(project, it, &controllers));
+        let apis: Vec<_> = apis.collect();
         let crate_name = project.repo.crate_name();
         let has = |feature| project.features.contains(&feature);
+        let dependency = |it: &Dependency| json!({ "name": it.name(), "source": it.toml() });
+        let switch = |it: &Feature| (it.to_string().replace('-', "_"), has(*it));
         let metrics_secure = project.has_secure_metrics();
         Ok(Self {
             project_name: project.project_name.to_string(),
@@ -226,26 +225,15 @@ impl Project {
             runtime: project.runtime.folder().map(str::to_owned),
             runtime_version: kube_manager::source::VERSION,
             vendored: project.runtime == Runtime::Vendored,
-            features: Feature::all()
-                .iter()
-                .map(|feature| (feature.to_string().replace('-', "_"), has(*feature)))
-                .collect(),
+            features: Feature::all().iter().map(switch).collect(),
             metrics_secure,
             metrics_certificate: metrics_secure && has(Feature::Certmanager),
             network_policy: project.namespaced || has(Feature::NetworkPolicy),
-            role_kind: if project.namespaced {
-                "Role"
-            } else {
-                "ClusterRole"
-            },
+            role_kind: ["ClusterRole", "Role"][usize::from(project.namespaced)],
             tested: controllers.iter().any(|controller| controller.tested),
             needs_others: controllers.iter().any(|it| it.kind.is_external()),
             rules: rules(&controllers),
-            dependencies: project
-                .dependencies()
-                .into_iter()
-                .map(|it| json!({ "name": it.name(), "source": it.toml() }))
-                .collect(),
+            dependencies: project.dependencies().into_iter().map(dependency).collect(),
             groups: groups(project, &apis, &controllers),
             crds: crds(&apis),
             apis,
@@ -334,10 +322,8 @@ impl Controller {
                 format!("{}Ready", controller.name.as_str().to_upper_camel_case())
             },
             finalizer: controller.finalizer,
-            is_complete: owns.iter().all(Owned::is_complete),
-            labels: owns
-                .iter()
-                .any(|owned| templates::has(owned.template, "labels")),
+            is_complete: owns.iter().all(|it| it.template != Owned::OTHER),
+            labels: owns.iter().any(|it| templates::has(it.template, "labels")),
             tested: !kind.foreign && !owns.iter().any(|owned| owned.kind.is_external()),
             kind,
             owns,
@@ -357,11 +343,6 @@ fn sort_imports(paths: &mut [String]) {
 impl Owned {
     /// The template of the kinds that have none of their own.
     const OTHER: &str = "owned/other.rs.tera";
-
-    /// Whether the API server takes what its template makes.
-    fn is_complete(&self) -> bool {
-        self.template != Self::OTHER
-    }
 
     fn new(project: &project::Project, owned: project::OwnedKind) -> Self {
         let kind = Kind::new(project, &owned.resource);
@@ -426,14 +407,13 @@ fn rules(controllers: &[Controller]) -> BTreeSet<Rule> {
         let same = resources_with.entry((group, verbs));
         same.or_default().push(resource);
     }
-    resources_with
-        .into_iter()
-        .map(|((group, verbs), resources)| Rule {
-            group: group.to_owned(),
-            resources,
-            verbs,
-        })
-        .collect()
+    let rules = resources_with.into_iter();
+    let rules = rules.map(|((group, verbs), resources)| Rule {
+        group: group.to_owned(),
+        resources,
+        verbs,
+    });
+    rules.collect()
 }
 
 /// The groups of all kinds, in the order of their modules.
