@@ -83,12 +83,11 @@ pub struct Plan {
 impl Plan {
     /// The files that stop the plan from being applied.
     pub fn conflicts(&self) -> impl Iterator<Item = (&String, &Conflict)> {
-        self.changes
-            .iter()
-            .filter_map(|(path, change)| match change {
-                Change::Conflict(conflict) => Some((path, conflict)),
-                _ => None,
-            })
+        let changes = self.changes.iter();
+        changes.filter_map(|(path, change)| match change {
+            Change::Conflict(conflict) => Some((path, conflict)),
+            _ => None,
+        })
     }
 
     /// Whether every file stays as it is.

@@ -170,12 +170,13 @@ pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
     let before = load(&tree)?;
     let now = env!("CARGO_PKG_VERSION");
+    let from = &before.cli_version;
+    let note = before
+        .is_older()
+        .then(|| format!("from rscaffold {from} to {now}"));
     let story = Story {
         unchanged: format!("the project is what rscaffold {now} makes of it"),
-        notes: (before.is_older())
-            .then(|| format!("from rscaffold {} to {now}", before.cli_version))
-            .into_iter()
-            .collect(),
+        notes: Vec::from_iter(note),
         ..Story::default()
     };
     let after = updated(&tree, before.clone())?;

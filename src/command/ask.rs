@@ -18,11 +18,8 @@ use crate::{
 
 /// Fails if one of `flags` is not given, and there is no terminal to ask for it.
 pub fn possible(flags: &[(&str, bool)]) -> Result<()> {
-    let missing: Vec<_> = flags
-        .iter()
-        .filter(|(_, given)| !given)
-        .map(|(flag, _)| format!("`{flag}`"))
-        .collect();
+    let missing = flags.iter().filter(|(_, given)| !given);
+    let missing: Vec<_> = missing.map(|(flag, _)| format!("`{flag}`")).collect();
     if missing.is_empty() || is_possible() {
         return Ok(());
     }

@@ -46,10 +46,9 @@ impl Project {
     /// # Errors
     /// When `group` names two.
     pub fn group(&self, group: &Group) -> Result<(Group, Option<Domain>)> {
-        let own = self.resources.iter().filter(|it| it.has_api());
-        let mut groups = own
-            .filter(|it| self.is_in(it, group))
-            .map(|it| (self.full_group(it), it));
+        let is_meant = |it: &&Resource| it.has_api() && self.is_in(it, group);
+        let named = self.resources.iter().filter(is_meant);
+        let mut groups = named.map(|it| (self.full_group(it), it));
         let Some((full, there)) = groups.next() else {
             return Ok((group.without(&self.domain), None));
         };
@@ -67,10 +66,7 @@ impl Project {
         let name = match &kind.definition {
             Definition::Builtin(builtin) => builtin.id().parse(),
             _ if self.find_kind(&kind.id()).is_ok() => return kind.id(),
-            _ => self
-                .full_group(&kind)
-                .parse()
-                .map(|group| kind.id_in(group)),
+            _ => (self.full_group(&kind).parse()).map(|group| kind.id_in(group)),
         };
         name.unwrap_or_else(|_| id.clone())
     }

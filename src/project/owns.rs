@@ -100,10 +100,8 @@ impl Project {
 
     /// The advice for a name of a kind that does not exist.
     fn instead(&self, kind: &Kind) -> String {
-        let own = self
-            .resources
-            .iter()
-            .map(|own| (own.id().to_string(), own.kind.as_str()));
+        let own = self.resources.iter();
+        let own = own.map(|own| (own.id().to_string(), own.kind.as_str()));
         let builtin = builtin::all().map(|builtin| (builtin.id(), builtin.kind));
         let is_meant = |(_, there): &(_, &str)| there.eq_ignore_ascii_case(kind.as_str());
         match own.chain(builtin).find(is_meant) {

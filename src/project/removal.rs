@@ -28,9 +28,8 @@ impl Project {
             );
         }
         let versions = project.resources.iter_mut();
-        let newest = versions
-            .filter(|other| self.is_one_kind(other, &resource))
-            .max_by(|a, b| a.version.cmp(&b.version));
+        let versions = versions.filter(|other| self.is_one_kind(other, &resource));
+        let newest = versions.max_by(|a, b| a.version.cmp(&b.version));
         if let Some(newest) = newest.filter(|_| resource.is_served()) {
             newest.definition = Definition::Own { served: true };
             newest.controllers.clone_from(&resource.controllers);

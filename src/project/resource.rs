@@ -163,11 +163,7 @@ impl Resource {
         let scope = |it: &Self| ["Cluster", "Namespaced"][usize::from(it.namespaced)];
         let short_names = |it: &Self| match it.short_names.as_slice() {
             [] => "none".to_owned(),
-            names => names
-                .iter()
-                .map(ShortName::as_str)
-                .collect::<Vec<_>>()
-                .join(", "),
+            names => (names.iter().map(ShortName::as_str).collect::<Vec<_>>()).join(", "),
         };
         let changes = [
             change("plural", self.plural.as_str(), after.plural.as_str()),

@@ -41,12 +41,8 @@ impl Project {
         // first is then within the 253 that Kubernetes takes, too.
         const MAX: usize = 250;
         const MAX_ID: usize = 230;
-        let mut short_names = BTreeSet::new();
-        let twice = resource
-            .short_names
-            .iter()
-            .find(|it| !short_names.insert(*it));
-        if let Some(name) = twice {
+        let (mut short_names, mut seen) = (resource.short_names.iter(), BTreeSet::new());
+        if let Some(name) = short_names.find(|it| !seen.insert(*it)) {
             bail!("{resource} has the short name `{name}` twice");
         }
         ensure!(

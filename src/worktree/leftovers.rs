@@ -28,10 +28,7 @@ pub(super) fn remove<'a>(jail: &'a Jail, paths: impl IntoIterator<Item = &'a str
     };
     let mut walk = jail.walk();
     let mut done = BTreeSet::new();
-    for path in paths
-        .into_iter()
-        .filter_map(|path| ProjectPath::new(path).ok())
-    {
+    for path in paths.into_iter().flat_map(ProjectPath::new) {
         if let Ok(Some(folder)) = walk.folder(path.folder()) {
             remove_from(folder, &prefix, &mut done);
         }
