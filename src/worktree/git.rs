@@ -170,8 +170,9 @@ impl Git<'_> {
                 bail!("failed to read the output of `git ls-files`: `{fields}`");
             };
             let stage = ["1", "2", "3"].iter().position(|it| *it == stage);
-            // A link or a submodule is not a text.
-            if let Some(stage) = stage.filter(|_| mode.starts_with("100")) {
+            // A link or a submodule is not a text, and `git cat-file` takes a name for each line.
+            let is_text = mode.starts_with("100") && !path.contains('\n');
+            if let Some(stage) = stage.filter(|_| is_text) {
                 open.entry(path.to_owned()).or_default()[stage] = Some(object.to_owned());
             }
         }
@@ -298,7 +299,9 @@ mod tests {
         }
 
         fn write(&self, text: &str) {
-            fs::write(self.folder().join("Makefile"), format!("{text}\n")).unwrap();
+            for name in ["Makefile", "of\nthe user"] {
+                fs::write(self.folder().join(name), format!("{text}\n")).unwrap();
+            }
             fs::write(
                 self.folder().join("PROJECT"),
                 format!("project of {text}\n"),
