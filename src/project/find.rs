@@ -18,10 +18,9 @@ impl Project {
             (&there.version, &there.kind) == (id.version(), id.kind())
                 && self.is_in(there, id.group())
         });
-        let found = named.next();
-        match (found, named.next()) {
+        match (named.next(), named.next()) {
             (Some(one), Some(other)) => Err(self.names_two(id, one, other)),
-            _ => Ok(found),
+            (found, _) => Ok(found),
         }
     }
 

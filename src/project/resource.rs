@@ -231,12 +231,10 @@ impl Project {
     /// are in them.
     pub(super) fn validate_dependencies(&self) -> Result<()> {
         let mut crates = BTreeMap::new();
-        for resource in &self.resources {
-            let Some((external, dependency)) = resource.external().zip(resource.dependency())
-            else {
-                continue;
-            };
-            let (path, ident) = (&external.path, dependency.ident());
+        let resources = self.resources.iter();
+        let foreign = resources.filter_map(|it| Some((it, it.external()?, it.dependency()?)));
+        for (resource, External { path, .. }, dependency) in foreign {
+            let ident = dependency.ident();
             ensure!(
                 !names::is_dependency(&ident),
                 Error::NeedlessCrate(format!(

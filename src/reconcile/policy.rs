@@ -51,7 +51,6 @@ pub struct Policy {
 impl Policy {
     /// The answer for the file at `path`.
     pub fn of(&self, path: &str) -> OnConflict {
-        let answer = self.by_path.get(path).copied();
-        answer.unwrap_or(self.everywhere)
+        *self.by_path.get(path).unwrap_or(&self.everywhere)
     }
 }

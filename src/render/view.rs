@@ -309,6 +309,7 @@ impl Controller {
         }
         sort_imports(&mut imports);
         let own = resource.is_own(controller);
+        let prefix = if own { "" } else { controller.name.as_str() };
         let owns = owns.into_iter().map(|owned| Owned::new(project, owned));
         let owns: Vec<_> = owns.collect();
         Ok(Self {
@@ -316,11 +317,7 @@ impl Controller {
             name: project.controller_name(resource, controller),
             module: resource.controller_module(controller),
             own,
-            condition: if own {
-                "Ready".to_owned()
-            } else {
-                format!("{}Ready", controller.name.as_str().to_upper_camel_case())
-            },
+            condition: format!("{}Ready", prefix.to_upper_camel_case()),
             finalizer: controller.finalizer,
             is_complete: owns.iter().all(|it| it.template != Owned::OTHER),
             labels: owns.iter().any(|it| templates::has(it.template, "labels")),
