@@ -25,7 +25,7 @@ const MISSING: &str = "## What has no counterpart yet";
 /// What the names in the column "here" are looked up among, as in a controller that has these lines.
 const SCOPE: &str = "
 use std::sync::Arc;
-use crate::manager::*;
+use kube_manager::*;
 use kube::{*, api::*, core::*};
 use kube::runtime::{controller::Action, reflector::*, wait::await_condition};
 ";
@@ -119,7 +119,7 @@ fn names_are_found_where_the_page_says() {
                         let links = links.entry("src/lib.rs").or_default();
                         links.insert(code.to_owned());
                     }
-                    Some(file) if file.starts_with("src/") => {
+                    Some(file) if file.contains("src/") => {
                         let links = links.entry(file).or_default();
                         links.insert(format!("super::{code}"));
                     }
@@ -138,10 +138,16 @@ fn names_are_found_where_the_page_says() {
         for link in links {
             writeln!(text, "//! [`{link}`]\n//!").unwrap();
         }
-        project.write(file, &(text + SCOPE + "}\n"));
+        let scope = if file.starts_with("src/") {
+            SCOPE.to_owned()
+        } else {
+            SCOPE.replace("kube_manager", "crate")
+        };
+        project.write(file, &(text + &scope + "}\n"));
     }
     let _building = building();
-    let options = "doc --quiet --lib --no-deps --document-private-items";
+    let options = "doc --quiet --lib --no-deps --document-private-items --package guestbook \
+                   --package kube-manager";
     run(cargo(&project.0)
         .args(options.split(' '))
         .env("RUSTDOCFLAGS", "-D rustdoc::broken_intra_doc_links"));

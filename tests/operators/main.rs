@@ -13,6 +13,7 @@ mod children;
 mod compile;
 #[path = "../document.rs"]
 mod document;
+mod doors;
 mod end_to_end;
 mod envtest;
 mod faults;

@@ -12,6 +12,10 @@ pub const FILES: &[(&str, &str)] = &[
     ("README.md", include_str!("../README.md")),
     ("src/lib.rs", include_str!("../vendored/lib.rs")),
     ("src/runtime/backoff.rs", include_str!("runtime/backoff.rs")),
+    ("src/runtime/builder.rs", include_str!("runtime/builder.rs")),
+    ("src/runtime/objects.rs", include_str!("runtime/objects.rs")),
+    ("src/runtime/trigger.rs", include_str!("runtime/trigger.rs")),
+    ("src/runtime/watched.rs", include_str!("runtime/watched.rs")),
     ("src/runtime/changes.rs", include_str!("runtime/changes.rs")),
     (
         "src/runtime/children.rs",

@@ -11,25 +11,31 @@ use std::{
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 
 /// The shortest and the longest delay.
-const PAUSE: Range<Duration> = Duration::from_millis(100)..Duration::from_secs(300);
+pub const PAUSE: Range<Duration> = Duration::from_millis(100)..Duration::from_secs(300);
 
 /// The delays of all objects whose last reconcile failed.
-pub struct Backoff<K>(Mutex<HashMap<K, ExponentialBackoff>>);
-
-impl<K> Default for Backoff<K> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
+pub struct Backoff<K> {
+    pauses: Range<Duration>,
+    failed: Mutex<HashMap<K, ExponentialBackoff>>,
 }
 
 impl<K: Eq + Hash> Backoff<K> {
-    /// The delay after one more failure: about 0.1 s, 0.2 s, 0.4 s, and so on, up to 5 minutes.
+    /// Delays within `pauses`.
+    pub fn new(pauses: Range<Duration>) -> Self {
+        Self {
+            pauses,
+            failed: Mutex::default(),
+        }
+    }
+
+    /// The delay after one more failure. With [`PAUSE`] that is about 0.1 s, 0.2 s, 0.4 s, and so on, up to
+    /// 5 minutes.
     pub fn failed(&self, key: K) -> Duration {
         self.lock()
             .entry(key)
-            .or_insert_with(|| growing(PAUSE).build())
+            .or_insert_with(|| growing(self.pauses.clone()).build())
             .next()
-            .unwrap_or(PAUSE.end)
+            .unwrap_or(self.pauses.end)
     }
 
     /// Resets the delay of an object, after a success or a deletion.
@@ -39,7 +45,7 @@ impl<K: Eq + Hash> Backoff<K> {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<K, ExponentialBackoff>> {
         // No code panics while it holds the lock, so the map is never half-changed.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -61,7 +67,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_to_the_longest_for_each_object_by_itself() {
-        let backoff = Backoff::default();
+        let backoff = Backoff::new(PAUSE);
         let pauses: Vec<_> = (0..20).map(|_| backoff.failed("a")).collect();
         assert!(
             pauses[0] >= PAUSE.start && pauses[0] < 3 * PAUSE.start,
@@ -75,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_success_starts_over() {
-        let backoff = Backoff::default();
+        let backoff = Backoff::new(PAUSE);
         for _ in 0..10 {
             backoff.failed("a");
         }

@@ -5,9 +5,10 @@ use std::{
     any::Any,
     collections::HashSet,
     convert::Infallible,
+    future::ready,
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use futures::{
@@ -34,12 +35,13 @@ use tracing::Instrument;
 use super::{
     Runtime,
     backoff::Backoff,
-    changes::changes,
+    builder::Builder,
+    changes::{changes, desired},
     context::Context,
     failure,
     leader::Leadership,
     metrics::Metrics,
-    reconciler::Reconciler,
+    reconciler::{Cleanup, Reconciler},
     scope::Scope,
     watch::{Guarded, Key, Watcher, key},
     written::Written,
@@ -51,9 +53,18 @@ enum Error<E: std::error::Error + 'static> {
     #[error(transparent)]
     Reconciler(E),
     #[error(transparent)]
-    Finalizer(Box<finalizer::Error<E>>),
+    Finalizer(Box<finalizer::Error<Undone<E>>>),
     #[error("panicked: {0}")]
     Panic(String),
+}
+
+/// Why a finalizer stays.
+#[derive(Debug, thiserror::Error)]
+enum Undone<E: std::error::Error + 'static> {
+    #[error(transparent)]
+    Reconciler(E),
+    #[error("the cleanup goes on")]
+    Cleanup(Duration),
 }
 
 impl<E: std::error::Error + 'static> Error<E> {
@@ -100,7 +111,7 @@ struct Part<R: Reconciler> {
 
 /// Starts the reconciler that `new` makes as tasks: one for each namespace to watch, or one for all.
 pub(super) fn start<R: Reconciler>(
-    new: impl FnOnce(Context) -> R,
+    new: impl FnOnce(&mut Builder<R::Object>) -> R,
     runtime: &Runtime,
     tasks: &mut JoinSet<()>,
 ) {
@@ -109,27 +120,30 @@ pub(super) fn start<R: Reconciler>(
         rules: R::RULES,
     };
     let written = Written::new::<R::Object>();
-    let context = Context::new::<R::Object>(runtime, watcher, written.clone());
+    let context = Context::new(runtime, watcher, written.clone());
+    let mut builder = Builder::new(context, runtime);
+    let reconciler = new(&mut builder);
+    let concurrency = builder.concurrency;
     let worker = Arc::new(Worker {
-        reconciler: new(context.clone()),
+        reconciler,
         client: runtime.client.clone(),
         metrics: runtime.metrics.clone(),
-        backoff: Backoff::default(),
-        slots: Semaphore::new(usize::from(runtime.concurrency)),
+        backoff: Backoff::new(builder.pauses.clone()),
+        slots: Semaphore::new(usize::from(concurrency)),
         queue: Mutex::default(),
         written,
         leadership: runtime.leadership.clone(),
         stop: runtime.stop.clone(),
     });
     let limit = worker.metrics.limit.with_label_values(&[R::NAME]);
-    limit.set(i64::from(runtime.concurrency));
+    limit.set(i64::from(concurrency));
     for result in ["success", "error"] {
         // Prometheus sees the first increase only if the counter was 0 before.
         let reconciles = &worker.metrics.reconciles;
         reconciles.with_label_values(&[R::NAME, result]);
     }
 
-    let follows = context.take_follows();
+    let (objects, predicate) = (builder.objects(), builder.fingerprint.take().map(Arc::new));
     let mut namespaces: Vec<_> = runtime.namespaces.iter().map(Some).collect();
     if namespaces.is_empty() || !<R::Object as Resource>::Scope::NAMESPACED {
         namespaces = vec![None];
@@ -138,32 +152,49 @@ pub(super) fn start<R: Reconciler>(
         let namespace = namespace.map(String::as_str);
         let (store, writer) = reflector::store();
         let shown = worker.clone();
+        let observe = builder.observers.iter();
+        let mut observers: Vec<_> = observe.map(|observe| observe(namespace)).collect();
         let events = watcher
-            .watch::<R::Object>(runtime, namespace, "")
+            .watch::<R::Object>(runtime, namespace, &builder.selector)
             .reflect(writer)
-            .inspect_ok(move |event| match event {
-                Event::Apply(object) => shown.written.shown(&key(object), Some(object)),
-                Event::Delete(object) => shown.written.shown::<R::Object>(&key(object), None),
-                Event::Init | Event::InitApply(_) | Event::InitDone => {}
+            .inspect_ok(move |event| {
+                match event {
+                    Event::Apply(object) => shown.written.shown(&key(object), Some(object)),
+                    Event::Delete(object) => shown.written.shown::<R::Object>(&key(object), None),
+                    Event::Init | Event::InitApply(_) | Event::InitDone => {}
+                }
+                observers.iter_mut().for_each(|observer| observer(event));
             });
-        // Any change may make an object fit its type.
-        let every_change = |object: &Guarded<R::Object>| R::EVERY_CHANGE || object.0.is_err();
+        objects.add(store.clone());
+        let predicate = predicate.clone();
+        let fingerprint = move |object: &Guarded<R::Object>| match (&object.0, &predicate) {
+            // Any change may make an object fit its type.
+            (Err(_), _) => None,
+            (Ok(object), Some(predicate)) => predicate(object),
+            (Ok(object), None) => desired(object).filter(|_| !R::EVERY_CHANGE),
+        };
         let queued = worker.clone();
-        let changes = changes(events, store.clone(), every_change)
+        let changes = changes(events, store.clone(), fingerprint)
             .inspect_ok(move |object| queued.queued(key(object)));
         let mut controller = Controller::for_stream(changes, store.clone());
 
         let mut synced = Vec::new();
-        for follow in &follows {
+        for follow in &builder.follows {
             let known = Arc::new(SetOnce::new());
-            let queued = worker.clone();
-            let owners = follow(runtime, namespace, known.clone()).map(move |(namespace, name)| {
-                let mut owner = ObjectRef::new(&name);
-                owner.namespace = namespace.filter(|_| <R::Object as Resource>::Scope::NAMESPACED);
-                queued.queued((owner.namespace.clone(), name));
-                owner
-            });
-            controller = controller.reconcile_on(owners);
+            let (queued, known_objects) = (worker.clone(), store.clone());
+            let woken =
+                follow(runtime, namespace, known.clone()).filter_map(move |(namespace, name)| {
+                    let mut object = ObjectRef::new(&name);
+                    object.namespace =
+                        namespace.filter(|_| <R::Object as Resource>::Scope::NAMESPACED);
+                    // An object that does not exist, or is in another namespace than this part.
+                    let exists = known_objects.get(&object).is_some();
+                    if exists {
+                        queued.queued((object.namespace.clone(), name));
+                    }
+                    ready(exists.then_some(object))
+                });
+            controller = controller.reconcile_on(woken);
             synced.push(async move { *known.wait().await });
         }
         let part = Arc::new(Part {
@@ -172,11 +203,11 @@ pub(super) fn start<R: Reconciler>(
             synced: join_all(synced).map(drop).boxed().shared(),
         });
         let results = controller
-            .with_config(Config::default().concurrency(runtime.concurrency))
+            .with_config(Config::default().concurrency(concurrency))
             // `reconcile` returns when to retry, so there is no error.
             .run(reconcile, |_, never, _| match *never {}, part.clone());
         tasks.spawn(
-            results.for_each_concurrent(usize::from(runtime.concurrency), move |result| {
+            results.for_each_concurrent(usize::from(concurrency), move |result| {
                 let worker = part.worker.clone();
                 async move {
                     if let Err(controller::Error::ObjectNotFound(object)) = result {
@@ -340,18 +371,23 @@ impl<R: Reconciler> Worker<R> {
         let name = format!("{}/finalizer", R::NAME);
         let namespace = object.meta().namespace.as_deref();
         let api = <R::Object as Resource>::Scope::api::<R::Object>(self.client.clone(), namespace);
-        finalizer(&api, &name, Arc::new(object.clone()), |event| async {
+        let result = finalizer(&api, &name, Arc::new(object.clone()), |event| async {
             match event {
                 finalizer::Event::Apply(object) => self.reconciler.reconcile(&object).await,
-                finalizer::Event::Cleanup(object) => self
-                    .reconciler
-                    .cleanup(&object)
-                    .await
-                    .map(|()| Action::await_change()),
+                finalizer::Event::Cleanup(object) => match self.reconciler.cleanup(&object).await {
+                    Ok(Cleanup::Done) => Ok(Action::await_change()),
+                    Ok(Cleanup::Again(pause)) => return Err(Undone::Cleanup(pause)),
+                    Err(error) => Err(error),
+                },
             }
-        })
-        .await
-        .map_err(|error| Error::Finalizer(Box::new(error)))
+            .map_err(Undone::Reconciler)
+        });
+        match result.await {
+            Err(finalizer::Error::CleanupFailed(Undone::Cleanup(pause))) => {
+                Ok(Action::requeue(pause))
+            }
+            result => result.map_err(|error| Error::Finalizer(Box::new(error))),
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 use k8s_openapi::api::events;
 use kube::runtime::{controller::Action, events::EventType};
 use kube_manager::{
-    Context, Reconciler, condition,
+    Builder, Cleanup, Context, Reconciler, condition,
     rbac::{Rule, Verb},
 };
 
@@ -57,21 +57,23 @@ impl Reconciler for Controller {
         Ok(Action::await_change())
     }
 
-    async fn cleanup(&self, object: &HTTPRoute) -> Result<(), Error> {
+    async fn cleanup(&self, object: &HTTPRoute) -> Result<Cleanup, Error> {
         // Remove here what `object` would leave behind outside of the cluster. Like the work above,
         // it may be done again.
         let note = "Nothing is left behind";
         self.context
             .event(object, EventType::Normal, "CleanedUp", note)
             .await;
-        Ok(())
+        Ok(Cleanup::Done)
     }
 }
 
 impl Controller {
-    /// A controller that sends its requests with `context`.
-    pub fn new(context: Context) -> Self {
-        Self { context }
+    /// Declares what the controller works with.
+    pub fn new(builder: &mut Builder<HTTPRoute>) -> Self {
+        Self {
+            context: builder.context(),
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 use k8s_openapi::api::events;
 use kube::runtime::{controller::Action, events::EventType, reflector::ObjectRef};
 use kube_manager::{
-    Context, Reconciler, condition,
+    Builder, Context, Reconciler, condition,
     rbac::{Rule, Verb},
 };
 
@@ -59,9 +59,11 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// A controller that sends its requests with `context`.
-    pub fn new(context: Context) -> Self {
-        Self { context }
+    /// Declares what the controller works with.
+    pub fn new(builder: &mut Builder<Type>) -> Self {
+        Self {
+            context: builder.context(),
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use kube::{
     runtime::{controller::Action, events::EventType, reflector::ObjectRef},
 };
 use kube_manager::{
-    Children, Context, Reconciler, children, condition,
+    Builder, Children, Context, Reconciler, children, condition,
     rbac::{Rule, Verb},
 };
 
@@ -80,14 +80,14 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// A controller that sends its requests with `context`.
-    pub fn new(context: Context) -> Self {
+    /// Declares what the controller works with.
+    pub fn new(builder: &mut Builder<Averylongkindofthirtyoneletters>) -> Self {
         Self {
             // One field for each kind that it owns.
-            stateful_sets: context.children(),
-            persistent_volume_claims: context.children(),
+            stateful_sets: builder.owns(),
+            persistent_volume_claims: builder.owns(),
             // End of the kinds.
-            context,
+            context: builder.context(),
         }
     }
 

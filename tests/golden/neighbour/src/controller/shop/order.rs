@@ -11,7 +11,7 @@ use kube::{
     runtime::{controller::Action, events::EventType, reflector::ObjectRef},
 };
 use kube_manager::{
-    Children, Context, Reconciler, children, condition,
+    Builder, Children, Context, Reconciler, children, condition,
     rbac::{Rule, Verb},
 };
 
@@ -75,13 +75,13 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// A controller that sends its requests with `context`.
-    pub fn new(context: Context) -> Self {
+    /// Declares what the controller works with.
+    pub fn new(builder: &mut Builder<Order>) -> Self {
         Self {
             // One field for each kind that it owns.
-            widgets: context.children(),
+            widgets: builder.owns(),
             // End of the kinds.
-            context,
+            context: builder.context(),
         }
     }
 

@@ -12,7 +12,7 @@ use kube::{
     runtime::{controller::Action, reflector::ObjectRef},
 };
 use kube_manager::{
-    Children, Context, Reconciler, children,
+    Builder, Children, Cleanup, Reconciler, children,
     rbac::{Rule, Verb},
 };
 
@@ -57,14 +57,14 @@ impl Reconciler for Controller {
         Ok(Action::await_change())
     }
 
-    async fn cleanup(&self, object: &Deployment) -> Result<(), Self::Error> {
+    async fn cleanup(&self, object: &Deployment) -> Result<Cleanup, Self::Error> {
         // Remove here what `object` would leave behind. Like the work above, it may be done again.
         tracing::info!(
             name = object.name_any(),
             namespace = object.namespace(),
             "is being deleted"
         );
-        Ok(())
+        Ok(Cleanup::Done)
     }
 
     async fn gone(&self, object: &ObjectRef<Deployment>) {
@@ -73,12 +73,12 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// A controller that sends its requests with `context`.
-    pub fn new(context: Context) -> Self {
+    /// Declares what the controller works with.
+    pub fn new(builder: &mut Builder<Deployment>) -> Self {
         Self {
             // One field for each kind that it owns.
-            pages: context.children(),
-            services: context.children(),
+            pages: builder.owns(),
+            services: builder.owns(),
             // End of the kinds.
         }
     }

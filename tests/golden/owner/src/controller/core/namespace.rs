@@ -10,7 +10,7 @@ use kube::{
     runtime::{controller::Action, reflector::ObjectRef},
 };
 use kube_manager::{
-    Children, Context, Reconciler, children,
+    Builder, Children, Reconciler, children,
     rbac::{Rule, Verb},
 };
 
@@ -54,11 +54,11 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// A controller that sends its requests with `context`.
-    pub fn new(context: Context) -> Self {
+    /// Declares what the controller works with.
+    pub fn new(builder: &mut Builder<Namespace>) -> Self {
         Self {
             // One field for each kind that it owns.
-            service_accounts: context.children(),
+            service_accounts: builder.owns(),
             // End of the kinds.
         }
     }

@@ -13,7 +13,7 @@ use kube::{
     runtime::{controller::Action, events::EventType, reflector::ObjectRef},
 };
 use kube_manager::{
-    Children, Context, Reconciler, children, condition,
+    Builder, Children, Context, Reconciler, children, condition,
     rbac::{Rule, Verb},
 };
 
@@ -85,16 +85,16 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// A controller that sends its requests with `context`.
-    pub fn new(context: Context) -> Self {
+    /// Declares what the controller works with.
+    pub fn new(builder: &mut Builder<Book>) -> Self {
         Self {
             // One field for each kind that it owns.
-            deployments: context.children(),
-            pages: context.children(),
-            config_maps: context.children(),
-            services: context.children(),
+            deployments: builder.owns(),
+            pages: builder.owns(),
+            config_maps: builder.owns(),
+            services: builder.owns(),
             // End of the kinds.
-            context,
+            context: builder.context(),
         }
     }
 

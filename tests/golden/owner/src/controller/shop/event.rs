@@ -13,7 +13,7 @@ use kube::{
     runtime::{controller::Action, events::EventType, reflector::ObjectRef},
 };
 use kube_manager::{
-    Children, Context, Reconciler, children, condition,
+    Builder, Children, Context, Reconciler, children, condition,
     rbac::{Rule, Verb},
 };
 
@@ -101,21 +101,21 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// A controller that sends its requests with `context`.
-    pub fn new(context: Context) -> Self {
+    /// Declares what the controller works with.
+    pub fn new(builder: &mut Builder<Event>) -> Self {
         Self {
             // One field for each kind that it owns.
-            daemon_sets: context.children(),
-            stateful_sets: context.children(),
-            jobs: context.children(),
-            events_events: context.children(),
-            network_policies: context.children(),
-            core_events: context.children(),
-            persistent_volume_claims: context.children(),
-            pods: context.children(),
-            service_accounts: context.children(),
+            daemon_sets: builder.owns(),
+            stateful_sets: builder.owns(),
+            jobs: builder.owns(),
+            events_events: builder.owns(),
+            network_policies: builder.owns(),
+            core_events: builder.owns(),
+            persistent_volume_claims: builder.owns(),
+            pods: builder.owns(),
+            service_accounts: builder.owns(),
             // End of the kinds.
-            context,
+            context: builder.context(),
         }
     }
 

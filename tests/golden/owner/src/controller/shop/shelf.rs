@@ -11,7 +11,7 @@ use kube::{
     runtime::{controller::Action, events::EventType},
 };
 use kube_manager::{
-    Children, Context, Reconciler, children, condition,
+    Builder, Children, Cleanup, Context, Reconciler, children, condition,
     rbac::{Rule, Verb},
 };
 
@@ -82,28 +82,28 @@ impl Reconciler for Controller {
         Ok(Action::await_change())
     }
 
-    async fn cleanup(&self, object: &Shelf) -> Result<(), Error> {
+    async fn cleanup(&self, object: &Shelf) -> Result<Cleanup, Error> {
         // Remove here what `object` would leave behind outside of the cluster. Like the work above,
         // it may be done again.
         let note = "Nothing is left behind";
         self.context
             .event(object, EventType::Normal, "CleanedUp", note)
             .await;
-        Ok(())
+        Ok(Cleanup::Done)
     }
 }
 
 impl Controller {
-    /// A controller that sends its requests with `context`.
-    pub fn new(context: Context) -> Self {
+    /// Declares what the controller works with.
+    pub fn new(builder: &mut Builder<Shelf>) -> Self {
         Self {
             // One field for each kind that it owns.
-            press_pages: context.children(),
-            shop_pages: context.children(),
-            namespaces: context.children(),
-            secrets: context.children(),
+            press_pages: builder.owns(),
+            shop_pages: builder.owns(),
+            namespaces: builder.owns(),
+            secrets: builder.owns(),
             // End of the kinds.
-            context,
+            context: builder.context(),
         }
     }
 

@@ -11,7 +11,7 @@ use kube::{
     runtime::{controller::Action, reflector::ObjectRef},
 };
 use kube_manager::{
-    Context, Reconciler,
+    Builder, Reconciler,
     rbac::{Rule, Verb},
 };
 
@@ -51,8 +51,8 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Keep the context if you send requests of your own: it has the client.
-    pub fn new(_: Context) -> Self {
+    /// Keep `builder.context()` if you send requests of your own: it has the client.
+    pub fn new(_: &mut Builder<Deployment>) -> Self {
         Self
     }
 }

@@ -11,7 +11,7 @@ use kube::{
     runtime::{controller::Action, reflector::ObjectRef},
 };
 use kube_manager::{
-    Context, Reconciler,
+    Builder, Cleanup, Reconciler,
     rbac::{Rule, Verb},
 };
 
@@ -49,14 +49,14 @@ impl Reconciler for Controller {
         Ok(Action::await_change())
     }
 
-    async fn cleanup(&self, object: &Node) -> Result<(), Infallible> {
+    async fn cleanup(&self, object: &Node) -> Result<Cleanup, Infallible> {
         // Remove here what `object` would leave behind. Like the work above, it may be done again.
         tracing::info!(
             name = object.name_any(),
             namespace = object.namespace(),
             "is being deleted"
         );
-        Ok(())
+        Ok(Cleanup::Done)
     }
 
     async fn gone(&self, object: &ObjectRef<Node>) {
@@ -65,8 +65,8 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Keep the context if you send requests of your own: it has the client.
-    pub fn new(_: Context) -> Self {
+    /// Keep `builder.context()` if you send requests of your own: it has the client.
+    pub fn new(_: &mut Builder<Node>) -> Self {
         Self
     }
 }

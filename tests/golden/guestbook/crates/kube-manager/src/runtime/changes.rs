@@ -1,4 +1,4 @@
-//! Which events of a watch requeue an object: a new generation, changed labels, annotations or
+//! Which events of a watch requeue an object: by default a new generation, changed labels, annotations or
 //! finalizers, and a deletion. A status that the controller writes does not requeue the object.
 
 use std::{
@@ -20,19 +20,19 @@ use super::watch::key;
 
 /// The objects to requeue, in the order of their events. A deleted object is one of them.
 ///
-/// `events` must be in `store` before they arrive here. Each change requeues an object for which
-/// `every_change` holds, also a change of its status.
+/// `events` must be in `store` before they arrive here. An object is requeued when its `fingerprint` has
+/// changed, and by each change if it has none.
 pub fn changes<K>(
     events: impl Stream<Item = Result<Event<K>, watcher::Error>>,
     store: Store<K>,
-    every_change: impl Fn(&K) -> bool,
+    fingerprint: impl Fn(&K) -> Option<u64>,
 ) -> impl Stream<Item = Result<K, watcher::Error>>
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
 {
     let mut seen = Seen {
         fingerprints: HashMap::new(),
-        every_change,
+        fingerprint,
     };
     let mut before = Vec::new();
     events
@@ -63,33 +63,38 @@ where
         .try_flatten()
 }
 
+/// A number for the desired state of `object`. Kinds without a generation, such as ConfigMaps, do not
+/// separate desired and observed state, so any change of them counts.
+pub fn desired<K: Resource>(object: &K) -> Option<u64> {
+    let meta = object.meta();
+    let asked = (meta.generation?, &meta.labels, &meta.annotations);
+    Some(hash(asked))
+}
+
 /// The last known state of each object.
 struct Seen<F> {
     /// By the hash of the object's key, which takes a fraction of the key's memory.
     fingerprints: HashMap<u64, u64>,
-    every_change: F,
+    fingerprint: F,
 }
 
 impl<F> Seen<F> {
-    /// Whether the desired state of `object` has changed. Kinds without a generation, such as
-    /// ConfigMaps, do not separate desired and observed state, so any change of them counts.
+    /// Whether `object` is new, has another fingerprint, or is at another point of its life.
     fn is_new<K: Resource>(&mut self, object: &K) -> bool
     where
-        F: Fn(&K) -> bool,
+        F: Fn(&K) -> Option<u64>,
     {
-        let meta = object.meta();
-        let generation = meta.generation.filter(|_| !(self.every_change)(object));
-        let Some(generation) = generation else {
+        let Some(fingerprint) = (self.fingerprint)(object) else {
             self.forget(object);
             return true;
         };
-        let asked = (generation, &meta.labels, &meta.annotations);
+        let meta = object.meta();
         let life = (
             &meta.uid,
             &meta.finalizers,
             meta.deletion_timestamp.is_some(),
         );
-        let fingerprint = hash((asked, life));
+        let fingerprint = hash((fingerprint, life));
         let last = self.fingerprints.insert(hash(key(object)), fingerprint);
         last != Some(fingerprint)
     }
@@ -136,7 +141,7 @@ mod tests {
     async fn woken(events: Vec<Event<Deployment>>, every: bool) -> String {
         let (store, writer) = reflector::store();
         let events = stream::iter(events.into_iter().map(Ok)).reflect(writer);
-        let objects: Vec<_> = changes(events, store, |_| every)
+        let objects: Vec<_> = changes(events, store, |object| desired(object).filter(|_| !every))
             .try_collect()
             .await
             .expect("no watch error");

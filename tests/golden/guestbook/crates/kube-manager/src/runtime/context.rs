@@ -1,15 +1,9 @@
-//! What a reconciler works with: the client, its children, the status and events of its objects.
+//! What a reconciler works with: the client, the status and events of its objects.
 
-use std::{
-    fmt::Debug,
-    hash::Hasher,
-    mem,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{fmt::Debug, hash::Hasher, sync::Arc};
 
 use fnv::FnvHasher;
-use futures::{StreamExt, stream::BoxStream};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use futures::stream::BoxStream;
 use kube::{
     Client, Resource, ResourceExt,
     api::PostParams,
@@ -20,12 +14,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio::sync::SetOnce;
 
 use super::{
-    Runtime,
-    children::{self, Children},
-    failure,
-    owned::{Owned, Owner, refers_to},
+    Runtime, failure,
     scope::Scope,
-    watch::Watcher,
+    watch::{Key, Watcher},
     written::Written,
 };
 
@@ -37,21 +28,16 @@ pub struct Context {
     pub(super) operator: &'static str,
     watcher: Watcher,
     written: Written,
-    refers: fn(&OwnerReference) -> bool,
     recorder: Recorder,
-    follows: Arc<Mutex<Vec<Follow>>>,
 }
 
-/// Starts to watch children in a namespace, or in all namespaces, and sets the given value after their
-/// first list. Yields the owners to requeue.
+/// Starts to watch another kind in a namespace, or in all namespaces, and sets the given value after the
+/// first list. Yields the objects to requeue.
 pub(super) type Follow =
-    Box<dyn Fn(&Runtime, Option<&str>, Arc<SetOnce<()>>) -> BoxStream<'static, Owner> + Send>;
+    Box<dyn Fn(&Runtime, Option<&str>, Arc<SetOnce<()>>) -> BoxStream<'static, Key> + Send>;
 
 impl Context {
-    pub(super) fn new<K>(runtime: &Runtime, watcher: Watcher, written: Written) -> Self
-    where
-        K: Resource<DynamicType = ()>,
-    {
+    pub(super) fn new(runtime: &Runtime, watcher: Watcher, written: Written) -> Self {
         let name = watcher.controller;
         let reporter = Reporter {
             // `<group>/<kind>`: a name without a prefix has at most 63 characters.
@@ -68,36 +54,11 @@ impl Context {
             operator: runtime.operator.name,
             watcher,
             written,
-            refers: refers_to::<K>,
-            follows: Arc::default(),
         }
     }
 
-    /// The children of kind `C` of the controller's objects. A change of a child requeues its owner.
-    /// Call it in the controller's `new`.
-    pub fn children<C>(&self) -> Children<C>
-    where
-        C: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned + Serialize,
-        C: Send + Sync + 'static,
-    {
-        let owned = Arc::new(Owned::new(self.refers));
-        let (watcher, followed) = (self.watcher, owned.clone());
-        let follow: Follow = Box::new(move |runtime, namespace, synced| {
-            let namespace = namespace.filter(|_| C::Scope::NAMESPACED);
-            let selector = children::selector(runtime.operator.name);
-            let events = watcher.watch::<C>(runtime, namespace, &selector);
-            let namespace = namespace.map(str::to_owned);
-            followed.clone().follow(events, namespace, synced).boxed()
-        });
-        let mut follows = self.follows.lock().unwrap_or_else(PoisonError::into_inner);
-        follows.push(follow);
-        Children::new(self.clone(), owned)
-    }
-
-    /// The watches that [`children`](Self::children) asked for.
-    pub(super) fn take_follows(&self) -> Vec<Follow> {
-        let mut follows = self.follows.lock().unwrap_or_else(PoisonError::into_inner);
-        mem::take(&mut follows)
+    pub(super) fn watcher(&self) -> Watcher {
+        self.watcher
     }
 
     pub(super) fn name(&self) -> &'static str {

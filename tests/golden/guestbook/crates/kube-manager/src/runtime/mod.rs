@@ -13,6 +13,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 mod backoff;
+mod builder;
 mod changes;
 pub mod children;
 pub mod condition;
@@ -23,6 +24,7 @@ mod health;
 mod leader;
 mod manifests;
 mod metrics;
+mod objects;
 mod operator;
 mod options;
 mod owned;
@@ -31,19 +33,25 @@ mod reconciler;
 mod requests;
 mod scope;
 mod serve;
+mod trigger;
 mod watch;
+mod watched;
 mod written;
 
+pub use builder::Builder;
 pub use children::Children;
 pub use context::Context;
 use health::Health;
 use leader::{Candidate, Leadership};
 use metrics::Metrics;
+pub use objects::Objects;
 pub use operator::Operator;
 pub use options::Options;
 use rbac::Rule;
-pub use reconciler::Reconciler;
+pub use reconciler::{Cleanup, Reconciler};
 use requests::Requests;
+pub use trigger::Trigger;
+pub use watched::{Watched, Watches};
 
 /// How long reconciles in flight may take after SIGTERM: less than the 10 s grace period of the Pod.
 const DRAIN: Duration = Duration::from_secs(8);
@@ -93,7 +101,10 @@ impl Manager {
     }
 
     /// Adds a controller. `new` is called when this replica leads.
-    pub fn add<R: Reconciler>(&mut self, new: impl FnOnce(Context) -> R + Send + 'static) {
+    pub fn add<R: Reconciler>(
+        &mut self,
+        new: impl FnOnce(&mut Builder<R::Object>) -> R + Send + 'static,
+    ) {
         self.rules.push(R::RULES);
         let start = |runtime: &_, tasks: &mut _| controller::start(new, runtime, tasks);
         self.starts.push(Box::new(start));

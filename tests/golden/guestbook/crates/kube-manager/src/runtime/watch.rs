@@ -38,13 +38,22 @@ pub struct Watcher {
     pub rules: &'static [Rule],
 }
 
+/// Which objects of a kind are watched; empty for all.
+#[derive(Clone, Default)]
+pub struct Selector {
+    /// By their labels.
+    pub labels: String,
+    /// By their fields.
+    pub fields: String,
+}
+
 impl Watcher {
-    /// The events of all `K` in `namespace` that match the label selector, until the manager stops.
+    /// The events of all `K` in `namespace` that `selector` selects, until the manager stops.
     pub fn watch<K>(
         self,
         runtime: &Runtime,
         namespace: Option<&str>,
-        labels: &str,
+        selector: &Selector,
     ) -> impl Stream<Item = watcher::Result<Event<Guarded<K>>>> + use<K>
     where
         K: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned,
@@ -63,7 +72,15 @@ impl Watcher {
 
         let api = K::Scope::api::<Guarded<K>>(runtime.client.clone(), namespace);
         let namespace = namespace.map(str::to_owned);
-        watcher(api, watcher::Config::default().labels(labels))
+        let mut config = watcher::Config::default();
+        // An empty selector is not the same as none.
+        if !selector.labels.is_empty() {
+            config = config.labels(&selector.labels);
+        }
+        if !selector.fields.is_empty() {
+            config = config.fields(&selector.fields);
+        }
+        watcher(api, config)
             // A CRD or a right may be missing now and there later.
             .backoff(Pauses::default())
             // managedFields are half of an object's memory, and no code here reads them.

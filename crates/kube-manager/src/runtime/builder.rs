@@ -1,0 +1,138 @@
+//! Declares what a controller works with: the kinds that it owns and watches, and its settings.
+
+use std::{fmt::Debug, ops::Range, sync::Arc, time::Duration};
+
+use futures::StreamExt;
+use kube::{
+    Resource,
+    runtime::{Predicate, watcher::Event},
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{
+    Runtime,
+    backoff::PAUSE,
+    children::{self, Children},
+    context::{Context, Follow},
+    objects::Objects,
+    owned::{Owned, refers_to},
+    scope::Scope,
+    trigger::Trigger,
+    watch::{Guarded, Selector},
+    watched::Watches,
+};
+
+/// Starts to observe the controller's own kind in a namespace, or in all namespaces. The result is called
+/// with each event.
+pub(super) type Observe<K> = Box<dyn Fn(Option<&str>) -> Observer<K> + Send>;
+pub(super) type Observer<K> = Box<dyn FnMut(&Event<Guarded<K>>) + Send>;
+
+/// A number that changes when an object has to be reconciled.
+pub(super) type Fingerprint<K> = Box<dyn Fn(&K) -> Option<u64> + Send + Sync>;
+
+/// Builds a controller of the kind `K`. What it declares starts when the controller starts.
+pub struct Builder<K: Resource<DynamicType = ()> + 'static> {
+    context: Context,
+    objects: Objects<K>,
+    pub(super) follows: Vec<Follow>,
+    pub(super) observers: Vec<Observe<K>>,
+    pub(super) fingerprint: Option<Fingerprint<K>>,
+    pub(super) selector: Selector,
+    pub(super) concurrency: u16,
+    pub(super) pauses: Range<Duration>,
+}
+
+impl<K> Builder<K>
+where
+    K: Resource<DynamicType = ()> + Clone + 'static,
+{
+    pub(super) fn new(context: Context, runtime: &Runtime) -> Self {
+        Self {
+            context,
+            objects: Objects::default(),
+            follows: Vec::new(),
+            observers: Vec::new(),
+            fingerprint: None,
+            selector: Selector::default(),
+            concurrency: runtime.concurrency,
+            pauses: PAUSE,
+        }
+    }
+
+    /// The client of the controller, and its name.
+    pub fn context(&self) -> Context {
+        self.context.clone()
+    }
+
+    /// The objects of the controller's own kind, as the watch has delivered them.
+    pub fn objects(&self) -> Objects<K> {
+        self.objects.clone()
+    }
+
+    /// The children of kind `C` of the controller's objects. A change of a child requeues its owner.
+    pub fn owns<C>(&mut self) -> Children<C>
+    where
+        C: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned + Serialize,
+        C: Send + Sync + 'static,
+    {
+        let owned = Arc::new(Owned::new(refers_to::<K>));
+        let (watcher, followed) = (self.context.watcher(), owned.clone());
+        self.follows
+            .push(Box::new(move |runtime, namespace, synced| {
+                let namespace = namespace.filter(|_| C::Scope::NAMESPACED);
+                let selector = Selector {
+                    labels: children::selector(runtime.operator.name),
+                    ..Selector::default()
+                };
+                let events = watcher.watch::<C>(runtime, namespace, &selector);
+                let namespace = namespace.map(str::to_owned);
+                followed.clone().follow(events, namespace, synced).boxed()
+            }));
+        Children::new(self.context.clone(), owned)
+    }
+
+    /// Watches the kind `S`, which the controller does not own. What a change of such an object requeues
+    /// is for the result to say.
+    pub fn watches<S>(&mut self) -> Watches<'_, K, S>
+    where
+        S: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned,
+        S: Send + Sync + 'static,
+    {
+        Watches::new(self, self.context.watcher())
+    }
+
+    /// Reconciles the objects that `trigger` names: events from outside of the cluster.
+    pub fn listens(&mut self, trigger: &Trigger<K>) {
+        self.follows.push(trigger.follow());
+    }
+
+    /// Limits the watch of the controller's own kind to objects with these labels, such as
+    /// `app=shop,tier!=cache`.
+    pub fn labels(&mut self, selector: impl Into<String>) {
+        self.selector.labels = selector.into();
+    }
+
+    /// Limits the watch of the controller's own kind to objects with these fields, such as
+    /// `spec.nodeName=node-1`.
+    pub fn fields(&mut self, selector: impl Into<String>) {
+        self.selector.fields = selector.into();
+    }
+
+    /// Reconciles an object only after a change of what `predicate` looks at, or of its uid, and when its
+    /// deletion begins. Without it, that is generation, labels, annotations and finalizers. kube has
+    /// [predicates](kube::runtime::predicates), which combine.
+    pub fn predicate(&mut self, predicate: impl Predicate<K> + Send + Sync + 'static) {
+        self.fingerprint = Some(Box::new(move |object| predicate.hash_property(object)));
+    }
+
+    /// Sets how many objects the controller reconciles at once; otherwise the flag `--concurrency` does.
+    pub fn concurrency(&mut self, concurrency: u16) {
+        self.concurrency = concurrency.max(1);
+    }
+
+    /// Sets the shortest and the longest delay before an object that failed is reconciled again. The
+    /// delays grow from one to the other; otherwise from 0.1 s to 5 minutes.
+    pub fn backoff(&mut self, delays: Range<Duration>) {
+        self.pauses = delays;
+    }
+}

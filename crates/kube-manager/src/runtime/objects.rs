@@ -1,0 +1,52 @@
+//! The objects of a controller's own kind.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use kube::{
+    Resource,
+    runtime::reflector::{ObjectRef, Store},
+};
+
+use super::watch::Guarded;
+
+/// The objects of a controller's own kind, as its watch has delivered them. To read them takes no request.
+///
+/// An object that does not fit its type is not among them.
+pub struct Objects<K: Resource<DynamicType = ()> + 'static>(Arc<RwLock<Vec<Store<Guarded<K>>>>>);
+
+impl<K: Resource<DynamicType = ()>> Clone for Objects<K> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<K: Resource<DynamicType = ()>> Default for Objects<K> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<K: Resource<DynamicType = ()> + Clone + 'static> Objects<K> {
+    /// The object of this name, if the watch has delivered it.
+    pub fn get(&self, object: &ObjectRef<K>) -> Option<K> {
+        let mut reference = ObjectRef::new(&object.name);
+        reference.namespace.clone_from(&object.namespace);
+        let stores = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let found = stores.iter().find_map(|store| store.get(&reference))?;
+        found.0.as_ref().ok().cloned()
+    }
+
+    /// All objects, in no particular order.
+    pub fn all(&self) -> Vec<K> {
+        let stores = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let all = stores.iter().flat_map(Store::state);
+        all.filter_map(|object| object.0.as_ref().ok().cloned())
+            .collect()
+    }
+
+    /// Adds the objects of one watched namespace.
+    pub(super) fn add(&self, store: Store<Guarded<K>>) {
+        let mut stores = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        stores.push(store);
+    }
+}

@@ -1,0 +1,285 @@
+//! Kinds that a controller watches besides its own and those that it owns, and which objects a change of
+//! them requeues.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt::Debug,
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures::{Stream, StreamExt, stream};
+use kube::{
+    Resource,
+    runtime::{
+        reflector::ObjectRef,
+        watcher::{self, Event},
+    },
+};
+use serde::de::DeserializeOwned;
+use tokio::sync::SetOnce;
+
+use super::{
+    builder::Builder,
+    context::Follow,
+    scope::Scope,
+    watch::{Guarded, Key, Selector, Watcher, key},
+};
+
+/// A watch of the kind `S` for a controller of `K`, to be completed with what a change requeues.
+#[must_use]
+pub struct Watches<'a, K: Resource<DynamicType = ()> + 'static, S> {
+    builder: &'a mut Builder<K>,
+    watcher: Watcher,
+    selector: Selector,
+    watched: Watched<S>,
+}
+
+impl<'a, K, S> Watches<'a, K, S>
+where
+    K: Resource<DynamicType = ()> + Clone + 'static,
+    S: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned,
+    S: Send + Sync + 'static,
+{
+    pub(super) fn new(builder: &'a mut Builder<K>, watcher: Watcher) -> Self {
+        Self {
+            builder,
+            watcher,
+            selector: Selector::default(),
+            watched: Watched::default(),
+        }
+    }
+
+    /// Limits the watch to objects with these labels, such as `app=shop`.
+    pub fn labels(mut self, selector: impl Into<String>) -> Self {
+        self.selector.labels = selector.into();
+        self
+    }
+
+    /// Limits the watch to objects with these fields, such as `type=kubernetes.io/tls`.
+    pub fn fields(mut self, selector: impl Into<String>) -> Self {
+        self.selector.fields = selector.into();
+        self
+    }
+
+    /// Requeues the objects that refer to a changed object, as `references` tells from an object of the
+    /// controller. The other object need not exist yet: when it is created, the objects that refer to it
+    /// are requeued, and again when it is deleted.
+    pub fn referenced_by(
+        self,
+        references: impl Fn(&K) -> Vec<ObjectRef<S>> + Send + Sync + 'static,
+    ) -> Watched<S> {
+        let index = Arc::new(Mutex::new(References::default()));
+        let (observed, references) = (index.clone(), Arc::new(references));
+        let to = move |object: &Guarded<K>| {
+            // An object that does not fit its type refers to nothing.
+            let to = object
+                .0
+                .as_ref()
+                .map_or_else(|_| Vec::new(), |object| references(object));
+            to.into_iter().map(|to| (to.namespace, to.name)).collect()
+        };
+        self.builder.observers.push(Box::new(move |namespace| {
+            let (index, to) = (observed.clone(), to.clone());
+            let namespace = namespace.map(str::to_owned);
+            let mut listed = HashSet::new();
+            Box::new(move |event| match event {
+                Event::Init => listed.clear(),
+                Event::InitApply(object) => {
+                    listed.insert(key(object));
+                    lock(&index).set(key(object), to(object));
+                }
+                Event::InitDone => {
+                    lock(&index).retain(namespace.as_ref(), &mem::take(&mut listed));
+                }
+                Event::Apply(object) => lock(&index).set(key(object), to(object)),
+                Event::Delete(object) => lock(&index).set(key(object), HashSet::new()),
+            })
+        }));
+        self.follow(move |to| lock(&index).to(&key(to)))
+    }
+
+    /// Requeues the objects that `map` names for a changed object, which may have been deleted.
+    pub fn requeues(
+        self,
+        map: impl Fn(&S) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
+    ) -> Watched<S> {
+        self.follow(move |object| {
+            let objects = map(object).into_iter();
+            objects.map(|it| (it.namespace, it.name)).collect()
+        })
+    }
+
+    /// Requeues nothing: the objects are there to be read.
+    pub fn reads(self) -> Watched<S> {
+        self.follow(|_| Vec::new())
+    }
+
+    fn follow(self, woken: impl Fn(&S) -> Vec<Key> + Send + Sync + 'static) -> Watched<S> {
+        let Self {
+            watcher,
+            selector,
+            watched,
+            ..
+        } = self;
+        let (followed, woken) = (watched.clone(), Arc::new(woken));
+        let follow: Follow = Box::new(move |runtime, namespace, synced| {
+            let namespace = namespace.filter(|_| S::Scope::NAMESPACED);
+            let events = watcher.watch::<S>(runtime, namespace, &selector);
+            let namespace = namespace.map(str::to_owned);
+            let woken = woken.clone();
+            let changed = followed.clone().follow(events, namespace, synced);
+            changed
+                .flat_map(move |object| stream::iter(woken(&object)))
+                .boxed()
+        });
+        self.builder.follows.push(follow);
+        watched
+    }
+}
+
+/// The objects of a watched kind, as the watch has delivered them. To read them takes no request.
+///
+/// The first reconcile waits for the first list of them.
+pub struct Watched<S>(Arc<Mutex<HashMap<Key, Arc<S>>>>);
+
+impl<S> Clone for Watched<S> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<S> Default for Watched<S> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<S: Resource<DynamicType = ()> + Clone + 'static> Watched<S> {
+    /// The object of this name, if it exists and matches the selector of the watch.
+    pub fn get(&self, object: &ObjectRef<S>) -> Option<Arc<S>> {
+        let key = (object.namespace.clone(), object.name.clone());
+        self.lock().get(&key).cloned()
+    }
+
+    /// All objects, in no particular order.
+    pub fn all(&self) -> Vec<Arc<S>> {
+        self.lock().values().cloned().collect()
+    }
+
+    /// Takes over the events of a watch, and yields the objects that changed or were deleted. The first
+    /// list yields nothing, because each object is reconciled after the start anyway. Sets `synced` after
+    /// the first list.
+    fn follow(
+        self,
+        events: impl Stream<Item = watcher::Result<Event<Guarded<S>>>>,
+        namespace: Option<String>,
+        synced: Arc<SetOnce<()>>,
+    ) -> impl Stream<Item = Arc<S>> {
+        let mut list = Vec::new();
+        events.flat_map(move |event| {
+            let changed = match event {
+                Ok(Event::Init) => {
+                    list = Vec::new();
+                    Vec::new()
+                }
+                Ok(Event::InitApply(object)) => {
+                    list.push(object);
+                    Vec::new()
+                }
+                Ok(Event::InitDone) => {
+                    let changed = self.replace(mem::take(&mut list), namespace.as_ref());
+                    synced.set(()).map_or(changed, |()| Vec::new())
+                }
+                Ok(Event::Apply(object)) => self.put(object),
+                Ok(Event::Delete(object)) => Vec::from_iter(self.lock().remove(&key(&object))),
+                Err(_) => Vec::new(),
+            };
+            stream::iter(changed)
+        })
+    }
+
+    /// Replaces the objects in `namespace`, or in all namespaces, by those of a new list.
+    fn replace(&self, list: Vec<Guarded<S>>, namespace: Option<&String>) -> Vec<Arc<S>> {
+        let listed: HashSet<_> = list.iter().map(key).collect();
+        let mut changed = Vec::new();
+        self.lock().retain(|key, object| {
+            let is_here = namespace.is_none() || key.0.as_ref() == namespace;
+            let is_gone = is_here && !listed.contains(key);
+            changed.extend(is_gone.then(|| object.clone()));
+            !is_gone
+        });
+        for object in list {
+            let version = &object.meta().resource_version;
+            let known = self.lock().get(&key(&object)).cloned();
+            if known.is_none_or(|known| known.meta().resource_version != *version) {
+                changed.extend(self.put(object));
+            }
+        }
+        changed
+    }
+
+    /// Adds a new or changed object. One that does not fit its type counts as deleted.
+    fn put(&self, object: Guarded<S>) -> Vec<Arc<S>> {
+        let key = key(&object);
+        match object.0 {
+            Ok(object) => {
+                let object = Arc::new(object);
+                self.lock().insert(key, object.clone());
+                vec![object]
+            }
+            Err(_) => Vec::from_iter(self.lock().remove(&key)),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<S>>> {
+        lock(&self.0)
+    }
+}
+
+/// Which objects refer to which, both ways.
+#[derive(Default)]
+struct References {
+    from: HashMap<Key, HashSet<Key>>,
+    to: HashMap<Key, HashSet<Key>>,
+}
+
+impl References {
+    /// Sets what the object `from` refers to.
+    fn set(&mut self, from: Key, to: HashSet<Key>) {
+        for old in self.from.remove(&from).unwrap_or_default() {
+            if let Some(referring) = self.to.get_mut(&old) {
+                referring.remove(&from);
+                if referring.is_empty() {
+                    self.to.remove(&old);
+                }
+            }
+        }
+        for new in &to {
+            let referring = self.to.entry(new.clone()).or_default();
+            referring.insert(from.clone());
+        }
+        if !to.is_empty() {
+            self.from.insert(from, to);
+        }
+    }
+
+    /// Forgets the objects in `namespace`, or in all namespaces, that are not `listed`.
+    fn retain(&mut self, namespace: Option<&String>, listed: &HashSet<Key>) {
+        let here = |key: &&Key| namespace.is_none() || key.0.as_ref() == namespace;
+        let gone = self.from.keys().filter(here);
+        let gone: Vec<_> = gone.filter(|key| !listed.contains(*key)).cloned().collect();
+        for from in gone {
+            self.set(from, HashSet::new());
+        }
+    }
+
+    /// The objects that refer to `to`.
+    fn to(&self, to: &Key) -> Vec<Key> {
+        self.to.get(to).into_iter().flatten().cloned().collect()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

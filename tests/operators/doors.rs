@@ -1,0 +1,198 @@
+//! What a controller may declare besides its own kind and what it owns, on a real API server: objects that
+//! it refers to, objects that map to it, events from outside, a selector, a cleanup that takes time.
+
+use crate::{
+    operator::{Operator, Project, kubectl},
+    scaffold::run,
+};
+
+/// Tells what it sees of the Secret that an object refers to by its title.
+const CONTROLLER: &str = r#"
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::{ResourceExt, runtime::{controller::Action, predicates, reflector::ObjectRef}};
+use kube_manager::{
+    Builder, Cleanup, Objects, Reconciler, Trigger, Watched,
+    rbac::{Rule, Verb},
+};
+
+use crate::api::doors::v1::*;
+
+pub struct Controller {
+    doors: Objects<Door>,
+    secrets: Watched<Secret>,
+    trigger: Trigger<Door>,
+    start: Instant,
+}
+
+/// The Secret that `door` refers to.
+fn references(door: &Door) -> Vec<ObjectRef<Secret>> {
+    let namespace = door.namespace().unwrap_or_default();
+    vec![ObjectRef::new(&door.spec.title).within(&namespace)]
+}
+
+impl Controller {
+    pub fn new(builder: &mut Builder<Door>) -> Self {
+        let trigger = Trigger::default();
+        builder.listens(&trigger);
+        builder.labels("ignored!=yes");
+        builder.predicate(predicates::generation);
+        builder.concurrency(3);
+        builder
+            .watches::<ConfigMap>()
+            .labels("door")
+            .requeues(|map| vec![ObjectRef::new(&map.labels()["door"]).within("default")]);
+        Self {
+            doors: builder.objects(),
+            secrets: builder.watches().fields("type=Opaque").referenced_by(references),
+            trigger,
+            start: Instant::now(),
+        }
+    }
+}
+
+impl Reconciler for Controller {
+    type Object = Door;
+    type Error = kube::Error;
+
+    const NAME: &'static str = "door.doors.example.com";
+    const RULES: &'static [Rule] = &[
+        Rule::of::<Door>(&[Verb::List, Verb::Watch, Verb::Patch]),
+        Rule::of::<ConfigMap>(&[Verb::List, Verb::Watch]),
+        Rule::of::<Secret>(&[Verb::List, Verb::Watch]),
+    ];
+    const FINALIZER: bool = true;
+
+    async fn reconcile(&self, door: &Door) -> Result<Action, kube::Error> {
+        let key = references(door).iter().find_map(|secret| self.secrets.get(secret));
+        let key = key.map(|secret| secret.resource_version().unwrap_or_default());
+        let doors = self.doors.all().len();
+        tracing::info!(door = door.name_any(), key, doors, "sees");
+        if door.spec.title == "bell" {
+            let (trigger, other) = (self.trigger.clone(), ObjectRef::new("rung").within("default"));
+            tokio::spawn(async move { trigger.reconcile(&other) });
+        }
+        Ok(Action::await_change())
+    }
+
+    async fn cleanup(&self, door: &Door) -> Result<Cleanup, kube::Error> {
+        // As if something outside took a while.
+        if door.annotations().contains_key("free") {
+            return Ok(Cleanup::Done);
+        }
+        tracing::info!(door = door.name_any(), after = ?self.start.elapsed(), "still there");
+        Ok(Cleanup::Again(Duration::from_millis(100)))
+    }
+}
+"#;
+
+fn project() -> Project {
+    let project = Project::scaffold(
+        "doors",
+        &[
+            "init --domain example.com",
+            "create api --group doors --version v1 --kind Door",
+        ],
+    );
+    let controller = project.path().join("src/controller/doors/door.rs");
+    std::fs::write(controller, CONTROLLER).expect("a writable file");
+    project.compile();
+    project.make("install");
+    project
+}
+
+/// Makes the Door of this name, or changes it.
+fn apply(project: &Project, name: &str, title: &str, labels: &str) {
+    let manifest = project.manifest(&format!(
+        "apiVersion: doors.example.com/v1\nkind: Door\nmetadata: {{name: {name}, labels: {{{labels}}}}}\n\
+         spec: {{title: {title}}}\n"
+    ));
+    run(kubectl("apply -f").arg(manifest));
+}
+
+/// How often the operator has looked at the Door.
+fn sees(operator: &Operator, door: &str) -> usize {
+    operator
+        .lines(&["\"sees\"", &format!("\"door\":\"{door}\"")])
+        .len()
+}
+
+/// Waits until the operator looks at the Door once more after `change`, and gives what it says then.
+fn sees_after(operator: &Operator, door: &str, change: impl FnOnce()) -> String {
+    let before = sees(operator, door);
+    change();
+    let parts = ["\"sees\"", &format!("\"door\":\"{door}\"")];
+    let lines = operator.repeats(&parts, before + 1);
+    lines.last().expect("a line").clone()
+}
+
+fn kubectl_runs(arguments: &str) {
+    run(&mut kubectl(arguments));
+}
+
+#[test]
+fn a_controller_hears_of_what_it_declares() {
+    let project = project();
+    let operator = project.start();
+    let has_key = |line: &str| line.contains("\"key\":");
+
+    // A Secret that is created after the object that refers to it, changed, and deleted.
+    let line = sees_after(&operator, "front", || apply(&project, "front", "key", ""));
+    assert!(!has_key(&line), "{line}");
+    let line = sees_after(&operator, "front", || {
+        kubectl_runs("create secret generic key --from-literal=a=1");
+    });
+    assert!(has_key(&line), "{line}");
+    let changed = sees_after(&operator, "front", || {
+        kubectl_runs("label secret key changed=yes");
+    });
+    assert_ne!(line, changed);
+    let line = sees_after(&operator, "front", || kubectl_runs("delete secret key"));
+    assert!(!has_key(&line), "{line}");
+
+    // Once it refers to another one, the first is none of its business.
+    sees_after(&operator, "front", || apply(&project, "front", "other", ""));
+    let before = sees(&operator, "front");
+    kubectl_runs("create secret generic key --from-literal=a=1");
+    let line = sees_after(&operator, "front", || {
+        kubectl_runs("create secret generic other --from-literal=a=1");
+    });
+    assert!(has_key(&line), "{line}");
+    assert_eq!(sees(&operator, "front"), before + 1);
+
+    // A ConfigMap with a label that names the object; the field selector leaves out other Secrets.
+    sees_after(&operator, "front", || {
+        kubectl_runs("create configmap plate");
+        kubectl_runs("label configmap plate door=front");
+    });
+    sees_after(&operator, "front", || {
+        kubectl_runs("delete configmap plate");
+    });
+
+    // The selector and the predicate of its own kind.
+    apply(&project, "hidden", "key", "ignored: \"yes\"");
+    let before = sees(&operator, "front");
+    kubectl_runs("label door front painted=red");
+    let line = sees_after(&operator, "back", || apply(&project, "back", "none", ""));
+    assert!(line.contains("\"doors\":2"), "{line}");
+    assert_eq!(sees(&operator, "hidden"), 0);
+    assert_eq!(sees(&operator, "front"), before);
+
+    // An event from outside of the cluster.
+    sees_after(&operator, "rung", || apply(&project, "rung", "none", ""));
+    sees_after(&operator, "rung", || apply(&project, "bell", "bell", ""));
+
+    // A cleanup that is not done looks again, and that is no error.
+    kubectl_runs("delete door front --wait=false");
+    operator.repeats(&["still there", "\"door\":\"front\""], 3);
+    kubectl_runs("annotate door front free=yes");
+    kubectl_runs("wait --for=delete door/front --timeout=30s");
+    assert_eq!(operator.lines(&["\"level\":\"ERROR\""]), [""; 0]);
+
+    for door in ["back", "bell", "rung"] {
+        kubectl_runs(&format!("annotate door {door} free=yes"));
+    }
+    kubectl_runs("delete door --all --timeout=30s");
+    operator.stop();
+}
