@@ -1,8 +1,10 @@
 //! What a controller may declare besides its own kind and what it owns, on a real API server: objects that
-//! it refers to, objects that map to it, events from outside, a selector, a cleanup that takes time.
+//! it refers to, objects that map to it, events from outside, a selector, a cleanup that takes time. And what
+//! else a program may run: tasks, and metrics of its own.
 
 use crate::{
-    operator::{Operator, Project, kubectl},
+    http,
+    operator::{Operator, PATIENCE, Project, kubectl},
     scaffold::run,
 };
 
@@ -13,7 +15,7 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{ResourceExt, runtime::{controller::Action, predicates, reflector::ObjectRef}};
 use kube_manager::{
-    Builder, Cleanup, Objects, Reconciler, Trigger, Watched,
+    Builder, Cleanup, Objects, Reconciler, Trigger, Watched, prometheus::IntCounter,
     rbac::{Rule, Verb},
 };
 
@@ -24,6 +26,7 @@ pub struct Controller {
     secrets: Watched<Secret>,
     trigger: Trigger<Door>,
     start: Instant,
+    opened: IntCounter,
 }
 
 /// The Secret that `door` refers to.
@@ -34,6 +37,9 @@ fn references(door: &Door) -> Vec<ObjectRef<Secret>> {
 
 impl Controller {
     pub fn new(builder: &mut Builder<Door>) -> Self {
+        let opened = IntCounter::new("doors_seen_total", "Doors seen").expect("a name");
+        let registered = builder.registry().register(Box::new(opened.clone()));
+        registered.expect("the only one");
         let trigger = Trigger::default();
         builder.listens(&trigger);
         builder.labels("ignored!=yes");
@@ -48,6 +54,7 @@ impl Controller {
             secrets: builder.watches().fields("type=Opaque").referenced_by(references),
             trigger,
             start: Instant::now(),
+            opened,
         }
     }
 }
@@ -65,6 +72,7 @@ impl Reconciler for Controller {
     const FINALIZER: bool = true;
 
     async fn reconcile(&self, door: &Door) -> Result<Action, kube::Error> {
+        self.opened.inc();
         let key = references(door).iter().find_map(|secret| self.secrets.get(secret));
         let key = key.map(|secret| secret.resource_version().unwrap_or_default());
         let doors = self.doors.all().len();
@@ -97,6 +105,38 @@ fn project() -> Project {
     );
     let controller = project.path().join("src/controller/doors/door.rs");
     std::fs::write(controller, CONTROLLER).expect("a writable file");
+    // Rights of a task, which are limited to one object, and a URL.
+    let task = r#"
+    manager.add_rules(const { &[
+        Rule::of::<Secret>(&[Verb::Get]).named(&["allowed"]),
+        Rule::url("/doors", &[Verb::Get]),
+    ] });
+    manager.add_task("caretaker", Replicas::Leader, |task| async move {
+        let secrets = Api::<Secret>::namespaced(task.client.clone(), "default");
+        for name in ["allowed", "forbidden"] {
+            let code = match secrets.get(name).await {
+                Err(kube::Error::Api(status)) => status.code,
+                answer => panic!("{answer:?}"),
+            };
+            tracing::info!(name, code, "asked for");
+        }
+        task.stopped().await;
+        tracing::info!("went home");
+        Ok(())
+    });
+"#;
+    project.edit(
+        "src/main.rs",
+        "    controller::register(&mut manager);\n",
+        &format!("    controller::register(&mut manager);{task}"),
+    );
+    let imports = "use k8s_openapi::api::core::v1::Secret;\nuse kube::Api;\n\
+                   use kube_manager::{Manager, Operator, Replicas, rbac::{Rule, Verb}};\n";
+    project.edit(
+        "src/main.rs",
+        "use kube_manager::{Manager, Operator};\n",
+        imports,
+    );
     project.compile();
     project.make("install");
     project
@@ -134,7 +174,8 @@ fn kubectl_runs(arguments: &str) {
 #[test]
 fn a_controller_hears_of_what_it_declares() {
     let project = project();
-    let operator = project.start();
+    let open = "--metrics-secure=false --metrics-bind-address=127.0.0.1:0";
+    let mut operator = project.operator().args(open).start();
     let has_key = |line: &str| line.contains("\"key\":");
 
     // A Secret that is created after the object that refers to it, changed, and deleted.
@@ -190,9 +231,24 @@ fn a_controller_hears_of_what_it_declares() {
     kubectl_runs("wait --for=delete door/front --timeout=30s");
     assert_eq!(operator.lines(&["\"level\":\"ERROR\""]), [""; 0]);
 
+    // What else it runs, with the rights of that.
+    operator.says(&["asked for", "\"name\":\"allowed\"", "\"code\":404"]);
+    operator.says(&["asked for", "\"name\":\"forbidden\"", "\"code\":403"]);
+    let metrics = http::get(&format!("http://{}/metrics", operator.address("metrics")));
+    let metrics = metrics.expect("metrics").text;
+    let seen = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix("doors_seen_total "));
+    assert!(
+        seen.is_some_and(|count| count.parse::<u32>().is_ok_and(|count| count > 5)),
+        "{metrics}"
+    );
+
     for door in ["back", "bell", "rung"] {
         kubectl_runs(&format!("annotate door {door} free=yes"));
     }
     kubectl_runs("delete door --all --timeout=30s");
-    operator.stop();
+    operator.signal("TERM");
+    operator.says(&["went home"]);
+    assert!(operator.ends_within(PATIENCE).success());
 }

@@ -14,6 +14,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("src/runtime/backoff.rs", include_str!("runtime/backoff.rs")),
     ("src/runtime/builder.rs", include_str!("runtime/builder.rs")),
     ("src/runtime/objects.rs", include_str!("runtime/objects.rs")),
+    ("src/runtime/task.rs", include_str!("runtime/task.rs")),
     ("src/runtime/trigger.rs", include_str!("runtime/trigger.rs")),
     ("src/runtime/watched.rs", include_str!("runtime/watched.rs")),
     ("src/runtime/changes.rs", include_str!("runtime/changes.rs")),

@@ -4,9 +4,10 @@ use std::{fmt::Debug, ops::Range, sync::Arc, time::Duration};
 
 use futures::StreamExt;
 use kube::{
-    Resource,
+    Client, Resource,
     runtime::{Predicate, watcher::Event},
 };
+use prometheus::Registry;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
@@ -34,6 +35,8 @@ pub(super) type Fingerprint<K> = Box<dyn Fn(&K) -> Option<u64> + Send + Sync>;
 pub struct Builder<K: Resource<DynamicType = ()> + 'static> {
     context: Context,
     objects: Objects<K>,
+    unguarded: Client,
+    registry: Registry,
     pub(super) follows: Vec<Follow>,
     pub(super) observers: Vec<Observe<K>>,
     pub(super) fingerprint: Option<Fingerprint<K>>,
@@ -50,6 +53,8 @@ where
         Self {
             context,
             objects: Objects::default(),
+            unguarded: runtime.unguarded.clone(),
+            registry: runtime.registry.clone(),
             follows: Vec::new(),
             observers: Vec::new(),
             fingerprint: None,
@@ -62,6 +67,17 @@ where
     /// The client of the controller, and its name.
     pub fn context(&self) -> Context {
         self.context.clone()
+    }
+
+    /// A client that sends requests also when this replica does not lead: for reads, and for what is safe
+    /// to do twice.
+    pub fn client_without_lease(&self) -> Client {
+        self.unguarded.clone()
+    }
+
+    /// The registry of the metrics that the operator serves, for metrics of the controller's own.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// The objects of the controller's own kind, as the watch has delivered them.

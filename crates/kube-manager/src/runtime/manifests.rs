@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use k8s_openapi::{
     api::rbac::v1::{ClusterRole, Role},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
@@ -22,8 +22,12 @@ pub(super) fn write<'a>(
     operator: &Operator,
     out: &Path,
     crds: &[CustomResourceDefinition],
-    rules: impl IntoIterator<Item = &'a Rule>,
+    rules: impl IntoIterator<Item = &'a Rule> + Clone,
 ) -> anyhow::Result<()> {
+    ensure!(
+        !operator.namespaced || !rules.clone().into_iter().any(Rule::is_cluster_wide),
+        "`RULES` have a URL, which the Role of a namespaced operator cannot have"
+    );
     // The templates of the chart include these files.
     let chart = operator.chart.map(|chart| out.join(chart).join("files"));
     for crd in crds {

@@ -42,8 +42,7 @@ impl Metrics {
     ///
     /// When two metrics have the same name.
     #[rustfmt::skip] // A table reads better.
-    pub fn new(operator: &Operator) -> Result<Self> {
-        let to = Registry::new();
+    pub fn new(operator: &Operator, to: Registry) -> Result<Self> {
         let buckets = exponential_buckets(0.002, 2.0, 14)?;
         let of = &["controller"];
 

@@ -5,6 +5,7 @@ use std::{path::Path, time::Duration};
 use anyhow::{Context as _, Result, bail};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
+use prometheus::Registry;
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinSet,
@@ -33,6 +34,7 @@ mod reconciler;
 mod requests;
 mod scope;
 mod serve;
+mod task;
 mod trigger;
 mod watch;
 mod watched;
@@ -47,9 +49,12 @@ use metrics::Metrics;
 pub use objects::Objects;
 pub use operator::Operator;
 pub use options::Options;
+/// The crate of the metrics, whose types are part of this one's interface.
+pub use prometheus;
 use rbac::Rule;
 pub use reconciler::{Cleanup, Reconciler};
 use requests::Requests;
+pub use task::{Replicas, Task};
 pub use trigger::Trigger;
 pub use watched::{Watched, Watches};
 
@@ -71,6 +76,9 @@ const READ_TIMEOUT: Duration = Duration::from_secs(300);
 struct Runtime {
     operator: Operator,
     client: Client,
+    /// Sends requests whether this replica leads or not.
+    unguarded: Client,
+    registry: Registry,
     /// The namespaces to watch; if empty, all of them.
     namespaces: Vec<String>,
     concurrency: u16,
@@ -88,6 +96,8 @@ pub struct Manager {
     operator: Operator,
     starts: Vec<Start>,
     rules: Vec<&'static [Rule]>,
+    tasks: Vec<task::Pending>,
+    registry: Registry,
 }
 
 impl Manager {
@@ -97,6 +107,8 @@ impl Manager {
             operator,
             starts: Vec::new(),
             rules: Vec::new(),
+            tasks: Vec::new(),
+            registry: Registry::new(),
         }
     }
 
@@ -108,6 +120,29 @@ impl Manager {
         self.rules.push(R::RULES);
         let start = |runtime: &_, tasks: &mut _| controller::start(new, runtime, tasks);
         self.starts.push(Box::new(start));
+    }
+
+    /// Adds rights that no controller needs, such as those of a task.
+    pub fn add_rules(&mut self, rules: &'static [Rule]) {
+        self.rules.push(rules);
+    }
+
+    /// Adds a task that runs beside the controllers, such as a server or a report that is due each hour. A
+    /// task that fails ends the operator; one that ends is done. `name` is for the log.
+    pub fn add_task<F>(
+        &mut self,
+        name: &'static str,
+        replicas: Replicas,
+        task: impl FnOnce(Task) -> F + Send + 'static,
+    ) where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        self.tasks.push(task::Pending::new(name, replicas, task));
+    }
+
+    /// The registry of the metrics that the operator serves, for metrics of its own.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// Writes the manifests that follow from the code below the folder `out`: each of `crds` to
@@ -142,7 +177,10 @@ impl Manager {
         options.election.validate()?;
 
         // First, because a Pod that does not answer is killed.
-        let (health, metrics) = (Health::default(), Metrics::new(&self.operator)?);
+        let (health, metrics) = (
+            Health::default(),
+            Metrics::new(&self.operator, self.registry.clone())?,
+        );
         health.waits("manager", "starts");
         let mut servers = JoinSet::new();
         if let Some(listener) = options.health_probe_bind_address.listen("probes")? {
@@ -168,6 +206,8 @@ impl Manager {
         let runtime = Runtime {
             operator: self.operator,
             client: client(Some(leadership.clone()))?,
+            unguarded: manager_client.clone(),
+            registry: self.registry,
             namespaces: options.namespaces(own),
             concurrency: options.concurrency,
             leadership: leadership.clone(),
@@ -196,6 +236,10 @@ impl Manager {
             "starting"
         );
 
+        let mut background = JoinSet::new();
+        for task in self.tasks {
+            task.start(&runtime, &mut background);
+        }
         let mut candidate = Candidate::new(&runtime, manager_client, options.election);
         health.ready("manager", "started");
         let mut tasks = JoinSet::new();
@@ -212,6 +256,7 @@ impl Manager {
         tokio::select! {
             () = stopped() => {}
             lost = candidate.run() => return lost,
+            failed = task::failure(&mut background) => return Err(failed),
             ended = work => {
                 ended?;
                 bail!("a controller ended by itself");
@@ -224,7 +269,10 @@ impl Manager {
 
         tracing::info!("stopping");
         runtime.stop.cancel();
-        let drained = async { while tasks.join_next().await.is_some() {} };
+        let drained = async {
+            while tasks.join_next().await.is_some() {}
+            while background.join_next().await.is_some() {}
+        };
         let stopped_again = async {
             let _ = timeout(ONE_SIGNAL, async {
                 loop {
@@ -239,9 +287,11 @@ impl Manager {
             lost = candidate.run() => return lost,
             () = stopped_again => bail!("stopped a second time"),
         }
-        if !tasks.is_empty() {
-            tracing::warn!(controllers = tasks.len(), "gave up waiting");
+        if !tasks.is_empty() || !background.is_empty() {
+            let (controllers, tasks_left) = (tasks.len(), background.len());
+            tracing::warn!(controllers, tasks = tasks_left, "gave up waiting");
             tasks.shutdown().await;
+            background.shutdown().await;
         }
         match timeout(RELEASE, candidate.release()).await {
             Ok(Ok(())) => {}

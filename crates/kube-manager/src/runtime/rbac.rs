@@ -12,20 +12,28 @@ use kube::Resource;
 /// What may be done with a resource. `role.yaml` lists verbs in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
+    /// Binds a role whose rights the operator does not have.
+    Bind,
     /// Creates an object; a server-side apply of a new object needs it, too.
     Create,
     /// Deletes an object.
     Delete,
     /// Deletes all objects that a selector matches.
     DeleteCollection,
+    /// Gives a role rights that the operator does not have.
+    Escalate,
     /// Reads one object.
     Get,
+    /// Acts as a user, group or ServiceAccount.
+    Impersonate,
     /// Reads all objects.
     List,
     /// Changes parts of an object; a server-side apply needs it.
     Patch,
     /// Replaces an object.
     Update,
+    /// Uses an object, such as a PodSecurityPolicy of a distribution.
+    Use,
     /// Follows all changes.
     Watch,
 }
@@ -33,38 +41,53 @@ pub enum Verb {
 impl Verb {
     fn name(self) -> &'static str {
         match self {
+            Self::Bind => "bind",
             Self::Create => "create",
             Self::Delete => "delete",
             Self::DeleteCollection => "deletecollection",
+            Self::Escalate => "escalate",
             Self::Get => "get",
+            Self::Impersonate => "impersonate",
             Self::List => "list",
             Self::Patch => "patch",
             Self::Update => "update",
+            Self::Use => "use",
             Self::Watch => "watch",
         }
     }
 }
 
-/// Verbs on a resource, or on one of its subresources.
+/// Verbs on a resource, on one of its subresources, or on a URL.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
-    group: fn(&()) -> Cow<'_, str>,
-    plural: fn(&()) -> Cow<'_, str>,
-    kind: fn(&()) -> Cow<'_, str>,
+    target: Target,
     subresource: Option<&'static str>,
+    names: &'static [&'static str],
     verbs: &'static [Verb],
+}
+
+/// What a rule is about.
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    /// A kind, by its type.
+    Kind {
+        group: fn(&()) -> Cow<'_, str>,
+        plural: fn(&()) -> Cow<'_, str>,
+        kind: fn(&()) -> Cow<'_, str>,
+    },
+    /// A kind without a type.
+    Resource {
+        group: &'static str,
+        plural: &'static str,
+    },
+    /// A path of the API server that is no resource.
+    Url(&'static str),
 }
 
 impl Rule {
     /// Allows `verbs` on objects of kind `K`.
     pub const fn of<K: Resource<DynamicType = ()>>(verbs: &'static [Verb]) -> Self {
-        Self {
-            group: K::group,
-            plural: K::plural,
-            kind: K::kind,
-            subresource: None,
-            verbs,
-        }
+        Self::on(Self::kind::<K>(), verbs)
     }
 
     /// Allows `verbs` on a subresource of kind `K`, such as `status`, `scale` or `finalizers`.
@@ -73,56 +96,137 @@ impl Rule {
         verbs: &'static [Verb],
     ) -> Self {
         Self {
-            group: K::group,
-            plural: K::plural,
-            kind: K::kind,
             subresource: Some(subresource),
+            ..Self::on(Self::kind::<K>(), verbs)
+        }
+    }
+
+    /// Allows `verbs` on a resource without a type: its group, which is empty for the core group, and its
+    /// plural, such as `certificates`. A subresource follows a slash: `certificates/status`.
+    pub const fn resource(
+        group: &'static str,
+        plural: &'static str,
+        verbs: &'static [Verb],
+    ) -> Self {
+        Self::on(Target::Resource { group, plural }, verbs)
+    }
+
+    /// Allows `verbs` on a path of the API server that is no resource, such as `/metrics` or `/logs/*`.
+    /// Only a ClusterRole can have it.
+    pub const fn url(path: &'static str, verbs: &'static [Verb]) -> Self {
+        Self::on(Target::Url(path), verbs)
+    }
+
+    /// Limits the rule to objects with these names. The API server does not know the name of an object
+    /// that is created, and lists and watches only by the field selector `metadata.name`.
+    #[must_use]
+    pub const fn named(self, names: &'static [&'static str]) -> Self {
+        Self { names, ..self }
+    }
+
+    const fn on(target: Target, verbs: &'static [Verb]) -> Self {
+        Self {
+            target,
+            subresource: None,
+            names: &[],
             verbs,
         }
     }
 
+    const fn kind<K: Resource<DynamicType = ()>>() -> Target {
+        Target::Kind {
+            group: K::group,
+            plural: K::plural,
+            kind: K::kind,
+        }
+    }
+
     /// The kind behind a plural, if this rule is about it.
-    pub(super) fn kind_of(&self, group: &str, plural: &str) -> Option<Cow<'static, str>> {
-        let same = (self.group)(&()) == group && (self.plural)(&()) == plural;
-        same.then(|| (self.kind)(&()))
+    pub(super) fn kind_of(&self, in_group: &str, of_plural: &str) -> Option<Cow<'static, str>> {
+        let Target::Kind {
+            group,
+            plural,
+            kind,
+        } = self.target
+        else {
+            return None;
+        };
+        (group(&()) == in_group && plural(&()) == of_plural).then(|| kind(&()))
+    }
+
+    /// Whether only a ClusterRole can have the rule.
+    pub(super) fn is_cluster_wide(&self) -> bool {
+        matches!(self.target, Target::Url(_))
+    }
+
+    /// What [`merge`] puts into one policy rule, and the resource or the path.
+    fn subject(&self) -> (Subject, String) {
+        let (group, plural) = match self.target {
+            Target::Url(path) => return (Subject::Urls, path.to_owned()),
+            Target::Kind { group, plural, .. } => {
+                (group(&()).into_owned(), plural(&()).into_owned())
+            }
+            Target::Resource { group, plural } => (group.to_owned(), plural.to_owned()),
+        };
+        let names = self.names.iter().map(|name| (*name).to_owned()).collect();
+        let resource = match self.subresource {
+            Some(subresource) => format!("{plural}/{subresource}"),
+            None => plural,
+        };
+        (Subject::Resources { group, names }, resource)
     }
 }
 
-/// The fewest policy rules with the rights of `rules`: one for each set of verbs in an API group.
+/// What all parts of a policy rule have in common, besides their verbs.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Subject {
+    Resources {
+        group: String,
+        /// None means all.
+        names: BTreeSet<String>,
+    },
+    Urls,
+}
+
+/// The fewest policy rules with the rights of `rules`: one for each set of verbs in an API group, and for
+/// each set of names.
 pub(super) fn merge<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Vec<PolicyRule> {
-    let mut verbs_of = BTreeMap::<(String, String), BTreeSet<Verb>>::new();
+    let mut verbs_of = BTreeMap::<_, BTreeSet<Verb>>::new();
     for rule in rules {
-        let plural = (rule.plural)(&());
-        let resource = match rule.subresource {
-            Some(subresource) => format!("{plural}/{subresource}"),
-            None => plural.into_owned(),
-        };
         verbs_of
-            .entry(((rule.group)(&()).into_owned(), resource))
+            .entry(rule.subject())
             .or_default()
             .extend(rule.verbs);
     }
 
-    let mut resources_with = BTreeMap::<(String, BTreeSet<Verb>), Vec<String>>::new();
-    for ((group, resource), verbs) in verbs_of {
-        resources_with
-            .entry((group, verbs))
-            .or_default()
-            .push(resource);
+    let mut with = BTreeMap::<_, Vec<String>>::new();
+    for ((subject, resource), verbs) in verbs_of {
+        with.entry((subject, verbs)).or_default().push(resource);
     }
 
-    let mut merged: Vec<_> = resources_with
-        .into_iter()
-        .map(|((group, verbs), resources)| PolicyRule {
-            api_groups: Some(vec![group]),
-            resources: Some(resources),
+    let merged = with.into_iter().map(|((subject, verbs), all)| {
+        let rule = PolicyRule {
             verbs: verbs
                 .into_iter()
                 .map(|verb| verb.name().to_owned())
                 .collect(),
             ..PolicyRule::default()
-        })
-        .collect();
+        };
+        match subject {
+            Subject::Resources { group, names } => PolicyRule {
+                api_groups: Some(vec![group]),
+                resources: Some(all),
+                resource_names: Some(names.into_iter().collect())
+                    .filter(|it: &Vec<_>| !it.is_empty()),
+                ..rule
+            },
+            Subject::Urls => PolicyRule {
+                non_resource_urls: Some(all),
+                ..rule
+            },
+        }
+    });
+    let mut merged: Vec<_> = merged.collect();
     merged.sort_by(|a, b| (&a.api_groups, &a.resources).cmp(&(&b.api_groups, &b.resources)));
     merged
 }
@@ -157,6 +261,27 @@ mod tests {
             ("pods/status", "patch"),
         ]
         .map(|(resources, verbs)| (resources.to_owned(), verbs.to_owned()));
+        assert_eq!(merged, expected);
+    }
+
+    #[test]
+    fn names_and_urls_have_rules_of_their_own() {
+        let rules = [
+            Rule::of::<Secret>(&[Verb::Get]).named(&["b", "a"]),
+            Rule::of::<ConfigMap>(&[Verb::Get]),
+            Rule::resource("cert-manager.io", "certificates/status", &[Verb::Patch]),
+            Rule::resource("", "users", &[Verb::Impersonate]),
+            Rule::url("/metrics", &[Verb::Get]),
+            Rule::url("/logs/*", &[Verb::Get]),
+        ];
+        let merged = serde_json::to_value(merge(&rules)).expect("JSON");
+        let expected = serde_json::json!([
+            {"nonResourceURLs": ["/logs/*", "/metrics"], "verbs": ["get"]},
+            {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]},
+            {"apiGroups": [""], "resourceNames": ["a", "b"], "resources": ["secrets"], "verbs": ["get"]},
+            {"apiGroups": [""], "resources": ["users"], "verbs": ["impersonate"]},
+            {"apiGroups": ["cert-manager.io"], "resources": ["certificates/status"], "verbs": ["patch"]},
+        ]);
         assert_eq!(merged, expected);
     }
 }

@@ -293,6 +293,8 @@ mod tests {
     use clap::Parser;
     use kube::Config;
 
+    use prometheus::Registry;
+
     use super::{super::operator::Operator, *};
 
     #[derive(Parser)]
@@ -312,7 +314,8 @@ mod tests {
             leadership: Leadership::new(&election),
             election,
             health: Health::default(),
-            metrics: Metrics::new(&Operator::new("test", "example.com")).expect("metrics"),
+            metrics: Metrics::new(&Operator::new("test", "example.com"), Registry::new())
+                .expect("metrics"),
             seen: None,
         }
     }

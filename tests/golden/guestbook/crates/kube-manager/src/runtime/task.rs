@@ -1,0 +1,97 @@
+//! Tasks that run beside the controllers.
+
+use std::future::Future;
+
+use anyhow::{Context as _, Error, Result};
+use futures::{FutureExt, future::BoxFuture};
+use kube::Client;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::Runtime;
+
+/// Which replicas of the operator run a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replicas {
+    /// All of them, from the start.
+    All,
+    /// The one that leads, as soon as it leads. Its requests end with its lease.
+    Leader,
+}
+
+/// What a task works with.
+#[derive(Clone)]
+pub struct Task {
+    /// Sends requests; for [`Replicas::Leader`], while this replica leads.
+    pub client: Client,
+    stop: CancellationToken,
+}
+
+impl Task {
+    /// Waits until the operator stops. The task has a few seconds to end then.
+    pub async fn stopped(&self) {
+        self.stop.cancelled().await;
+    }
+}
+
+/// A task that has not started.
+pub(super) struct Pending {
+    name: &'static str,
+    replicas: Replicas,
+    run: Box<dyn FnOnce(Task) -> BoxFuture<'static, Result<()>> + Send>,
+}
+
+impl Pending {
+    pub fn new<F>(
+        name: &'static str,
+        replicas: Replicas,
+        run: impl FnOnce(Task) -> F + Send + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        let run = Box::new(|task| run(task).boxed());
+        Self {
+            name,
+            replicas,
+            run,
+        }
+    }
+
+    /// Starts the task as one of `tasks`.
+    pub fn start(self, runtime: &Runtime, tasks: &mut JoinSet<Result<()>>) {
+        let Self {
+            name,
+            replicas,
+            run,
+        } = self;
+        let (stop, leadership) = (runtime.stop.clone(), runtime.leadership.clone());
+        let client = match replicas {
+            Replicas::All => runtime.unguarded.clone(),
+            Replicas::Leader => runtime.client.clone(),
+        };
+        tasks.spawn(async move {
+            if replicas == Replicas::Leader {
+                tokio::select! {
+                    () = leadership.acquired() => {}
+                    () = stop.cancelled() => return Ok(()),
+                }
+            }
+            tracing::info!(task = name, "starting");
+            let ended = run(Task { client, stop }).await;
+            ended.with_context(|| format!("the task `{name}` failed"))
+        });
+    }
+}
+
+/// Waits for the first failure of one of `tasks`. A task that ends without a failure is done.
+pub(super) async fn failure(tasks: &mut JoinSet<Result<()>>) -> Error {
+    loop {
+        match tasks.join_next().await {
+            Some(Ok(Ok(()))) => {}
+            Some(Ok(Err(error))) => return error,
+            Some(Err(error)) => return Error::new(error).context("a task failed"),
+            None => std::future::pending().await,
+        }
+    }
+}
