@@ -24,7 +24,7 @@ pub use self::{
     controllers::Controller,
     error::Error,
     feature::Feature,
-    owns::OwnedKind,
+    owns::{RelatedKind, Relation},
     resource::{Definition, External, Resource},
     runtime::Runtime,
     validate::is_line,
@@ -128,7 +128,7 @@ impl Project {
                     changes.is_empty(),
                     Error::Changes(format!("{before} exists with other settings: {changes}"))
                 );
-                resource.keep_owned(before);
+                resource.keep_related(before);
             }
             for other in &mut project.resources {
                 if self.is_one_kind(other, &resource) {
@@ -179,10 +179,12 @@ impl Project {
 
     fn sort_controllers(&self, resource: &mut Resource) {
         for controller in &mut resource.controllers {
-            for owned in &mut controller.owns {
-                *owned = self.canonical_name(owned);
+            for kinds in [&mut controller.owns, &mut controller.watches] {
+                for kind in &mut *kinds {
+                    *kind = self.canonical_name(kind);
+                }
+                kinds.sort_unstable();
             }
-            controller.owns.sort_unstable();
         }
         resource.sort_controllers();
     }

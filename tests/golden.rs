@@ -58,7 +58,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
         "watcher",
         &[
             "init --runtime registry --domain example.com --owner Example",
-            "create api --group core --version v1 --kind Pod --resource=false",
+            "create api --group core --version v1 --kind Pod --resource=false --watches v1/ConfigMap,v1/Node",
             "create api --group apps --version v1 --kind Deployment --resource=false",
             "create api --group core --version v1 --kind Node --resource=false --finalizer",
             "create api --group core --version v1 --kind Node --resource=false --controller-name match",
@@ -77,7 +77,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
         "tenant",
         &[
             "init --runtime registry --domain example.com --namespaced --multigroup --enable helm",
-            "create api --group webapp --version v1 --kind Guestbook --finalizer",
+            "create api --group webapp --version v1 --kind Guestbook --finalizer --watches v1/Secret",
             "create api --group webapp --version v1 --kind Shelf --namespaced=false --controller=false",
             "create api --group webapp --version v1 --kind Guestbook --resource=false \
              --controller-name backup --finalizer",
@@ -93,7 +93,8 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group press --version v1 --kind Page --controller=false",
             "create api --group shop --version v1 --kind Page --controller=false",
             "create api --group shop --version v1 --kind Book --owns shop/v1/Page,v1/ConfigMap",
-            "create api --group shop --version v1 --kind Book --owns apps/v1/Deployment,v1/Service",
+            "create api --group shop --version v1 --kind Book --owns apps/v1/Deployment,v1/Service \
+             --watches v1/Secret,press/v1/Page",
             "create api --group shop --version v1 --kind Book --controller-name nightly-index \
              --owns v1/ConfigMap,v1/Service,batch/v1/Job",
             "create api --group shop --version v1 --kind Shelf --namespaced=false --finalizer \
@@ -104,7 +105,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group core --version v1 --kind Namespace --resource=false \
              --owns v1/ServiceAccount",
             "create api --group apps --version v1 --kind Deployment --resource=false --finalizer \
-             --owns v1/Service,press/v1/Page",
+             --owns v1/Service,press/v1/Page --watches storage/v1/StorageClass",
         ],
     ),
     // Controllers of kinds that others define, and one that makes such a kind. Of one of them the type

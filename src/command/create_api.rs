@@ -83,8 +83,8 @@ struct ApiSettings {
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     controller: Option<bool>,
 
-    /// Name of the controller that `--controller`, `--finalizer` and `--owns` describe; a new name
-    /// adds a second controller of the kind [default: the kind, in lower case]
+    /// Name of the controller that `--controller`, `--finalizer`, `--owns` and `--watches` describe; a
+    /// new name adds a second controller of the kind [default: the kind, in lower case]
     #[arg(long, value_name = "NAME")]
     controller_name: Option<ControllerName>,
 
@@ -105,6 +105,12 @@ struct ApiSettings {
     /// that the controller owns already; with `--force`, replaces them
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     owns: Option<Vec<GroupVersionKind>>,
+
+    /// Kind that objects of the kind refer to, such as `v1/Secret`: a change of such an object reconciles
+    /// those that refer to it; can be repeated, or take several separated by commas. Adds to the kinds
+    /// that the controller watches already; with `--force`, replaces them
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    watches: Option<Vec<GroupVersionKind>>,
 
     #[command(flatten)]
     external: Option<ExternalType>,
@@ -199,19 +205,22 @@ impl ApiSettings {
     /// is `usual` to have it.
     fn control(&self, id: &GroupVersionKind, resource: &mut Resource, usual: bool) -> Result<()> {
         let name = self.controller_of(id);
-        if !self.controller.unwrap_or(usual) {
-            let (finalizer, owns) = (self.finalizer, self.owns.as_deref());
-            resource.without_controller(finalizer.unwrap_or(false), owns.unwrap_or_default())?;
-            resource.remove_controller(&name);
-            return Ok(());
-        }
-        let before = resource.controller(&name).cloned();
-        let mut controller = before.unwrap_or_else(|| Controller::new(name));
+        let is_wanted = self.controller.unwrap_or(usual);
+        let before = resource.controller(&name).filter(|_| is_wanted).cloned();
+        let mut controller = before.unwrap_or_else(|| Controller::new(name.clone()));
         controller.finalizer = self.finalizer.unwrap_or(controller.finalizer);
         if let Some(owns) = &self.owns {
             controller.owns.clone_from(owns);
         }
-        resource.set_controller(controller);
+        if let Some(watches) = &self.watches {
+            controller.watches.clone_from(watches);
+        }
+        if is_wanted {
+            resource.set_controller(controller);
+        } else {
+            resource.without_controller(&controller)?;
+            resource.remove_controller(&name);
+        }
         Ok(())
     }
 

@@ -82,8 +82,8 @@ fn or_way_out<T>(changed: Result<T>) -> Result<T> {
                  with `--force`"
             }
             Some(project::Error::NeedlessCrate(_)) => "leave `--external-api-crate` out",
-            Some(project::Error::Owned(_)) => {
-                "take it from `owns` of the controller in `PROJECT`, then run `rscaffold apply`"
+            Some(project::Error::Related(_)) => {
+                "remove it from `owns` or `watches` of the controller in `PROJECT`, then run `rscaffold apply`"
             }
             None => return Err(error),
         };

@@ -21,15 +21,19 @@ pub struct Controller {
     /// The kinds of objects that it makes, each in the spelling that [`Project::parse`] gives it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owns: Vec<GroupVersionKind>,
+    /// The kinds of objects that its objects refer to, in the same spelling.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watches: Vec<GroupVersionKind>,
 }
 
 impl Controller {
-    /// A controller without a finalizer, which owns nothing.
+    /// A controller without a finalizer, which owns and watches nothing.
     pub fn new(name: ControllerName) -> Self {
         Self {
             finalizer: false,
             name,
             owns: Vec::new(),
+            watches: Vec::new(),
         }
     }
 }
@@ -72,14 +76,17 @@ impl Resource {
         }
     }
 
-    /// Refuses a finalizer and owned kinds: both need a controller.
-    pub fn without_controller(&self, finalizer: bool, owns: &[GroupVersionKind]) -> Result<()> {
+    /// Refuses what needs a controller, as `controller` has it.
+    pub fn without_controller(&self, controller: &Controller) -> Result<()> {
         ensure!(
-            !finalizer,
+            !controller.finalizer,
             "{self} has a finalizer, which needs a controller to remove it"
         );
-        if let Some(owned) = owns.first() {
+        if let Some(owned) = controller.owns.first() {
             bail!("{self} owns `{owned}`, which needs a controller to make it");
+        }
+        if let Some(watched) = controller.watches.first() {
+            bail!("{self} watches `{watched}`, which needs a controller to hear of it");
         }
         Ok(())
     }
@@ -98,17 +105,20 @@ impl Resource {
         changes.collect()
     }
 
-    /// Keeps what the controllers of `before` own.
-    pub(super) fn keep_owned(&mut self, before: &Self) {
+    /// Keeps what the controllers of `before` own and watch.
+    pub(super) fn keep_related(&mut self, before: &Self) {
         for controller in &mut self.controllers {
-            let kept = before.controller(&controller.name);
-            for kind in kept.iter().flat_map(|before| &before.owns) {
-                if !controller.owns.contains(kind) {
-                    controller.owns.push(kind.clone());
-                }
+            if let Some(before) = before.controller(&controller.name) {
+                keep(&mut controller.owns, &before.owns);
+                keep(&mut controller.watches, &before.watches);
             }
         }
     }
+}
+
+fn keep(kinds: &mut Vec<GroupVersionKind>, before: &[GroupVersionKind]) {
+    let kept = before.iter().filter(|kind| !kinds.contains(kind));
+    kinds.extend(kept.cloned().collect::<Vec<_>>());
 }
 
 impl Project {

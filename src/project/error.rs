@@ -12,6 +12,6 @@ pub enum Error {
     Crate(String),
     /// Cargo.toml has the crate of a resource anyway.
     NeedlessCrate(String),
-    /// A controller owns what would be removed.
-    Owned(String),
+    /// A controller owns or watches what would be removed.
+    Related(String),
 }

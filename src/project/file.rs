@@ -109,7 +109,8 @@ impl Project {
 pub(super) struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     api: Option<ApiEntry>,
-    /// Whether there is a controller, and it is the kind's own: `finalizer` and `owns` describe it.
+    /// Whether there is a controller, and it is the kind's own: `finalizer`, `owns` and `watches` describe
+    /// it.
     #[serde(default, skip_serializing_if = "Not::not")]
     controller: bool,
     /// The controllers, if there is any other.
@@ -139,6 +140,8 @@ pub(super) struct Entry {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     short_names: Vec<ShortName>,
     version: Version,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    watches: Vec<GroupVersionKind>,
 }
 
 /// What the file says of a kind that the project defines.
@@ -237,20 +240,21 @@ impl TryFrom<Entry> for Resource {
             definition,
             controllers: entry.controllers,
         };
-        let (finalizer, owns) = (entry.finalizer, entry.owns);
+        let own = Controller {
+            finalizer: entry.finalizer,
+            name: resource.kind.controller(),
+            owns: entry.owns,
+            watches: entry.watches,
+        };
         if resource.controllers.is_empty() && entry.controller {
-            resource.controllers.push(Controller {
-                finalizer,
-                name: resource.kind.controller(),
-                owns,
-            });
+            resource.controllers.push(own);
         } else if resource.controllers.is_empty() {
-            resource.without_controller(finalizer, &owns)?;
+            resource.without_controller(&own)?;
         } else {
             ensure!(
-                !entry.controller && !finalizer && owns.is_empty(),
-                "{resource} has `controllers`, so `controller`, `finalizer` and `owns` must go: each \
-                 of the list has its own `name`, `finalizer` and `owns`"
+                !entry.controller && own == Controller::new(resource.kind.controller()),
+                "{resource} has `controllers`, so `controller`, `finalizer`, `owns` and `watches` must go: \
+                 each of the list has its own `name`, `finalizer`, `owns` and `watches`"
             );
         }
         Ok(resource)
@@ -285,6 +289,7 @@ impl From<Resource> for Entry {
             plural: Some(resource.plural.clone()),
             short_names: resource.short_names.clone(),
             version: resource.version.clone(),
+            watches: own.map_or_else(Vec::new, |own| own.watches.clone()),
         }
     }
 }
@@ -672,8 +677,9 @@ version: '3'
         for beside in ["controller: true", "finalizer: true", "owns: [v1/Pod]"] {
             assert_eq!(
                 error(&format!("  controllers:\n  - name: backup\n  {beside}\n")),
-                "`webapp/v1/Guestbook` has `controllers`, so `controller`, `finalizer` and `owns` \
-                 must go: each of the list has its own `name`, `finalizer` and `owns`"
+                "`webapp/v1/Guestbook` has `controllers`, so `controller`, `finalizer`, `owns` and \
+                 `watches` must go: each of the list has its own `name`, `finalizer`, `owns` and \
+                 `watches`"
             );
         }
     }
@@ -783,7 +789,7 @@ version: '3'
             "`PROJECT` line 39, `resources[2].finaliser`: unknown field, expected one \
              of `api`, `controller`, `controllers`, `core`, `domain`, `external`, \
              `finalizer`, `group`, `kind`, `module`, `namespaced`, `owns`, `path`, `plural`, \
-             `shortNames`, `version`",
+             `shortNames`, `version`, `watches`",
         );
         assert_error(
             &with("domain: com\n", ""),

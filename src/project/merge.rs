@@ -94,12 +94,8 @@ fn pick_resource(third: &Resource, mut ours: Resource, theirs: &Resource) -> Res
         let picked = match (controller(third), controller(&ours), controller(theirs)) {
             (Some(third), Some(mut ours), Some(theirs)) => {
                 pick_fields!(Some(&third), ours, theirs, format!(" of {what}"); finalizer: "finalizer");
-                let is_new = |id: &GroupVersionKind| !third.owns.contains(id);
-                ours.owns
-                    .retain(|id| is_new(id) || theirs.owns.contains(id));
-                let others = theirs.owns.into_iter();
-                let others = others.filter(|id| is_new(id) && !ours.owns.contains(id));
-                ours.owns.extend(others.collect::<Vec<_>>());
+                pick_kinds(&third.owns, &mut ours.owns, theirs.owns);
+                pick_kinds(&third.watches, &mut ours.watches, theirs.watches);
                 Some(ours)
             }
             (third, ours, theirs) => pick(Some(&third), ours, theirs, &what)?,
@@ -108,6 +104,19 @@ fn pick_resource(third: &Resource, mut ours: Resource, theirs: &Resource) -> Res
     }
     ours.controllers = controllers;
     Ok(ours)
+}
+
+/// Gives `ours` the kinds that the two sides make.
+fn pick_kinds(
+    third: &[GroupVersionKind],
+    ours: &mut Vec<GroupVersionKind>,
+    theirs: Vec<GroupVersionKind>,
+) {
+    let is_new = |id: &GroupVersionKind| !third.contains(id);
+    ours.retain(|id| is_new(id) || theirs.contains(id));
+    let others = theirs.into_iter();
+    let others = others.filter(|id| is_new(id) && !ours.contains(id));
+    ours.extend(others.collect::<Vec<_>>());
 }
 
 /// The value of both sides, or where they differ, the one that `third` does not have. An error says

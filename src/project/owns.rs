@@ -1,4 +1,5 @@
-//! The kinds that a controller owns: kinds of the project, of Kubernetes and of others.
+//! The kinds that a controller works with besides its own: those that it owns, and those that its objects
+//! refer to. They are kinds of the project, of Kubernetes and of others.
 
 use anyhow::{Result, anyhow, bail, ensure};
 
@@ -12,16 +13,37 @@ use crate::{
 /// named after owned kinds.
 const TAKEN: [&str; 4] = ["labels", "object", "observe", "sample"];
 
-/// A kind whose objects a controller makes.
+/// What a kind is to a controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// The controller makes objects of it.
+    Owned,
+    /// The controller's objects refer to objects of it.
+    Watched,
+}
+
+impl Relation {
+    /// As in "cannot own".
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Owned => "own",
+            Self::Watched => "watch",
+        }
+    }
+}
+
+/// A kind that a controller works with.
 #[derive(Debug, PartialEq, Eq)]
-pub struct OwnedKind {
+pub struct RelatedKind {
+    /// What it is to the controller.
+    pub relation: Relation,
     /// The kind; only a resource of the project has its controllers.
     pub resource: Resource,
     /// What the controller calls it.
     pub identifiers: Identifiers,
 }
 
-impl OwnedKind {
+impl RelatedKind {
     /// Whether both would have the same name in the controller's file.
     fn is_called_like(&self, other: &Self) -> bool {
         let (a, b) = (&self.identifiers, &other.identifiers);
@@ -40,31 +62,46 @@ impl Project {
         }
     }
 
-    /// What a controller of `owner` owns.
+    /// What a controller of `owner` owns, and then what it watches.
     ///
     /// # Errors
     ///
-    /// When it cannot own one of these kinds.
-    pub fn owned(&self, owner: &Resource, controller: &Controller) -> Result<Vec<OwnedKind>> {
-        let mut kinds = Vec::<OwnedKind>::new();
-        for id in &controller.owns {
+    /// When it cannot own or watch one of these kinds.
+    pub fn related(&self, owner: &Resource, controller: &Controller) -> Result<Vec<RelatedKind>> {
+        let mut kinds = Vec::<RelatedKind>::new();
+        let owns = controller.owns.iter().map(|id| (Relation::Owned, id));
+        let watches = controller.watches.iter().map(|id| (Relation::Watched, id));
+        let ids: Vec<_> = owns.chain(watches).collect();
+        for &(relation, id) in &ids {
+            let verb = relation.verb();
             let kind = self
-                .owned_kind(id)
-                .map_err(|reason| anyhow!("{owner} cannot own `{id}`: {reason}"))?;
+                .related_kind(relation, id)
+                .map_err(|reason| anyhow!("{owner} cannot {verb} `{id}`: {reason}"))?;
             ensure!(
                 !self.is_same_kind(&kind.resource, owner),
-                "{owner} cannot own `{id}`, which it is itself"
+                "{owner} cannot {verb} `{id}`, which it is itself"
             );
-            let same = |other: &OwnedKind| self.is_same_kind(&other.resource, &kind.resource);
+            let same = |other: &RelatedKind| self.is_same_kind(&other.resource, &kind.resource);
             if let Some(other) = kinds.iter().position(same) {
-                let other = &controller.owns[other];
-                ensure!(other != id, "{owner} owns `{id}` twice");
-                bail!("{owner} cannot own both `{other}` and `{id}`: they are the same objects");
+                let (before, other) = ids[other];
+                ensure!(
+                    before == relation,
+                    "{owner} cannot watch `{id}`, which it owns: it hears of what it owns already"
+                );
+                ensure!(other != id, "{owner} {verb}s `{id}` twice");
+                bail!("{owner} cannot {verb} both `{other}` and `{id}`: they are the same objects");
+            }
+            if relation == Relation::Owned {
+                ensure!(
+                    kind.resource.namespaced || !owner.namespaced,
+                    "{owner} cannot own `{id}`: an owner in a namespace owns nothing outside of it, \
+                     and this kind is cluster-scoped"
+                );
             }
             ensure!(
-                kind.resource.namespaced || !owner.namespaced,
-                "{owner} cannot own `{id}`: an owner in a namespace owns nothing outside of it, \
-                 and this kind is cluster-scoped"
+                kind.resource.namespaced || !self.namespaced,
+                "{owner} cannot {verb} `{id}`: the project is `namespaced`, and this kind is \
+                 cluster-scoped"
             );
             kinds.push(kind);
         }
@@ -72,8 +109,8 @@ impl Project {
         Ok(kinds)
     }
 
-    /// The kind that `id` names, or why it cannot be owned.
-    fn owned_kind(&self, id: &GroupVersionKind) -> Result<OwnedKind> {
+    /// The kind that `id` names, or why it cannot be owned or watched.
+    fn related_kind(&self, relation: Relation, id: &GroupVersionKind) -> Result<RelatedKind> {
         let Some(kind) = self.find_kind(id)? else {
             bail!(
                 "neither this project nor Kubernetes has this kind; {}",
@@ -88,7 +125,8 @@ impl Project {
                 served.version
             );
         }
-        Ok(OwnedKind {
+        Ok(RelatedKind {
+            relation,
             identifiers: kind.kind.identifiers(None),
             // A built-in kind with the short name of its group, however `PROJECT` spells that.
             resource: builtin::named(id)
@@ -113,10 +151,10 @@ impl Project {
 
 /// Adds the group to the names of the `kinds` that would clash with another name in the controller's
 /// file.
-fn tell_apart(owner: &Resource, kinds: &mut [OwnedKind]) -> Result<()> {
+fn tell_apart(owner: &Resource, kinds: &mut [RelatedKind]) -> Result<()> {
     // The controller has these of its own kind in scope.
     let types = ["", "Spec", "Status"].map(|suffix| format!("{}{suffix}", owner.kind));
-    let is_ambiguous = |kind: &OwnedKind| {
+    let is_ambiguous = |kind: &RelatedKind| {
         let names = &kind.identifiers;
         let alike = kinds.iter().filter(|other| kind.is_called_like(other));
         TAKEN.contains(&names.one.as_str()) || types.contains(&names.type_name) || alike.count() > 1
@@ -131,7 +169,7 @@ fn tell_apart(owner: &Resource, kinds: &mut [OwnedKind]) -> Result<()> {
     for (index, a) in kinds.iter().enumerate() {
         if let Some(b) = kinds[..index].iter().find(|b| a.is_called_like(b)) {
             let name = &a.identifiers.many;
-            let [a, b] = [a, b].map(|OwnedKind { resource, .. }| {
+            let [a, b] = [a, b].map(|RelatedKind { resource, .. }| {
                 format!("`{}` of `{}`", resource.kind, resource.group)
             });
             bail!(
@@ -179,7 +217,7 @@ mod tests {
     ) -> Vec<String> {
         let (project, owner) = project(owner, owns, others);
         project.validate().unwrap();
-        let kinds = project.owned(&owner, &owner.controllers[0]).unwrap();
+        let kinds = project.related(&owner, &owner.controllers[0]).unwrap();
         kinds
             .into_iter()
             .map(|kind| kind.identifiers)
@@ -203,10 +241,11 @@ mod tests {
             let owner = project.find(&guestbook().id()).unwrap().unwrap();
             let controller = &owner.controllers[0];
             assert_eq!(controller.owns[0].as_str(), "gateway/v1/HTTPRoute");
-            let kinds = project.owned(owner, controller).unwrap();
-            let OwnedKind {
+            let kinds = project.related(owner, controller).unwrap();
+            let RelatedKind {
                 resource,
                 identifiers,
+                ..
             } = &kinds[0];
             assert_eq!(project.full_group(resource), "gateway.io");
             let import = project.import(resource, &identifiers.type_name);
@@ -226,13 +265,13 @@ mod tests {
             [page.clone()],
         );
         project.validate().unwrap();
-        let kinds = project.owned(&owner, &owner.controllers[0]).unwrap();
+        let kinds = project.related(&owner, &owner.controllers[0]).unwrap();
         let [ingress, own] = kinds.as_slice() else {
             panic!("{kinds:?}");
         };
-        let group = |owned: &OwnedKind| project.full_group(&owned.resource);
+        let group = |owned: &RelatedKind| project.full_group(&owned.resource);
         let import =
-            |owned: &OwnedKind| project.import(&owned.resource, &owned.identifiers.type_name);
+            |owned: &RelatedKind| project.import(&owned.resource, &owned.identifiers.type_name);
         assert_eq!(group(ingress), "networking.k8s.io");
         assert_eq!(import(ingress), "k8s_openapi::api::networking::v1::Ingress");
         assert!(ingress.resource.is_builtin());
@@ -245,7 +284,7 @@ mod tests {
     fn a_kind_of_kubernetes_is_the_same_however_project_spells_its_group() {
         let ingress = core("networking.k8s.io", "v1", "Ingress");
         let (project, owner) = project(guestbook(), &["networking/v1/Ingress"], [ingress]);
-        let kinds = project.owned(&owner, &owner.controllers[0]).unwrap();
+        let kinds = project.related(&owner, &owner.controllers[0]).unwrap();
         let expected = without_controller(core("networking", "v1", "Ingress"));
         assert_eq!(kinds[0].resource, expected);
     }

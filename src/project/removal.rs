@@ -12,20 +12,22 @@ impl Project {
     /// takes over the controllers.
     ///
     /// # Errors
-    /// If there is none, or a controller owns it, or the remaining resources contradict each other.
+    /// If there is none, or a controller owns or watches it, or the remaining resources contradict each other.
     pub fn remove(&mut self, id: &GroupVersionKind) -> Result<Resource> {
         let mut project = self.clone();
         let index = project.index(id)?;
         let resource = project.resources.remove(index);
         for (other, controller) in project.controllers() {
-            let is_it = |id| matches!(self.find(id), Ok(Some(owned)) if *owned == resource);
-            ensure!(
-                !controller.owns.iter().any(is_it),
-                Error::Owned(format!(
-                    "the controller `{}` of {other} owns {resource}",
-                    controller.name
-                ))
-            );
+            let is_it = |id| matches!(self.find(id), Ok(Some(kind)) if *kind == resource);
+            for (verb, kinds) in [("owns", &controller.owns), ("watches", &controller.watches)] {
+                ensure!(
+                    !kinds.iter().any(is_it),
+                    Error::Related(format!(
+                        "the controller `{}` of {other} {verb} {resource}",
+                        controller.name
+                    ))
+                );
+            }
         }
         let versions = project.resources.iter_mut();
         let versions = versions.filter(|other| self.is_one_kind(other, &resource));

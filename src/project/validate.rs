@@ -30,7 +30,7 @@ impl Project {
         self.validate_dependencies()?;
         self.validate_controllers()?;
         for (resource, controller) in self.controllers() {
-            self.owned(resource, controller)?;
+            self.related(resource, controller)?;
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     names::{Dependency, Identifiers, ShortName},
-    project::{self, Feature, License, Resource, Runtime},
+    project::{self, Feature, License, RelatedKind, Relation, Resource, Runtime},
     templates::{self, TEMPLATES},
 };
 
@@ -165,10 +165,21 @@ pub struct Controller {
     tested: bool,
     /// The kinds of objects that it makes.
     pub owns: Vec<Owned>,
+    /// The kinds of objects that its objects refer to.
+    watches: Vec<Watched>,
     /// What `use` takes for the kinds that it works with, in the order of rustfmt.
     imports: Vec<String>,
     /// Whether something of what it owns selects Pods by their labels.
     labels: bool,
+}
+
+/// A kind that a controller watches.
+#[derive(Serialize)]
+struct Watched {
+    #[serde(flatten)]
+    kind: Kind,
+    #[serde(flatten)]
+    identifiers: Identifiers,
 }
 
 /// A kind that a controller owns.
@@ -296,10 +307,9 @@ impl Controller {
         controller: &project::Controller,
     ) -> Result<Self> {
         let kind = Kind::new(project, resource);
-        let owns = project.owned(resource, controller)?;
-        let import =
-            |it: &project::OwnedKind| project.import(&it.resource, &it.identifiers.type_name);
-        let mut imports: Vec<_> = owns.iter().map(import).collect();
+        let related = project.related(resource, controller)?;
+        let import = |it: &RelatedKind| project.import(&it.resource, &it.identifiers.type_name);
+        let mut imports: Vec<_> = related.iter().map(import).collect();
         if kind.foreign {
             imports.push(project.import(resource, &kind.kind));
         } else {
@@ -310,8 +320,20 @@ impl Controller {
         sort_imports(&mut imports);
         let own = resource.is_own(controller);
         let prefix = if own { "" } else { controller.name.as_str() };
+        let (owns, watches): (Vec<_>, Vec<_>) =
+            (related.into_iter()).partition(|it| it.relation == Relation::Owned);
         let owns = owns.into_iter().map(|owned| Owned::new(project, owned));
         let owns: Vec<_> = owns.collect();
+        let watches = watches.into_iter().map(|watched| Watched {
+            kind: Kind::new(project, &watched.resource),
+            identifiers: watched.identifiers,
+        });
+        let watches: Vec<_> = watches.collect();
+        let others = owns
+            .iter()
+            .map(|it| &it.kind)
+            .chain(watches.iter().map(|it| &it.kind));
+        let tested = !kind.foreign && !others.into_iter().any(Kind::is_external);
         Ok(Self {
             short_name: controller.name.to_string(),
             name: project.controller_name(resource, controller),
@@ -321,9 +343,10 @@ impl Controller {
             finalizer: controller.finalizer,
             is_complete: owns.iter().all(|it| it.template != Owned::OTHER),
             labels: owns.iter().any(|it| templates::has(it.template, "labels")),
-            tested: !kind.foreign && !owns.iter().any(|owned| owned.kind.is_external()),
+            tested,
             kind,
             owns,
+            watches,
             imports,
         })
     }
@@ -341,7 +364,7 @@ impl Owned {
     /// The template of the kinds that have none of their own.
     const OTHER: &str = "owned/other.rs.tera";
 
-    fn new(project: &project::Project, owned: project::OwnedKind) -> Self {
+    fn new(project: &project::Project, owned: RelatedKind) -> Self {
         let kind = Kind::new(project, &owned.resource);
         let folder = format!("owned/{}/{}", kind.group.name, kind.version);
         let own = TEMPLATES.get_file(format!("{folder}/{}.rs.tera", kind.lower));
@@ -392,6 +415,9 @@ fn rules(controllers: &[Controller]) -> BTreeSet<Rule> {
         }
         if controller.finalizer {
             allow(&group.full, plural.clone(), &["patch"]);
+        }
+        for Watched { kind, .. } in &controller.watches {
+            allow(&kind.group.full, kind.plural.clone(), &["list", "watch"]);
         }
         for Owned { kind, .. } in &controller.owns {
             let verbs = ["create", "delete", "get", "list", "patch", "watch"];

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{ResourceExt, runtime::{controller::Action, predicates, reflector::ObjectRef}};
 use kube_manager::{
-    Builder, Cleanup, Objects, Reconciler, Trigger, Watched, prometheus::IntCounter,
+    Builder, Objects, Reconciler, Trigger, Watched, prometheus::IntCounter,
     rbac::{Rule, Verb},
 };
 
@@ -84,13 +84,13 @@ impl Reconciler for Controller {
         Ok(Action::await_change())
     }
 
-    async fn cleanup(&self, door: &Door) -> Result<Cleanup, kube::Error> {
+    async fn cleanup(&self, door: &Door) -> Result<Action, kube::Error> {
         // As if something outside took a while.
         if door.annotations().contains_key("free") {
-            return Ok(Cleanup::Done);
+            return Ok(Action::await_change());
         }
         tracing::info!(door = door.name_any(), after = ?self.start.elapsed(), "still there");
-        Ok(Cleanup::Again(Duration::from_millis(100)))
+        Ok(Action::requeue(Duration::from_millis(100)))
     }
 }
 "#;

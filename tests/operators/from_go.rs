@@ -146,11 +146,12 @@ fn names_are_found_where_the_page_says() {
         project.write(file, &(text + &scope + "}\n"));
     }
     let _building = building();
-    let options = "doc --quiet --lib --no-deps --document-private-items --package guestbook \
-                   --package kube-manager";
-    run(cargo(&project.0)
-        .args(options.split(' '))
-        .env("RUSTDOCFLAGS", "-D rustdoc::broken_intra_doc_links"));
+    let options = "doc --quiet --lib --no-deps --document-private-items";
+    for package in ["", " --package kube-manager"] {
+        run(cargo(&project.0)
+            .args(format!("{options}{package}").split(' '))
+            .env("RUSTDOCFLAGS", "-D rustdoc::broken_intra_doc_links"));
+    }
 }
 
 /// Puts the items of `code` in the place of those in `text` whose first lines are the same.

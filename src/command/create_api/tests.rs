@@ -33,6 +33,7 @@ fn unusual() -> Resource {
         namespaced: Some(false),
         finalizer: None,
         owns: None,
+        watches: None,
         external: None,
     };
     let id = id("webapp/v1/Guestbook");
@@ -246,7 +247,7 @@ fn found(project: &Project, id: &GroupVersionKind) -> Vec<(&'static str, Result<
     let taken_for = |project: &Project| {
         let owner = &project.resources[project.position(&owner).context("no owner")?];
         Ok(place(
-            &project.owned(owner, &owner.controllers[0])?[0].resource,
+            &project.related(owner, &owner.controllers[0])?[0].resource,
         ))
     };
     let by_flag = || {

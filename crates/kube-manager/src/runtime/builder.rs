@@ -5,7 +5,7 @@ use std::{fmt::Debug, ops::Range, sync::Arc, time::Duration};
 use futures::StreamExt;
 use kube::{
     Client, Resource,
-    runtime::{Predicate, watcher::Event},
+    runtime::{Predicate, reflector::ObjectRef, watcher::Event},
 };
 use prometheus::Registry;
 use serde::{Serialize, de::DeserializeOwned};
@@ -20,7 +20,7 @@ use super::{
     scope::Scope,
     trigger::Trigger,
     watch::{Guarded, Selector},
-    watched::Watches,
+    watched::{Watched, Watches},
 };
 
 /// Starts to observe the controller's own kind in a namespace, or in all namespaces. The result is called
@@ -115,6 +115,19 @@ where
         S: Send + Sync + 'static,
     {
         Watches::new(self, self.context.watcher())
+    }
+
+    /// Watches the kind `S`, and reconciles the objects that refer to a changed one. This is
+    /// [`watches`](Self::watches) with [`referenced_by`](Watches::referenced_by), for all objects of `S`.
+    pub fn refers_to<S>(
+        &mut self,
+        references: impl Fn(&K) -> Vec<ObjectRef<S>> + Send + Sync + 'static,
+    ) -> Watched<S>
+    where
+        S: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned,
+        S: Send + Sync + 'static,
+    {
+        self.watches().referenced_by(references)
     }
 
     /// Reconciles the objects that `trigger` names: events from outside of the cluster.

@@ -52,7 +52,7 @@ pub use options::Options;
 /// The crate of the metrics, whose types are part of this one's interface.
 pub use prometheus;
 use rbac::Rule;
-pub use reconciler::{Cleanup, Reconciler};
+pub use reconciler::Reconciler;
 use requests::Requests;
 pub use task::{Replicas, Task};
 pub use trigger::Trigger;

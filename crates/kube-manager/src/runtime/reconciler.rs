@@ -1,6 +1,6 @@
 //! The trait that a controller implements.
 
-use std::{fmt::Debug, time::Duration};
+use std::fmt::Debug;
 
 use kube::{
     Resource,
@@ -9,16 +9,6 @@ use kube::{
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{rbac::Rule, scope::Scope};
-
-/// How far a cleanup is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cleanup {
-    /// Nothing is left behind, so the object may be deleted.
-    Done,
-    /// Something is still there, such as a cloud resource that takes minutes to go. The cleanup runs
-    /// again after this time. That is no error.
-    Again(Duration),
-}
 
 /// What a controller does for the objects of one kind.
 pub trait Reconciler: Send + Sync + 'static {
@@ -57,13 +47,16 @@ pub trait Reconciler: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Action, Self::Error>> + Send;
 
     /// Removes what the deletion of `object` would leave behind. It runs only with `FINALIZER`, and is
-    /// retried until it is done; until then the object stays.
+    /// retried until it succeeds; until then the object stays.
+    ///
+    /// With [`Action::requeue`] it is not done yet, and runs again after that time: a cloud resource may
+    /// take minutes to go, which is no error. [`Action::await_change`] lets the object go.
     fn cleanup(
         &self,
         object: &Self::Object,
-    ) -> impl Future<Output = Result<Cleanup, Self::Error>> + Send {
+    ) -> impl Future<Output = Result<Action, Self::Error>> + Send {
         let _ = object;
-        async { Ok(Cleanup::Done) }
+        async { Ok(Action::await_change()) }
     }
 
     /// Runs after the deletion of an object, perhaps more than once. Another object of the same name may

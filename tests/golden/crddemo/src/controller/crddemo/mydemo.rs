@@ -7,7 +7,7 @@
 use k8s_openapi::api::events;
 use kube::runtime::{controller::Action, events::EventType, reflector::ObjectRef};
 use kube_manager::{
-    Builder, Context, Reconciler, condition,
+    Context, Reconciler, condition,
     rbac::{Rule, Verb},
 };
 
@@ -60,7 +60,7 @@ impl Reconciler for Controller {
 
 impl Controller {
     /// Declares what the controller works with.
-    pub fn new(builder: &mut Builder<Mydemo>) -> Self {
+    pub fn new(builder: &mut kube_manager::Builder<Mydemo>) -> Self {
         Self {
             context: builder.context(),
         }

@@ -11,7 +11,7 @@ use kube::{
     runtime::{controller::Action, events::EventType, reflector::ObjectRef},
 };
 use kube_manager::{
-    Builder, Children, Context, Reconciler, children, condition,
+    Children, Context, Reconciler, children, condition,
     rbac::{Rule, Verb},
 };
 
@@ -76,7 +76,7 @@ impl Reconciler for Controller {
 
 impl Controller {
     /// Declares what the controller works with.
-    pub fn new(builder: &mut Builder<Order>) -> Self {
+    pub fn new(builder: &mut kube_manager::Builder<Order>) -> Self {
         Self {
             // One field for each kind that it owns.
             widgets: builder.owns(),

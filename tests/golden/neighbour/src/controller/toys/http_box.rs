@@ -10,7 +10,7 @@ use kube::{
     runtime::{controller::Action, reflector::ObjectRef},
 };
 use kube_manager::{
-    Builder, Children, Reconciler, children,
+    Children, Reconciler, children,
     rbac::{Rule, Verb},
 };
 
@@ -58,7 +58,7 @@ impl Reconciler for Controller {
 
 impl Controller {
     /// Declares what the controller works with.
-    pub fn new(builder: &mut Builder<HTTPBox>) -> Self {
+    pub fn new(builder: &mut kube_manager::Builder<HTTPBox>) -> Self {
         Self {
             // One field for each kind that it owns.
             widgets: builder.owns(),

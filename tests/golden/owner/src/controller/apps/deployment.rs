@@ -12,7 +12,7 @@ use kube::{
     runtime::{controller::Action, reflector::ObjectRef},
 };
 use kube_manager::{
-    Builder, Children, Cleanup, Reconciler, children,
+    Children, Reconciler, children,
     rbac::{Rule, Verb},
 };
 
@@ -20,6 +20,7 @@ use kube_manager::{
 use crate::api::press::v1::Page;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::storage::v1::StorageClass;
 
 /// Makes what belongs to each Deployment.
 pub struct Controller {
@@ -27,6 +28,9 @@ pub struct Controller {
     pages: Children<Page>,
     services: Children<Service>,
     // End of the kinds.
+    // One field for each kind that its objects refer to.
+    storage_classes: kube_manager::Watched<StorageClass>,
+    // End of these kinds.
 }
 
 impl Reconciler for Controller {
@@ -43,6 +47,8 @@ impl Reconciler for Controller {
         // What it owns: read, made, corrected and removed.
         Rule::of::<Page>(children::VERBS),
         Rule::of::<Service>(children::VERBS),
+        // What its objects refer to: read.
+        Rule::of::<StorageClass>(&[Verb::List, Verb::Watch]),
         // End of what it owns.
     ];
 
@@ -53,18 +59,21 @@ impl Reconciler for Controller {
 
     async fn reconcile(&self, object: &Deployment) -> Result<Action, Self::Error> {
         // Your work goes here. It must be safe to do again: this runs after each start and change.
+        let names = referenced_storage_classes(object);
+        let found = self.storage_classes.find(&names);
+        tracing::debug!(count = found.len(), "storageclasses that it refers to");
         self.apply(object).await?;
         Ok(Action::await_change())
     }
 
-    async fn cleanup(&self, object: &Deployment) -> Result<Cleanup, Self::Error> {
+    async fn cleanup(&self, object: &Deployment) -> Result<Action, Self::Error> {
         // Remove here what `object` would leave behind. Like the work above, it may be done again.
         tracing::info!(
             name = object.name_any(),
             namespace = object.namespace(),
             "is being deleted"
         );
-        Ok(Cleanup::Done)
+        Ok(Action::await_change())
     }
 
     async fn gone(&self, object: &ObjectRef<Deployment>) {
@@ -74,12 +83,15 @@ impl Reconciler for Controller {
 
 impl Controller {
     /// Declares what the controller works with.
-    pub fn new(builder: &mut Builder<Deployment>) -> Self {
+    pub fn new(builder: &mut kube_manager::Builder<Deployment>) -> Self {
         Self {
             // One field for each kind that it owns.
             pages: builder.owns(),
             services: builder.owns(),
             // End of the kinds.
+            // One field for each kind that its objects refer to.
+            storage_classes: builder.refers_to(referenced_storage_classes),
+            // End of these kinds.
         }
     }
 
@@ -135,6 +147,16 @@ fn labels(object: &Deployment) -> BTreeMap<String, String> {
         ("app.kubernetes.io/name".to_owned(), name),
         ("app.kubernetes.io/instance".to_owned(), object.name_any()),
     ])
+}
+
+/// The storageclasses that `object` refers to. A change of one of them reconciles `object`.
+fn referenced_storage_classes(
+    // Its spec names them.
+    object: &Deployment,
+) -> Vec<ObjectRef<StorageClass>> {
+    // The names that `object` has of them go here, instead of its own.
+    let storage_class = ObjectRef::new(&object.name_any());
+    vec![storage_class]
 }
 
 #[cfg(test)]

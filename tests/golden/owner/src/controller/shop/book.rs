@@ -13,25 +13,32 @@ use kube::{
     runtime::{controller::Action, events::EventType, reflector::ObjectRef},
 };
 use kube_manager::{
-    Builder, Children, Context, Reconciler, children, condition,
+    Children, Context, Reconciler, children, condition,
     rbac::{Rule, Verb},
 };
 
 use crate::api::shop::v1::*;
 
 // Kinds that this controller works with.
+use crate::api::press::v1::Page as PressPage;
+use crate::api::shop::v1::Page as ShopPage;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::core::v1::Service;
 
 /// Brings the cluster to what each Book asks for.
 pub struct Controller {
     // One field for each kind that it owns.
     deployments: Children<Deployment>,
-    pages: Children<Page>,
+    shop_pages: Children<ShopPage>,
     config_maps: Children<ConfigMap>,
     services: Children<Service>,
     // End of the kinds.
+    // One field for each kind that its objects refer to.
+    press_pages: kube_manager::Watched<PressPage>,
+    secrets: kube_manager::Watched<Secret>,
+    // End of these kinds.
     context: Context,
 }
 
@@ -55,9 +62,12 @@ impl Reconciler for Controller {
         Rule::sub::<Book>("status", &[Verb::Update]),
         // What it owns: read, made, corrected and removed.
         Rule::of::<Deployment>(children::VERBS),
-        Rule::of::<Page>(children::VERBS),
+        Rule::of::<ShopPage>(children::VERBS),
         Rule::of::<ConfigMap>(children::VERBS),
         Rule::of::<Service>(children::VERBS),
+        // What its objects refer to: read.
+        Rule::of::<PressPage>(&[Verb::List, Verb::Watch]),
+        Rule::of::<Secret>(&[Verb::List, Verb::Watch]),
         // An event that repeats is patched, not created again.
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
@@ -65,6 +75,12 @@ impl Reconciler for Controller {
     async fn reconcile(&self, object: &Book) -> Result<Action, Error> {
         // Your work goes here: compare the cluster with `object.spec` and change what differs. It
         // must be safe to do again, because this runs after each start and each change.
+        let names = referenced_press_pages(object);
+        let found = self.press_pages.find(&names);
+        tracing::debug!(count = found.len(), "pages that it refers to");
+        let names = referenced_secrets(object);
+        let found = self.secrets.find(&names);
+        tracing::debug!(count = found.len(), "secrets that it refers to");
 
         let applied = self.apply(object).await;
         let status = observe(object, &applied);
@@ -86,14 +102,18 @@ impl Reconciler for Controller {
 
 impl Controller {
     /// Declares what the controller works with.
-    pub fn new(builder: &mut Builder<Book>) -> Self {
+    pub fn new(builder: &mut kube_manager::Builder<Book>) -> Self {
         Self {
             // One field for each kind that it owns.
             deployments: builder.owns(),
-            pages: builder.owns(),
+            shop_pages: builder.owns(),
             config_maps: builder.owns(),
             services: builder.owns(),
             // End of the kinds.
+            // One field for each kind that its objects refer to.
+            press_pages: builder.refers_to(referenced_press_pages),
+            secrets: builder.refers_to(referenced_secrets),
+            // End of these kinds.
             context: builder.context(),
         }
     }
@@ -103,8 +123,8 @@ impl Controller {
         // For each kind, all objects that are wanted: others that were made before are deleted.
         let all = [deployment(object)];
         self.deployments.apply(object, all).await?;
-        let all = [page(object)];
-        self.pages.apply(object, all).await?;
+        let all = [shop_page(object)];
+        self.shop_pages.apply(object, all).await?;
         let all = [config_map(object)];
         self.config_maps.apply(object, all).await?;
         let all = [service(object)];
@@ -152,14 +172,14 @@ fn deployment(object: &Book) -> Deployment {
 }
 
 /// The Page that `object` asks for. `apply` makes `object` its owner.
-fn page(object: &Book) -> Page {
-    Page {
+fn shop_page(object: &Book) -> ShopPage {
+    ShopPage {
         metadata: ObjectMeta {
             name: Some(object.name_any()),
             ..ObjectMeta::default()
         },
         // What its `spec` asks for goes here: the API server may refuse an empty one.
-        ..Page::default()
+        ..ShopPage::default()
     }
 }
 
@@ -205,6 +225,28 @@ fn labels(object: &Book) -> BTreeMap<String, String> {
     ])
 }
 
+/// The pages that `object` refers to. A change of one of them reconciles `object`.
+fn referenced_press_pages(
+    // Its spec names them.
+    object: &Book,
+) -> Vec<ObjectRef<PressPage>> {
+    // The names that `object` has of them go here, instead of its own.
+    let press_page = ObjectRef::new(&object.name_any());
+    let namespace = object.namespace().unwrap_or_default();
+    vec![press_page.within(&namespace)]
+}
+
+/// The secrets that `object` refers to. A change of one of them reconciles `object`.
+fn referenced_secrets(
+    // Its spec names them.
+    object: &Book,
+) -> Vec<ObjectRef<Secret>> {
+    // The names that `object` has of them go here, instead of its own.
+    let secret = ObjectRef::new(&object.name_any());
+    let namespace = object.namespace().unwrap_or_default();
+    vec![secret.within(&namespace)]
+}
+
 /// The status that follows from what was seen. It sends no request, so that it can be tested
 /// without a cluster.
 fn observe(
@@ -240,7 +282,7 @@ mod tests {
         let name = &object.metadata.name;
         let owned = deployment(&object);
         assert_eq!(owned.metadata.name, *name);
-        let owned = page(&object);
+        let owned = shop_page(&object);
         assert_eq!(owned.metadata.name, *name);
         let owned = config_map(&object);
         assert_eq!(owned.metadata.name, *name);

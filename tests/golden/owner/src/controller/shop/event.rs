@@ -13,7 +13,7 @@ use kube::{
     runtime::{controller::Action, events::EventType, reflector::ObjectRef},
 };
 use kube_manager::{
-    Builder, Children, Context, Reconciler, children, condition,
+    Children, Context, Reconciler, children, condition,
     rbac::{Rule, Verb},
 };
 
@@ -102,7 +102,7 @@ impl Reconciler for Controller {
 
 impl Controller {
     /// Declares what the controller works with.
-    pub fn new(builder: &mut Builder<Event>) -> Self {
+    pub fn new(builder: &mut kube_manager::Builder<Event>) -> Self {
         Self {
             // One field for each kind that it owns.
             daemon_sets: builder.owns(),

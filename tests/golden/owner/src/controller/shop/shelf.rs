@@ -11,7 +11,7 @@ use kube::{
     runtime::{controller::Action, events::EventType},
 };
 use kube_manager::{
-    Builder, Children, Cleanup, Context, Reconciler, children, condition,
+    Children, Context, Reconciler, children, condition,
     rbac::{Rule, Verb},
 };
 
@@ -82,20 +82,20 @@ impl Reconciler for Controller {
         Ok(Action::await_change())
     }
 
-    async fn cleanup(&self, object: &Shelf) -> Result<Cleanup, Error> {
+    async fn cleanup(&self, object: &Shelf) -> Result<Action, Error> {
         // Remove here what `object` would leave behind outside of the cluster. Like the work above,
         // it may be done again.
         let note = "Nothing is left behind";
         self.context
             .event(object, EventType::Normal, "CleanedUp", note)
             .await;
-        Ok(Cleanup::Done)
+        Ok(Action::await_change())
     }
 }
 
 impl Controller {
     /// Declares what the controller works with.
-    pub fn new(builder: &mut Builder<Shelf>) -> Self {
+    pub fn new(builder: &mut kube_manager::Builder<Shelf>) -> Self {
         Self {
             // One field for each kind that it owns.
             press_pages: builder.owns(),

@@ -7,7 +7,7 @@
 use k8s_openapi::api::events;
 use kube::runtime::{controller::Action, events::EventType};
 use kube_manager::{
-    Builder, Cleanup, Context, Reconciler, condition,
+    Context, Reconciler, condition,
     rbac::{Rule, Verb},
 };
 
@@ -61,20 +61,20 @@ impl Reconciler for Controller {
         Ok(Action::await_change())
     }
 
-    async fn cleanup(&self, object: &Guestbook) -> Result<Cleanup, Error> {
+    async fn cleanup(&self, object: &Guestbook) -> Result<Action, Error> {
         // Remove here what `object` would leave behind outside of the cluster. Like the work above,
         // it may be done again.
         let note = "Nothing is left behind";
         self.context
             .event(object, EventType::Normal, "CleanedUp", note)
             .await;
-        Ok(Cleanup::Done)
+        Ok(Action::await_change())
     }
 }
 
 impl Controller {
     /// Declares what the controller works with.
-    pub fn new(builder: &mut Builder<Guestbook>) -> Self {
+    pub fn new(builder: &mut kube_manager::Builder<Guestbook>) -> Self {
         Self {
             context: builder.context(),
         }

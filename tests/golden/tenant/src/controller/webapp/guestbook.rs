@@ -5,16 +5,25 @@
 //! `make manifests`.
 
 use k8s_openapi::api::events;
-use kube::runtime::{controller::Action, events::EventType};
+use kube::{
+    ResourceExt,
+    runtime::{controller::Action, events::EventType, reflector::ObjectRef},
+};
 use kube_manager::{
-    Builder, Cleanup, Context, Reconciler, condition,
+    Context, Reconciler, condition,
     rbac::{Rule, Verb},
 };
 
 use crate::api::webapp::v1::*;
 
+// Kinds that this controller works with.
+use k8s_openapi::api::core::v1::Secret;
+
 /// Brings the cluster to what each Guestbook asks for.
 pub struct Controller {
+    // One field for each kind that its objects refer to.
+    secrets: kube_manager::Watched<Secret>,
+    // End of these kinds.
     context: Context,
 }
 
@@ -36,6 +45,8 @@ impl Reconciler for Controller {
         Rule::sub::<Guestbook>("status", &[Verb::Update]),
         // Adds and removes the finalizer.
         Rule::of::<Guestbook>(&[Verb::Patch]),
+        // What its objects refer to: read.
+        Rule::of::<Secret>(&[Verb::List, Verb::Watch]),
         // An event that repeats is patched, not created again.
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
@@ -45,6 +56,9 @@ impl Reconciler for Controller {
     async fn reconcile(&self, object: &Guestbook) -> Result<Action, Error> {
         // Your work goes here: compare the cluster with `object.spec` and change what differs. It
         // must be safe to do again, because this runs after each start and each change.
+        let names = referenced_secrets(object);
+        let found = self.secrets.find(&names);
+        tracing::debug!(count = found.len(), "secrets that it refers to");
 
         let status = observe(object);
         let written = self.context.write_status(object, &status).await;
@@ -57,24 +71,38 @@ impl Reconciler for Controller {
         Ok(Action::await_change())
     }
 
-    async fn cleanup(&self, object: &Guestbook) -> Result<Cleanup, Error> {
+    async fn cleanup(&self, object: &Guestbook) -> Result<Action, Error> {
         // Remove here what `object` would leave behind outside of the cluster. Like the work above,
         // it may be done again.
         let note = "Nothing is left behind";
         self.context
             .event(object, EventType::Normal, "CleanedUp", note)
             .await;
-        Ok(Cleanup::Done)
+        Ok(Action::await_change())
     }
 }
 
 impl Controller {
     /// Declares what the controller works with.
-    pub fn new(builder: &mut Builder<Guestbook>) -> Self {
+    pub fn new(builder: &mut kube_manager::Builder<Guestbook>) -> Self {
         Self {
+            // One field for each kind that its objects refer to.
+            secrets: builder.refers_to(referenced_secrets),
+            // End of these kinds.
             context: builder.context(),
         }
     }
+}
+
+/// The secrets that `object` refers to. A change of one of them reconciles `object`.
+fn referenced_secrets(
+    // Its spec names them.
+    object: &Guestbook,
+) -> Vec<ObjectRef<Secret>> {
+    // The names that `object` has of them go here, instead of its own.
+    let secret = ObjectRef::new(&object.name_any());
+    let namespace = object.namespace().unwrap_or_default();
+    vec![secret.within(&namespace)]
 }
 
 /// The status that follows from what was seen. It sends no request, so that it can be tested

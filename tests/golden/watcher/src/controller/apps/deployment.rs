@@ -11,7 +11,7 @@ use kube::{
     runtime::{controller::Action, reflector::ObjectRef},
 };
 use kube_manager::{
-    Builder, Reconciler,
+    Reconciler,
     rbac::{Rule, Verb},
 };
 
@@ -51,8 +51,9 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Keep `builder.context()` if you send requests of your own: it has the client.
-    pub fn new(_: &mut Builder<Deployment>) -> Self {
+    /// Declares what the controller works with. Keep `builder.context()` if you send requests of your own:
+    /// it has the client.
+    pub fn new(_: &mut kube_manager::Builder<Deployment>) -> Self {
         Self
     }
 }

@@ -11,7 +11,7 @@ use kube::{
     runtime::{controller::Action, reflector::ObjectRef},
 };
 use kube_manager::{
-    Builder, Cleanup, Reconciler,
+    Reconciler,
     rbac::{Rule, Verb},
 };
 
@@ -49,14 +49,14 @@ impl Reconciler for Controller {
         Ok(Action::await_change())
     }
 
-    async fn cleanup(&self, object: &Node) -> Result<Cleanup, Infallible> {
+    async fn cleanup(&self, object: &Node) -> Result<Action, Infallible> {
         // Remove here what `object` would leave behind. Like the work above, it may be done again.
         tracing::info!(
             name = object.name_any(),
             namespace = object.namespace(),
             "is being deleted"
         );
-        Ok(Cleanup::Done)
+        Ok(Action::await_change())
     }
 
     async fn gone(&self, object: &ObjectRef<Node>) {
@@ -65,8 +65,9 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Keep `builder.context()` if you send requests of your own: it has the client.
-    pub fn new(_: &mut Builder<Node>) -> Self {
+    /// Declares what the controller works with. Keep `builder.context()` if you send requests of your own:
+    /// it has the client.
+    pub fn new(_: &mut kube_manager::Builder<Node>) -> Self {
         Self
     }
 }

@@ -11,15 +11,22 @@ use kube::{
     runtime::{controller::Action, reflector::ObjectRef},
 };
 use kube_manager::{
-    Builder, Reconciler,
+    Reconciler,
     rbac::{Rule, Verb},
 };
 
 // Kinds that this controller works with.
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::core::v1::Pod;
 
 /// Follows every Pod.
-pub struct Controller;
+pub struct Controller {
+    // One field for each kind that its objects refer to.
+    config_maps: kube_manager::Watched<ConfigMap>,
+    nodes: kube_manager::Watched<Node>,
+    // End of these kinds.
+}
 
 impl Reconciler for Controller {
     type Object = Pod;
@@ -30,6 +37,9 @@ impl Reconciler for Controller {
     const RULES: &'static [Rule] = &[
         // What a watch needs.
         Rule::of::<Pod>(&[Verb::List, Verb::Watch]),
+        // What its objects refer to: read.
+        Rule::of::<ConfigMap>(&[Verb::List, Verb::Watch]),
+        Rule::of::<Node>(&[Verb::List, Verb::Watch]),
     ];
 
     // Others write the status of these objects, and a new status calls for a reconcile.
@@ -37,6 +47,12 @@ impl Reconciler for Controller {
 
     async fn reconcile(&self, object: &Pod) -> Result<Action, Infallible> {
         // Your work goes here. It must be safe to do again: this runs after each start and change.
+        let names = referenced_config_maps(object);
+        let found = self.config_maps.find(&names);
+        tracing::debug!(count = found.len(), "configmaps that it refers to");
+        let names = referenced_nodes(object);
+        let found = self.nodes.find(&names);
+        tracing::debug!(count = found.len(), "nodes that it refers to");
         tracing::info!(
             name = object.name_any(),
             namespace = object.namespace(),
@@ -51,8 +67,35 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Keep `builder.context()` if you send requests of your own: it has the client.
-    pub fn new(_: &mut Builder<Pod>) -> Self {
-        Self
+    /// Declares what the controller works with. Keep `builder.context()` if you send requests of your own:
+    /// it has the client.
+    pub fn new(builder: &mut kube_manager::Builder<Pod>) -> Self {
+        Self {
+            // One field for each kind that its objects refer to.
+            config_maps: builder.refers_to(referenced_config_maps),
+            nodes: builder.refers_to(referenced_nodes),
+            // End of these kinds.
+        }
     }
+}
+
+/// The configmaps that `object` refers to. A change of one of them reconciles `object`.
+fn referenced_config_maps(
+    // Its spec names them.
+    object: &Pod,
+) -> Vec<ObjectRef<ConfigMap>> {
+    // The names that `object` has of them go here, instead of its own.
+    let config_map = ObjectRef::new(&object.name_any());
+    let namespace = object.namespace().unwrap_or_default();
+    vec![config_map.within(&namespace)]
+}
+
+/// The nodes that `object` refers to. A change of one of them reconciles `object`.
+fn referenced_nodes(
+    // Its spec names them.
+    object: &Pod,
+) -> Vec<ObjectRef<Node>> {
+    // The names that `object` has of them go here, instead of its own.
+    let node = ObjectRef::new(&object.name_any());
+    vec![node]
 }

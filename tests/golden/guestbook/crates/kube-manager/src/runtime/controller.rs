@@ -8,7 +8,7 @@ use std::{
     future::ready,
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use futures::{
@@ -41,7 +41,7 @@ use super::{
     failure,
     leader::Leadership,
     metrics::Metrics,
-    reconciler::{Cleanup, Reconciler},
+    reconciler::Reconciler,
     scope::Scope,
     watch::{Guarded, Key, Watcher, key},
     written::Written,
@@ -64,7 +64,7 @@ enum Undone<E: std::error::Error + 'static> {
     #[error(transparent)]
     Reconciler(E),
     #[error("the cleanup goes on")]
-    Cleanup(Duration),
+    Cleanup(Action),
 }
 
 impl<E: std::error::Error + 'static> Error<E> {
@@ -375,17 +375,17 @@ impl<R: Reconciler> Worker<R> {
             match event {
                 finalizer::Event::Apply(object) => self.reconciler.reconcile(&object).await,
                 finalizer::Event::Cleanup(object) => match self.reconciler.cleanup(&object).await {
-                    Ok(Cleanup::Done) => Ok(Action::await_change()),
-                    Ok(Cleanup::Again(pause)) => return Err(Undone::Cleanup(pause)),
-                    Err(error) => Err(error),
+                    // To succeed would remove the finalizer.
+                    Ok(action) if action != Action::await_change() => {
+                        return Err(Undone::Cleanup(action));
+                    }
+                    result => result,
                 },
             }
             .map_err(Undone::Reconciler)
         });
         match result.await {
-            Err(finalizer::Error::CleanupFailed(Undone::Cleanup(pause))) => {
-                Ok(Action::requeue(pause))
-            }
+            Err(finalizer::Error::CleanupFailed(Undone::Cleanup(action))) => Ok(action),
             result => result.map_err(|error| Error::Finalizer(Box::new(error))),
         }
     }

@@ -162,6 +162,14 @@ impl<S: Resource<DynamicType = ()> + Clone + 'static> Watched<S> {
         self.lock().get(&key).cloned()
     }
 
+    /// Those of `objects` that exist and match the selector of the watch.
+    pub fn find(&self, objects: &[ObjectRef<S>]) -> Vec<Arc<S>> {
+        objects
+            .iter()
+            .filter_map(|object| self.get(object))
+            .collect()
+    }
+
     /// All objects, in no particular order.
     pub fn all(&self) -> Vec<Arc<S>> {
         self.lock().values().cloned().collect()
