@@ -3,24 +3,40 @@
 
 use std::{error::Error, iter::successors};
 
-use kube::core::Status;
+use kube::{core::Status, runtime::watcher};
 
 use super::rbac::Rule;
 
 /// The reason of a failure that did not come from a request.
 const RECONCILER: &str = "reconciler";
 
+/// The first cause of `error`, or `error` itself, that is an `E`.
+fn cause<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+    successors(Some(error), |&error| error.source()).find_map(|error| error.downcast_ref())
+}
+
 /// The error of a request that caused `error`, if there is one.
 fn request<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a kube::Error> {
-    successors(Some(error), |&error| error.source()).find_map(|error| error.downcast_ref())
+    cause(error)
+}
+
+/// The answer of the API server that caused `error`, also if it arrived in the middle of a watch.
+fn answer<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Status> {
+    match request(error) {
+        Some(kube::Error::Api(status)) => Some(status),
+        Some(_) => None,
+        None => match cause(error)? {
+            watcher::Error::WatchError(status) => Some(status),
+            _ => None,
+        },
+    }
 }
 
 /// The reason of `error` in one word.
 pub fn reason(error: &(dyn Error + 'static)) -> &'static str {
-    match request(error) {
-        None => RECONCILER,
-        Some(kube::Error::Api(status)) if status.is_already_exists() => "already_exists",
-        Some(kube::Error::Api(status)) => match status.code {
+    match answer(error) {
+        Some(status) if status.is_already_exists() => "already_exists",
+        Some(status) => match status.code {
             403 => "forbidden",
             404 => "not_found",
             409 => "conflict",
@@ -29,7 +45,9 @@ pub fn reason(error: &(dyn Error + 'static)) -> &'static str {
             429 => "throttled",
             _ => "api_server",
         },
-        Some(_) => "connection",
+        None if request(error).is_some() => "connection",
+        None if cause::<watcher::Error>(error).is_some() => "api_server",
+        None => RECONCILER,
     }
 }
 
@@ -53,9 +71,7 @@ pub fn says(error: &(dyn Error + 'static)) -> String {
 
 /// A hint how to fix `error`, if one is known. `rules` are those of the controller.
 pub fn hint(error: &(dyn Error + 'static), rules: &[Rule]) -> Option<String> {
-    let Some(kube::Error::Api(status)) = request(error) else {
-        return None;
-    };
+    let status = answer(error)?;
     match status.code {
         403 => forbidden(status, rules),
         404 if status.details.is_none() => {
@@ -116,6 +132,20 @@ mod tests {
         assert_eq!(reason(&outer(503, "")), "api_server");
         assert_eq!(reason(&Outer::Input), RECONCILER);
         assert_eq!(reason(&outer(409, "")), "conflict");
+    }
+
+    #[test]
+    fn the_reason_of_a_failed_watch_is_never_the_reconciler() {
+        let ended = |code| {
+            let status = Status::failure("", "").with_code(code);
+            reason(&watcher::Error::WatchError(status.boxed()))
+        };
+        assert_eq!(ended(410), "expired");
+        assert_eq!(ended(500), "api_server");
+        let refused = kube::Error::Service(Box::new(io::Error::other("refused")));
+        let refused = watcher::Error::WatchStartFailed(refused);
+        assert_eq!(reason(&refused), "connection");
+        assert_eq!(reason(&watcher::Error::NoResourceVersion), "api_server");
     }
 
     #[test]
