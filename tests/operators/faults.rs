@@ -16,6 +16,7 @@ use crate::{
     },
     proxy::Proxy,
     scaffold::run,
+    serving,
 };
 
 /// How long the Pod of an operator has from SIGTERM to SIGKILL.
@@ -380,7 +381,10 @@ fn a_crd_may_come_late_and_go_for_a_while() {
     run(kubectl_on(&cluster, "delete -k").arg(&crd));
     operator.says(&["is gone", "late"]);
     operator.repeats(&missing, failures + 1);
+    let hint = "`make install` installs the CRDs";
+    serving::probe(&operator, "/readyz", 503, &[hint, "not ready\n"]);
     come();
+    serving::probe(&operator, "/readyz", 200, &["in sync", "\nready\n"]);
     assert!(operator.runs(), "{}", operator.log());
 }
 
@@ -462,7 +466,18 @@ fn a_right_that_the_role_lacks_is_named_with_the_rule_that_gives_it() {
     };
 
     lacks("cannot watch", "Rule::of::<Probe>(&[Verb::List])");
-    grant("list,watch", "probes.faults.example.com");
+    // A list alone tells nothing of later changes.
+    grant("list", "probes.faults.example.com");
+    let watch = "Rule::of::<Probe>(&[Verb::Watch])";
+    lacks("cannot watch", watch);
+    serving::probe(&fixture.operator, "/readyz", 503, &[watch, "not ready\n"]);
+    let in_sync = fixture.operator.lines(&["\"in sync\""]);
+    assert!(in_sync.is_empty(), "{in_sync:?}");
+    run(&mut kubectl(
+        "patch role probes.faults.example.com --namespace limited --type=json \
+         -p=[{\"op\":\"add\",\"path\":\"/rules/0/verbs/-\",\"value\":\"watch\"}]",
+    ));
+    serving::probe(&fixture.operator, "/readyz", 200, &["in sync", "\nready\n"]);
     fixture.apply("unwritten", "fine");
     lacks(
         "cannot reconcile",

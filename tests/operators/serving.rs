@@ -89,7 +89,7 @@ fn create(project: &Project, kind: &str, namespace: &str, title: &str) {
 }
 
 /// Waits until a probe answers with `code`, and `parts` in its text.
-fn probe(operator: &Operator, path: &str, code: u16, parts: &[&str]) {
+pub fn probe(operator: &Operator, path: &str, code: u16, parts: &[&str]) {
     let url = format!("http://{}{path}", operator.address("probes"));
     wait_until(&format!("{code} {parts:?} of {path}"), PATIENCE, || {
         let answer = http::get(&url)?;

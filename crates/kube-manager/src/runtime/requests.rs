@@ -17,7 +17,7 @@ use kube::{
     client::{Body, ConfigExt, retry::RetryPolicy},
 };
 use tokio::time::timeout;
-use tower::{BoxError, ServiceBuilder, retry::RetryLayer};
+use tower::{BoxError, ServiceBuilder, retry::RetryLayer, service_fn};
 
 use super::{leader::Leadership, metrics::Metrics};
 
@@ -82,10 +82,7 @@ impl Requests {
 
     async fn send(self, request: Request<Body>) -> Result<Response<Body>> {
         let method = request.method().clone();
-        let watches = request
-            .uri()
-            .query()
-            .is_some_and(|query| query.contains("watch=true"));
+        let watches = is_watch(&request);
         let start = Instant::now();
         let mut answer = pin!(self.connections.send(request));
         let answer = poll_fn(|context| match &self.leadership {
@@ -114,5 +111,61 @@ impl Requests {
         let seconds = self.metrics.request_seconds.with_label_values(&[method]);
         seconds.observe(start.elapsed().as_secs_f64());
         answer
+    }
+}
+
+fn is_watch(request: &Request<Body>) -> bool {
+    let query = request.uri().query();
+    query.is_some_and(|query| query.contains("watch=true"))
+}
+
+/// A client that sends its requests with `client`, and calls `begun` each time the API server begins to
+/// answer a watch. Watch events do not show that: there are none while nothing changes.
+pub fn watching(client: Client, begun: impl Fn() + Clone + Send + 'static) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let service = service_fn(move |request| {
+        let (client, begun) = (client.clone(), begun.clone());
+        async move {
+            let watches = is_watch(&request);
+            let answer = client.send(request).await?;
+            if watches && answer.status().is_success() {
+                begun();
+            }
+            Ok::<_, Error>(answer)
+        }
+    });
+    Client::new(service, namespace)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    };
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_watch_has_begun_when_its_request_succeeds() {
+        let answers = service_fn(|request: Request<Body>| async move {
+            let code = if request.uri().path() == "/forbidden" {
+                403
+            } else {
+                200
+            };
+            Response::builder().status(code).body(Body::empty())
+        });
+        let count = Arc::new(AtomicUsize::new(0));
+        let counts = count.clone();
+        let begun = move || {
+            counts.fetch_add(1, Ordering::Relaxed);
+        };
+        let client = watching(Client::new(answers, "default"), begun);
+        for (uri, expected) in [("/", 0), ("/forbidden?watch=true", 0), ("/?watch=true", 1)] {
+            let request = Request::get(uri).body(Body::empty()).expect("a request");
+            client.send(request).await.expect("an answer");
+            assert_eq!(count.load(Ordering::Relaxed), expected, "{uri}");
+        }
     }
 }

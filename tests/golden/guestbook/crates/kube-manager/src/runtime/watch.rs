@@ -1,7 +1,16 @@
 //! Watches a kind: first the list of all objects, then each change. A watch that fails is retried until
 //! it succeeds. An object that does not fit its type does not end the watch.
 
-use std::{fmt::Debug, future::ready, ops::Range, time::Duration};
+use std::{
+    fmt::Debug,
+    future::ready,
+    ops::Range,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use futures::{Stream, StreamExt};
 use kube::{
@@ -15,7 +24,7 @@ use kube::{
 };
 use serde::de::DeserializeOwned;
 
-use super::{Runtime, backoff::growing, failure, rbac::Rule, scope::Scope};
+use super::{Runtime, backoff::growing, failure, rbac::Rule, requests::watching, scope::Scope};
 
 /// The shortest and the longest delay before a failed watch is retried.
 const PAUSE: Range<Duration> = Duration::from_millis(500)..Duration::from_secs(10);
@@ -70,8 +79,21 @@ impl Watcher {
         let (health, metrics) = (runtime.health.clone(), runtime.metrics.clone());
         health.waits(&check, "waits for the list");
 
-        let api = K::Scope::api::<Guarded<K>>(runtime.client.clone(), namespace);
         let namespace = namespace.map(str::to_owned);
+        // The first list is not enough: without the right to watch, no change would arrive.
+        let in_sync = Arc::new(AtomicBool::new(false));
+        let begun = {
+            let (health, check, in_sync) = (health.clone(), check.clone(), in_sync.clone());
+            let (resource, namespace) = (resource.clone(), namespace.clone());
+            move || {
+                health.ready(&check, "in sync");
+                if !in_sync.swap(true, Ordering::Relaxed) {
+                    tracing::info!(controller, resource, namespace, "in sync");
+                }
+            }
+        };
+        let client = watching(runtime.client.clone(), begun);
+        let api = K::Scope::api::<Guarded<K>>(client, namespace.as_deref());
         let mut config = watcher::Config::default();
         // An empty selector is not the same as none.
         if !selector.labels.is_empty() {
@@ -85,20 +107,16 @@ impl Watcher {
             .backoff(Pauses::default())
             // managedFields are half of an object's memory, and no code here reads them.
             .modify(|object| object.meta_mut().managed_fields = None)
-            .inspect(move |event| match event {
-                Ok(Event::InitDone) => {
-                    health.ready(&check, "in sync");
-                    tracing::info!(controller, resource, namespace, "in sync");
-                }
-                Ok(_) => {}
-                Err(error) => {
+            .inspect(move |event| {
+                if let Err(error) = event {
+                    in_sync.store(false, Ordering::Relaxed);
                     let reason = failure::reason(error);
                     let errors = metrics
                         .watch_errors
                         .with_label_values(&[controller, reason]);
                     errors.inc();
                     let hint = failure::hint(error, rules);
-                    if let watcher::Error::InitialListFailed(error) = error {
+                    if !is_interruption(error) {
                         let says = hint.clone().unwrap_or_else(|| failure::says(error));
                         health.waits(&check, says);
                     }
@@ -110,6 +128,13 @@ impl Watcher {
             .filter(|event| ready(event.is_ok()))
             .take_until(runtime.stop.clone().cancelled_owned())
     }
+}
+
+/// Whether a watch that had begun has ended. That is normal, for example when it expires; whether the
+/// next one begins shows how things are.
+fn is_interruption(error: &watcher::Error) -> bool {
+    use watcher::Error::{WatchError, WatchFailed};
+    matches!(error, WatchError(_) | WatchFailed(_))
 }
 
 /// Delays that grow as long as retries fail.
