@@ -269,6 +269,31 @@ fn a_request_that_is_never_answered_is_sent_again() {
 }
 
 #[test]
+fn a_watch_that_falls_silent_is_begun_anew() {
+    let mut fixture = Fixture::new("silent");
+    fixture.apply("before", "fine");
+    fixture.ready("before");
+    // All connections from before stay open and silent; new ones work.
+    fixture.proxy.vanish();
+    fixture.proxy.forward();
+    fixture.apply("after", "fine");
+    wait_until("the change", Duration::from_secs(45), || {
+        Ok(fixture.is_ready("after").then_some(()))
+    })
+    .unwrap_or_else(|error| panic!("{error:#}\n{}", fixture.operator.log()));
+
+    // The new watch went on where the old one ended.
+    let (list, exchanges) = (format!("{}?", fixture.path()), fixture.proxy.exchanges());
+    let requests = exchanges
+        .iter()
+        .filter(|exchange| exchange.path.starts_with(&list));
+    let (watches, lists): (Vec<_>, Vec<_>) =
+        requests.partition(|exchange| exchange.path.contains("watch=true"));
+    assert_eq!((watches.len(), lists.len()), (2, 1), "{exchanges:?}");
+    fixture.operator.stop();
+}
+
+#[test]
 fn a_conflict_is_settled_without_an_error() {
     let fixture = Fixture::new("conflict");
     let conflict = fixture

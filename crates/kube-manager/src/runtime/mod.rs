@@ -68,8 +68,9 @@ const ONE_SIGNAL: Duration = Duration::from_secs(1);
 /// The timeout for releasing the lease.
 const RELEASE: Duration = Duration::from_secs(1);
 
-/// How long a connection may be silent: longer than any watch, which the API server ends before.
-const READ_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long a connection may be silent: longer than any request waits for its answer, and any watch for
+/// its next event.
+const READ_TIMEOUT: Duration = Duration::from_secs(75);
 
 /// What a manager gives to its controllers.
 #[derive(Clone)]

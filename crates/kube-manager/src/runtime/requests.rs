@@ -22,7 +22,14 @@ use tower::{BoxError, ServiceBuilder, retry::RetryLayer, service_fn};
 use super::{leader::Leadership, metrics::Metrics};
 
 /// The timeout of a request: a little longer than the API server's own, which is a minute.
-const PATIENCE: Duration = Duration::from_secs(65);
+pub(super) const PATIENCE: Duration = Duration::from_secs(65);
+
+/// The time within which the API server begins to answer a watch, even a watch without events.
+const BEGIN: Duration = Duration::from_secs(30);
+
+/// How long an unused connection is kept: for less than the shortest watch. When a silent watch shows
+/// that the network has lost the connections, the next watch takes none of the old ones.
+pub(super) const UNUSED: Duration = Duration::from_secs(25);
 
 /// A client like kube's, with two differences. It turns Nagle's algorithm off, which costs each new
 /// connection 40 ms. And it does not retry.
@@ -47,7 +54,9 @@ pub fn connect(config: &Config) -> anyhow::Result<Client> {
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
         .service(
-            hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(connector),
+            hyper_util::client::legacy::Client::builder(TokioExecutor::new())
+                .pool_idle_timeout(UNUSED)
+                .build(connector),
         );
     Ok(Client::new(service, &config.default_namespace))
 }
@@ -93,13 +102,10 @@ impl Requests {
             ))),
             _ => answer.as_mut().poll(context),
         });
-        let answer = match watches {
-            // A watch may be silent for long.
-            true => answer.await,
-            false => match timeout(PATIENCE, answer).await {
-                Ok(answer) => answer,
-                Err(late) => Err(Error::Service(late.into())),
-            },
+        let patience = if watches { BEGIN } else { PATIENCE };
+        let answer = match timeout(patience, answer).await {
+            Ok(answer) => answer,
+            Err(late) => Err(Error::Service(late.into())),
         };
         let code = answer.as_ref().map(Response::status);
         let code = code.as_ref().map_or("<error>", |code| code.as_str());

@@ -4,6 +4,7 @@
 use std::{
     fmt::Debug,
     future::ready,
+    hash::{BuildHasher, RandomState},
     ops::Range,
     sync::{
         Arc,
@@ -28,6 +29,11 @@ use super::{Runtime, backoff::growing, failure, rbac::Rule, requests::watching, 
 
 /// The shortest and the longest delay before a failed watch is retried.
 const PAUSE: Range<Duration> = Duration::from_millis(500)..Duration::from_secs(10);
+
+/// How long a watch lasts, in seconds; the next one goes on where it ended. A connection that no longer
+/// works is silent, so the length limits how late that is noticed: kube ends a watch that was silent for
+/// 5 s longer.
+const LENGTH: Range<u32> = 30..36;
 
 /// An object, or only its metadata if it does not fit its type.
 pub type Guarded<K> = DeserializeGuard<K>;
@@ -94,7 +100,7 @@ impl Watcher {
         };
         let client = watching(runtime.client.clone(), begun);
         let api = K::Scope::api::<Guarded<K>>(client, namespace.as_deref());
-        let mut config = watcher::Config::default();
+        let mut config = watcher::Config::default().timeout(length());
         // An empty selector is not the same as none.
         if !selector.labels.is_empty() {
             config = config.labels(&selector.labels);
@@ -130,6 +136,13 @@ impl Watcher {
     }
 }
 
+/// A length within [`LENGTH`], so that watches that began together do not all end together.
+fn length() -> u32 {
+    let random = RandomState::new().hash_one(());
+    let spread = u64::from(LENGTH.end - LENGTH.start);
+    LENGTH.start + u32::try_from(random % spread).unwrap_or_default()
+}
+
 /// Whether a watch that had begun has ended. That is normal, for example when it expires; whether the
 /// next one begins shows how things are.
 fn is_interruption(error: &watcher::Error) -> bool {
@@ -163,7 +176,24 @@ impl Backoff for Pauses {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::HashSet;
+
+    use super::{
+        super::{
+            READ_TIMEOUT,
+            requests::{PATIENCE, UNUSED},
+        },
+        *,
+    };
+
+    #[test]
+    fn watches_end_soon_and_not_together() {
+        let lengths: HashSet<_> = (0..100).map(|_| length()).collect();
+        assert!(lengths.len() > 1, "{lengths:?}");
+        assert!(lengths.iter().all(|length| LENGTH.contains(length)));
+        let shortest = Duration::from_secs(LENGTH.start.into());
+        assert!(UNUSED < shortest && PATIENCE < READ_TIMEOUT);
+    }
 
     #[test]
     fn pauses_grow_although_each_try_begins_with_an_event() {
