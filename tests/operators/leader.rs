@@ -42,6 +42,14 @@ fn project() -> &'static Project {
                 "create api --group leader --version v1 --kind Task",
             ],
         );
+        let controller = "src/controller/leader/task.rs";
+        let start = "        let status = observe(object);\n";
+        let blocks = r#"        if object.spec.title == "block" {
+            tracing::info!("blocks");
+            std::thread::sleep(std::time::Duration::from_secs(600));
+        }
+"#;
+        project.edit(controller, start, &format!("{blocks}{start}"));
         project.compile();
         project.make("install");
         project.grant();
@@ -391,6 +399,24 @@ fn a_leader_whose_lease_was_taken_ends() {
         "{log}"
     );
     assert_eq!(replicas.lease()["spec"]["holderIdentity"], "somebody");
+}
+
+#[test]
+fn a_leader_that_blocks_ends_before_another_leads() {
+    let replicas = Replicas::new("blocked-leader");
+    // The call blocks the only thread, so nothing renews the lease.
+    let mut one = replicas.start_with("one", |launch| {
+        launch.env("TOKIO_WORKER_THREADS", "1").args(SHORT)
+    });
+    one.says(&["leads"]);
+    let two = replicas.start_with("two", |launch| launch.args(SHORT));
+    waits(&two, &identity(&one));
+    replicas.apply("task", "block");
+    one.says(&["\"blocks\""]);
+    assert_eq!(one.ends_within(PATIENCE).code(), Some(1), "{}", one.log());
+    let ended = Timestamp::now();
+    one.says(&["\"ERROR\"", "lost the lease"]);
+    assert!(leads(&two) > ended);
 }
 
 #[test]

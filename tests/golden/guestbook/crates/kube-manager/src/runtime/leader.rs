@@ -5,11 +5,13 @@
 
 use std::{
     future::pending,
+    process,
     sync::Arc,
+    thread,
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use k8s_openapi::{
     api::coordination::v1::{Lease, LeaseSpec},
     apimachinery::pkg::apis::meta::v1::MicroTime,
@@ -65,6 +67,26 @@ impl Leadership {
         // It cannot fail, because `self` holds the sender.
         let _ = self.0.subscribe().wait_for(leads).await;
     }
+
+    /// Ends the process if it still runs some time after the end of its term: twice `margin`. It needs a
+    /// thread of its own: calls that block may occupy all threads of the runtime.
+    fn guard(&self, margin: Duration) {
+        let mut is_over = false;
+        loop {
+            let term = *self.0.borrow();
+            let Term::Until(end) = term else { return };
+            let left = (end + margin).saturating_duration_since(Instant::now());
+            if is_over && left.is_zero() {
+                tracing::error!(
+                    "lost the lease, and calls that block kept the process from ending"
+                );
+                process::exit(1);
+            }
+            // A process that was paused is late, and can end by itself.
+            is_over = left.is_zero();
+            thread::sleep(if is_over { margin } else { left });
+        }
+    }
 }
 
 /// A participant of the election.
@@ -113,7 +135,11 @@ impl Candidate {
         }
         self.report();
         let ended = self.keep().await;
-        self.leadership.0.send_replace(Term::Standby);
+        self.leadership.0.send_modify(|term| {
+            if let Term::Until(end) = term {
+                *end = Instant::now().min(*end);
+            }
+        });
         self.report();
         ended
     }
@@ -141,10 +167,11 @@ impl Candidate {
             }
             match tried {
                 Ok(Ok(true)) if Instant::now() < renewed => {
+                    self.leadership.0.send_replace(Term::Until(renewed));
                     if term == Term::Standby {
                         tracing::info!(identity = self.identity, "leads");
+                        self.start_guard()?;
                     }
-                    self.leadership.0.send_replace(Term::Until(renewed));
                 }
                 // This process was paused meanwhile: it reads the Lease again before it leads.
                 Ok(Ok(true)) => {}
@@ -166,6 +193,20 @@ impl Candidate {
             };
             sleep_until(next.into()).await;
         }
+    }
+
+    /// Sees to it that the process ends before another one leads, whatever its other threads do.
+    fn start_guard(&self) -> Result<()> {
+        let election = &self.election;
+        let (duration, deadline) = (
+            election.leader_elect_lease_duration,
+            election.leader_elect_renew_deadline,
+        );
+        let margin = duration.saturating_sub(deadline) / 4;
+        let leadership = self.leadership.clone();
+        let thread = thread::Builder::new().name("lease".to_owned());
+        let started = thread.spawn(move || leadership.guard(margin));
+        started.map(drop).context("cannot start a thread")
     }
 
     /// Releases the Lease, if this process holds it, so that no replica has to wait for its end. Call it
@@ -284,6 +325,15 @@ impl Candidate {
                 old.lease_transitions.unwrap_or_default() + i32::from(changes_hands && !renews),
             ),
             ..old
+        }
+    }
+}
+
+impl Drop for Candidate {
+    /// Nobody renews the Lease from here on. What still runs may send no request, but need not end.
+    fn drop(&mut self) {
+        if self.leadership.holds() && *self.leadership.0.borrow() != Term::Always {
+            self.leadership.0.send_replace(Term::Standby);
         }
     }
 }
