@@ -306,7 +306,7 @@ fn a_leader_that_is_cut_off_ends_first(namespace: &'static str, fault: fn(&mut P
     let ended = Timestamp::now();
     let log = one.log();
     assert_eq!(status.code(), Some(1), "{log}");
-    assert!(log.contains("Error: lost the lease"), "{log}");
+    assert!(log.contains(r#""error":"lost the lease"#), "{log}");
     let after = ended.duration_since(cut);
     assert!(
         after <= RENEW_DEADLINE + SignedDuration::from_secs(1),
@@ -395,7 +395,7 @@ fn a_leader_whose_lease_was_taken_ends() {
     let log = one.log();
     assert_eq!(status.code(), Some(1), "{log}");
     assert!(
-        log.contains("Error: another process has the lease"),
+        log.contains(r#""error":"another process has the lease"#),
         "{log}"
     );
     assert_eq!(replicas.lease()["spec"]["holderIdentity"], "somebody");
@@ -479,7 +479,7 @@ fn a_paused_leader_does_nothing_when_it_wakes_up() {
 
         let log = one.log();
         assert_eq!(status.code(), Some(1), "{log}");
-        assert!(log.contains("Error: lost the lease"), "{log}");
+        assert!(log.contains(r#""error":"lost the lease"#), "{log}");
         let later = &proxy.exchanges()[paused..];
         let others = later
             .iter()
@@ -494,23 +494,32 @@ fn a_paused_leader_does_nothing_when_it_wakes_up() {
 fn times_that_make_no_sense_are_refused() {
     let refused = |arguments: &str, says: &str| {
         let launch = project().operator().args("--leader-elect").args(arguments);
-        let mut operator = launch.start();
+        let mut operator = launch.env("RUST_BACKTRACE", "1").start();
         let status = operator.ends_within(PATIENCE);
         let log = operator.log();
         assert!(!status.success(), "{log}");
         assert!(log.contains(says), "{log}");
+        log
     };
-    refused(
+    let logged = |arguments: &str, says: &str| {
+        let log = refused(arguments, says);
+        for line in log.lines() {
+            let line: Value = serde_json::from_str(line).expect("a line of JSON");
+            assert_eq!(line["level"], "ERROR", "{log}");
+            assert_eq!(line["error"], says);
+        }
+    };
+    logged(
         "--leader-elect-renew-deadline=15s",
-        "Error: --leader-elect-lease-duration must be longer than --leader-elect-renew-deadline",
+        "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline",
     );
-    refused(
+    logged(
         "--leader-elect-retry-period=10s",
-        "Error: --leader-elect-renew-deadline must be longer than --leader-elect-retry-period",
+        "--leader-elect-renew-deadline must be longer than --leader-elect-retry-period",
     );
-    refused(
+    logged(
         "--leader-elect-retry-period=0s",
-        "Error: --leader-elect-retry-period must not be zero",
+        "--leader-elect-retry-period must not be zero",
     );
     refused(
         "--leader-elect-lease-duration=15",

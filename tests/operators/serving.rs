@@ -328,7 +328,7 @@ fn without_the_certificate_that_it_is_to_serve_it_does_not_run() {
         ))
     });
     assert!(!operator.ends_within(PATIENCE).success());
-    let error = format!("Error: cannot read `{folder}/tls.crt`");
+    let error = format!(r#""error":"cannot read `{folder}/tls.crt`"#);
     assert!(operator.log().contains(&error), "{}", operator.log());
 }
 

@@ -1,5 +1,7 @@
 //! Starts the operator, or writes the manifests that follow from its code.
 
+use std::process;
+
 use clap::Parser;
 use kube_manager::{Manager, Operator};
 
@@ -24,7 +26,12 @@ async fn main() -> anyhow::Result<()> {
         Some(Command::Manifests { out }) => manager.write_manifests(&out, &api::crds()?),
         None => {
             cli.log.init();
-            manager.run(cli.manager).await
+            let ended = manager.run(cli.manager).await;
+            if let Err(error) = &ended {
+                tracing::error!(error = format!("{error:#}"), "ended by an error");
+            }
+            // A return would wait for each call that blocks.
+            process::exit(i32::from(ended.is_err()))
         }
     }
 }
