@@ -435,6 +435,31 @@ fn a_lease_is_given_back_though_a_renewal_was_faster() {
 }
 
 #[test]
+fn a_lease_is_given_back_also_by_an_end_with_an_error() {
+    let replicas = Replicas::new("error-leader");
+    let proxy = Proxy::start(cluster());
+    let mut one = replicas.start_with("one", |launch| launch.through(&proxy));
+    one.says(&["leads"]);
+    let hold = proxy.hold(|_, path| path.contains("/tasks/endless/status"));
+    replicas.apply("endless", "fine");
+    hold.wait(1);
+    one.signal("TERM");
+    one.says(&["stopping"]);
+    // Signals within a second count as one.
+    wait_until("the operator to end", PATIENCE, || {
+        if one.runs() {
+            one.signal("TERM");
+            return Ok(None);
+        }
+        Ok(Some(()))
+    })
+    .expect("a signal that ends it");
+    assert_eq!(one.ends_within(PATIENCE).code(), Some(1));
+    one.says(&["stopped a second time"]);
+    assert_eq!(replicas.lease()["spec"]["holderIdentity"], "");
+}
+
+#[test]
 fn a_paused_leader_does_nothing_when_it_wakes_up() {
     let replicas = Replicas::new("paused-leader");
     let proxy = Proxy::start(cluster());

@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use prometheus::Registry;
@@ -163,7 +163,8 @@ impl Manager {
     /// # Errors
     ///
     /// When no cluster is configured, an address is in use, the lease is lost, or a controller or a
-    /// server ends by itself.
+    /// server ends by itself. After the loss of the lease, the process ends within seconds even if the
+    /// caller goes on.
     pub async fn run(self, options: Options) -> Result<()> {
         // With the features of another crate, rustls may have several providers, and choose none.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -254,19 +255,16 @@ impl Manager {
                 None => std::future::pending().await,
             }
         };
-        tokio::select! {
-            () = stopped() => {}
+        let mut ended = tokio::select! {
+            () = stopped() => Ok(()),
             lost = candidate.run() => return lost,
-            failed = task::failure(&mut background) => return Err(failed),
-            ended = work => {
-                ended?;
-                bail!("a controller ended by itself");
-            }
+            failed = task::failure(&mut background) => Err(failed),
+            ended = work => ended.and(Err(anyhow!("a controller ended by itself"))),
             Some(ended) = servers.join_next() => {
-                ended.context("a server failed")??;
-                bail!("a server ended by itself");
+                let ended = ended.context("a server failed");
+                ended.flatten().and(Err(anyhow!("a server ended by itself")))
             }
-        }
+        };
 
         tracing::info!("stopping");
         runtime.stop.cancel();
@@ -285,14 +283,15 @@ impl Manager {
         };
         tokio::select! {
             _ = timeout(DRAIN, drained) => {}
-            lost = candidate.run() => return lost,
-            () = stopped_again => bail!("stopped a second time"),
+            lost = candidate.run() => return ended.and(lost),
+            () = stopped_again => ended = ended.and(Err(anyhow!("stopped a second time"))),
         }
         if !tasks.is_empty() || !background.is_empty() {
             let (controllers, tasks_left) = (tasks.len(), background.len());
             tracing::warn!(controllers, tasks = tasks_left, "gave up waiting");
-            tasks.shutdown().await;
-            background.shutdown().await;
+            let aborted = async { tokio::join!(tasks.shutdown(), background.shutdown()) };
+            // A call that blocks cannot be aborted.
+            let _ = timeout(RELEASE, aborted).await;
         }
         match timeout(RELEASE, candidate.release()).await {
             Ok(Ok(())) => {}
@@ -302,6 +301,6 @@ impl Manager {
             }
             Err(_) => tracing::warn!("gave up giving the lease back"),
         }
-        Ok(())
+        ended
     }
 }
