@@ -50,6 +50,12 @@ fn project() -> &'static Project {
         let error = "    #[error(\"as asked for\")]\n    AsAskedFor,\n";
         let errors = "pub enum Error {\n";
         project.edit(controller, errors, &format!("{errors}{error}"));
+        let gone = "        tracing::info!(name = object.name, namespace = object.namespace, \"is gone\");\n";
+        let slow = r#"        while object.name.starts_with("slow")
+            && self.context.client.apiserver_version().await.is_err()
+        {}
+"#;
+        project.edit(controller, gone, &format!("{slow}{gone}"));
         // Else a test would take minutes.
         let seconds = |seconds: f64| format!("Duration::from_secs({seconds})");
         project.edit(
@@ -449,6 +455,31 @@ fn an_object_that_always_fails_is_tried_less_and_less_and_delays_no_other() {
     fixture.apply("hopeless", "fail");
     let again = pauses(&fixture.operator.repeats(&failure, before + 2)[before..]);
     assert!(again[0] < LONGEST_PAUSE / 2.0, "{again:?}");
+    fixture.operator.stop();
+}
+
+#[test]
+fn objects_that_are_slow_to_go_delay_those_of_the_same_name_alone() {
+    let fixture = Fixture::new("going");
+    let names: Vec<_> = (0..10).map(|number| format!("slow-{number}")).collect();
+    let probes = names.iter().map(|name| probe("going", name, "fine"));
+    let manifest = project().manifest(&probes.collect::<Vec<_>>().join("---\n"));
+    run(kubectl("apply -f").arg(manifest));
+    for name in &names {
+        fixture.ready(name);
+    }
+    let hold = fixture.proxy.hold(|_, path| path.starts_with("/version"));
+    run(kubectl("delete probe --namespace going").args(&names));
+    hold.wait(10);
+    fixture.apply("other", "fine");
+    fixture.ready("other");
+
+    fixture.apply("slow-0", "fine");
+    fixture.apply("later", "fine");
+    fixture.ready("later");
+    assert!(!fixture.is_ready("slow-0"), "{}", fixture.operator.log());
+    drop(hold);
+    fixture.ready("slow-0");
     fixture.operator.stop();
 }
 

@@ -3,11 +3,12 @@
 
 use std::{
     any::Any,
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     convert::Infallible,
     future::ready,
     panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, PoisonError},
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
 
@@ -94,6 +95,11 @@ struct Worker<R: Reconciler> {
     backoff: Backoff<Key>,
     /// Shared by all watched namespaces.
     slots: Semaphore,
+    /// Limits how many calls of `gone` run at once. They take no slot: a reconcile does not wait for
+    /// objects that are no longer there.
+    gone_slots: Semaphore,
+    /// The last call of `gone` for each object, until that has ended.
+    gone: Mutex<HashMap<Key, CancellationToken>>,
     /// The work queue: the objects that wait for a reconcile.
     queue: Mutex<HashSet<Key>>,
     written: Written,
@@ -130,6 +136,8 @@ pub(super) fn start<R: Reconciler>(
         metrics: runtime.metrics.clone(),
         backoff: Backoff::new(builder.pauses.clone()),
         slots: Semaphore::new(usize::from(concurrency)),
+        gone_slots: Semaphore::new(usize::from(concurrency)),
+        gone: Mutex::default(),
         queue: Mutex::default(),
         written,
         leadership: runtime.leadership.clone(),
@@ -206,17 +214,18 @@ pub(super) fn start<R: Reconciler>(
             .with_config(Config::default().concurrency(concurrency))
             // `reconcile` returns when to retry, so there is no error.
             .run(reconcile, |_, never, _| match *never {}, part.clone());
-        tasks.spawn(
-            results.for_each_concurrent(usize::from(concurrency), move |result| {
-                let worker = part.worker.clone();
-                async move {
-                    if let Err(controller::Error::ObjectNotFound(object)) = result {
-                        worker.gone(&object.into_kind_unchecked(())).await;
-                    }
-                    // Other errors were logged where they happened.
+        tasks.spawn(async move {
+            let (mut results, mut gone) = (pin!(results), JoinSet::new());
+            // The results drive all reconciles, so nothing here may wait.
+            while let Some(result) = results.next().await {
+                // Other errors were logged where they happened.
+                if let Err(controller::Error::ObjectNotFound(object)) = result {
+                    gone.spawn(part.worker.clone().gone(object.into_kind_unchecked(())));
                 }
-            }),
-        );
+                while gone.try_join_next().is_some() {}
+            }
+            while gone.join_next().await.is_some() {}
+        });
     }
 }
 
@@ -230,7 +239,11 @@ async fn reconcile<R: Reconciler>(
     let _slot = tokio::select! {
         biased;
         () = worker.stop.cancelled() => return Ok(Action::await_change()),
-        slot = async { part.synced.clone().await; worker.slots.acquire().await } => slot,
+        slot = async {
+            part.synced.clone().await;
+            worker.told_gone(&key).await;
+            worker.slots.acquire().await
+        } => slot,
     };
     // A process that was paused must not work with the old objects in its memory.
     if !worker.leadership.holds() {
@@ -340,20 +353,49 @@ impl<R: Reconciler> Worker<R> {
         Action::requeue(pause)
     }
 
-    /// Tells the reconciler that an object is deleted.
-    async fn gone(&self, object: &ObjectRef<R::Object>) {
-        if !self.leadership.holds() {
-            return;
-        }
+    /// Tells the reconciler that an object is deleted. From this call on, [`told_gone`](Self::told_gone)
+    /// waits for the end of the future.
+    fn gone(
+        self: Arc<Self>,
+        object: ObjectRef<R::Object>,
+    ) -> impl Future<Output = ()> + Send + 'static {
         let key = (object.namespace.clone(), object.name.clone());
         self.dequeued(&key);
         self.backoff.forget(&key);
         self.written.shown::<R::Object>(&key, None);
-        let gone = AssertUnwindSafe(self.reconciler.gone(object)).catch_unwind();
-        if let Err(panic) = gone.await {
-            let panic = message(panic.as_ref());
-            tracing::error!(controller = R::NAME, %object, panic, "cannot tell it is gone");
+        let told = CancellationToken::new();
+        let before = self.lock_gone().insert(key.clone(), told.clone());
+        async move {
+            if let Some(before) = before {
+                before.cancelled().await;
+            }
+            let _slot = self.gone_slots.acquire().await;
+            if self.leadership.holds() {
+                let gone = AssertUnwindSafe(self.reconciler.gone(&object)).catch_unwind();
+                if let Err(panic) = gone.await {
+                    let panic = message(panic.as_ref());
+                    tracing::error!(controller = R::NAME, %object, panic, "cannot tell it is gone");
+                }
+            }
+            told.cancel();
+            // A later call for an object of the same name stays.
+            let mut gone = self.lock_gone();
+            if gone.get(&key).is_some_and(CancellationToken::is_cancelled) {
+                gone.remove(&key);
+            }
         }
+    }
+
+    /// Waits until the reconciler was told of the deletion of all earlier objects of this name.
+    async fn told_gone(&self, key: &Key) {
+        let told = self.lock_gone().get(key).cloned();
+        if let Some(told) = told {
+            told.cancelled().await;
+        }
+    }
+
+    fn lock_gone(&self) -> MutexGuard<'_, HashMap<Key, CancellationToken>> {
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Calls the reconciler, with the finalizer if it has one.
