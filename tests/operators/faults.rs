@@ -555,9 +555,12 @@ fn a_right_that_the_role_lacks_is_named_with_the_rule_that_gives_it() {
     grant("create", "events.events.k8s.io");
     fixture.apply("unwritten", "finer");
     fixture.ready("unwritten");
-    get_until("events --namespace limited -o name", |events| {
-        !events.is_empty()
-    });
+    let actions = "events --namespace limited -o jsonpath={.items[*].action}";
+    let actions = get_until(actions, |actions| !actions.is_empty());
+    assert!(
+        actions.split(' ').all(|action| action == "Reconcile"),
+        "{actions}"
+    );
 }
 
 #[test]

@@ -31,6 +31,7 @@ pub const FILES: &[(&str, &str)] = &[
         "src/runtime/controller.rs",
         include_str!("runtime/controller.rs"),
     ),
+    ("src/runtime/events.rs", include_str!("runtime/events.rs")),
     ("src/runtime/failure.rs", include_str!("runtime/failure.rs")),
     ("src/runtime/health.rs", include_str!("runtime/health.rs")),
     ("src/runtime/leader.rs", include_str!("runtime/leader.rs")),

@@ -5,16 +5,16 @@ use std::{fmt::Debug, hash::Hasher, sync::Arc};
 use fnv::FnvHasher;
 use futures::stream::BoxStream;
 use kube::{
-    Client, Resource, ResourceExt,
-    api::PostParams,
-    core::object::HasStatus,
-    runtime::events::{Event, EventType, Recorder, Reporter},
+    Client, Resource, ResourceExt, api::PostParams, core::object::HasStatus,
+    runtime::events::EventType,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::sync::SetOnce;
 
 use super::{
-    Runtime, failure,
+    Runtime,
+    events::Recorder,
+    failure,
     scope::Scope,
     watch::{Key, Watcher},
     written::Written,
@@ -39,14 +39,10 @@ pub(super) type Follow =
 impl Context {
     pub(super) fn new(runtime: &Runtime, watcher: Watcher, written: Written) -> Self {
         let name = watcher.controller;
-        let reporter = Reporter {
-            // `<group>/<kind>`: a name without a prefix has at most 63 characters.
-            controller: match name.split_once('.') {
-                Some((kind, group)) => format!("{group}/{kind}"),
-                None => name.to_owned(),
-            },
-            // In a Pod this is its name.
-            instance: std::env::var("HOSTNAME").ok(),
+        // `<group>/<kind>`: a name without a prefix has at most 63 characters.
+        let reporter = match name.split_once('.') {
+            Some((kind, group)) => format!("{group}/{kind}"),
+            None => name.to_owned(),
         };
         Self {
             recorder: Recorder::new(runtime.client.clone(), reporter),
@@ -116,7 +112,7 @@ impl Context {
     }
 
     /// Records an event about `object`, which `kubectl describe` shows. An event that repeats within
-    /// minutes increases the count of the first one. A failure to write an event is only logged.
+    /// minutes, with the same note, increases the count of the first one. A failure to write an event is only logged.
     pub async fn event<K>(
         &self,
         object: &K,
@@ -126,17 +122,9 @@ impl Context {
     ) where
         K: Resource<DynamicType = ()>,
     {
-        let note = note.into();
-        // The recorder ignores notes: without this, an event with another note would only be counted.
-        let action = format!("Reconcile-{}", digest(&note));
-        let event = Event {
-            type_,
-            reason: reason.to_owned(),
-            note: Some(note),
-            action,
-            secondary: None,
-        };
-        if let Err(error) = self.recorder.publish(&event, &object.object_ref(&())).await {
+        let (object, note) = (object.object_ref(&()), note.into());
+        let recorded = self.recorder.publish(object, type_, reason, &note);
+        if let Err(error) = recorded.await {
             let hint = failure::hint(&error, self.watcher.rules);
             let error = failure::says(&error);
             tracing::warn!(%error, reason, hint, "cannot record an event");

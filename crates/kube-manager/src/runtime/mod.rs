@@ -20,6 +20,7 @@ pub mod children;
 pub mod condition;
 mod context;
 mod controller;
+mod events;
 mod failure;
 mod health;
 mod leader;
