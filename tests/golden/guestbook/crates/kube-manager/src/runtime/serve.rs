@@ -6,7 +6,7 @@ use std::{
     fs,
     net::TcpListener,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -28,12 +28,27 @@ use k8s_openapi::api::{
     authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
 };
 use kube::{Api, Client, api::PostParams};
-use tokio::{sync::Semaphore, time::interval};
+use tokio::{
+    sync::Semaphore,
+    time::{interval, timeout},
+};
 
 use super::metrics::Metrics;
 
-/// How long the API server's decision about a token is cached.
+/// How long it is cached that the API server has allowed a token to read.
 const REMEMBER: Duration = Duration::from_secs(60);
+
+/// How long a refusal is cached: a right that was just given soon counts.
+const REFUSED: Duration = Duration::from_secs(5);
+
+/// How many refusals are cached at most. Without a limit, invented tokens would fill the memory.
+const REFUSALS: usize = 1000;
+
+/// How many reviews run at once.
+const REVIEWS: usize = 4;
+
+/// How long a client waits until its review may run: less than Prometheus waits for an answer.
+const TURN: Duration = Duration::from_secs(5);
 
 /// How often the files of the certificate are read again. Kubernetes replaces the whole folder of a
 /// mounted Secret, so polling is simpler than file events.
@@ -119,8 +134,8 @@ pub fn metrics(metrics: Metrics) -> Router {
 pub fn authorized(routes: Router, client: Client) -> Router {
     let gate = Arc::new(Gate {
         client,
-        allowed: Mutex::default(),
-        reviews: Semaphore::new(4),
+        decisions: Mutex::default(),
+        reviews: Semaphore::new(REVIEWS),
     });
     routes.layer(middleware::from_fn_with_state(gate, authorize))
 }
@@ -128,10 +143,35 @@ pub fn authorized(routes: Router, client: Client) -> Router {
 /// Asks the API server whether a token has the right to `get` a path.
 struct Gate {
     client: Client,
-    /// The cached decisions, each with the time at which it expires.
-    allowed: Mutex<HashMap<Question, Instant>>,
+    decisions: Mutex<Decisions>,
     /// Limits how many reviews run at once, so that a client cannot flood the API server with them.
     reviews: Semaphore,
+}
+
+/// The cached decisions, each with the time at which it expires.
+#[derive(Default)]
+struct Decisions {
+    allowed: HashMap<Question, Instant>,
+    refused: HashMap<Question, (StatusCode, Instant)>,
+}
+
+impl Decisions {
+    fn get(&mut self, asked: &Question, now: Instant) -> Option<StatusCode> {
+        self.allowed.retain(|_, until| now < *until);
+        self.refused.retain(|_, (_, until)| now < *until);
+        if self.allowed.contains_key(asked) {
+            return Some(StatusCode::OK);
+        }
+        self.refused.get(asked).map(|(refusal, _)| *refusal)
+    }
+
+    fn put(&mut self, asked: Question, decision: StatusCode, now: Instant) {
+        if decision == StatusCode::OK {
+            self.allowed.insert(asked, now + REMEMBER);
+        } else if self.refused.len() < REFUSALS {
+            self.refused.insert(asked, (decision, now + REFUSED));
+        }
+    }
 }
 
 /// Whether a token has a right.
@@ -175,17 +215,29 @@ async fn authorize(State(gate): State<Arc<Gate>>, request: Request, next: Next) 
 impl Gate {
     /// 200 if the token has the right, otherwise the status to answer.
     async fn review(&self, asked: Question) -> Result<StatusCode> {
-        let known = || {
-            let mut allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
-            allowed.retain(|_, until| Instant::now() < *until);
-            allowed.contains_key(&asked)
-        };
-        if known() {
-            return Ok(StatusCode::OK);
+        if let Some(decision) = self.decisions().get(&asked, Instant::now()) {
+            return Ok(decision);
         }
-        let Ok(_permit) = self.reviews.try_acquire() else {
+        let Ok(_permit) = timeout(TURN, self.reviews.acquire()).await else {
             return Ok(StatusCode::SERVICE_UNAVAILABLE);
         };
+        // Another request with this token may have had the turn before.
+        if let Some(decision) = self.decisions().get(&asked, Instant::now()) {
+            return Ok(decision);
+        }
+        let decision = self.ask(&asked).await?;
+        self.decisions().put(asked, decision, Instant::now());
+        Ok(decision)
+    }
+
+    fn decisions(&self) -> MutexGuard<'_, Decisions> {
+        self.decisions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the API server.
+    async fn ask(&self, asked: &Question) -> Result<StatusCode> {
         let params = PostParams::default();
         let review = TokenReview {
             spec: TokenReviewSpec {
@@ -218,11 +270,100 @@ impl Gate {
         let review = Api::all(self.client.clone())
             .create(&params, &review)
             .await?;
-        if !review.status.is_some_and(|status| status.allowed) {
-            return Ok(StatusCode::FORBIDDEN);
+        let allowed = review.status.is_some_and(|status| status.allowed);
+        Ok(if allowed {
+            StatusCode::OK
+        } else {
+            StatusCode::FORBIDDEN
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures::{future::join_all, poll};
+    use kube::client::Body;
+    use serde_json::{Value, json};
+    use tokio::sync::SetOnce;
+    use tower::service_fn;
+
+    use super::*;
+
+    /// A gate, and the number of its reviews. Only `good` is a token. A review of `slow` waits for `go`.
+    fn gate(go: &Arc<SetOnce<()>>) -> (Gate, Arc<AtomicUsize>) {
+        let reviews = Arc::new(AtomicUsize::new(0));
+        let (count, go) = (reviews.clone(), go.clone());
+        let client = service_fn(move |request: axum::http::Request<Body>| {
+            let (count, go) = (count.clone(), go.clone());
+            async move {
+                let body = request.into_body().collect_bytes().await?;
+                let review: Value = serde_json::from_slice(&body)?;
+                let token = review["spec"]["token"].as_str().map(str::to_owned);
+                count.fetch_add(usize::from(token.is_some()), Ordering::Relaxed);
+                if token.as_deref() == Some("slow") {
+                    go.wait().await;
+                }
+                let authenticated = token.as_deref() == Some("good");
+                let status = json!({"authenticated": authenticated, "user": {}, "allowed": true});
+                let answer = json!({"metadata": {}, "spec": {}, "status": status}).to_string();
+                anyhow::Ok(Response::new(Body::from(answer.into_bytes())))
+            }
+        });
+        let gate = Gate {
+            client: Client::new(client, "default"),
+            decisions: Mutex::default(),
+            reviews: Semaphore::new(REVIEWS),
+        };
+        (gate, reviews)
+    }
+
+    fn question(token: &str) -> Question {
+        Question {
+            token: token.to_owned(),
+            verb: "get".to_owned(),
+            path: "/metrics".to_owned(),
         }
-        let mut allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
-        allowed.insert(asked, Instant::now() + REMEMBER);
-        Ok(StatusCode::OK)
+    }
+
+    #[tokio::test]
+    async fn a_good_token_waits_for_its_turn_among_bad_ones() {
+        let go = Arc::new(SetOnce::new());
+        let (gate, _) = gate(&go);
+        let slow = (0..REVIEWS).map(|_| gate.review(question("slow")));
+        let mut slow = Box::pin(join_all(slow));
+        assert!(poll!(&mut slow).is_pending());
+        let mut good = Box::pin(gate.review(question("good")));
+        assert!(poll!(&mut good).is_pending());
+        go.set(()).expect("once");
+        for answer in slow.await {
+            assert_eq!(answer.expect("an answer"), StatusCode::UNAUTHORIZED);
+        }
+        assert_eq!(good.await.expect("an answer"), StatusCode::OK);
+    }
+
+    #[tokio::test]
+    async fn a_decision_is_cached() {
+        let (gate, reviews) = gate(&Arc::default());
+        for (token, decision) in [("good", StatusCode::OK), ("bad", StatusCode::UNAUTHORIZED)] {
+            let before = reviews.load(Ordering::Relaxed);
+            for _ in 0..3 {
+                let answer = gate.review(question(token)).await;
+                assert_eq!(answer.expect("an answer"), decision);
+            }
+            assert_eq!(reviews.load(Ordering::Relaxed), before + 1, "{token}");
+        }
+        let mut decisions = Decisions::default();
+        let now = Instant::now();
+        decisions.put(question("bad"), StatusCode::FORBIDDEN, now);
+        let known = decisions.get(&question("bad"), now);
+        assert_eq!(known, Some(StatusCode::FORBIDDEN));
+        assert_eq!(decisions.get(&question("bad"), now + REFUSED), None);
+        for number in 0..=REFUSALS {
+            let bad = question(&number.to_string());
+            decisions.put(bad, StatusCode::UNAUTHORIZED, now);
+        }
+        assert_eq!(decisions.refused.len(), REFUSALS);
     }
 }
