@@ -300,6 +300,25 @@ fn a_watch_that_falls_silent_is_begun_anew() {
 }
 
 #[test]
+fn requests_are_logged_for_those_who_ask_for_them() {
+    let fixture = Fixture::start("logged", |launch| {
+        launch.args("--log-level info,kube=debug")
+    });
+    fixture.apply("logged", "fine");
+    fixture.ready("logged");
+    let path = format!("\"path\":\"{}/logged/status?", fixture.path());
+    let request = [
+        &*path,
+        "\"DEBUG\"",
+        "\"method\":\"PUT\"",
+        "\"status\":\"200\"",
+        "\"duration\"",
+    ];
+    fixture.operator.says(&request);
+    fixture.operator.stop();
+}
+
+#[test]
 fn a_conflict_is_settled_without_an_error() {
     let fixture = Fixture::new("conflict");
     let conflict = fixture

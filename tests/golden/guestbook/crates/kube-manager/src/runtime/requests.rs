@@ -1,5 +1,5 @@
-//! How requests reach the API server: each request is counted and timed, has a timeout, and is sent only
-//! while this replica leads.
+//! How requests reach the API server: each request is counted, timed and logged at debug level, has a
+//! timeout, and is sent only while this replica leads.
 
 use std::{
     future::poll_fn,
@@ -90,7 +90,7 @@ impl Requests {
     }
 
     async fn send(self, request: Request<Body>) -> Result<Response<Body>> {
-        let method = request.method().clone();
+        let (method, path) = (request.method().clone(), request.uri().clone());
         let watches = is_watch(&request);
         let start = Instant::now();
         let mut answer = pin!(self.connections.send(request));
@@ -109,13 +109,14 @@ impl Requests {
         };
         let code = answer.as_ref().map(Response::status);
         let code = code.as_ref().map_or("<error>", |code| code.as_str());
-        let method = method.as_str();
+        let (method, duration) = (method.as_str(), start.elapsed());
+        tracing::debug!(method, %path, status = code, ?duration, "request");
         self.metrics
             .requests
             .with_label_values(&[code, method])
             .inc();
         let seconds = self.metrics.request_seconds.with_label_values(&[method]);
-        seconds.observe(start.elapsed().as_secs_f64());
+        seconds.observe(duration.as_secs_f64());
         answer
     }
 }
