@@ -319,6 +319,18 @@ fn requests_are_logged_for_those_who_ask_for_them() {
 }
 
 #[test]
+fn a_proxy_of_the_environment_is_not_for_this_machine() {
+    let fixture = Fixture::start("proxied", |launch| {
+        let nobody = "http://127.0.0.1:1";
+        let launch = launch.env("HTTPS_PROXY", nobody).env("HTTP_PROXY", nobody);
+        launch.env("NO_PROXY", "127.0.0.1")
+    });
+    fixture.apply("object", "fine");
+    fixture.ready("object");
+    fixture.operator.stop();
+}
+
+#[test]
 fn a_conflict_is_settled_without_an_error() {
     let fixture = Fixture::new("conflict");
     let conflict = fixture

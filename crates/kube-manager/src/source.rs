@@ -47,6 +47,7 @@ pub const FILES: &[(&str, &str)] = &[
     ),
     ("src/runtime/options.rs", include_str!("runtime/options.rs")),
     ("src/runtime/owned.rs", include_str!("runtime/owned.rs")),
+    ("src/runtime/proxy.rs", include_str!("runtime/proxy.rs")),
     ("src/runtime/rbac.rs", include_str!("runtime/rbac.rs")),
     (
         "src/runtime/reconciler.rs",

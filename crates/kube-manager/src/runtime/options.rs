@@ -1,7 +1,7 @@
 //! The flags of an operator: how it reaches the cluster, what it serves, how replicas share the work.
 //! Most have the names that they have in operators written in Go.
 
-use std::{io, net::TcpListener, path::PathBuf, str::FromStr, time::Duration};
+use std::{env, io, net::TcpListener, path::PathBuf, str::FromStr, time::Duration};
 
 use anyhow::{Context, ensure};
 use clap::Args;
@@ -10,6 +10,8 @@ use kube::{
     Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
+
+use super::proxy;
 
 /// The flags of a manager, for `#[command(flatten)]`.
 #[derive(Clone, Debug, Args)]
@@ -102,6 +104,7 @@ impl Options {
         if let Some(master) = &self.master {
             config.cluster_url = master.clone();
         }
+        config.proxy_url = proxy::choose(&config, |name| env::var(name).ok());
         Ok(config)
     }
 

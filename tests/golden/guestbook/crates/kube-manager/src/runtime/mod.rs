@@ -30,6 +30,7 @@ mod objects;
 mod operator;
 mod options;
 mod owned;
+mod proxy;
 pub mod rbac;
 mod reconciler;
 mod requests;

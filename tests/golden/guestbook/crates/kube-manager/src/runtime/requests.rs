@@ -8,16 +8,26 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::ensure;
-use http::{Request, Response};
+use anyhow::{Context, bail};
+use http::{Request, Response, Uri};
+use hyper::rt::{Read, Write};
 use hyper_timeout::TimeoutConnector;
-use hyper_util::{client::legacy::connect::HttpConnector, rt::TokioExecutor};
+use hyper_util::{
+    client::{
+        legacy::connect::{
+            Connection, HttpConnector,
+            proxy::{SocksV5, Tunnel},
+        },
+        proxy::matcher::{Intercept, Matcher},
+    },
+    rt::TokioExecutor,
+};
 use kube::{
     Client, Config, Error, Result,
     client::{Body, ConfigExt, retry::RetryPolicy},
 };
 use tokio::time::timeout;
-use tower::{BoxError, ServiceBuilder, retry::RetryLayer, service_fn};
+use tower::{BoxError, Service, ServiceBuilder, retry::RetryLayer, service_fn};
 
 use super::{leader::Leadership, metrics::Metrics};
 
@@ -36,13 +46,58 @@ pub(super) const UNUSED: Duration = Duration::from_secs(25);
 ///
 /// # Errors
 ///
-/// When `config` has certificates or credentials that are not valid, or a proxy.
+/// When `config` has certificates or credentials that are not valid, or a proxy that speaks another
+/// protocol than HTTP, HTTPS and SOCKS5.
 pub fn connect(config: &Config) -> anyhow::Result<Client> {
-    ensure!(config.proxy_url.is_none(), "proxies are not supported");
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
-    let tls = config.rustls_https_connector_with_connector(tcp)?;
+    let Some(proxy) = &config.proxy_url else {
+        return connect_by(tcp, config);
+    };
+    // It takes user and password out of the URL.
+    let proxy = Matcher::builder().all(proxy.to_string()).build();
+    let proxy = proxy.intercept(&config.cluster_url);
+    let proxy = proxy.context("cannot use a proxy of this protocol")?;
+    let url = proxy.uri().clone();
+    match url.scheme_str() {
+        Some("http") => connect_by(tunnel(&proxy, tcp), config),
+        Some("https") => {
+            // The cluster's authority did not issue the proxy's certificate; those of the system did.
+            let tls = Config::new(url).rustls_https_connector_with_connector(tcp)?;
+            connect_by(tunnel(&proxy, tls), config)
+        }
+        Some("socks5" | "socks5h") => {
+            let mut socks = SocksV5::new(url, tcp);
+            if let Some((user, password)) = proxy.raw_auth() {
+                socks = socks.with_auth(user.to_owned(), password.to_owned());
+            }
+            connect_by(socks, config)
+        }
+        other => bail!(
+            "cannot use a proxy that speaks {}",
+            other.unwrap_or("nothing")
+        ),
+    }
+}
+
+fn tunnel<C>(proxy: &Intercept, connector: C) -> Tunnel<C> {
+    let tunnel = Tunnel::new(proxy.uri().clone(), connector);
+    match proxy.basic_auth() {
+        Some(credentials) => tunnel.with_auth(credentials.clone()),
+        None => tunnel,
+    }
+}
+
+/// A client whose connections `connector` opens.
+fn connect_by<C>(connector: C, config: &Config) -> anyhow::Result<Client>
+where
+    C: Service<Uri, Response: Connection + Read + Write + Unpin + Send + 'static>,
+    C: Clone + Send + Sync + 'static,
+    C::Future: Send + 'static,
+    C::Error: std::error::Error + Send + Sync + 'static,
+{
+    let tls = config.rustls_https_connector_with_connector(connector)?;
     let mut connector = TimeoutConnector::new(tls);
     connector.set_connect_timeout(config.connect_timeout);
     connector.set_read_timeout(config.read_timeout);
@@ -146,12 +201,72 @@ pub fn watching(client: Client, begun: impl Fn() + Clone + Send + 'static) -> Cl
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
+    use std::{
+        io::{Read, Write},
+        net::{TcpListener, TcpStream},
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+        thread,
     };
 
     use super::*;
+
+    /// Reads the head of a request.
+    fn head(stream: &mut TcpStream) -> String {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).expect("the rest");
+            head.extend(byte);
+        }
+        String::from_utf8(head).expect("a text").to_lowercase()
+    }
+
+    #[tokio::test]
+    async fn requests_pass_a_proxy() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let proxy = listener.local_addr().expect("an address");
+        let passed = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a connection");
+            let heads = [head(&mut stream), {
+                stream
+                    .write_all(b"HTTP/1.1 200 OK\r\n\r\n")
+                    .expect("an answer");
+                head(&mut stream)
+            }];
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+            stream.write_all(answer).expect("an answer");
+            heads
+        });
+        let mut config = Config::new("http://api.example.com:8080".parse().expect("a URL"));
+        let proxy = format!("http://user:p%40ss@{proxy}");
+        config.proxy_url = Some(proxy.parse().expect("a URL"));
+        let client = connect(&config).expect("a client");
+        let request = Request::get("/livez").body(Vec::new()).expect("a request");
+        assert_eq!(client.request_text(request).await.expect("a text"), "ok");
+
+        let [connect, get] = passed.join().expect("no panic");
+        assert!(
+            connect.starts_with("connect api.example.com:8080 "),
+            "{connect}"
+        );
+        // `user:p@ss`
+        let credentials = "proxy-authorization: basic dxnlcjpwqhnz\r\n";
+        assert!(connect.contains(credentials), "{connect}");
+        assert!(get.starts_with("get /livez "), "{get}");
+    }
+
+    #[tokio::test]
+    async fn a_proxy_of_an_unknown_protocol_is_refused() {
+        let mut config = Config::new("http://api.example.com".parse().expect("a URL"));
+        for proxy in ["ftp://user:secret@proxy", "socks4://user:secret@proxy"] {
+            config.proxy_url = Some(proxy.parse().expect("a URL"));
+            let error = connect(&config).err().expect("an error").to_string();
+            assert!(!error.contains("secret"), "{error}");
+        }
+    }
 
     #[tokio::test]
     async fn a_watch_has_begun_when_its_request_succeeds() {

@@ -1,0 +1,148 @@
+//! The proxy between the operator and the API server: the one of the kubeconfig, or the one of the
+//! environment that Go and curl would take. kube looks for the proxy itself, and not for the API server,
+//! in `NO_PROXY`.
+
+use std::net::IpAddr;
+
+use http::Uri;
+use hyper_util::client::proxy::matcher::Matcher;
+use kube::Config;
+
+/// The proxy for the requests to the cluster of `config`, if there is one. `variable` reads the
+/// environment.
+pub fn choose(config: &Config, variable: impl Fn(&str) -> Option<String>) -> Option<Uri> {
+    let variable = |name: &str| {
+        let names = [name.to_owned(), name.to_lowercase()];
+        let mut values = names.iter().filter_map(|name| variable(name));
+        values.find(|value| !value.is_empty())
+    };
+    let parse = |value: String| value.parse::<Uri>().ok();
+    // kube takes this variable if the kubeconfig has no proxy.
+    let taken = variable("HTTPS_PROXY").and_then(parse);
+    if config.proxy_url.is_some() && config.proxy_url != taken {
+        return config.proxy_url.clone();
+    }
+    let server = &config.cluster_url;
+    let name = match server.scheme_str() {
+        Some("http") => "HTTP_PROXY",
+        _ => "HTTPS_PROXY",
+    };
+    let proxy = variable(name).or_else(|| variable("ALL_PROXY"));
+    let exceptions = variable("NO_PROXY").unwrap_or_default();
+    proxy
+        .and_then(parse)
+        .filter(|_| !is_direct(server, &exceptions))
+}
+
+/// Whether no proxy is taken for `server`: for this machine, as in Go, and for what `exceptions` list.
+fn is_direct(server: &Uri, exceptions: &str) -> bool {
+    let host = server.host().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    if host == "localhost" || address.is_ok_and(|address| address.is_loopback()) {
+        return true;
+    }
+    let usual = if server.scheme_str() == Some("http") {
+        80
+    } else {
+        443
+    };
+    let port = server.port_u16().unwrap_or(usual);
+    let mut hosts = Vec::new();
+    for exception in exceptions.split([',', ' ']) {
+        match exception.rsplit_once(':') {
+            _ if exception == "*" => return true,
+            // An IPv6 address, or a range of them.
+            Some((start, _)) if start.contains(':') && !start.ends_with(']') => {
+                hosts.push(exception.trim_matches(['[', ']']));
+            }
+            Some((host, only)) if only.parse() == Ok(port) => {
+                hosts.push(host.trim_matches(['[', ']']));
+            }
+            Some(_) => {}
+            None => hosts.push(exception.trim_start_matches('*')),
+        }
+    }
+    // Any proxy does: what counts is whether it is taken.
+    let matcher = Matcher::builder().all("http://proxy").no(hosts.join(","));
+    matcher.build().intercept(server).is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVER: &str = "https://api.example.com:6443";
+
+    /// The proxy for `server` with these variables, each `NAME=value`.
+    fn proxy(server: &str, own: Option<&str>, variables: &[&str]) -> Option<String> {
+        let mut config = Config::new(server.parse().expect("a URL"));
+        config.proxy_url = own.map(|own| own.parse().expect("a URL"));
+        let variable = |name: &str| {
+            let mut pairs = variables.iter().filter_map(|pair| pair.split_once('='));
+            let (_, value) = pairs.find(|(other, _)| *other == name)?;
+            Some(value.to_owned())
+        };
+        choose(&config, variable).map(|proxy| proxy.to_string())
+    }
+
+    #[test]
+    fn the_proxy_of_the_kubeconfig_is_taken_in_any_case() {
+        let variables = ["HTTPS_PROXY=http://other:1", "NO_PROXY=*"];
+        let own = proxy(SERVER, Some("http://own:1"), &variables);
+        assert_eq!(own.as_deref(), Some("http://own:1/"));
+        assert_eq!(proxy(SERVER, None, &[]), None);
+        // As kube has it without one in the kubeconfig.
+        assert_eq!(proxy(SERVER, Some("http://other:1"), &variables), None);
+    }
+
+    #[test]
+    fn variables_are_read_as_curl_and_go_do() {
+        let taken = |server, variables: &[&str]| proxy(server, None, variables).is_some();
+        assert!(taken(SERVER, &["https_proxy=http://p:1"]));
+        assert!(taken(SERVER, &["HTTPS_PROXY=", "https_proxy=p:1"]));
+        assert!(taken(SERVER, &["ALL_PROXY=socks5://p:1"]));
+        assert!(!taken(SERVER, &["HTTP_PROXY=http://p:1"]));
+        assert!(taken("http://api.example.com", &["HTTP_PROXY=http://p:1"]));
+        for here in [
+            "https://127.0.0.1:6443",
+            "https://localhost",
+            "https://[::1]:6443",
+        ] {
+            assert!(!taken(here, &["HTTPS_PROXY=http://p:1"]), "{here}");
+        }
+    }
+
+    #[test]
+    fn exceptions_are_hosts_and_ports_suffixes_ranges_or_all() {
+        let direct = |server: &str, exceptions| {
+            let exceptions = format!("NO_PROXY={exceptions}");
+            proxy(server, None, &["HTTPS_PROXY=http://p:1", &exceptions]).is_none()
+        };
+        for exceptions in [
+            "*",
+            "a,api.example.com",
+            "a, .example.com",
+            "example.com",
+            "*.example.com",
+            "API.EXAMPLE.COM:6443",
+        ] {
+            assert!(direct(SERVER, exceptions), "{exceptions}");
+        }
+        for exceptions in [
+            "",
+            "a",
+            "pi.example.com",
+            "api.example.com:443",
+            ".api.example.org",
+        ] {
+            assert!(!direct(SERVER, exceptions), "{exceptions}");
+        }
+        for exceptions in ["10.0.0.1", "10.0.0.0/8", "10.0.0.1:443", "*"] {
+            assert!(direct("https://10.0.0.1", exceptions), "{exceptions}");
+        }
+        assert!(!direct("https://10.0.0.1", "10.0.0.1:6443,11.0.0.0/8"));
+        for exceptions in ["fd00::1", "[fd00::1]", "fd00::/8", "[fd00::1]:443"] {
+            assert!(direct("https://[fd00::1]", exceptions), "{exceptions}");
+        }
+    }
+}
