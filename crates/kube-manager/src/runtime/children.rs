@@ -1,7 +1,7 @@
 //! Creates, corrects and deletes the children of an object, with as few requests as possible. A watch
 //! delivers all children, so a child in its desired state costs no request.
 
-use std::{fmt::Debug, sync::Arc};
+use std::{collections::HashSet, fmt::Debug, sync::Arc};
 
 use kube::{
     Api, Resource, ResourceExt,
@@ -121,8 +121,9 @@ where
         for child in desired {
             applied.push(self.put(owner, child).await?);
         }
+        let wanted: HashSet<_> = applied.iter().map(|child| &child.meta().uid).collect();
         for child in self.of(owner) {
-            let wanted = applied.iter().any(|kept| kept.uid() == child.uid());
+            let wanted = wanted.contains(&child.meta().uid);
             let going = child.meta().deletion_timestamp.is_some();
             // Another controller may make children for the same owner.
             if child.labels().contains_key(&self.mark()) && !wanted && !going {
@@ -148,11 +149,8 @@ where
         K: Resource<DynamicType = ()>,
     {
         let child = adorn(child, owner, self.context.operator, self.mark())?;
-        let same = |known: &Arc<C>| {
-            let (a, b) = (known.meta(), child.meta());
-            (&a.name, &a.namespace) == (&b.name, &b.namespace)
-        };
-        match self.of(owner).into_iter().find(same) {
+        let uid = owner.meta().uid.as_deref();
+        match uid.and_then(|uid| self.owned.same(uid, &child)) {
             Some(known) if difference(&json!(*known), &json!(child)).is_none() => Ok(known),
             Some(_) => self.correct(owner, child).await,
             None => {

@@ -24,7 +24,8 @@ pub struct Owned<C> {
 }
 
 struct Index<C> {
-    /// By the uid of their owner.
+    /// By the uid of their owner, and sorted by their own keys: a list takes less memory than a map, and
+    /// an owner may have thousands.
     children: HashMap<Arc<str>, Vec<Arc<C>>>,
     /// The uid of the owner of each child.
     owners: HashMap<Key, Arc<str>>,
@@ -56,10 +57,15 @@ impl<C: Resource<DynamicType = ()> + Clone + 'static> Owned<C> {
 
     /// The children of the object with this uid.
     pub fn by(&self, uid: &str) -> Vec<Arc<C>> {
+        self.lock().children.get(uid).cloned().unwrap_or_default()
+    }
+
+    /// The child of the object with this uid that has the name and namespace of `child`.
+    pub fn same(&self, uid: &str, child: &C) -> Option<Arc<C>> {
         let index = self.lock();
-        let mut children = index.children.get(uid).cloned().unwrap_or_default();
-        children.sort_by_key(|child| key(&**child));
-        children
+        let children = index.children.get(uid)?;
+        let position = position(children, &key(child)).ok()?;
+        Some(children[position].clone())
     }
 
     /// Adds the events of a watch to the index, and yields the owners to requeue. The first list
@@ -124,9 +130,7 @@ impl<C: Resource<DynamicType = ()> + Clone> Index<C> {
         let key = key(child);
         let known = self.owners.get(&key).and_then(|uid| {
             let children = self.children.get(uid)?;
-            children
-                .iter()
-                .find(|child| super::watch::key(&***child) == key)
+            Some(&children[position(children, &key).ok()?])
         });
         known.is_some_and(|known| known.meta().resource_version == child.meta().resource_version)
     }
@@ -145,7 +149,9 @@ impl<C: Resource<DynamicType = ()> + Clone> Index<C> {
                 let children = self.children.entry(uid.clone());
                 // Most owners have one child of a kind.
                 let children = children.or_insert_with(|| Vec::with_capacity(1));
-                children.push(Arc::new(child));
+                // It has just been taken out, so there is none.
+                let (Ok(position) | Err(position)) = position(children, &key);
+                children.insert(position, Arc::new(child));
                 self.owners.insert(key, uid);
             }
         }
@@ -156,10 +162,7 @@ impl<C: Resource<DynamicType = ()> + Clone> Index<C> {
     fn take(&mut self, key: &Key) -> Option<Owner> {
         let uid = self.owners.remove(key)?;
         let children = self.children.get_mut(&uid)?;
-        let index = children
-            .iter()
-            .position(|child| super::watch::key(&**child) == *key)?;
-        let child = children.swap_remove(index);
+        let child = children.remove(position(children, key).ok()?);
         if children.is_empty() {
             self.children.remove(&uid);
         }
@@ -168,8 +171,21 @@ impl<C: Resource<DynamicType = ()> + Clone> Index<C> {
     }
 }
 
+/// Where the child with this key is, or would be.
+fn position<C: ResourceExt>(children: &[Arc<C>], key: &Key) -> Result<usize, usize> {
+    children.binary_search_by(|child| {
+        let meta = child.meta();
+        (&meta.namespace, meta.name.as_deref()).cmp(&(&key.0, Some(key.1.as_str())))
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::{
+        borrow::Cow,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
+
     use futures::executor::block_on;
     use k8s_openapi::{
         api::{
@@ -178,7 +194,7 @@ mod tests {
         },
         apimachinery::pkg::apis::meta::v1::ObjectMeta,
     };
-    use kube::core::DeserializeGuard;
+    use kube::core::{DeserializeGuard, NamespaceResourceScope};
 
     use super::*;
 
@@ -254,6 +270,73 @@ mod tests {
         assert!(same.0.is_empty());
         let (names, _) = woken(list(vec![child("two", "2", Some("b"))]));
         assert_eq!(names, ["a", "b"]);
+    }
+
+    /// How often a [`Counted`] was looked at.
+    static LOOKS: AtomicUsize = AtomicUsize::new(0);
+
+    #[derive(Clone)]
+    struct Counted(ConfigMap);
+
+    impl Resource for Counted {
+        type DynamicType = ();
+        type Scope = NamespaceResourceScope;
+
+        fn kind(_: &()) -> Cow<'_, str> {
+            "Counted".into()
+        }
+
+        fn group(_: &()) -> Cow<'_, str> {
+            "example.com".into()
+        }
+
+        fn version(_: &()) -> Cow<'_, str> {
+            "v1".into()
+        }
+
+        fn plural(_: &()) -> Cow<'_, str> {
+            "counteds".into()
+        }
+
+        fn meta(&self) -> &ObjectMeta {
+            LOOKS.fetch_add(1, Ordering::Relaxed);
+            self.0.meta()
+        }
+
+        fn meta_mut(&mut self) -> &mut ObjectMeta {
+            self.0.meta_mut()
+        }
+    }
+
+    #[test]
+    fn a_child_is_found_without_a_look_at_each_other_one() {
+        let owned = Owned::<Counted>::new(refers_to::<Deployment>);
+        let count = 2000;
+        let children: Vec<_> = (0..count)
+            .map(|number| {
+                let child = child(&format!("child-{number:04}"), "1", Some("a"));
+                Counted(child.0.expect("a child"))
+            })
+            .collect();
+        for child in children.iter().rev() {
+            let child = DeserializeGuard(Ok(child.clone()));
+            owned.lock().put(child, owned.refers);
+        }
+        for child in &children {
+            let found = owned.same("uid of a", child).expect("it is there");
+            assert_eq!(found.0.metadata.name, child.0.metadata.name);
+        }
+        for child in &children {
+            assert!(owned.lock().has(&DeserializeGuard(Ok(child.clone()))));
+        }
+        let looks = LOOKS.load(Ordering::Relaxed);
+        assert!(looks < 200 * count, "{looks}");
+        let names = owned.by("uid of a");
+        let names = names.iter().map(|child| &child.0.metadata.name);
+        assert!(names.is_sorted());
+        assert!(owned.lock().take(&key(&children[7])).is_some());
+        assert!(owned.same("uid of a", &children[7]).is_none());
+        assert_eq!(owned.by("uid of a").len(), count - 1);
     }
 
     #[test]
