@@ -1,5 +1,5 @@
-//! The probes: /healthz answers while the process runs, /readyz once all controllers have their first
-//! lists. Until then, /readyz names what each controller waits for.
+//! The probes: /healthz answers while the process runs, /readyz once the API server has answered all
+//! watches. Until then, /readyz names what each controller waits for.
 
 use std::{
     collections::BTreeMap,
