@@ -221,8 +221,14 @@ fn at(mut conflict: Conflict, disk: &str) -> Conflict {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::reconcile::{Hunk, Reason, Texts};
+    use super::{
+        super::tests::{commit, guestbook},
+        *,
+    };
+    use crate::{
+        project::Feature,
+        reconcile::{Hunk, Reason, Texts},
+    };
 
     const OURS: &str = "a\nB\nc\n";
     const MARKED: &str = "a\n<<<<<<< HEAD\nB\n=======\nx\n>>>>>>> theirs\nc\n";
@@ -268,26 +274,126 @@ mod tests {
         assert_eq!(open("", [""; 3]), None);
     }
 
+    fn with(features: &[Feature]) -> Project {
+        Project {
+            features: features.iter().copied().collect(),
+            ..guestbook()
+        }
+    }
+
+    #[test]
+    fn a_project_that_git_merged_is_merged_as_a_model_until_the_user_edits_it() {
+        let (agents, helm) = (Feature::Agents, Feature::Helm);
+        let git = "as git merged the lines\n";
+        let made = |text: &str| {
+            let of = |features: &[Feature]| commit(&with(features), Texts::new());
+            let commits = Commits {
+                parent: Some(of(&[])),
+                ours: of(&[agents]),
+                theirs: of(&[helm]),
+                merged: Some(git.to_owned()),
+            };
+            let unmerged = Unmerged {
+                commits: Some(commits),
+                ..Unmerged::default()
+            };
+            merged(text, &with(&[]), &unmerged, &Record::default()).unwrap()
+        };
+        let both = Some(with(&[agents, helm]));
+        assert_eq!(made(git), both);
+        assert_eq!(made(&git.replace('\n', "\r\n")), both);
+        assert_eq!(made("as the user wants it\n"), None);
+    }
+
+    /// The sides of the file at `path`, which git left open with these texts where the branches parted,
+    /// on ours and on theirs. `commits` are these three, if git tells.
+    fn settled(
+        path: &str,
+        texts: [&str; 3],
+        commits: Option<[Commit; 3]>,
+        [disk, render]: [&str; 2],
+    ) -> Result<Sides> {
+        let [parent, ours, theirs] = texts.map(|text| Some(text.to_owned()));
+        let stages = Stages {
+            parent,
+            ours,
+            theirs,
+            written: Some(disk.to_owned()),
+        };
+        let unmerged = Unmerged {
+            stages: [(path.to_owned(), stages)].into(),
+            commits: commits.map(|[parent, ours, theirs]| Commits {
+                parent: Some(parent),
+                ours,
+                theirs,
+                merged: None,
+            }),
+        };
+        let side = |text: &str| Texts::from([(path.to_owned(), text.to_owned())]);
+        let mut sides = Sides::new(Texts::new(), side(disk), side(render));
+        settle(&unmerged, &mut sides)?;
+        Ok(sides)
+    }
+
+    #[test]
+    fn a_file_has_the_new_render_and_the_edits_of_both_branches() {
+        let path = "src/lib.rs";
+        // What rscaffold wrote in each commit, and the text there.
+        let [parent, ours, theirs] = [
+            ("a\nb\n", "a\nb\n"),
+            ("a\nours\nb\n", "mine\na\nours\nb\n"),
+            ("a\ntheirs\nb\n", "a\ntheirs\nb\nyours\n"),
+        ];
+        let commits = [parent, ours, theirs].map(|(base, _)| {
+            let texts = [(path.to_owned(), base.to_owned())];
+            commit(&guestbook(), texts.into())
+        });
+        let (texts, render) = ([parent.1, ours.1, theirs.1], "a\nours\ntheirs\nb\n");
+        let sides = settled(path, texts, Some(commits), [MARKED, render]).unwrap();
+        assert_eq!(sides.base[path], render);
+        assert_eq!(sides.ours[path], format!("mine\n{render}yours\n"));
+    }
+
+    #[test]
+    fn comments_in_the_project_of_both_branches_are_kept() {
+        let projects = [
+            with(&[]),
+            with(&[Feature::Agents]),
+            with(&[Feature::Prometheus]),
+        ];
+        let commits = projects.each_ref().map(|it| commit(it, Texts::new()));
+        let commented = |text: &str, field: &str| {
+            text.replace(field, &format!("# Do not change this.\n{field}"))
+        };
+        let [parent, ours, theirs] = projects.map(|project| project.to_text().unwrap());
+        let (ours, theirs) = (commented(&ours, "domain:"), commented(&theirs, "repo:"));
+        let render = with(&[Feature::Agents, Feature::Prometheus]);
+        let render = render.to_text().unwrap();
+        let (path, texts) = (Project::FILE, [&*parent, &*ours, &*theirs]);
+        let sides = settled(path, texts, Some(commits), [MARKED, &render]).unwrap();
+        let expected = commented(&commented(&render, "domain:"), "repo:");
+        assert_eq!(sides.ours[path], expected);
+    }
+
+    #[test]
+    fn edits_that_clash_are_for_the_user_to_decide_but_not_in_a_derived_file() {
+        let texts = ["a\nb\nc\n", OURS, "a\nx\nc\n"];
+        for (path, is_derived) in [("Makefile", false), ("config/rbac/role.yaml", true)] {
+            let sides = settled(path, texts, None, [MARKED, "a\nb\nc\n"]).unwrap();
+            assert_eq!(sides.open.contains_key(path), !is_derived, "{path}");
+            let ours = if is_derived { OURS } else { MARKED };
+            assert_eq!(sides.ours[path], ours);
+        }
+    }
+
     #[test]
     fn a_merged_text_has_the_line_ends_that_the_file_has_on_disk() {
         let crlf = |text: &str| text.replace('\n', "\r\n");
-        let texts = |text: &str| Texts::from([("a".to_owned(), text.to_owned())]);
         let marked = "a\n<<<<<<< HEAD\n1\n=======\n2\n>>>>>>> theirs\nb\n";
-        let stages = Stages {
-            parent: Some("a\nb\n".to_owned()),
-            ours: Some("a\n1\nb\n".to_owned()),
-            theirs: Some("a\n2\nb\n".to_owned()),
-            written: Some(marked.to_owned()),
-        };
-        let unmerged = Unmerged {
-            stages: [("a".to_owned(), stages)].into(),
-            commits: None,
-        };
-        let disk = crlf(marked);
+        let texts = ["a\nb\n", "a\n1\nb\n", "a\n2\nb\n"];
         let render = "a\n1\n2\nb\n";
-        let mut sides = Sides::new(Texts::new(), texts(&disk), texts(render));
-        settle(&unmerged, &mut sides).unwrap();
-        assert_eq!(sides.ours, texts(&crlf(render)));
+        let sides = settled("a", texts, None, [&crlf(marked), render]).unwrap();
+        assert_eq!(sides.ours["a"], crlf(render));
     }
 
     #[test]
@@ -308,13 +414,23 @@ mod tests {
 
     #[test]
     fn branches_are_of_one_version() {
-        ensure_one_version("0.2.0", "0.2.0").unwrap();
-        let error = ensure_one_version("0.1.0", "0.2.0")
-            .unwrap_err()
-            .to_string();
+        let older = Project {
+            cli_version: "0.1.0".to_owned(),
+            ..guestbook()
+        };
+        let settled = |projects: [&Project; 3]| {
+            let commits = projects.map(|it| commit(it, Texts::new()));
+            settled("a", [""; 3], Some(commits), [MARKED, ""])
+        };
+        let current = &guestbook();
+        for projects in [[current; 3], [&older, current, current]] {
+            settled(projects).expect("branches of one version");
+        }
+        let error = settled([&older, &older, current]).unwrap_err().to_string();
+        let version = env!("CARGO_PKG_VERSION");
         assert_eq!(
             error,
-            "one branch is of rscaffold 0.1.0, the other one of rscaffold 0.2.0"
+            format!("one branch is of rscaffold 0.1.0, the other one of rscaffold {version}")
         );
     }
 }
