@@ -404,6 +404,33 @@ fn clashing_insertions_share_the_lines_that_both_have() {
 }
 
 #[test]
+fn an_insertion_of_one_side_alone_is_in_nobodys_way_where_others_clash() {
+    row_of_conflict(
+        (
+            Some("top\n"),
+            Some("top\nmine\nboth\n"),
+            Some("top\nnew\nboth\nnew too\n"),
+        ),
+        (Reason::BothChanged, vec![hunk(2, &[], &["mine"], &["new"])]),
+        [
+            OURS,
+            update("top\nnew\nboth\nnew too\n"),
+            mark("top\n<<<<<<< yours\nmine\n=======\nnew\n>>>>>>> rscaffold\nboth\nnew too\n"),
+        ],
+    );
+    // Where nothing else clashes, these are what the user decides.
+    let conflict = conflict(change(
+        MERGED,
+        Some("top\n"),
+        Some("top\nmine\nboth\n"),
+        Some("top\nboth\nnew\n"),
+        OnConflict::Abort,
+    ));
+    let hunks = [hunk(2, &[], &["mine"], &[]), hunk(4, &[], &[], &["new"])];
+    assert_eq!(conflict.hunks, hunks);
+}
+
+#[test]
 fn crlf_is_no_change_and_survives() {
     row(
         MERGED,

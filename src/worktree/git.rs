@@ -313,8 +313,13 @@ mod tests {
 
         fn commit(&self, text: &str, branch: &str) {
             self.write(text);
-            self.git(&["add", "--all"]);
-            self.git(&["commit", "--quiet", "--message", branch]);
+            self.save(branch);
+        }
+
+        /// Commits what is in the folder.
+        fn save(&self, message: &str) {
+            assert!(self.git(&["add", "--all"]));
+            assert!(self.git(&["commit", "--quiet", "--message", message]));
         }
 
         /// Runs git, and gives whether it did what it was asked for.
@@ -384,6 +389,77 @@ mod tests {
     }
 
     #[test]
+    fn a_file_is_open_if_the_project_or_a_branch_has_it() {
+        let repository = Repository::new();
+        assert!(!repository.git(&["merge", "theirs"]));
+        for (paths, expected) in [
+            (BTreeSet::new(), vec!["Makefile"]),
+            (
+                BTreeSet::from([Project::FILE]),
+                vec!["Makefile", Project::FILE],
+            ),
+        ] {
+            let open = unmerged(&repository.folder(), &paths).unwrap().stages;
+            assert_eq!(open.keys().collect::<Vec<_>>(), expected);
+            for (path, stages) in open {
+                // `PROJECT` is in no record.
+                assert!(stages.parent.is_some(), "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_one_branch_deleted_is_open_on_the_other_one() {
+        let repository = Repository::new();
+        assert!(repository.git(&["switch", "--quiet", "theirs"]));
+        fs::remove_file(repository.folder().join("Makefile")).unwrap();
+        repository.save("delete");
+        assert!(repository.git(&["switch", "--quiet", "main"]));
+        assert!(!repository.git(&["merge", "theirs"]));
+        let open = repository.unmerged().expect("git left something open");
+        assert!(open.commits.is_some_and(|commits| commits.parent.is_some()));
+        let expected = Stages {
+            parent: Some("parent\n".to_owned()),
+            ours: Some("ours\n".to_owned()),
+            theirs: None,
+            written: Some("ours\n".to_owned()),
+        };
+        assert_eq!(open.stages["Makefile"], expected);
+    }
+
+    #[test]
+    fn a_file_that_git_takes_for_a_renamed_one_has_no_parent() {
+        let repository = Repository::new();
+        let (old, new) = ("operator/old", "operator/Makefile");
+        let text = |branch: &str| format!("{}{branch}\n", "line\n".repeat(20));
+        let write = |path: &str, branch: &str| {
+            fs::write(repository.0.path().join(path), text(branch)).unwrap();
+        };
+        // The file is not in the record before both branches have it.
+        let record = repository.folder().join(LAST_APPLIED);
+        let recorded = fs::read(&record).unwrap();
+        fs::write(&record, "").unwrap();
+        fs::remove_file(repository.0.path().join(new)).unwrap();
+        write(old, "main");
+        repository.save("old");
+        assert!(repository.git(&["branch", "renamed"]));
+        for branch in ["renamed", "main"] {
+            assert!(repository.git(&["switch", "--quiet", branch]));
+            assert!(repository.git(&["mv", old, new]));
+            write(new, &format!("on {branch}"));
+            fs::write(&record, &recorded).unwrap();
+            repository.save("rename");
+        }
+        assert!(!repository.git(&["merge", "renamed"]));
+        let open = repository.unmerged().expect("git left something open");
+        assert!(open.commits.is_some_and(|commits| commits.parent.is_some()));
+        let file = &open.stages["Makefile"];
+        assert_eq!(file.parent, None);
+        assert_eq!(file.ours, Some(text("on main")));
+        assert_eq!(file.theirs, Some(text("on renamed")));
+    }
+
+    #[test]
     fn a_stash_has_its_commits() {
         let repository = Repository::new();
         repository.write("stashed");
@@ -411,7 +487,17 @@ mod tests {
         repository.git(&["add", "--all"]);
         assert!(repository.unmerged().is_none());
         let folder = tempfile::tempdir().unwrap();
-        let open = unmerged(folder.path(), &BTreeSet::new()).unwrap();
-        assert!(open.stages.is_empty() && open.commits.is_none());
+        // In the second one git cannot be started, as where it is not installed.
+        for folder in [folder.path(), &folder.path().join("missing")] {
+            let open = unmerged(folder, &BTreeSet::new()).unwrap();
+            assert!(open.stages.is_empty() && open.commits.is_none());
+        }
+    }
+
+    #[test]
+    fn git_that_cannot_be_run_is_an_error() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let error = unmerged(file.path(), &BTreeSet::new()).unwrap_err();
+        assert_eq!(error.to_string(), "failed to run `git`");
     }
 }

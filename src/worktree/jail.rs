@@ -385,6 +385,27 @@ mod tests {
     }
 
     #[test]
+    fn as_many_links_are_followed_as_linux_follows() {
+        let links: Vec<_> = (1..=MAX_LINKS + 1)
+            .map(|number| (number.to_string(), (number - 1).to_string()))
+            .collect();
+        let links: Vec<_> = links.iter().map(|(link, to)| (&**link, &**to)).collect();
+        let top = Top::new(&["0"], &links);
+        assert_eq!(top.read("40"), Ok(Some("0".to_owned())));
+        let error = "failed to read `41`: too many levels of symbolic links".to_owned();
+        assert_eq!(top.read("41"), Err(error));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_looked_up_is_an_error() {
+        let (top, name) = (Top::new(&["a/b"], &[]), "a".repeat(1_000));
+        for path in [name.clone(), format!("a/{name}"), format!("{name}/a")] {
+            let error = top.read(&path).unwrap_err();
+            assert!(error.starts_with("failed to read `"), "{error}");
+        }
+    }
+
+    #[test]
     fn a_file_that_becomes_a_link_is_not_followed() {
         let top = Top::new(&["a/b"], &[]);
         let (jail, path) = (top.jail(), ProjectPath::new("a/b").unwrap());

@@ -212,3 +212,21 @@ impl Names {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_gone_takes_no_temporary_file() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let open = std::fs::File::open(folder.path()).unwrap();
+        folder.close().unwrap();
+        let mut names = Names {
+            prefix: ".rscaffold-1-".to_owned(),
+            tried: 0,
+        };
+        let error = names.create(&Dir::from_std_file(open)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+    }
+}

@@ -262,11 +262,51 @@ fn what_others_have_is_not_taken_for_left_over() {
     for name in [".rscaffold-notes", ".rscaffold-0-a1b2c3"] {
         write(root.path(), name, "mine\n");
     }
+    // Another project is in a folder of this one, and its command is not at an end.
+    let inner = root.path().join("inner");
+    fs::create_dir(&inner).unwrap();
+    let (work_tree, theirs) = (WorkTree::open(&inner).unwrap(), texts(&[("a", "a\n")]));
+    let plan = plan(&work_tree, &theirs).unwrap();
+    let stage = work_tree.stage(&plan, &record(&theirs)).unwrap();
     let before = contents(root.path());
-    run(root.path(), &texts(&[])).unwrap();
+    run(root.path(), &texts(&[("inner/b", "b\n")])).unwrap();
     let mut after = contents(root.path());
-    after.retain(|path, _| !path.starts_with(".rscaffold"));
+    after.retain(|path, _| !path.starts_with(".rscaffold") && !path.ends_with("b"));
     assert_eq!(after, before);
+    stage.commit().unwrap();
+    assert_eq!(read(&inner, "a"), "a\n");
+}
+
+#[test]
+fn a_temporary_file_of_another_command_is_not_overwritten() {
+    let root = folder();
+    let work_tree = WorkTree::open(root.path()).unwrap();
+    let [one, other] = ["one\n", "other\n"].map(|text| texts(&[("a", text)]));
+    let [plan, other_plan] = [&one, &other].map(|theirs| plan(&work_tree, theirs).unwrap());
+    let stage = work_tree.stage(&plan, &record(&one)).unwrap();
+    let other_stage = work_tree.stage(&other_plan, &record(&other)).unwrap();
+    for (stage, text) in [(stage, "one\n"), (other_stage, "other\n")] {
+        stage.commit().unwrap();
+        assert_eq!(read(root.path(), "a"), text);
+    }
+}
+
+#[test]
+fn the_workspace_is_the_one_above_unless_the_package_has_its_own() {
+    let root = folder();
+    write(
+        root.path(),
+        "Cargo.toml",
+        "[workspace]\nmembers = [\"a\"]\n",
+    );
+    let has_workspace = |own: &str| {
+        write(root.path(), "a/Cargo.toml", own);
+        let work_tree = WorkTree::open(root.path().join("a")).unwrap();
+        work_tree.workspace().unwrap().map(|it| it.member)
+    };
+    let package = "[package]\nname = \"a\"\n";
+    assert_eq!(has_workspace(package).as_deref(), Some("a"));
+    assert_eq!(has_workspace(&format!("{package}[workspace]\n")), None);
 }
 
 #[test]
@@ -555,6 +595,23 @@ proptest! {
         let _ = run(&root, &theirs);
         prop_assert_eq!(rest(), before);
     }
+}
+
+#[test]
+fn file_whose_folder_another_program_removes_meanwhile_is_not_removed() {
+    let root = folder();
+    run(root.path(), &texts(&[("a", "old\n"), ("gone/b", "old\n")])).unwrap();
+    let work_tree = WorkTree::open(root.path()).unwrap();
+    let theirs = texts(&[("a", "new\n")]);
+    let plan = plan(&work_tree, &theirs).unwrap();
+    fs::remove_dir_all(root.path().join("gone")).unwrap();
+    let before = listing(root.path());
+    let error = work_tree.apply(&plan, &record(&theirs)).unwrap_err();
+    assert_eq!(
+        format!("{error:#}"),
+        "failed to remove `gone/b`: another program removed its folder at the same time"
+    );
+    assert_eq!(listing(root.path()), before);
 }
 
 #[test]

@@ -66,6 +66,16 @@ fn an_edit_that_one_branch_takes_back_is_gone() {
     assert_eq!(merged, Ok(text(BOTH)));
 }
 
+/// The line that a user inserted above a file.
+fn mine() -> Hunk {
+    Hunk {
+        line: 1,
+        base: Vec::new(),
+        ours: vec!["mine".to_owned()],
+        theirs: Vec::new(),
+    }
+}
+
 #[test]
 fn an_edit_of_one_branch_is_open_if_it_is_not_known_where_they_parted() {
     let merged = merge(
@@ -74,13 +84,7 @@ fn an_edit_of_one_branch_is_open_if_it_is_not_known_where_they_parted() {
         side(OTHER, OTHER),
         BOTH,
     );
-    let hunk = Hunk {
-        line: 1,
-        base: Vec::new(),
-        ours: vec!["mine".to_owned()],
-        theirs: Vec::new(),
-    };
-    assert_eq!(merged, Err(vec![hunk]));
+    assert_eq!(merged, Err(vec![mine()]));
     let edited = "mine\ntop\nb\nbottom\n";
     let merged = merge(
         None,
@@ -125,7 +129,14 @@ fn a_file_that_one_branch_deletes() {
     );
     // By the tool, while the other one edits it.
     let edited = side(LIST, "mine\ntop\nbottom\n");
-    assert!(merge(parent(), side("", ""), edited, "").is_err());
+    assert_eq!(merge(parent(), side("", ""), edited, ""), Err(vec![mine()]));
+    // By the tool, while the other one has a file of the user in its place.
+    let others = side("", "mine\n");
+    let nothing = Some(side("", ""));
+    assert_eq!(
+        merge(nothing, side(LIST, LIST), others, ""),
+        Err(vec![mine()])
+    );
 }
 
 #[test]
