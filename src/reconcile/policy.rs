@@ -54,3 +54,24 @@ impl Policy {
         *self.by_path.get(path).unwrap_or(&self.everywhere)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_read_as_it_is_written() {
+        for (name, answer) in [
+            ("abort", OnConflict::Abort),
+            ("ours", OnConflict::Ours),
+            ("theirs", OnConflict::Theirs),
+            ("markers", OnConflict::Markers),
+        ] {
+            assert_eq!(name.parse::<OnConflict>().unwrap(), answer);
+            assert_eq!(answer.to_string(), name);
+        }
+        let error = "mine".parse::<OnConflict>().unwrap_err().to_string();
+        let expected = "`mine` is not one of `abort`, `ours`, `theirs`, `markers`";
+        assert_eq!(error, expected);
+    }
+}

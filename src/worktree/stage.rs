@@ -154,16 +154,14 @@ fn make(walk: &mut Walk, step: &Step) -> Result<()> {
     }
 }
 
-/// Removes the folders above `path` from the innermost on, until one still holds something.
+/// Removes the folders above `path` that are empty, from the innermost on.
 fn prune(walk: &mut Walk, path: ProjectPath) -> Result<()> {
     let mut below = path.folder();
     while let Some(folder) = below {
         below = folder.folder();
         if let Some(above) = walk.folder(below)? {
-            match above.remove_dir(folder.name()) {
-                Err(error) if error.kind() != ErrorKind::NotFound => break,
-                _ => {}
-            }
+            // A folder that still holds something is not removed, nor is any above it.
+            let _ = above.remove_dir(folder.name());
         }
     }
     Ok(())

@@ -128,7 +128,11 @@ fn second_run_writes_nothing() {
     let theirs = texts(&[("PROJECT", "p\n"), ("src/main.rs", "fn main() {}\n")]);
     run(root.path(), &theirs).unwrap();
     let before = listing(root.path());
-    run(root.path(), &theirs).unwrap();
+    let work_tree = WorkTree::open(root.path()).unwrap();
+    let plan = plan(&work_tree, &theirs).unwrap();
+    let stage = work_tree.stage(&plan, &record(&theirs)).unwrap();
+    assert!(stage.steps.is_empty());
+    stage.commit().unwrap();
     assert_eq!(listing(root.path()), before);
 }
 
@@ -200,6 +204,21 @@ fn command_that_is_killed_at_any_step_is_completed_by_the_same_command() {
             contents(whole.path()),
             "killed after {steps} steps"
         );
+    }
+}
+
+#[test]
+fn a_file_is_at_its_new_path_before_it_leaves_the_old_one() {
+    let root = folder();
+    run(root.path(), &texts(&[("a", "text\n")])).unwrap();
+    let theirs = texts(&[("b", "text\n")]);
+    let work_tree = WorkTree::open(root.path()).unwrap();
+    let plan = plan(&work_tree, &theirs).unwrap();
+    let mut stage = work_tree.stage(&plan, &record(&theirs)).unwrap();
+    stage.steps.truncate(1);
+    stage.commit().unwrap();
+    for path in ["a", "b"] {
+        assert_eq!(read(root.path(), path), "text\n");
     }
 }
 
