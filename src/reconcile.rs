@@ -279,7 +279,6 @@ impl File<'_> {
         }
         match (disk, change.after(self.ours)) {
             (disk, text) if disk == text => match change {
-                Change::Keep(_) => change,
                 Change::Mark(_) => Change::Keep(Kept::Marked),
                 _ => Change::Unchanged,
             },
