@@ -221,17 +221,16 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
         } else {
             file.change(on_conflict)
         };
+        // Whatever is on disk: this text is not what `make manifests` will write.
+        let is_stale = change == Change::Keep(Kept::Stale);
         let mut change = file.on_disk(change, disk, sides.moved.contains(path));
         let refuses = |text| !accepts(path, text);
         if !matches!(change, Change::Conflict(_)) && change.after(disk).is_some_and(refuses) {
             change = file.insist(on_conflict);
         }
         // The file may come back at another path, with the tool's text alone.
-        plan.is_stale |= match change {
-            Change::Keep(Kept::Stale) => true,
-            Change::Delete => is_derived(path) && file.base != file.ours,
-            _ => false,
-        };
+        let is_dropped = change == Change::Delete && is_derived(path) && file.base != file.ours;
+        plan.is_stale |= is_stale || is_dropped;
         let is_marked = matches!(change, Change::Mark(_) | Change::Keep(Kept::Marked));
         if is_marked || sides.marked.contains(path) && change != Change::Delete {
             plan.marked.insert(path.to_owned());

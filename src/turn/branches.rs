@@ -227,7 +227,7 @@ mod tests {
     };
     use crate::{
         project::Feature,
-        reconcile::{Hunk, Reason, Texts},
+        reconcile::{Hunk, Reason, Texts, reconcile},
     };
 
     const OURS: &str = "a\nB\nc\n";
@@ -383,6 +383,9 @@ mod tests {
             assert_eq!(sides.open.contains_key(path), !is_derived, "{path}");
             let ours = if is_derived { OURS } else { MARKED };
             assert_eq!(sides.ours[path], ours);
+            // Only the operator's code says what both make together.
+            let plan = reconcile(&sides, &Policy::default(), |_, _| true);
+            assert_eq!(plan.is_stale, is_derived, "{path}");
         }
     }
 

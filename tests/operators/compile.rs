@@ -47,8 +47,18 @@ pub fn cargo(folder: &Path) -> Command {
     let mut cargo = Command::new(env!("CARGO"));
     by_hand(&mut cargo)
         .current_dir(folder)
-        .env("CARGO_TARGET_DIR", target());
+        .env("CARGO_TARGET_DIR", target())
+        .args(patch(folder).iter().flat_map(|patch| ["--config", patch]));
     cargo
+}
+
+/// What a project in `folder` that has its runtime from the registry gets instead: that of a golden
+/// project. So it is built once for all of them.
+fn patch(folder: &Path) -> Option<String> {
+    let project = fs::read_to_string(folder.join("PROJECT")).ok()?;
+    let runtime = root().join("tests/golden/guestbook/crates/kube-manager");
+    let is_registry = project.lines().any(|line| line == "runtime: registry");
+    is_registry.then(|| format!("patch.crates-io.kube-manager.path={runtime:?}"))
 }
 
 /// make in `folder` with arguments separated by spaces, and with cargo building into [`target`].
@@ -57,7 +67,12 @@ pub fn make(folder: &Path, arguments: &str) -> Command {
     make.args(arguments.split(' '))
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", target());
-    make.arg(format!("CARGO={}", env!("CARGO")));
+    let patch = patch(folder).map(|patch| format!(" --config '{patch}'"));
+    make.arg(format!(
+        "CARGO={}{}",
+        env!("CARGO"),
+        patch.unwrap_or_default()
+    ));
     make
 }
 

@@ -34,7 +34,7 @@ fn project() -> &'static Project {
         let project = Project::scaffold_shared(
             "faults",
             &[
-                "init --domain example.com",
+                "init --domain example.com --runtime vendored",
                 "create api --group faults --version v1 --kind Probe",
             ],
         );

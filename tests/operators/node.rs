@@ -37,7 +37,7 @@ fn make_deploy_makes_a_pod_that_works() {
     let project = Project::new(
         "guestbook",
         &[
-            "init --domain com --repo guestbook",
+            "init --domain com --repo guestbook --runtime vendored",
             "create api --group webapp --version v1 --kind Guestbook --owns apps/v1/Deployment",
         ],
     );

@@ -64,7 +64,8 @@ pub struct Project {
 }
 
 impl Project {
-    /// Scaffolds as a user would, and compiles.
+    /// Scaffolds as a user would, and compiles. All projects share one runtime, unless `commands` say
+    /// otherwise.
     #[track_caller]
     pub fn new(name: &'static str, commands: &[&str]) -> Self {
         let project = Self::scaffold(name, commands);
@@ -91,8 +92,10 @@ impl Project {
     #[track_caller]
     fn scaffold_beside(beside: TempDir, name: &'static str, commands: &[&str]) -> Self {
         let path = scaffolded(name).expect("a folder for the project");
-        for command in commands {
-            rscaffold(&path, command);
+        for (index, command) in commands.iter().enumerate() {
+            let is_free = index == 0 && !command.contains(" --runtime ");
+            let runtime = if is_free { " --runtime registry" } else { "" };
+            rscaffold(&path, &format!("{command}{runtime}"));
         }
         pin(&path).expect("a copy of the lock file");
         Self {

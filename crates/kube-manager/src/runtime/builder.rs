@@ -100,7 +100,7 @@ where
                     labels: children::selector(runtime.operator.name),
                     ..Selector::default()
                 };
-                let events = watcher.watch::<C>(runtime, namespace, &selector);
+                let events = watcher.watch::<C>(runtime, namespace, &selector, Arc::default());
                 let namespace = namespace.map(str::to_owned);
                 followed.clone().follow(events, namespace, synced).boxed()
             }));

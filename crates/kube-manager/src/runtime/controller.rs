@@ -14,7 +14,7 @@ use std::{
 
 use futures::{
     FutureExt, StreamExt, TryStreamExt,
-    future::{BoxFuture, Shared, join_all},
+    future::{BoxFuture, Shared},
 };
 use kube::{
     Client, Resource,
@@ -111,7 +111,8 @@ struct Worker<R: Reconciler> {
 struct Part<R: Reconciler> {
     worker: Arc<Worker<R>>,
     store: Store<Guarded<R::Object>>,
-    /// Done after the first list of all children: before that, a reconcile would not see them.
+    /// Done after the watch has begun, and after the first list of all other kinds: before that, a reconcile
+    /// would not see them.
     synced: Shared<BoxFuture<'static, ()>>,
 }
 
@@ -159,11 +160,11 @@ pub(super) fn start<R: Reconciler>(
     for namespace in namespaces {
         let namespace = namespace.map(String::as_str);
         let (store, writer) = reflector::store();
-        let shown = worker.clone();
+        let (shown, in_sync) = (worker.clone(), Arc::new(SetOnce::new()));
         let observe = builder.observers.iter();
         let mut observers: Vec<_> = observe.map(|observe| observe(namespace)).collect();
         let events = watcher
-            .watch::<R::Object>(runtime, namespace, &builder.selector)
+            .watch::<R::Object>(runtime, namespace, &builder.selector, in_sync.clone())
             .reflect(writer)
             .inspect_ok(move |event| {
                 match event {
@@ -186,7 +187,8 @@ pub(super) fn start<R: Reconciler>(
             .inspect_ok(move |object| queued.queued(key(object)));
         let mut controller = Controller::for_stream(changes, store.clone());
 
-        let mut synced = Vec::new();
+        // Without the right to watch, a reconcile would act on a list that never changes.
+        let mut synced = vec![in_sync];
         for follow in &builder.follows {
             let known = Arc::new(SetOnce::new());
             let (queued, known_objects) = (worker.clone(), store.clone());
@@ -203,12 +205,12 @@ pub(super) fn start<R: Reconciler>(
                     ready(exists.then_some(object))
                 });
             controller = controller.reconcile_on(woken);
-            synced.push(async move { *known.wait().await });
+            synced.push(known);
         }
         let part = Arc::new(Part {
             worker: worker.clone(),
             store,
-            synced: join_all(synced).map(drop).boxed().shared(),
+            synced: all_set(synced).boxed().shared(),
         });
         let results = controller
             .with_config(Config::default().concurrency(concurrency))
@@ -226,6 +228,13 @@ pub(super) fn start<R: Reconciler>(
             }
             while gone.join_next().await.is_some() {}
         });
+    }
+}
+
+/// Waits until all of `steps` are done.
+async fn all_set(steps: Vec<Arc<SetOnce<()>>>) {
+    for step in steps {
+        step.wait().await;
     }
 }
 

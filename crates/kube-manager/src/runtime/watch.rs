@@ -24,6 +24,7 @@ use kube::{
     },
 };
 use serde::de::DeserializeOwned;
+use tokio::sync::SetOnce;
 
 use super::{Runtime, backoff::growing, failure, rbac::Rule, requests::watching, scope::Scope};
 
@@ -63,12 +64,14 @@ pub struct Selector {
 }
 
 impl Watcher {
-    /// The events of all `K` in `namespace` that `selector` selects, until the manager stops.
+    /// The events of all `K` in `namespace` that `selector` selects, until the manager stops. Sets `in_sync`
+    /// once the watch has begun, after the first list.
     pub fn watch<K>(
         self,
         runtime: &Runtime,
         namespace: Option<&str>,
         selector: &Selector,
+        in_sync: Arc<SetOnce<()>>,
     ) -> impl Stream<Item = watcher::Result<Event<Guarded<K>>>> + use<K>
     where
         K: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned,
@@ -87,13 +90,14 @@ impl Watcher {
 
         let namespace = namespace.map(str::to_owned);
         // The first list is not enough: without the right to watch, no change would arrive.
-        let in_sync = Arc::new(AtomicBool::new(false));
+        let is_in_sync = Arc::new(AtomicBool::new(false));
         let begun = {
-            let (health, check, in_sync) = (health.clone(), check.clone(), in_sync.clone());
+            let (health, check, is_in_sync) = (health.clone(), check.clone(), is_in_sync.clone());
             let (resource, namespace) = (resource.clone(), namespace.clone());
             move || {
                 health.ready(&check, "in sync");
-                if !in_sync.swap(true, Ordering::Relaxed) {
+                let _ = in_sync.set(());
+                if !is_in_sync.swap(true, Ordering::Relaxed) {
                     tracing::info!(controller, resource, namespace, "in sync");
                 }
             }
@@ -115,7 +119,7 @@ impl Watcher {
             .modify(|object| object.meta_mut().managed_fields = None)
             .inspect(move |event| {
                 if let Err(error) = event {
-                    in_sync.store(false, Ordering::Relaxed);
+                    is_in_sync.store(false, Ordering::Relaxed);
                     let reason = failure::reason(error);
                     let errors = metrics
                         .watch_errors

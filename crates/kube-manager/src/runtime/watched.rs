@@ -125,7 +125,7 @@ where
         let (followed, woken) = (watched.clone(), Arc::new(woken));
         let follow: Follow = Box::new(move |runtime, namespace, synced| {
             let namespace = namespace.filter(|_| S::Scope::NAMESPACED);
-            let events = watcher.watch::<S>(runtime, namespace, &selector);
+            let events = watcher.watch::<S>(runtime, namespace, &selector, Arc::default());
             let namespace = namespace.map(str::to_owned);
             let woken = woken.clone();
             let changed = followed.clone().follow(events, namespace, synced);
