@@ -58,7 +58,12 @@ fn patch(folder: &Path) -> Option<String> {
     let project = fs::read_to_string(folder.join("PROJECT")).ok()?;
     let runtime = root().join("tests/golden/guestbook/crates/kube-manager");
     let is_registry = project.lines().any(|line| line == "runtime: registry");
-    is_registry.then(|| format!("patch.crates-io.kube-manager.path={runtime:?}"))
+    is_registry.then(|| {
+        format!(
+            "patch.crates-io.kube-manager.path=\"{}\"",
+            runtime.display()
+        )
+    })
 }
 
 /// make in `folder` with arguments separated by spaces, and with cargo building into [`target`].

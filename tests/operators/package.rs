@@ -37,5 +37,8 @@ fn a_project_takes_the_packaged_runtime() {
     let runtime = unpacked.join(name);
     run(cargo(&project)
         .args(["check", "--quiet", "--all-targets", "--config"])
-        .arg(format!("patch.crates-io.kube-manager.path={runtime:?}")));
+        .arg(format!(
+            "patch.crates-io.kube-manager.path=\"{}\"",
+            runtime.display()
+        )));
 }
