@@ -59,6 +59,16 @@ fn a_member_of_a_workspace_builds_with_it() {
     assert!(!told.contains("warning"), "{told}");
     assert!(!member.join("Cargo.lock").exists());
     assert!(rscaffold("diff --exit-code").status.success(), "as it was");
+
+    // A workspace can have one package of a name, so a second project shares the runtime of the first.
+    let second = workspace.folder().join("operators/library");
+    fs::create_dir_all(&second).expect("a folder");
+    let mut init = workspace.command("init --domain com");
+    run(init.current_dir(&second));
+    assert!(!second.join("crates").exists());
+    let told = make(&second, "manifests").output().expect("make");
+    assert!(told.status.success(), "{told:?}");
+
     let build = run(make(&member, "docker-build").args(["--dry-run", "IMG=guestbook:dev"]));
     assert_eq!(
         build,
