@@ -95,6 +95,7 @@ mod tests {
             ("../../b", Some("../../b")),
         ] {
             let runtime: Runtime = text.parse().unwrap();
+            assert_eq!(serde_yaml::from_str::<Runtime>(text).unwrap(), runtime);
             assert_eq!(
                 (runtime.to_string().as_str(), runtime.folder()),
                 (text, folder)
