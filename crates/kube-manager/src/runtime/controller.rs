@@ -44,7 +44,7 @@ use super::{
     metrics::Metrics,
     reconciler::Reconciler,
     scope::Scope,
-    watch::{Guarded, Key, Watcher, key},
+    watch::{Guarded, Key, Watcher, key, key_of},
     written::Written,
 };
 
@@ -368,7 +368,7 @@ impl<R: Reconciler> Worker<R> {
         self: Arc<Self>,
         object: ObjectRef<R::Object>,
     ) -> impl Future<Output = ()> + Send + 'static {
-        let key = (object.namespace.clone(), object.name.clone());
+        let key = key_of(&object);
         self.dequeued(&key);
         self.backoff.forget(&key);
         self.written.shown::<R::Object>(&key, None);

@@ -11,7 +11,10 @@ use futures::{
 };
 use kube::{Resource, runtime::reflector::ObjectRef};
 
-use super::{context::Follow, watch::Key};
+use super::{
+    context::Follow,
+    watch::{Key, key_of},
+};
 
 /// Requeues objects of kind `K` from any code of the program.
 ///
@@ -60,7 +63,7 @@ impl<K> Default for Trigger<K> {
 impl<K: Resource<DynamicType = ()>> Trigger<K> {
     /// Requeues an object. An object that does not exist is ignored.
     pub fn reconcile(&self, object: &ObjectRef<K>) {
-        let key = (object.namespace.clone(), object.name.clone());
+        let key = key_of(object);
         let mut senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
         senders.retain(|sender| sender.unbounded_send(key.clone()).is_ok());
     }

@@ -23,7 +23,7 @@ use super::{
     builder::Builder,
     context::Follow,
     scope::Scope,
-    watch::{Guarded, Key, Selector, Watcher, key},
+    watch::{Guarded, Key, Selector, Shown, Watcher, follow, is_in, key, key_of},
 };
 
 /// A watch of the kind `S` for a controller of `K`, to be completed with what a change requeues.
@@ -77,7 +77,7 @@ where
                 .0
                 .as_ref()
                 .map_or_else(|_| Vec::new(), |object| references(object));
-            to.into_iter().map(|to| (to.namespace, to.name)).collect()
+            to.iter().map(key_of).collect()
         };
         self.builder.observers.push(Box::new(move |namespace| {
             let (index, to) = (observed.clone(), to.clone());
@@ -104,10 +104,7 @@ where
         self,
         map: impl Fn(&S) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
     ) -> Watched<S> {
-        self.follow(move |object| {
-            let objects = map(object).into_iter();
-            objects.map(|it| (it.namespace, it.name)).collect()
-        })
+        self.follow(move |object| map(object).iter().map(key_of).collect())
     }
 
     /// Requeues nothing: the objects are there to be read.
@@ -158,8 +155,7 @@ impl<S> Default for Watched<S> {
 impl<S: Resource<DynamicType = ()> + Clone + 'static> Watched<S> {
     /// The object of this name, if it exists and matches the selector of the watch.
     pub fn get(&self, object: &ObjectRef<S>) -> Option<Arc<S>> {
-        let key = (object.namespace.clone(), object.name.clone());
-        self.lock().get(&key).cloned()
+        self.lock().get(&key_of(object)).cloned()
     }
 
     /// Those of `objects` that exist and match the selector of the watch.
@@ -175,35 +171,18 @@ impl<S: Resource<DynamicType = ()> + Clone + 'static> Watched<S> {
         self.lock().values().cloned().collect()
     }
 
-    /// Takes over the events of a watch, and yields the objects that changed or were deleted. The first
-    /// list yields nothing, because each object is reconciled after the start anyway. Sets `synced` after
-    /// the first list.
+    /// Takes over the events of a watch, and yields the objects that changed or were deleted, as [`follow`]
+    /// does.
     fn follow(
         self,
         events: impl Stream<Item = watcher::Result<Event<Guarded<S>>>>,
         namespace: Option<String>,
         synced: Arc<SetOnce<()>>,
     ) -> impl Stream<Item = Arc<S>> {
-        let mut list = Vec::new();
-        events.flat_map(move |event| {
-            let changed = match event {
-                Ok(Event::Init) => {
-                    list = Vec::new();
-                    Vec::new()
-                }
-                Ok(Event::InitApply(object)) => {
-                    list.push(object);
-                    Vec::new()
-                }
-                Ok(Event::InitDone) => {
-                    let changed = self.replace(mem::take(&mut list), namespace.as_ref());
-                    synced.set(()).map_or(changed, |()| Vec::new())
-                }
-                Ok(Event::Apply(object)) => self.put(object),
-                Ok(Event::Delete(object)) => Vec::from_iter(self.lock().remove(&key(&object))),
-                Err(_) => Vec::new(),
-            };
-            stream::iter(changed)
+        follow(events, synced, move |shown| match shown {
+            Shown::All(objects) => self.replace(objects, namespace.as_ref()),
+            Shown::Put(object) => self.put(object),
+            Shown::Gone(object) => Vec::from_iter(self.lock().remove(&key(&object))),
         })
     }
 
@@ -212,8 +191,7 @@ impl<S: Resource<DynamicType = ()> + Clone + 'static> Watched<S> {
         let listed: HashSet<_> = list.iter().map(key).collect();
         let mut changed = Vec::new();
         self.lock().retain(|key, object| {
-            let is_here = namespace.is_none() || key.0.as_ref() == namespace;
-            let is_gone = is_here && !listed.contains(key);
+            let is_gone = is_in(key, namespace) && !listed.contains(key);
             changed.extend(is_gone.then(|| object.clone()));
             !is_gone
         });
@@ -274,8 +252,7 @@ impl References {
 
     /// Forgets the objects in `namespace`, or in all namespaces, that are not `listed`.
     fn retain(&mut self, namespace: Option<&String>, listed: &HashSet<Key>) {
-        let here = |key: &&Key| namespace.is_none() || key.0.as_ref() == namespace;
-        let gone = self.from.keys().filter(here);
+        let gone = self.from.keys().filter(|key| is_in(key, namespace));
         let gone: Vec<_> = gone.filter(|key| !listed.contains(*key)).cloned().collect();
         for from in gone {
             self.set(from, HashSet::new());

@@ -112,7 +112,8 @@ impl Context {
     }
 
     /// Records an event about `object`, which `kubectl describe` shows. An event that repeats within
-    /// minutes, with the same note, increases the count of the first one. A failure to write an event is only logged.
+    /// minutes, with the same note, increases the count of the first one. A failure to write an event is
+    /// only logged.
     pub async fn event<K>(
         &self,
         object: &K,

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use futures::{Stream, StreamExt, stream};
+use futures::Stream;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{
     Resource, ResourceExt,
@@ -14,7 +14,7 @@ use kube::{
 };
 use tokio::sync::SetOnce;
 
-use super::watch::{Guarded, Key, key};
+use super::watch::{Guarded, Key, Shown, follow, is_in, key};
 
 /// All owned objects of one kind.
 pub struct Owned<C> {
@@ -68,38 +68,17 @@ impl<C: Resource<DynamicType = ()> + Clone + 'static> Owned<C> {
         Some(children[position].clone())
     }
 
-    /// Adds the events of a watch to the index, and yields the owners to requeue. The first list
-    /// requeues no owner, because each object is reconciled after the start anyway. Sets `synced`
-    /// after the first list: reconciles have to wait for it.
+    /// Adds the events of a watch to the index, and yields the owners to requeue, as [`follow`] does.
     pub fn follow(
         self: Arc<Self>,
         events: impl Stream<Item = watcher::Result<Event<Guarded<C>>>>,
         namespace: Option<String>,
         synced: Arc<SetOnce<()>>,
     ) -> impl Stream<Item = Owner> {
-        let mut list = Vec::new();
-        events.flat_map(move |event| {
-            let woken = match event {
-                Ok(Event::Init) => {
-                    list = Vec::new();
-                    Vec::new()
-                }
-                Ok(Event::InitApply(child)) => {
-                    list.push(child);
-                    Vec::new()
-                }
-                Ok(Event::InitDone) => {
-                    let woken = self.replace(std::mem::take(&mut list), namespace.as_ref());
-                    match synced.set(()) {
-                        Ok(()) => Vec::new(),
-                        Err(_) => woken,
-                    }
-                }
-                Ok(Event::Apply(child)) => self.lock().put(child, self.refers),
-                Ok(Event::Delete(child)) => Vec::from_iter(self.lock().take(&key(&child))),
-                Err(_) => Vec::new(),
-            };
-            stream::iter(woken)
+        follow(events, synced, move |shown| match shown {
+            Shown::All(children) => self.replace(children, namespace.as_ref()),
+            Shown::Put(child) => self.lock().put(child, self.refers),
+            Shown::Gone(child) => Vec::from_iter(self.lock().take(&key(&child))),
         })
     }
 
@@ -107,8 +86,7 @@ impl<C: Resource<DynamicType = ()> + Clone + 'static> Owned<C> {
     fn replace(&self, list: Vec<Guarded<C>>, namespace: Option<&String>) -> Vec<Owner> {
         let mut index = self.lock();
         let listed: HashSet<_> = list.iter().map(key).collect();
-        let here = |key: &&Key| namespace.is_none() || key.0.as_ref() == namespace;
-        let gone = index.owners.keys().filter(here);
+        let gone = index.owners.keys().filter(|key| is_in(key, namespace));
         let gone: Vec<_> = gone.filter(|key| !listed.contains(*key)).cloned().collect();
         let mut woken: Vec<_> = gone.iter().filter_map(|key| index.take(key)).collect();
         for child in list {
@@ -186,7 +164,7 @@ mod tests {
         sync::atomic::{AtomicUsize, Ordering},
     };
 
-    use futures::executor::block_on;
+    use futures::{StreamExt, executor::block_on, stream};
     use k8s_openapi::{
         api::{
             apps::v1::Deployment,

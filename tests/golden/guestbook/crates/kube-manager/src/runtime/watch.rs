@@ -5,6 +5,7 @@ use std::{
     fmt::Debug,
     future::ready,
     hash::{BuildHasher, RandomState},
+    mem,
     ops::Range,
     sync::{
         Arc,
@@ -13,12 +14,13 @@ use std::{
     time::Duration,
 };
 
-use futures::{Stream, StreamExt};
+use futures::{Stream, StreamExt, stream};
 use kube::{
     Resource, ResourceExt,
     core::DeserializeGuard,
     runtime::{
         WatchStreamExt,
+        reflector::{Lookup, ObjectRef},
         utils::{Backoff, ResetTimerBackoff},
         watcher::{self, Event, ExponentialBackoff, watcher},
     },
@@ -45,6 +47,57 @@ pub type Key = (Option<String>, String);
 /// The key of `object`.
 pub fn key<K: ResourceExt>(object: &K) -> Key {
     (object.namespace(), object.name_any())
+}
+
+/// The key of the object that `reference` names.
+pub fn key_of<K: Lookup>(reference: &ObjectRef<K>) -> Key {
+    (reference.namespace.clone(), reference.name.clone())
+}
+
+/// What a watch has shown.
+pub enum Shown<K> {
+    /// All objects: at the start, and after an interruption.
+    All(Vec<K>),
+    /// A new or changed object.
+    Put(K),
+    /// A deleted object.
+    Gone(K),
+}
+
+/// Hands what a watch shows to `take`, and yields what that returns: the objects to requeue. The first
+/// list requeues none, because each object is reconciled after the start anyway. Sets `synced` after it:
+/// reconciles have to wait for it.
+pub fn follow<K, T>(
+    events: impl Stream<Item = watcher::Result<Event<K>>>,
+    synced: Arc<SetOnce<()>>,
+    mut take: impl FnMut(Shown<K>) -> Vec<T>,
+) -> impl Stream<Item = T> {
+    let mut list = Vec::new();
+    events.flat_map(move |event| {
+        let woken = match event {
+            Ok(Event::Init) => {
+                list = Vec::new();
+                Vec::new()
+            }
+            Ok(Event::InitApply(object)) => {
+                list.push(object);
+                Vec::new()
+            }
+            Ok(Event::InitDone) => {
+                let woken = take(Shown::All(mem::take(&mut list)));
+                synced.set(()).map_or(woken, |()| Vec::new())
+            }
+            Ok(Event::Apply(object)) => take(Shown::Put(object)),
+            Ok(Event::Delete(object)) => take(Shown::Gone(object)),
+            Err(_) => Vec::new(),
+        };
+        stream::iter(woken)
+    })
+}
+
+/// Whether an object is in `namespace`, or in any if that is `None`.
+pub fn is_in(key: &Key, namespace: Option<&String>) -> bool {
+    namespace.is_none() || key.0.as_ref() == namespace
 }
 
 /// The controller that watches, for logs and metrics.
