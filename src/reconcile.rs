@@ -258,7 +258,8 @@ impl File<'_> {
             (Some(ours), Some(theirs)) => self.present(ours, theirs, on_conflict),
         };
         // A command that was killed may have written the markers already.
-        let marked = self.ours.and_then(Marked::parse);
+        let is_touched = |ours: &&str| self.base != Some(&*LineEnds::strip(ours).0);
+        let marked = self.ours.filter(is_touched).and_then(Marked::parse);
         let Some(marked) = marked.filter(|it| it.own && on_conflict == OnConflict::Markers) else {
             return change;
         };
@@ -329,7 +330,11 @@ impl File<'_> {
         match on_conflict {
             OnConflict::Abort => {
                 let is_replaced = templates::has(self.path, "replaced");
-                let reason = [Reason::Dropped, Reason::Replaced][usize::from(is_replaced)];
+                let reason = if is_replaced {
+                    Reason::Replaced
+                } else {
+                    Reason::Dropped
+                };
                 Change::Conflict(merge::dropped(reason, base, &ours))
             }
             OnConflict::Ours => Change::Keep(Kept::Ours),
