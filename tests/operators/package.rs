@@ -35,10 +35,12 @@ fn a_project_takes_the_packaged_runtime() {
     );
     pin(&project).expect("a copy of the lock file");
     let runtime = unpacked.join(name);
-    run(cargo(&project)
-        .args(["check", "--quiet", "--all-targets", "--config"])
-        .arg(format!(
-            "patch.crates-io.kube-manager.path=\"{}\"",
-            runtime.display()
-        )));
+    let patch = format!(
+        "patch.crates-io.kube-manager.path=\"{}\"",
+        runtime.display()
+    );
+    run(cargo(&project).args(["check", "--quiet", "--all-targets", "--config", &patch]));
+    // And not the one that the projects of other tests share.
+    let used = run(cargo(&project).args(["pkgid", "kube-manager", "--config", &patch]));
+    assert!(used.contains(&*runtime.to_string_lossy()), "{used}");
 }
