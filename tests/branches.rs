@@ -1,11 +1,10 @@
 //! Two branches of a project, merged by git and settled by `rscaffold apply`.
 
 use crate::{
-    project::{Project, assert_same},
+    project::{INIT, Project, assert_same},
     scaffold::run,
 };
 
-const INIT: &str = "init --domain com --repo guestbook";
 const GUESTBOOK: &str = "create api --group webapp --version v1 --kind Guestbook";
 const CAPTAIN: &str = "create api --group crew --version v1 --kind Captain";
 const ANIMAL: &str = "create api --group zoo --version v1 --kind Animal";

@@ -9,6 +9,7 @@ use std::{
     env, fs,
     path::Path,
     process::{Command, Stdio},
+    sync::Mutex,
 };
 
 use rexpect::{
@@ -19,6 +20,7 @@ use snapbox::{Assert, Data};
 use tempfile::TempDir;
 
 use crate::{
+    parallel::each,
     scaffold::program,
     wildcards::{with_wildcards, without_times},
 };
@@ -36,17 +38,22 @@ const GIT: [(&str, &str); 6] = [
 #[test]
 fn transcripts() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");
-    let mut failed = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let expected = fs::read_to_string(&path).unwrap();
+    let paths: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    let failed = Mutex::new(Vec::new());
+    each(&paths, |path| {
+        let expected = fs::read_to_string(path).unwrap();
         let compared = Assert::new().action_env("SNAPSHOTS").try_eq(
             Some(&path.display()),
             play(&expected).into(),
-            Data::read_from(&path, None).raw(),
+            Data::read_from(path, None).raw(),
         );
-        failed.extend(compared.err().map(|difference| difference.to_string()));
-    }
+        let difference = compared.err().map(|difference| difference.to_string());
+        failed.lock().unwrap().extend(difference);
+    });
+    let failed = failed.into_inner().unwrap();
     assert!(
         failed.is_empty(),
         "{}SNAPSHOTS=overwrite takes over what was seen",

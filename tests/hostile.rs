@@ -12,11 +12,10 @@ use rexpect::session::spawn_command;
 use walkdir::WalkDir;
 
 use crate::{
-    project::Project,
+    project::{INIT, Project},
     scaffold::{refused, run},
 };
 
-const INIT: &str = "init --domain com --repo guestbook";
 const LAST_APPLIED: &str = ".rscaffold/last-applied.jsonl";
 
 /// Every command that reads or writes files of a project.

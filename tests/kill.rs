@@ -10,14 +10,16 @@ use std::{
     },
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
 };
 
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
-use crate::{project::Project, scaffold::run};
+use crate::{
+    parallel::each,
+    project::{INIT, Project},
+    scaffold::run,
+};
 
 /// The system calls that change files, on whatever machine; `openat` and its like with `O_CREAT`
 /// alone.
@@ -27,11 +29,6 @@ const CALLS: &str = "openat,?openat2,?open,?creat,write,writev,pwrite64,pwritev,
 
 /// How the names of temporary files begin.
 const TEMPORARY: &str = ".rscaffold-";
-
-const INIT: &str = "init --domain com --repo guestbook";
-
-/// How many commands run at once.
-const WORKERS: usize = 2;
 
 const INTERRUPT: i32 = 2;
 const KILL: i32 = 9;
@@ -311,22 +308,6 @@ fn strace(command: &Command, options: &[&str]) -> Command {
         .current_dir(command.get_current_dir().expect("a folder"))
         .stdin(Stdio::null());
     strace
-}
-
-/// Does `check` for each of `items`, some of them at once.
-fn each<'a, T: Sync + 'a>(items: impl IntoIterator<Item = &'a T>, check: impl Fn(&T) + Sync) {
-    let items: Vec<_> = items.into_iter().collect();
-    assert!(!items.is_empty(), "nothing to check");
-    let next = AtomicUsize::new(0);
-    thread::scope(|scope| {
-        for _ in 0..WORKERS {
-            scope.spawn(|| {
-                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    check(item);
-                }
-            });
-        }
-    });
 }
 
 /// All writes with `EVERY_WRITE`, which `make test` sets; else one in four, so that `make check` is soon done.

@@ -20,6 +20,7 @@ mod help;
 mod hostile;
 mod kill;
 mod merges;
+mod parallel;
 mod project;
 mod removal;
 mod runtime;

@@ -20,7 +20,7 @@ use proptest::{
 
 use crate::{project::Project, scaffold::run};
 
-const INIT: &str = "init --domain com --repo guestbook --enable helm";
+const INIT: &str = "init --domain com --repo guestbook --runtime registry --enable helm";
 
 /// What a branch may do besides editing files.
 const COMMANDS: [&str; 14] = [

@@ -8,6 +8,10 @@ use walkdir::WalkDir;
 
 use crate::scaffold::{outcome, program, rscaffold, run};
 
+/// The command that makes a project whose runtime is not in it. Its files are like all others and take
+/// time to write, so they are where a test is about them.
+pub const INIT: &str = "init --domain com --repo guestbook --runtime registry";
+
 /// A project in a folder called `guestbook`. Commands run in this process.
 pub struct Project {
     top: TempDir,

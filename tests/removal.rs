@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::project::{Project, assert_same};
+use crate::project::{INIT, Project, assert_same};
 
 /// What is there, what is added, and what deletes it.
 const CASES: &[(&[&str], &str, &str)] = &[
@@ -56,7 +56,7 @@ const CASES: &[(&[&str], &str, &str)] = &[
 #[test]
 fn a_project_is_as_if_what_is_deleted_had_never_been() {
     for (start, add, delete) in CASES {
-        let project = Project::new(&[&["init --domain com"], *start].concat());
+        let project = Project::new(&[&[INIT], *start].concat());
         let before = project.copy();
         project.rscaffold(add);
         assert_ne!(project.tree(), before.tree(), "{add}");
@@ -71,12 +71,12 @@ fn the_version_that_is_left_is_served() {
         "create api --group webapp --version v1 --kind Guestbook --controller-name backup",
         "create api --group webapp --version v2 --kind Guestbook",
     );
-    let project = Project::new(&["init --domain com", v1, v2]);
+    let project = Project::new(&[INIT, v1, v2]);
     let delete = "delete api --group webapp --version v1 --kind Guestbook";
     let told = project.run(delete).stderr;
     assert!(told.contains("`v2` of Guestbook is served now"), "{told}");
     assert!(told.contains("`status.storedVersions`"), "{told}");
-    let expected = Project::new(&["init --domain com", &v1.replace("v1", "v2")]);
+    let expected = Project::new(&[INIT, &v1.replace("v1", "v2")]);
     assert_same(&project, &expected, "v2 alone");
 }
 
@@ -84,10 +84,10 @@ fn the_version_that_is_left_is_served() {
 fn what_the_user_changed_is_a_conflict() {
     let controller = "src/controller/webapp/guestbook.rs";
     let project = Project::new(&[
-        "init --domain com",
+        INIT,
         "create api --group webapp --version v1 --kind Guestbook",
     ]);
-    let never = Project::new(&["init --domain com"]);
+    let never = Project::new(&[INIT]);
     let mine = project.read(controller) + "// mine\n";
     project.write(controller, &mine);
     let before = project.tree();
@@ -116,7 +116,7 @@ fn what_the_user_changed_is_a_conflict() {
 #[test]
 fn what_is_needed_is_not_deleted() {
     let project = Project::new(&[
-        "init --domain com",
+        INIT,
         "create api --group press --version v1 --kind Page --controller=false",
         "create api --group shop --version v1 --kind Book --owns press/v1/Page",
     ]);

@@ -3,7 +3,7 @@
 use rscaffold::project::Feature;
 
 use crate::{
-    project::{Project, assert_same},
+    project::{INIT, Project, assert_same},
     scaffold::run,
 };
 
@@ -34,7 +34,7 @@ const CHANGES: [(&str, &str); 16] = [
 
 /// A project that is so from the start.
 fn from_the_start(settings: &str) -> Project {
-    let mut init = format!("init {settings}");
+    let mut init = format!("init --runtime registry {settings}");
     for (flag, usual) in [("--domain", "com"), ("--repo", "guestbook")] {
         if !settings.contains(flag) {
             init.extend([" ", flag, " ", usual]);
@@ -85,7 +85,7 @@ fn every_feature_can_be_switched() {
 
 #[test]
 fn a_hand_edit_of_the_project_works_like_the_command() {
-    let project = Project::new(&["init --domain com"]);
+    let project = Project::new(&[INIT]);
     project.replace(
         "PROJECT",
         "# One entry for each version of a kind.\n",
@@ -99,7 +99,7 @@ fn a_hand_edit_of_the_project_works_like_the_command() {
     );
     project.rscaffold("apply");
     let expected = Project::new(&[
-        "init --domain com",
+        INIT,
         "create api --group webapp --version v1 --kind Guestbook",
     ]);
     // The entry stays as it was written.
@@ -113,7 +113,7 @@ fn a_hand_edit_of_the_project_works_like_the_command() {
     let list = "# One entry for each version of a kind.\n";
     let without = format!("{above}{list}{}", &below[rest..]);
     project.write("PROJECT", &without);
-    let never = Project::new(&["init --domain com"]);
+    let never = Project::new(&[INIT]);
     assert_eq!(never.read("PROJECT"), without);
     assert_same(project.rscaffold("apply"), &never, "without the API");
 
@@ -124,7 +124,7 @@ fn a_hand_edit_of_the_project_works_like_the_command() {
 
 #[test]
 fn a_project_grows_from_its_description_alone() {
-    let project = Project::new(&[&["init --domain com"], APIS.as_slice()].concat());
+    let project = Project::new(&[&[INIT], APIS.as_slice()].concat());
     let anew = Project::new(&[]);
     anew.write("PROJECT", &project.read("PROJECT"));
     assert_same(anew.rscaffold("apply"), &project, "apply");
@@ -132,7 +132,7 @@ fn a_project_grows_from_its_description_alone() {
 
 #[test]
 fn a_diff_is_what_a_patch_takes() {
-    let project = Project::new(&[&["init --domain com"], APIS.as_slice()].concat());
+    let project = Project::new(&[&[INIT], APIS.as_slice()].concat());
     project.replace(
         "src/main.rs",
         "    let cli = Cli::parse();\n",
@@ -158,7 +158,7 @@ fn a_diff_is_what_a_patch_takes() {
 fn a_record_that_is_lost_or_damaged_is_made_anew() {
     let settings = "edit --enable prometheus";
     for damage in [None, Some("nonsense\n")] {
-        let project = Project::new(&[&["init --domain com"], APIS.as_slice()].concat());
+        let project = Project::new(&[&[INIT], APIS.as_slice()].concat());
         let edit = |project: &Project| {
             project.replace("Makefile", "CARGO ?= cargo\n", "CARGO ?= cargo\n# mine\n");
             std::fs::remove_file(project.folder().join("LICENSE")).unwrap();
