@@ -1,11 +1,13 @@
 //! `init` in a workspace that has other members.
 
-use std::{fs, process::Output};
+use std::{
+    fs,
+    process::{Command, Output},
+};
 
 use crate::{
-    compile::{building, make, pin},
-    project::Project,
-    scaffold::run,
+    compile::{building, make, pin, scaffolded},
+    scaffold::{program, run},
 };
 
 /// Where the project is a member of a workspace, its Cargo.lock and target folder are the
@@ -13,25 +15,30 @@ use crate::{
 #[test]
 fn a_member_of_a_workspace_builds_with_it() {
     let _building = building();
-    let workspace = Project::new(&[]);
+    let workspace = scaffolded("workspace").expect("a folder");
+    let write = |path: &str, text: &str| {
+        fs::write(workspace.join(path), text).expect("a writable folder");
+    };
+    fs::create_dir_all(workspace.join("core/src")).expect("a folder");
     let profile = "[profile.dev]\ndebug = \"line-tables-only\"\n";
-    workspace.write(
+    write(
         "Cargo.toml",
         &format!(
             "[workspace]\nmembers = [\"core\", \"operators/*\"]\nresolver = \"3\"\n\n{profile}"
         ),
     );
-    workspace.write(
+    write(
         "core/Cargo.toml",
         "[package]\nname = \"core-of-mine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n",
     );
-    workspace.write("core/src/lib.rs", "");
-    pin(&workspace.folder()).expect("a lock file");
-    let member = workspace.folder().join("operators/guestbook");
+    write("core/src/lib.rs", "");
+    pin(&workspace).expect("a lock file");
+    let member = workspace.join("operators/guestbook");
     fs::create_dir_all(&member).expect("a folder");
     let rscaffold = |arguments: &str| -> Output {
-        let mut command = workspace.command(arguments);
-        command.current_dir(&member).output().expect("rscaffold")
+        let mut command = Command::new(program());
+        let command = command.args(arguments.split(' ')).current_dir(&member);
+        command.output().expect("rscaffold")
     };
     let output = rscaffold("init --domain com");
     let told = String::from_utf8(output.stderr).expect("a text");
@@ -61,10 +68,11 @@ fn a_member_of_a_workspace_builds_with_it() {
     assert!(rscaffold("diff --exit-code").status.success(), "as it was");
 
     // A workspace can have one package of a name, so a second project shares the runtime of the first.
-    let second = workspace.folder().join("operators/library");
+    let second = workspace.join("operators/library");
     fs::create_dir_all(&second).expect("a folder");
-    let mut init = workspace.command("init --domain com");
-    run(init.current_dir(&second));
+    run(Command::new(program())
+        .args(["init", "--domain=com"])
+        .current_dir(&second));
     assert!(!second.join("crates").exists());
     let told = make(&second, "manifests").output().expect("make");
     assert!(told.status.success(), "{told:?}");

@@ -1,18 +1,29 @@
 //! Compiles what rscaffold scaffolds, and programs in Go.
 
 use std::{
-    fs, io,
+    fs::{self, File},
+    io,
     panic::Location,
     path::{Path, PathBuf},
     process::Command,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use walkdir::{DirEntry, WalkDir};
+
 use crate::scaffold::{by_hand, plain_make, root, run};
+
+/// Leaves out what a debugger needs: nobody debugs what is built here, and it takes most of the space.
+pub const NO_DEBUG: (&str, &str) = ("CARGO_PROFILE_DEV_DEBUG", "0");
 
 /// Where rendered projects are compiled: all in one folder, so that their dependencies are built once.
 pub fn target() -> PathBuf {
     root().join("target/projects")
+}
+
+/// Where projects are scaffolded that are compiled.
+fn projects() -> PathBuf {
+    root().join("target/scaffolded")
 }
 
 /// An empty folder for a project of the test file that calls this. It is the same in each run: cargo
@@ -21,7 +32,7 @@ pub fn target() -> PathBuf {
 pub fn scaffolded(name: &str) -> io::Result<PathBuf> {
     let file = Path::new(Location::caller().file()).file_stem();
     let file = file.unwrap_or_default();
-    let folder = root().join("target/scaffolded").join(file).join(name);
+    let folder = projects().join(file).join(name);
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
@@ -42,12 +53,44 @@ pub fn building() -> MutexGuard<'static, ()> {
     BUILDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Gives each file in `folder` that is what it was when this was last called the time that it had
+/// then: cargo goes by times, and a project that was scaffolded again would be compiled again. Has to
+/// be called before each build.
+pub fn keep_times(folder: &Path) -> io::Result<()> {
+    let Ok(name) = folder.strip_prefix(projects()) else {
+        return Ok(());
+    };
+    let last = root().join("target/last-scaffolded").join(name);
+    let is_source = |entry: &DirEntry| entry.file_name() != "target" && entry.file_name() != ".git";
+    for entry in WalkDir::new(folder).into_iter().filter_entry(is_source) {
+        let entry = entry?;
+        if !entry.file_type().is_file() {
+            continue;
+        }
+        let path = entry
+            .path()
+            .strip_prefix(folder)
+            .map_err(io::Error::other)?;
+        let (text, last) = (fs::read(entry.path())?, last.join(path));
+        if fs::read(&last).is_ok_and(|last| last == text) {
+            File::open(entry.path())?.set_modified(fs::metadata(last)?.modified()?)?;
+        } else {
+            fs::create_dir_all(last.parent().unwrap_or(&last))?;
+            fs::write(&last, text)?;
+            File::open(last)?.set_modified(entry.metadata()?.modified()?)?;
+        }
+    }
+    Ok(())
+}
+
 /// Cargo in `folder`, building into [`target`].
 pub fn cargo(folder: &Path) -> Command {
+    keep_times(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut cargo = Command::new(env!("CARGO"));
     by_hand(&mut cargo)
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", target())
+        .env(NO_DEBUG.0, NO_DEBUG.1)
         .args(patch(folder).iter().flat_map(|patch| ["--config", patch]));
     cargo
 }
@@ -68,10 +111,12 @@ fn patch(folder: &Path) -> Option<String> {
 
 /// make in `folder` with arguments separated by spaces, and with cargo building into [`target`].
 pub fn make(folder: &Path, arguments: &str) -> Command {
+    keep_times(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut make = plain_make();
     make.args(arguments.split(' '))
         .current_dir(folder)
-        .env("CARGO_TARGET_DIR", target());
+        .env("CARGO_TARGET_DIR", target())
+        .env(NO_DEBUG.0, NO_DEBUG.1);
     let patch = patch(folder).map(|patch| format!(" --config '{patch}'"));
     make.arg(format!(
         "CARGO={}{}",

@@ -23,7 +23,7 @@ mod scaffold;
 #[path = "demo/screen.rs"]
 mod screen;
 
-use compile::{cargo, pin, target};
+use compile::{NO_DEBUG, cargo, pin, target};
 use process::Process;
 use scaffold::{plain_make, root};
 use screen::{Screen, command_line, say};
@@ -176,6 +176,7 @@ impl Site {
             .current_dir(&self.project)
             .env("PATH", path)
             .env("CARGO_TARGET_DIR", target())
+            .env(NO_DEBUG.0, NO_DEBUG.1)
             .env("KUBECONFIG", self.cluster.kubeconfig())
             .env("KUBECACHEDIR", self.project.with_file_name("kubectl-cache"))
             .envs([

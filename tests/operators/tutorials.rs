@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::{
-    compile::{pin, scaffolded, target},
+    compile::{NO_DEBUG, keep_times, pin, scaffolded, target},
     scaffold::{program, root},
 };
 use markdown::{Action, steps};
@@ -110,6 +110,7 @@ impl Reader {
             // Dependencies are built once for all projects, and programs of one name kept apart.
             ("CARGO_BUILD_BUILD_DIR", text(&target())),
             ("CARGO_TARGET_DIR", text(&beside.path().join("target"))),
+            (NO_DEBUG.0, NO_DEBUG.1.to_owned()),
             // Others on this machine have the usual port.
             ("HEALTH_PROBE_BIND_ADDRESS", "127.0.0.1:0".to_owned()),
             ("LC_ALL", "C".to_owned()),
@@ -128,6 +129,7 @@ impl Reader {
 
     fn act(&mut self, action: Action) -> Result<()> {
         self.pin()?;
+        keep_times(&self.work)?;
         match action {
             Action::Type { terminal, lines } if terminal.is_empty() => {
                 self.terminal("")?.play(&lines)

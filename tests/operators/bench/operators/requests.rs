@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use cluster::Request;
 use jiff::Timestamp;
 
@@ -17,6 +17,11 @@ pub struct Window {
 }
 
 impl Window {
+    /// Whether `time` is in it.
+    pub fn has(self, time: Timestamp) -> bool {
+        (self.from..=self.to).contains(&time)
+    }
+
     /// From `from` until now.
     pub fn since(from: Timestamp) -> Self {
         Self {
@@ -47,11 +52,10 @@ impl Sent {
 
     /// Those that came in `window`.
     pub fn within(&self, window: Window) -> Within<'_> {
-        let Window { from, to } = window;
         let requests = self.requests.iter();
-        let requests = requests.filter(|(time, _)| (from..=to).contains(time));
+        let requests = requests.filter(|(time, _)| window.has(*time));
         Within {
-            from,
+            from: window.from,
             requests: requests.collect(),
         }
     }
@@ -124,6 +128,24 @@ impl Within<'_> {
             names.len()
         );
         Ok(last.duration_since(self.from).as_secs_f64())
+    }
+
+    /// The milliseconds from each of `changes` to the status that was written next.
+    pub fn latencies(&self, changes: &[(Timestamp, String)]) -> Result<Vec<f64>> {
+        let mut statuses = BTreeMap::<_, Vec<_>>::new();
+        for (time, request) in &self.requests {
+            if request.resource == "benches" && request.subresource == "status" {
+                statuses.entry(&request.name).or_default().push(*time);
+            }
+        }
+        let latency = |(changed, name): &(Timestamp, String)| {
+            let times = statuses.get(name).map(Vec::as_slice).unwrap_or_default();
+            let next = times.iter().find(|time| *time > changed);
+            let next = next.with_context(|| format!("no status followed the change of {name}"))?;
+            Ok(next.duration_since(*changed).as_secs_f64() * 1000.0)
+        };
+        ensure!(!changes.is_empty(), "nothing was changed");
+        changes.iter().map(latency).collect()
     }
 
     fn count(&self, counts: impl Fn(&Request) -> bool) -> usize {

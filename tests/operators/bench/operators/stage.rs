@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use cluster::{Cluster, Request, run, wait_until};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -75,6 +76,36 @@ impl<'a> Stage<'a> {
             let watches = sent.watches("benches") && sent.watches("configmaps");
             Ok(watches.then_some(()))
         })
+    }
+
+    /// Changes what the objects with these numbers ask for, one after the other.
+    pub fn change(&self, numbers: Range<usize>) -> Result<()> {
+        let changed = |number| {
+            let mut object = object(number);
+            object["spec"]["title"] = format!("Changed {number}").into();
+            object
+        };
+        let objects: Vec<_> = numbers.map(changed).collect();
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        let path = self.folder.path().join("changed.json");
+        fs::write(&path, list.to_string())?;
+        run(self.kubectl("replace --validate=false -f").arg(path))?;
+        Ok(())
+    }
+
+    /// Which objects people changed in `window`, and when.
+    pub fn changes(&self, window: Window) -> Result<Vec<(Timestamp, String)>> {
+        let mut changes = Vec::new();
+        for request in self.cluster.requests()? {
+            let time: Timestamp = request.time.parse()?;
+            let is_change = request.resource == "benches"
+                && request.verb == "update"
+                && request.subresource.is_empty();
+            if is_change && window.has(time) {
+                changes.push((time, request.name));
+            }
+        }
+        Ok(changes)
     }
 
     /// Creates objects with these numbers.
