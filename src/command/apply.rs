@@ -165,18 +165,28 @@ fn rebuilt(before: &Project) -> Vec<String> {
     notes
 }
 
+/// What no file of the project tells: who sets variables does so in a Deployment or a shell.
+const RENAMED_VARIABLES: &str = "\
+the environment variables of the operator's flags have the prefix `KUBE_MANAGER_` now, so rename those \
+that you set: `WATCH_NAMESPACE` to `KUBE_MANAGER_NAMESPACE`, `KUBERNETES_MASTER` to \
+`KUBE_MANAGER_MASTER`, and, for example, `LOG_FORMAT` to `KUBE_MANAGER_LOG_FORMAT`";
+
 /// Brings a project of an older rscaffold up to date.
 pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
     let before = load(&tree)?;
     let now = env!("CARGO_PKG_VERSION");
     let from = &before.cli_version;
-    let note = before
-        .is_older()
-        .then(|| format!("from rscaffold {from} to {now}"));
+    let mut notes = Vec::new();
+    if before.is_older() {
+        notes.push(format!("from rscaffold {from} to {now}"));
+    }
+    if before.is_before("0.3.0") {
+        notes.push(RENAMED_VARIABLES.to_owned());
+    }
     let story = Story {
         unchanged: format!("the project is what rscaffold {now} makes of it"),
-        notes: Vec::from_iter(note),
+        notes,
         ..Story::default()
     };
     let after = updated(&tree, before.clone())?;

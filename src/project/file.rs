@@ -98,7 +98,12 @@ impl Project {
 
     /// Whether an older rscaffold than this wrote it last.
     pub fn is_older(&self) -> bool {
-        age(&self.cli_version, env!("CARGO_PKG_VERSION")) == Some(Ordering::Less)
+        self.is_before(env!("CARGO_PKG_VERSION"))
+    }
+
+    /// Whether an rscaffold older than `version` wrote it last.
+    pub fn is_before(&self, version: &str) -> bool {
+        age(&self.cli_version, version) == Some(Ordering::Less)
     }
 }
 

@@ -185,7 +185,12 @@ impl Site {
                 ("KUBERC", "off"),
             ]);
         // The operator would listen to these.
-        for variable in ["ARGS", "LOG_FORMAT", "RUST_LOG", "WATCH_NAMESPACE"] {
+        for variable in [
+            "ARGS",
+            "KUBE_MANAGER_LOG_FORMAT",
+            "KUBE_MANAGER_NAMESPACE",
+            "RUST_LOG",
+        ] {
             make.env_remove(variable);
         }
         Ok(make)

@@ -627,7 +627,7 @@ fn a_reconcile_in_flight_ends_before_the_operator_and_none_starts() {
     run(&mut kubectl("create namespace draining-too"));
     // One at a time, of two namespaces.
     let mut fixture = Fixture::start("draining", |launch| {
-        let launch = launch.env("CONCURRENCY", "1");
+        let launch = launch.env("KUBE_MANAGER_CONCURRENCY", "1");
         launch.args("--namespace draining-too")
     });
     let hold = fixture.proxy.hold(|method, _| method != Method::GET);

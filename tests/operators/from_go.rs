@@ -278,6 +278,28 @@ fn the_example_compiles_and_markers_give_the_crd_that_is_shown() {
     run(kubectl("apply --server-side --dry-run=server -f").arg(&path));
 
     commands_and_flags(&page, &flags(&operator).into_keys().collect());
+    variables(&operator);
+}
+
+/// docs/layout.md has the flags of an operator, whose `help` this is, and their variables.
+fn variables(help: &str) {
+    let layout = read("docs/layout.md");
+    let rows = tables(section(&layout, "## The operator's command line")).concat();
+    let documented = rows
+        .iter()
+        .map(|row| (first_code(row[0]), code(row[1]).next().unwrap_or_default()));
+    let (_, options) = help.split_once("\nOptions:\n").expect("options");
+    let names = options.match_indices("\n      --").map(|(at, _)| {
+        let (name, text) = options[at..].trim_start().split_once('\n').expect("a text");
+        let text = text.split("\n      --").next().unwrap_or_default();
+        let variable = text.split_once("[env: ").map(|(_, rest)| rest);
+        let variable = variable.and_then(|rest| rest.split(['=', ']']).next());
+        (name, variable.unwrap_or_default())
+    });
+    let (documented, names): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        (documented.collect(), names.collect());
+    assert!(names.len() > 10, "{help}");
+    assert_eq!(documented, names);
 }
 
 /// The commands and flags of the page exist, and those that it misses do not. `operator` are those

@@ -200,8 +200,8 @@ impl Project {
         };
         // As variables, which a test may say otherwise by flags.
         launch
-            .env("LOG_FORMAT", "json")
-            .env("HEALTH_PROBE_BIND_ADDRESS", "127.0.0.1:0")
+            .env("KUBE_MANAGER_LOG_FORMAT", "json")
+            .env("KUBE_MANAGER_HEALTH_PROBE_BIND_ADDRESS", "127.0.0.1:0")
     }
 }
 

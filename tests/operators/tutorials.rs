@@ -112,7 +112,10 @@ impl Reader {
             ("CARGO_TARGET_DIR", text(&beside.path().join("target"))),
             (NO_DEBUG.0, NO_DEBUG.1.to_owned()),
             // Others on this machine have the usual port.
-            ("HEALTH_PROBE_BIND_ADDRESS", "127.0.0.1:0".to_owned()),
+            (
+                "KUBE_MANAGER_HEALTH_PROBE_BIND_ADDRESS",
+                "127.0.0.1:0".to_owned(),
+            ),
             ("LC_ALL", "C".to_owned()),
             // The repository of rscaffold is not the reader's.
             ("GIT_CEILING_DIRECTORIES", text(root())),

@@ -4,7 +4,7 @@
 use std::{env, io, net::TcpListener, path::PathBuf, str::FromStr, time::Duration};
 
 use anyhow::{Context, ensure};
-use clap::Args;
+use clap::{Args, Command};
 use http::Uri;
 use kube::{
     Config,
@@ -14,6 +14,10 @@ use kube::{
 use super::proxy;
 
 /// The flags of a manager, for `#[command(flatten)]`.
+///
+/// Each flag but `--kubeconfig` can be given as an environment variable too: `--concurrency` is
+/// `KUBE_MANAGER_CONCURRENCY`. The prefix keeps variables for other programs in the Pod, such as
+/// `CONCURRENCY`, from setting a flag of the operator.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// Kubeconfig to use; by default $KUBECONFIG, ~/.kube/config, or the Pod's ServiceAccount
@@ -21,34 +25,42 @@ pub struct Options {
     pub kubeconfig: Option<PathBuf>,
 
     /// URL of the API server, in place of the one in the kubeconfig
-    #[arg(long, env = "KUBERNETES_MASTER")]
+    #[arg(long, env = "KUBE_MANAGER_MASTER")]
     pub master: Option<Uri>,
 
     /// Namespace to watch; can be repeated [default: all of them; the Pod's own, or the
     /// kubeconfig's, if the operator has a Role instead of a ClusterRole]
-    #[arg(long = "namespace", env = "WATCH_NAMESPACE", value_delimiter = ',')]
+    #[arg(
+        long = "namespace",
+        env = "KUBE_MANAGER_NAMESPACE",
+        value_delimiter = ','
+    )]
     pub namespaces: Vec<String>,
 
     /// How many objects each controller reconciles at once
-    #[arg(long, env, default_value = "10", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, env = "KUBE_MANAGER_CONCURRENCY")]
+    #[arg(default_value = "10", value_parser = clap::value_parser!(u16).range(1..))]
     pub concurrency: u16,
 
     /// Address to serve /healthz and /readyz on, such as `:8081`; `0` for none
-    #[arg(long, env, default_value = ":8081", value_name = "ADDRESS")]
+    #[arg(long, env = "KUBE_MANAGER_HEALTH_PROBE_BIND_ADDRESS")]
+    #[arg(default_value = ":8081", value_name = "ADDRESS")]
     pub health_probe_bind_address: Address,
 
     /// Address to serve /metrics on, such as `:8443`; `0` for none
-    #[arg(long, env, default_value = "0", value_name = "ADDRESS")]
+    #[arg(long, env = "KUBE_MANAGER_METRICS_BIND_ADDRESS")]
+    #[arg(default_value = "0", value_name = "ADDRESS")]
     pub metrics_bind_address: Address,
 
     /// Whether /metrics is served over HTTPS, to clients with the right to `get` it
-    #[arg(long, env, default_value = "true", action = clap::ArgAction::Set, value_name = "BOOL")]
+    #[arg(long, env = "KUBE_MANAGER_METRICS_SECURE")]
+    #[arg(default_value = "true", action = clap::ArgAction::Set, value_name = "BOOL")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub metrics_secure: bool,
 
     /// Folder of tls.crt and tls.key for /metrics, read again when they change [default: none, the
     /// certificate is self-signed]
-    #[arg(long, env, value_name = "FOLDER")]
+    #[arg(long, env = "KUBE_MANAGER_METRICS_CERT_PATH", value_name = "FOLDER")]
     pub metrics_cert_path: Option<PathBuf>,
 
     /// Whether, and how, several replicas share the work
@@ -60,28 +72,40 @@ pub struct Options {
 #[derive(Clone, Debug, Args)]
 pub struct Election {
     /// Whether only one of several replicas works: the one that holds a Lease
-    #[arg(long, env, action = clap::ArgAction::Set, default_value = "false", value_name = "BOOL")]
+    #[arg(long, env = "KUBE_MANAGER_LEADER_ELECT")]
+    #[arg(action = clap::ArgAction::Set, default_value = "false", value_name = "BOOL")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub leader_elect: bool,
 
     /// How long other replicas wait before they take the Lease of a leader that does not renew it
-    #[arg(long, env, default_value = "15s", value_parser = duration, value_name = "TIME")]
+    #[arg(long, env = "KUBE_MANAGER_LEADER_ELECT_LEASE_DURATION")]
+    #[arg(default_value = "15s", value_parser = duration, value_name = "TIME")]
     pub leader_elect_lease_duration: Duration,
 
     /// How long a leader tries to renew its Lease before it gives up
-    #[arg(long, env, default_value = "10s", value_parser = duration, value_name = "TIME")]
+    #[arg(long, env = "KUBE_MANAGER_LEADER_ELECT_RENEW_DEADLINE")]
+    #[arg(default_value = "10s", value_parser = duration, value_name = "TIME")]
     pub leader_elect_renew_deadline: Duration,
 
     /// Time between two tries to renew the Lease
-    #[arg(long, env, default_value = "2s", value_parser = duration, value_name = "TIME")]
+    #[arg(long, env = "KUBE_MANAGER_LEADER_ELECT_RETRY_PERIOD")]
+    #[arg(default_value = "2s", value_parser = duration, value_name = "TIME")]
     pub leader_elect_retry_period: Duration,
 
     /// Name of the Lease [default: name and domain of the operator]
-    #[arg(long, env, value_name = "NAME")]
+    #[arg(
+        long,
+        env = "KUBE_MANAGER_LEADER_ELECT_RESOURCE_NAME",
+        value_name = "NAME"
+    )]
     pub leader_elect_resource_name: Option<String>,
 
     /// Namespace of the Lease; by default that of the Pod or of the kubeconfig
-    #[arg(long, env, value_name = "NAMESPACE")]
+    #[arg(
+        long,
+        env = "KUBE_MANAGER_LEADER_ELECT_RESOURCE_NAMESPACE",
+        value_name = "NAMESPACE"
+    )]
     pub leader_elect_resource_namespace: Option<String>,
 }
 
@@ -109,7 +133,7 @@ impl Options {
     }
 
     /// The namespaces to watch, without repetition; none means all. `own` is watched if the flag gives
-    /// none. An empty one, as in `WATCH_NAMESPACE=`, is none.
+    /// none. An empty one, as in `KUBE_MANAGER_NAMESPACE=`, is none.
     pub(super) fn namespaces(&self, own: Option<&str>) -> Vec<String> {
         let mut namespaces = self.namespaces.clone();
         for namespace in &mut namespaces {
@@ -123,6 +147,23 @@ impl Options {
         }
         namespaces
     }
+}
+
+/// The variables that earlier versions read, and that `is_set`, each with what to do about it. Their names
+/// had no prefix.
+pub(super) fn ignored(is_set: impl Fn(&str) -> bool) -> Vec<String> {
+    let flags = Options::augment_args(Command::default());
+    let ignored = flags.get_arguments().filter_map(|flag| {
+        let new = flag.get_env()?.to_str()?;
+        let old = match new {
+            "KUBE_MANAGER_MASTER" => "KUBERNETES_MASTER",
+            "KUBE_MANAGER_NAMESPACE" => "WATCH_NAMESPACE",
+            _ => new.strip_prefix("KUBE_MANAGER_")?,
+        };
+        (is_set(old) && !is_set(new))
+            .then(|| format!("`{old}` has no effect: if it is for the operator, set `{new}`"))
+    });
+    ignored.collect()
 }
 
 impl Election {
@@ -235,6 +276,45 @@ mod tests {
         assert!(election("--leader-elect-renew-deadline 15s").is_err());
         assert!(election("--leader-elect-retry-period 10s").is_err());
         assert!(election("--leader-elect-retry-period 0s").is_err());
+    }
+
+    #[test]
+    fn a_variable_is_called_like_its_flag() {
+        let flags = Options::augment_args(Command::default());
+        let variables: Vec<_> = flags
+            .get_arguments()
+            .filter(|flag| flag.get_id() != "kubeconfig")
+            .map(|flag| {
+                let name = flag.get_long().expect("a flag").replace('-', "_");
+                let variable = flag.get_env().expect("a variable").to_str();
+                (format!("KUBE_MANAGER_{}", name.to_uppercase()), variable)
+            })
+            .collect();
+        assert!(variables.len() > 10, "{variables:?}");
+        for (name, variable) in &variables {
+            assert_eq!(Some(name.as_str()), *variable);
+            // Kubernetes sets such variables for each Service in the namespace of a Pod.
+            let of_a_service = ["_PORT", "_SERVICE_HOST"];
+            assert!(
+                !of_a_service.iter().any(|end| name.ends_with(end)),
+                "{name}"
+            );
+            assert!(!name.contains("_PORT_"), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_variable_without_the_prefix_is_told() {
+        let ignored = |set: &[&str]| ignored(|name| set.contains(&name));
+        assert_eq!(
+            ignored(&["WATCH_NAMESPACE", "LEADER_ELECT", "PATH"]),
+            [
+                "`WATCH_NAMESPACE` has no effect: if it is for the operator, set `KUBE_MANAGER_NAMESPACE`",
+                "`LEADER_ELECT` has no effect: if it is for the operator, set `KUBE_MANAGER_LEADER_ELECT`",
+            ]
+        );
+        let both = ["WATCH_NAMESPACE", "KUBE_MANAGER_NAMESPACE"];
+        assert!(ignored(&both).is_empty());
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub struct Log {
     pub log_level: String,
 
     /// How a log line is written
-    #[arg(long, env, default_value = "text")]
+    #[arg(long, env = "KUBE_MANAGER_LOG_FORMAT", default_value = "text")]
     pub log_format: LogFormat,
 }
 

@@ -1,6 +1,6 @@
 //! Runs controllers, and what they share.
 
-use std::{path::Path, time::Duration};
+use std::{env, path::Path, time::Duration};
 
 use anyhow::{Context as _, Result, anyhow};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -179,6 +179,9 @@ impl Manager {
             }
         };
         options.election.validate()?;
+        for ignored in options::ignored(|name| env::var_os(name).is_some()) {
+            tracing::warn!("{ignored}");
+        }
 
         // First, because a Pod that does not answer is killed.
         let (health, metrics) = (
