@@ -15,6 +15,7 @@ use crate::{
         delete::{self, DeleteApi, DeleteController},
         edit::{self, Edit},
         init::{self, Init},
+        kubebuilder::Alpha,
         version::{self, Version},
     },
     report::{Outcome, UsageError},
@@ -60,6 +61,9 @@ enum Command {
     Version(Version),
     /// Print the completion script of a shell
     Completion(Completion),
+    /// Commands of kubebuilder that have other names here
+    #[command(subcommand, hide = true)]
+    Alpha(Alpha),
 }
 
 /// What can be added to a project.
@@ -106,6 +110,7 @@ impl Cli {
             Command::Update(args) => apply::update(&args, root),
             Command::Version(args) => Ok(version::run(&args)),
             Command::Completion(args) => completion::run(&args, Self::command()),
+            Command::Alpha(alpha) => Err(alpha.refused().into()),
         };
         done.unwrap_or_else(|error| Outcome::error(&error, failure))
     }
@@ -192,7 +197,6 @@ mod tests {
         for arguments in [
             "rscaffold",
             "rscaffold init --domian com",
-            "rscaffold edit",
             "rscaffold apply --rebuild-base --restore a",
         ] {
             assert_eq!(refusal(arguments), None, "{arguments}");

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 
-use super::{Mode, bring_in_line, id::Id, load_current, or_way_out};
+use super::{Mode, bring_in_line, id::Id, kubebuilder::Kubebuilder, load_current, or_way_out};
 use crate::{
     builtin,
     hint::OrHint,
@@ -28,6 +28,9 @@ pub struct CreateApi {
     /// Allow these flags to change the settings of an existing API
     #[arg(long)]
     force: bool,
+
+    #[command(flatten)]
+    kubebuilder: Kubebuilder,
 
     #[command(flatten)]
     mode: Mode,
@@ -139,6 +142,7 @@ struct ExternalType {
 
 /// Adds an API, its controller, or both to the project.
 pub fn run(args: CreateApi, root: &Path) -> Result<Outcome> {
+    args.kubebuilder.features()?;
     let tree = WorkTree::open(root)?;
     let before = load_current(&tree)?;
     let last = before.resources.iter().rfind(|it| it.has_api());
@@ -149,7 +153,8 @@ pub fn run(args: CreateApi, root: &Path) -> Result<Outcome> {
     let mut after = before.clone();
     or_way_out(after.add(wanted.clone(), args.force))?;
 
-    let story = story(&id, &wanted, &settings.controller_of(&id), &after);
+    let mut story = story(&id, &wanted, &settings.controller_of(&id), &after);
+    story.notes.extend(args.kubebuilder.note());
     bring_in_line(&tree, &before, after, &args.mode, &story)
 }
 

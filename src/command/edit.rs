@@ -2,26 +2,34 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 
 use super::{
-    Mode, bring_in_line, load_current,
+    Mode, bring_in_line,
+    kubebuilder::Kubebuilder,
+    load_current,
     settings::{Settings, notes},
 };
 use crate::{
     project::{Feature, Project, Resource},
-    report::{NextStep, Outcome, Story},
+    report::{NextStep, Outcome, Story, UsageError},
     worktree::WorkTree,
 };
 
 /// `edit`
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = "rscaffold edit [OPTIONS]")]
-#[command(mut_group("Settings", |settings| settings.required(true)))]
 pub struct Edit {
     #[command(flatten)]
     settings: Settings,
+
+    #[command(flatten)]
+    kubebuilder: Kubebuilder,
+
+    /// Lets kubebuilder write files anew
+    #[arg(long, hide = true)]
+    force: bool,
 
     #[command(flatten)]
     mode: Mode,
@@ -40,13 +48,24 @@ Examples:
 
 /// Changes the settings of the project.
 pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
-    let Edit { settings, mode } = args;
+    let Edit {
+        mut settings,
+        kubebuilder,
+        force,
+        mode,
+    } = args;
+    settings.enable.extend(kubebuilder.features()?);
+    if settings == Settings::default() && kubebuilder.note().is_none() && !force {
+        let error = "`rscaffold edit` needs a setting to change: `--help` lists them";
+        bail!(UsageError(error.to_owned()));
+    }
     let tree = WorkTree::open(root)?;
     let before = load_current(&tree)?;
     let enabled = settings.enable.clone();
     let after = settings.apply(before.clone())?;
 
     let mut notes = notes(&after, &enabled);
+    notes.extend(kubebuilder.note());
     notes.extend(renamed(&before, &after));
     let has_chart = |project: &Project| project.features.contains(&Feature::Helm);
     let mut next = Vec::new();

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::{
     Mode, ask,
+    kubebuilder::Kubebuilder,
     settings::{Settings, notes},
     turn::{carry_out, ensure_not_lost},
 };
@@ -39,9 +40,8 @@ pub struct Init {
     #[command(flatten)]
     settings: Settings,
 
-    /// Ignored, for compatibility with kubebuilder: the layout is always multi-group
-    #[arg(long)]
-    multigroup: bool,
+    #[command(flatten)]
+    kubebuilder: Kubebuilder,
 
     #[command(flatten)]
     mode: Mode,
@@ -90,7 +90,12 @@ mod tests {
 /// the project's.
 pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     let start = Instant::now();
-    let Init { settings, mode, .. } = args;
+    let Init {
+        mut settings,
+        kubebuilder,
+        mode,
+    } = args;
+    settings.enable.extend(kubebuilder.features()?);
     let tree = WorkTree::open(root)?;
     if tree.project()?.is_some() {
         return Err(anyhow!(
@@ -103,6 +108,7 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     let enabled = settings.enable.clone();
     let project = project(settings, root, workspace.as_ref())?;
     let mut notes = notes(&project, &enabled);
+    notes.extend(kubebuilder.note());
     if let Some(workspace) = workspace.filter(|workspace| !workspace.is_listed) {
         notes.push(format!(
             "the project is part of the workspace in `{}`: `members` in its Cargo.toml must have \

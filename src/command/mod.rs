@@ -22,6 +22,7 @@ pub mod delete;
 pub mod edit;
 mod id;
 pub mod init;
+pub mod kubebuilder;
 mod on_conflict;
 mod settings;
 mod turn;

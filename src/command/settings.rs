@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The settings that the command line gives. `None` leaves a setting as it is.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, PartialEq, Eq, Args)]
 pub struct Settings {
     /// Domain of the API groups: group `webapp` becomes `webapp.<DOMAIN>`
     #[arg(long)]

@@ -21,6 +21,10 @@ impl TypePath {
     }
 
     fn check(text: &str) -> Result<Self> {
+        ensure!(
+            !text.contains('/'),
+            "it is a package of Go, and a type of a crate is needed"
+        );
         let parts: Vec<_> = text.split("::").collect();
         for (index, part) in parts.iter().enumerate() {
             ensure!(
