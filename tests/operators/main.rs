@@ -37,6 +37,7 @@ mod proxy;
 #[path = "../scaffold.rs"]
 mod scaffold;
 mod serving;
+mod sharing;
 mod tutorials;
 #[path = "../wildcards.rs"]
 mod wildcards;

@@ -33,7 +33,12 @@ pub const FILES: &[(&str, &str)] = &[
     ),
     ("src/runtime/events.rs", include_str!("runtime/events.rs")),
     ("src/runtime/failure.rs", include_str!("runtime/failure.rs")),
+    ("src/runtime/guarded.rs", include_str!("runtime/guarded.rs")),
     ("src/runtime/health.rs", include_str!("runtime/health.rs")),
+    (
+        "src/runtime/informer.rs",
+        include_str!("runtime/informer.rs"),
+    ),
     ("src/runtime/leader.rs", include_str!("runtime/leader.rs")),
     (
         "src/runtime/manifests.rs",
@@ -48,6 +53,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("src/runtime/options.rs", include_str!("runtime/options.rs")),
     ("src/runtime/owned.rs", include_str!("runtime/owned.rs")),
     ("src/runtime/proxy.rs", include_str!("runtime/proxy.rs")),
+    ("src/runtime/queue.rs", include_str!("runtime/queue.rs")),
     ("src/runtime/rbac.rs", include_str!("runtime/rbac.rs")),
     (
         "src/runtime/reconciler.rs",

@@ -1,25 +1,26 @@
 //! Declares what a controller works with: the kinds that it owns and watches, and its settings.
 
-use std::{fmt::Debug, ops::Range, sync::Arc, time::Duration};
+use std::{ops::Range, sync::Arc, time::Duration};
 
-use futures::StreamExt;
 use kube::{
     Client, Resource,
     runtime::{Predicate, reflector::ObjectRef, watcher::Event},
 };
 use prometheus::Registry;
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
 
 use super::{
     Runtime,
     backoff::PAUSE,
     children::{self, Children},
-    context::{Context, Follow},
+    context::Context,
+    guarded::Guarded,
+    informer::Follow,
     objects::Objects,
     owned::{Owned, refers_to},
-    scope::Scope,
+    scope::{Kind, Scope, Watchable},
     trigger::Trigger,
-    watch::{Guarded, Selector},
+    watch::{Selector, Shown},
     watched::{Watched, Watches},
 };
 
@@ -32,7 +33,7 @@ pub(super) type Observer<K> = Box<dyn FnMut(&Event<Guarded<K>>) + Send>;
 pub(super) type Fingerprint<K> = Box<dyn Fn(&K) -> Option<u64> + Send + Sync>;
 
 /// Builds a controller of the kind `K`. What it declares starts when the controller starts.
-pub struct Builder<K: Resource<DynamicType = ()> + 'static> {
+pub struct Builder<K: Resource<DynamicType = ()> + Clone + 'static> {
     context: Context,
     objects: Objects<K>,
     unguarded: Client,
@@ -88,21 +89,22 @@ where
     /// The children of kind `C` of the controller's objects. A change of a child requeues its owner.
     pub fn owns<C>(&mut self) -> Children<C>
     where
-        C: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned + Serialize,
-        C: Send + Sync + 'static,
+        C: Watchable + Resource<DynamicType = (), Scope: Scope> + Serialize,
     {
         let owned = Arc::new(Owned::new(refers_to::<K>));
         let (watcher, followed) = (self.context.watcher(), owned.clone());
+        let (kind, selector) = (
+            Kind::of::<C>(),
+            Selector {
+                labels: children::selector(self.context.operator),
+                ..Selector::default()
+            },
+        );
+        let take =
+            move |shown: Shown<C>, namespace: Option<&String>| followed.take(shown, namespace);
         self.follows
-            .push(Box::new(move |runtime, namespace, synced| {
-                let namespace = namespace.filter(|_| C::Scope::NAMESPACED);
-                let selector = Selector {
-                    labels: children::selector(runtime.operator.name),
-                    ..Selector::default()
-                };
-                let events = watcher.watch::<C>(runtime, namespace, &selector, Arc::default());
-                let namespace = namespace.map(str::to_owned);
-                followed.clone().follow(events, namespace, synced).boxed()
+            .push(Box::new(move |informers, namespaces, wake| {
+                informers.follow(watcher, &kind, (namespaces, &selector), take, wake)
             }));
         Children::new(self.context.clone(), owned)
     }
@@ -111,10 +113,10 @@ where
     /// is for the result to say.
     pub fn watches<S>(&mut self) -> Watches<'_, K, S>
     where
-        S: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned,
-        S: Send + Sync + 'static,
+        S: Watchable + Resource<DynamicType = (), Scope: Scope>,
     {
-        Watches::new(self, self.context.watcher())
+        let watcher = self.context.watcher();
+        Watches::new(self, Kind::of::<S>(), watcher)
     }
 
     /// Watches the kind `S`, and reconciles the objects that refer to a changed one. This is
@@ -124,8 +126,7 @@ where
         references: impl Fn(&K) -> Vec<ObjectRef<S>> + Send + Sync + 'static,
     ) -> Watched<S>
     where
-        S: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned,
-        S: Send + Sync + 'static,
+        S: Watchable + Resource<DynamicType = (), Scope: Scope>,
     {
         self.watches().referenced_by(references)
     }

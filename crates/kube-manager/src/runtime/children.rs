@@ -15,7 +15,7 @@ use super::{
     context::{Context, digest},
     owned::{self, Owned},
     rbac::Verb,
-    scope::Scope,
+    scope::{Kind, Scope},
 };
 
 /// The verbs that a controller needs for its children.
@@ -271,10 +271,8 @@ where
     }
 
     fn api(&self, child: &C) -> Api<C> {
-        C::Scope::api(
-            self.context.client.clone(),
-            child.meta().namespace.as_deref(),
-        )
+        let client = self.context.client.clone();
+        Kind::of::<C>().api(client, child.meta().namespace.as_deref())
     }
 }
 
