@@ -21,7 +21,7 @@ use hyper::{
     Method, Request, Response, StatusCode,
     body::{Body, Bytes, Frame, Incoming, SizeHint},
     client::conn::http1::{SendRequest, handshake},
-    header::{CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER},
+    header::{ACCEPT, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER},
     server,
     service::service_fn,
 };
@@ -77,6 +77,8 @@ pub struct Exchange {
     pub method: Method,
     /// With its query.
     pub path: String,
+    /// What it accepts as an answer.
+    pub accept: String,
     pub code: u16,
 }
 
@@ -287,6 +289,9 @@ impl Shared {
         let time = Instant::now();
         let method = request.method().clone();
         let path = request.uri().to_string();
+        let accept = request.headers().get(ACCEPT);
+        let accept = accept.map_or("", |accept| accept.to_str().unwrap_or_default());
+        let accept = accept.to_owned();
         let rule = self.rule(&method, &path);
         let response = match rule.as_deref() {
             Some(State {
@@ -305,6 +310,7 @@ impl Shared {
             time,
             method,
             path,
+            accept,
             code,
         });
         Ok(response)

@@ -1,6 +1,7 @@
 //! Controllers of one operator on a real API server: what they share, and what each has for itself.
 
 use std::{
+    fs,
     sync::LazyLock,
     time::{Duration, Instant},
 };
@@ -9,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     operator::{Operator, Project, cluster, get_until, kubectl},
+    proxy::Proxy,
     scaffold::run,
     serving,
 };
@@ -16,19 +18,99 @@ use crate::{
 /// The shortest time after which a watch ends and the next one begins.
 const WATCH: Duration = Duration::from_secs(30);
 
-/// Two kinds that own and refer to the same kinds.
+/// Has namespaces and delays that are not the manager's, sees Secrets by their metadata alone, and treats
+/// two kinds as if it knew them only at run time.
+const CONTROLLER: &str = r#"
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
+use kube::{
+    ResourceExt,
+    api::ApiResource,
+    core::{DynamicObject, PartialObjectMeta},
+    discovery::Scope,
+    runtime::{controller::Action, reflector::ObjectRef},
+};
+use kube_manager::{Builder, Children, Reconciler, Watched, children, rbac::{Rule, Verb}};
+
+use crate::api::sharing::v1::*;
+
+pub struct Controller {
+    secrets: Watched<PartialObjectMeta<Secret>>,
+    lefts: Watched<DynamicObject>,
+    account: ApiResource,
+    accounts: Children<DynamicObject>,
+}
+
+impl Controller {
+    pub fn new(builder: &mut Builder<Odd>) -> Self {
+        builder.namespaces(["odd"]);
+        builder.backoff(Duration::from_millis(50)..Duration::from_millis(200));
+        let account = ApiResource::erase::<ServiceAccount>(&());
+        let left = ApiResource::erase::<Left>(&());
+        // One kind, twice.
+        builder.watches::<ConfigMap>().fields("metadata.name=odd").reads();
+        builder.watches::<ConfigMap>().labels("odd,even").reads();
+        let lefts = builder.watches_with::<DynamicObject>(left, Scope::Namespaced);
+        let lefts = lefts.namespaces(["elsewhere"]);
+        Self {
+            lefts: lefts.requeues(|left| vec![ObjectRef::new(&left.name_any()).within("odd")]),
+            secrets: builder.watches().labels("odd").requeues_owner(),
+            accounts: builder.owns_with(account.clone(), Scope::Namespaced),
+            account,
+        }
+    }
+}
+
+impl Reconciler for Controller {
+    type Object = Odd;
+    type Error = children::Error;
+
+    const NAME: &'static str = "odd.sharing.example.com";
+    const RULES: &'static [Rule] = &[
+        Rule::of::<Odd>(&[Verb::List, Verb::Watch]),
+        Rule::of::<Left>(&[Verb::List, Verb::Watch]),
+        Rule::of::<Secret>(&[Verb::List, Verb::Watch]),
+        Rule::of::<ConfigMap>(&[Verb::List, Verb::Watch]),
+        Rule::of::<ServiceAccount>(children::VERBS),
+    ];
+
+    async fn reconcile(&self, odd: &Odd) -> Result<Action, children::Error> {
+        if odd.spec.title == "fail" {
+            return Err(children::Error::Unnamed("as asked for".to_owned()));
+        }
+        let account = DynamicObject::new(&odd.name_any(), &self.account);
+        let account = account.data(serde_json::json!({"automountServiceAccountToken": false}));
+        self.accounts.apply(odd, [account]).await?;
+        let secrets = self.secrets.all().len();
+        let lefts = self.lefts.all();
+        let title = lefts.iter().find_map(|left| left.data["spec"]["title"].as_str());
+        tracing::info!(name = odd.name_any(), secrets, title, "sees");
+        Ok(Action::await_change())
+    }
+}
+"#;
+
+/// Two kinds that own and refer to the same kinds, and one that is different.
 fn project() -> &'static Project {
     static PROJECT: LazyLock<Project> = LazyLock::new(|| {
         let create = |kind: &str| {
             format!(
                 "create api --group sharing --version v1 --kind {kind} \
-                 --owns v1/ConfigMap --watches v1/ConfigMap --watches v1/Secret"
+                 --owns v1/ConfigMap --watches v1/Secret"
             )
         };
         let project = Project::scaffold_shared(
             "sharing",
-            &["init --domain example.com", &create("Left"), &create("Right")],
+            &[
+                "init --domain example.com",
+                &create("Left"),
+                &create("Right"),
+                "create api --group sharing --version v1 --kind Odd",
+            ],
         );
+        let controller = project.path().join("src/controller/sharing/odd.rs");
+        fs::write(controller, CONTROLLER).expect("a writable file");
         project.compile();
         project.make("install");
         project.grant();
@@ -43,20 +125,24 @@ fn kubectl_runs(arguments: &str) {
 
 /// Creates an object of `kind`, whose name is the kind's.
 fn create(kind: &str, namespace: &str) {
-    let name = kind.to_lowercase();
+    create_as(&kind.to_lowercase(), kind, namespace, "one");
+}
+
+fn create_as(name: &str, kind: &str, namespace: &str, title: &str) {
     let manifest = project().manifest(&format!(
         "apiVersion: sharing.example.com/v1\nkind: {kind}\n\
-         metadata: {{name: {name}, namespace: {namespace}}}\nspec: {{title: one}}\n"
+         metadata: {{name: {name}, namespace: {namespace}}}\nspec: {{title: {title}}}\n"
     ));
     run(kubectl("create -f").arg(manifest));
 }
 
-/// The lists and watches of `resource` that the operator has asked for: their verbs and selectors.
-fn reads(operator: &Operator, resource: &str) -> Vec<(String, bool)> {
+/// The lists and watches of `resource` in `namespace` that the operator has asked for: the verb of each, and
+/// whether it has a selector.
+fn reads(operator: &Operator, resource: &str, namespace: &str) -> Vec<(String, bool)> {
     let requests = cluster().requests().expect("an audit log");
     let own = requests.into_iter().filter(|request| {
         request.user == operator.user()
-            && request.resource == resource
+            && (request.resource.as_str(), request.namespace.as_str()) == (resource, namespace)
             && ["list", "watch"].contains(&request.verb.as_str())
     });
     own.map(|request| (request.verb, request.uri.contains("labelSelector=")))
@@ -98,22 +184,120 @@ fn controllers_share_a_watch_and_each_hears_of_it() {
     let checks = [
         "[+] left.sharing.example.com on secrets in sharing: in sync\n",
         "[+] right.sharing.example.com on secrets in sharing: in sync\n",
-        // These are two watches.
-        "[+] left.sharing.example.com on configmaps in sharing: in sync\n",
         "[+] left.sharing.example.com on configmaps with labels \
          app.kubernetes.io/managed-by=sharing in sharing: in sync\n",
     ];
     serving::probe(&operator, "/readyz", 200, &checks);
     let rounds = usize::try_from(start.elapsed().as_secs() / WATCH.as_secs()).expect("few") + 1;
-    for (resource, selects) in [("secrets", false), ("configmaps", false), ("configmaps", true)] {
-        let reads = reads(&operator, resource);
+    for (resource, selects) in [("secrets", false), ("configmaps", true)] {
+        let reads = reads(&operator, resource, "sharing");
         let count = |verb: &str| {
             let same = |read: &&(String, bool)| (read.0.as_str(), read.1) == (verb, selects);
             reads.iter().filter(same).count()
         };
         assert_eq!(count("list"), 1, "{resource} {reads:?}");
-        assert!((1..=rounds).contains(&count("watch")), "{resource} {reads:?}");
+        assert!(
+            (1..=rounds).contains(&count("watch")),
+            "{resource} {reads:?}"
+        );
     }
+    operator.stop();
+}
+
+#[test]
+fn a_controller_may_differ_from_the_others() {
+    let project = project();
+    for namespace in ["main", "odd", "elsewhere"] {
+        kubectl_runs(&format!("create namespace {namespace}"));
+    }
+    let proxy = Proxy::start(cluster());
+    let launch = project.operator().through(&proxy);
+    let operator = launch.args("--namespace main").start();
+    let sees_after = |change: &dyn Fn()| {
+        let parts = ["\"sees\"", "\"name\":\"odd\""];
+        let before = operator.lines(&parts).len();
+        change();
+        let lines = operator.repeats(&parts, before + 1);
+        lines.last().expect("a line").clone()
+    };
+
+    // Its namespace, and that of a kind that it watches, are not the manager's.
+    create("Odd", "main");
+    let line = sees_after(&|| create("Odd", "odd"));
+    assert!(
+        line.contains("\"secrets\":0") && !line.contains("title"),
+        "{line}"
+    );
+    let line = sees_after(&|| create_as("odd", "Left", "elsewhere", "far"));
+    assert!(line.contains("\"title\":\"far\""), "{line}");
+    create_as("odd", "Left", "main", "near");
+
+    // A kind that is known at run time is created, and corrected.
+    let token = "serviceaccount odd --namespace odd -o jsonpath={.automountServiceAccountToken}";
+    get_until(token, |token| token == "false");
+    run(
+        kubectl("patch serviceaccount odd --namespace odd --type=merge -p")
+            .arg(r#"{"automountServiceAccountToken":true}"#),
+    );
+    get_until(token, |token| token == "false");
+    kubectl_runs("delete serviceaccount odd --namespace odd");
+    get_until(
+        "serviceaccount odd --namespace odd --ignore-not-found -o name",
+        |name| !name.is_empty(),
+    );
+
+    // Of a Secret it gets the metadata and nothing else.
+    let uid = run(&mut kubectl(
+        "get odd odd --namespace odd -o jsonpath={.metadata.uid}",
+    ));
+    let secret = json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "odd", "namespace": "odd", "labels": {"odd": "yes"}, "ownerReferences": [{
+            "apiVersion": "sharing.example.com/v1", "kind": "Odd", "name": "odd", "uid": uid,
+            "controller": true,
+        }]},
+    });
+    let secret = project.manifest(&secret.to_string());
+    let line = sees_after(&|| {
+        run(kubectl("create -f").arg(&secret));
+    });
+    assert!(line.contains("\"secrets\":1"), "{line}");
+    let line = sees_after(&|| kubectl_runs("delete secret odd --namespace odd"));
+    assert!(line.contains("\"secrets\":0"), "{line}");
+    let accepted = |part: &str| {
+        let exchanges = proxy.exchanges();
+        let mut accepted: Vec<_> = exchanges
+            .into_iter()
+            .filter(|exchange| exchange.path.contains(part))
+            .map(|exchange| exchange.accept.contains("as=PartialObjectMetadata"))
+            .collect();
+        assert!(accepted.len() > 1, "a list and a watch of {part}");
+        accepted.dedup();
+        accepted
+    };
+    assert_eq!(accepted("/namespaces/odd/secrets?"), [true]);
+    assert_eq!(accepted("/namespaces/main/secrets?"), [false]);
+    let checks = [
+        "[+] odd.sharing.example.com on metadata of secrets with labels odd in odd: in sync\n",
+        "[+] odd.sharing.example.com on configmaps with fields metadata.name=odd in odd: in sync\n",
+        "[+] odd.sharing.example.com on configmaps with labels odd,even in odd: in sync\n",
+        "[+] odd.sharing.example.com on lefts.sharing.example.com in elsewhere: in sync\n",
+    ];
+    serving::probe(&operator, "/readyz", 200, &checks);
+
+    // It retries sooner than the others: 6 failures of theirs would take 3 s.
+    create_as("fails", "Odd", "odd", "fail");
+    let failures = operator.repeats(&["cannot reconcile", "\"name\":\"fails\""], 8);
+    for line in failures {
+        let line: Value = serde_json::from_str(&line).expect("a line of JSON");
+        let pause = line["retry_ms"].as_u64().expect("a number");
+        assert!((50..=200).contains(&pause), "{line}");
+    }
+    let near = operator.lines(&["\"sees\"", "\"title\":\"near\""]);
+    assert_eq!(near, [""; 0]);
+    let main = operator.lines(&["\"reconciled\"", "\"Odd\"", "\"namespace\":\"main\""]);
+    assert_eq!(main, [""; 0]);
     operator.stop();
 }
 
@@ -145,15 +329,15 @@ fn nothing_is_reconciled_before_each_watch_has_begun() {
     let operator = launch.args("--namespace blind").start();
     let rule = "Rule::of::<ConfigMap>(&[Verb::Watch])";
     let checks = [
-        "[-] left.sharing.example.com on configmaps in blind: ",
-        "[-] left.sharing.example.com on configmaps with labels ",
+        "[-] left.sharing.example.com on configmaps with labels \
+         app.kubernetes.io/managed-by=sharing in blind: ",
         "[+] left.sharing.example.com on lefts.sharing.example.com in blind: in sync\n",
         rule,
         "not ready\n",
     ];
     serving::probe(&operator, "/readyz", 503, &checks);
-    // Both have been tried by now, and more than once.
-    operator.repeats(&["cannot watch", "configmaps"], 6);
+    // More than one try, for each of the two controllers.
+    operator.repeats(&["cannot watch", "configmaps"], 4);
     assert_eq!(operator.lines(&["\"reconciled\""]), [""; 0]);
     kubectl_runs("create clusterrole sees --verb=watch --resource=configmaps");
     kubectl_runs(

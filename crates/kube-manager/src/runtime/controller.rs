@@ -42,7 +42,7 @@ use super::{
     context::Context,
     failure,
     guarded::Guarded,
-    informer::{Handler, Informers, Synced, Wake},
+    informer::{Handler, Informers, Synced, Wake, some_or_all},
     leader::Leadership,
     metrics::Metrics,
     queue::{Priority, Queue},
@@ -109,13 +109,13 @@ struct Worker<R: Reconciler> {
     stop: CancellationToken,
 }
 
-type Object<R> = ObjectRef<Guarded<<R as Reconciler>::Object>>;
+type Object<K> = ObjectRef<Guarded<K>>;
 
 /// The objects of one watched namespace, or of all.
 struct Part<R: Reconciler> {
     worker: Arc<Worker<R>>,
     store: Store<Guarded<R::Object>>,
-    queue: Arc<Queue<Object<R>>>,
+    queue: Arc<Queue<Object<R::Object>>>,
     /// Done after all watches have begun. Before that, a reconcile would not see all objects; and without
     /// the right to watch, they would never change.
     synced: Shared<BoxFuture<'static, ()>>,
@@ -158,10 +158,11 @@ pub(super) fn start<R: Reconciler>(
     }
 
     let kind = Kind::of::<R::Object>();
-    let mut namespaces: Vec<_> = runtime.namespaces.iter().cloned().map(Some).collect();
-    if namespaces.is_empty() || !kind.namespaced {
-        namespaces = vec![None];
-    }
+    let namespaces = some_or_all(if kind.namespaced {
+        builder.namespaces.clone()
+    } else {
+        Vec::new()
+    });
     let (objects, predicate) = (builder.objects(), builder.fingerprint.take().map(Arc::new));
     let (mut queues, mut synced) = (Vec::new(), Vec::new());
     for namespace in &namespaces {
@@ -240,7 +241,7 @@ fn handler<R: Reconciler>(
         Guarded<R::Object>,
         impl Fn(&Guarded<R::Object>) -> Option<u64> + Send + 'static,
     >,
-    queue: Arc<Queue<Object<R>>>,
+    queue: Arc<Queue<Object<R::Object>>>,
 ) -> Handler<R::Object> {
     let (written, mut is_first) = (worker.written.clone(), true);
     Box::new(move |event| {
@@ -276,15 +277,18 @@ fn fingerprint<R: Reconciler>(
     }
 }
 
+/// The objects of one watched namespace, or of all, and those of them that wait for a reconcile.
+type Queued<K> = (Store<Guarded<K>>, Arc<Queue<Object<K>>>);
+
 /// Queues the object with a key, where the controller has it.
 fn wake<K: Watchable + Resource<DynamicType = ()>>(
-    queues: Vec<(Store<Guarded<K>>, Arc<Queue<ObjectRef<Guarded<K>>>>)>,
+    parts: Vec<Queued<K>>,
     is_namespaced: bool,
 ) -> Wake {
     Arc::new(move |(namespace, name)| {
         let mut object = ObjectRef::new(&name);
         object.namespace = namespace.filter(|_| is_namespaced);
-        for (store, queue) in &queues {
+        for (store, queue) in &parts {
             if store.get(&object).is_some() {
                 queue.push(object.clone(), Priority::Normal);
             }

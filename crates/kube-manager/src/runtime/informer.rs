@@ -152,6 +152,14 @@ impl<K: Watchable> Start for Informer<K> {
     }
 }
 
+/// The namespaces to watch: each of `namespaces`, or all of them for none.
+pub fn some_or_all(namespaces: Vec<String>) -> Vec<Option<String>> {
+    if namespaces.is_empty() {
+        return vec![None];
+    }
+    namespaces.into_iter().map(Some).collect()
+}
+
 /// A handler that hands what a watch shows to `take`, and what that returns to `wake`: the objects to
 /// requeue. The first list requeues none, because each object is reconciled after the start anyway.
 fn follow<K: Watchable>(

@@ -4,7 +4,9 @@ use std::{fmt::Debug, hash::Hash};
 
 use kube::{
     Api, Client, Resource,
+    api::ApiResource,
     core::{ClusterResourceScope, DynamicResourceScope, NamespaceResourceScope},
+    discovery,
 };
 use serde::de::DeserializeOwned;
 
@@ -88,6 +90,16 @@ impl Kind<()> {
         Self {
             dyntype: (),
             namespaced: K::Scope::NAMESPACED,
+        }
+    }
+}
+
+impl Kind<ApiResource> {
+    /// A kind that is known only at run time.
+    pub fn dynamic(dyntype: ApiResource, scope: discovery::Scope) -> Self {
+        Self {
+            dyntype,
+            namespaced: scope == discovery::Scope::Namespaced,
         }
     }
 }

@@ -2,20 +2,22 @@
 //! them requeues.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{
-    Resource,
+    Resource, ResourceExt,
     runtime::{reflector::ObjectRef, watcher::Event},
 };
 
 use super::{
     builder::Builder,
     guarded::Guarded,
-    informer::{Follow, Informers},
+    informer::{Follow, Informers, some_or_all},
+    owned::{controlled_by, refers_to},
     scope::{Kind, Watchable},
     watch::{Key, Selector, Shown, Watcher, is_in, key, key_of},
 };
@@ -27,6 +29,8 @@ pub struct Watches<'a, K: Resource<DynamicType = ()> + Clone + 'static, S: Watch
     kind: Kind<S::DynamicType>,
     watcher: Watcher,
     selector: Selector,
+    /// `None` for those of the controller.
+    namespaces: Option<Vec<String>>,
     watched: Watched<S>,
 }
 
@@ -45,6 +49,7 @@ where
             kind,
             watcher,
             selector: Selector::default(),
+            namespaces: None,
             watched: Watched::default(),
         }
     }
@@ -104,6 +109,25 @@ where
         self.follow(move |object| map(object).iter().map(key_of).collect())
     }
 
+    /// Requeues the owner of a changed object: the object of the controller that its owner reference with
+    /// `controller: true` names. [`Builder::owns`] also creates and corrects what is owned; this is for
+    /// objects that others create, or of which the metadata is enough.
+    pub fn requeues_owner(self) -> Watched<S> {
+        self.follow(|object| {
+            let owner = controlled_by(object).filter(|owner| refers_to::<K>(owner));
+            let key = |owner: &OwnerReference| (object.namespace(), owner.name.clone());
+            owner.map(key).into_iter().collect()
+        })
+    }
+
+    /// Limits the watch to these namespaces, instead of those of the controller; none means all of them. It
+    /// is ignored for a cluster-scoped kind. The operator's role must give the rights there.
+    pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let namespaces: BTreeSet<_> = namespaces.into_iter().map(Into::into).collect();
+        self.namespaces = Some(namespaces.into_iter().collect());
+        self
+    }
+
     /// Requeues nothing: the objects are there to be read.
     pub fn reads(self) -> Watched<S> {
         self.follow(|_| Vec::new())
@@ -114,6 +138,7 @@ where
             kind,
             watcher,
             selector,
+            namespaces: own,
             watched,
             ..
         } = self;
@@ -123,7 +148,14 @@ where
             changed.iter().flat_map(|object| woken(object)).collect()
         };
         let follow: Follow = Box::new(move |informers: &mut Informers, namespaces, wake| {
-            informers.follow(watcher, &kind, (namespaces, &selector), take, wake)
+            let Some(own) = own else {
+                return informers.follow(watcher, &kind, (namespaces, &selector), take, wake);
+            };
+            let mut synced =
+                informers.follow(watcher, &kind, (&some_or_all(own), &selector), take, wake);
+            // They may be others than those of the objects that wait.
+            synced.iter_mut().for_each(|synced| synced.namespace = None);
+            synced
         });
         self.builder.follows.push(follow);
         watched

@@ -1,25 +1,28 @@
 //! Declares what a controller works with: the kinds that it owns and watches, and its settings.
 
-use std::{fmt::Debug, ops::Range, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, ops::Range, sync::Arc, time::Duration};
 
-use futures::StreamExt;
 use kube::{
     Client, Resource,
+    api::ApiResource,
+    discovery,
     runtime::{Predicate, reflector::ObjectRef, watcher::Event},
 };
 use prometheus::Registry;
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
 
 use super::{
     Runtime,
     backoff::PAUSE,
     children::{self, Children},
-    context::{Context, Follow},
+    context::Context,
+    guarded::Guarded,
+    informer::Follow,
     objects::Objects,
     owned::{Owned, refers_to},
-    scope::Scope,
+    scope::{Kind, Scope, Watchable},
     trigger::Trigger,
-    watch::{Guarded, Selector},
+    watch::{Selector, Shown},
     watched::{Watched, Watches},
 };
 
@@ -32,7 +35,7 @@ pub(super) type Observer<K> = Box<dyn FnMut(&Event<Guarded<K>>) + Send>;
 pub(super) type Fingerprint<K> = Box<dyn Fn(&K) -> Option<u64> + Send + Sync>;
 
 /// Builds a controller of the kind `K`. What it declares starts when the controller starts.
-pub struct Builder<K: Resource<DynamicType = ()> + 'static> {
+pub struct Builder<K: Resource<DynamicType = ()> + Clone + 'static> {
     context: Context,
     objects: Objects<K>,
     unguarded: Client,
@@ -41,6 +44,7 @@ pub struct Builder<K: Resource<DynamicType = ()> + 'static> {
     pub(super) observers: Vec<Observe<K>>,
     pub(super) fingerprint: Option<Fingerprint<K>>,
     pub(super) selector: Selector,
+    pub(super) namespaces: Vec<String>,
     pub(super) concurrency: u16,
     pub(super) pauses: Range<Duration>,
 }
@@ -59,6 +63,7 @@ where
             observers: Vec::new(),
             fingerprint: None,
             selector: Selector::default(),
+            namespaces: runtime.namespaces.clone(),
             concurrency: runtime.concurrency,
             pauses: PAUSE,
         }
@@ -88,33 +93,90 @@ where
     /// The children of kind `C` of the controller's objects. A change of a child requeues its owner.
     pub fn owns<C>(&mut self) -> Children<C>
     where
-        C: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned + Serialize,
-        C: Send + Sync + 'static,
+        C: Watchable + Resource<DynamicType = (), Scope: Scope> + Serialize,
+    {
+        self.owns_kind(Kind::of::<C>())
+    }
+
+    /// The same for a kind that is known only at run time, such as one that
+    /// [discovery](kube::discovery) has found.
+    pub fn owns_with<C>(&mut self, resource: ApiResource, scope: discovery::Scope) -> Children<C>
+    where
+        C: Watchable + Resource<DynamicType = ApiResource> + Serialize,
+    {
+        self.owns_kind(Kind::dynamic(resource, scope))
+    }
+
+    fn owns_kind<C>(&mut self, kind: Kind<C::DynamicType>) -> Children<C>
+    where
+        C: Watchable + Serialize,
     {
         let owned = Arc::new(Owned::new(refers_to::<K>));
         let (watcher, followed) = (self.context.watcher(), owned.clone());
+        let children = Children::new(self.context.clone(), kind.clone(), owned);
+        let selector = Selector {
+            labels: children::selector(self.context.operator),
+            ..Selector::default()
+        };
+        let take =
+            move |shown: Shown<C>, namespace: Option<&String>| followed.take(shown, namespace);
         self.follows
-            .push(Box::new(move |runtime, namespace, synced| {
-                let namespace = namespace.filter(|_| C::Scope::NAMESPACED);
-                let selector = Selector {
-                    labels: children::selector(runtime.operator.name),
-                    ..Selector::default()
-                };
-                let events = watcher.watch::<C>(runtime, namespace, &selector, Arc::default());
-                let namespace = namespace.map(str::to_owned);
-                followed.clone().follow(events, namespace, synced).boxed()
+            .push(Box::new(move |informers, namespaces, wake| {
+                informers.follow(watcher, &kind, (namespaces, &selector), take, wake)
             }));
-        Children::new(self.context.clone(), owned)
+        children
     }
 
-    /// Watches the kind `S`, which the controller does not own. What a change of such an object requeues
-    /// is for the result to say.
+    /// Watches the kind `S`, which the controller does not own. The result says what a change of such an
+    /// object requeues.
+    ///
+    /// With [`PartialObjectMeta<S>`](kube::core::PartialObjectMeta) instead of `S`, the API server sends
+    /// nothing but metadata, and memory holds nothing else: for large objects of which the names, labels or
+    /// annotations are enough.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    /// # use kube::{core::PartialObjectMeta, runtime::reflector::ObjectRef};
+    /// # use kube_manager::{Builder, Watched};
+    /// fn declare(builder: &mut Builder<ConfigMap>) -> Watched<PartialObjectMeta<Secret>> {
+    ///     builder.watches().labels("app=shop").requeues_owner()
+    /// }
+    /// ```
     pub fn watches<S>(&mut self) -> Watches<'_, K, S>
     where
-        S: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned,
-        S: Send + Sync + 'static,
+        S: Watchable + Resource<DynamicType = (), Scope: Scope>,
     {
-        Watches::new(self, self.context.watcher())
+        self.watches_kind(Kind::of::<S>())
+    }
+
+    /// The same for a kind that is known only at run time, such as one that
+    /// [discovery](kube::discovery) has found. `S` is then a [`DynamicObject`](kube::core::DynamicObject),
+    /// an [`Object`](kube::core::Object), or the metadata of one of them.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube::{api::ApiResource, core::{DynamicObject, GroupVersionKind}, discovery::Scope};
+    /// # use kube_manager::{Builder, Watched};
+    /// fn declare(builder: &mut Builder<ConfigMap>) -> Watched<DynamicObject> {
+    ///     let kind = GroupVersionKind::gvk("example.com", "v1", "Book");
+    ///     let resource = ApiResource::from_gvk_with_plural(&kind, "books");
+    ///     builder.watches_with(resource, Scope::Namespaced).requeues_owner()
+    /// }
+    /// ```
+    pub fn watches_with<S>(
+        &mut self,
+        resource: ApiResource,
+        scope: discovery::Scope,
+    ) -> Watches<'_, K, S>
+    where
+        S: Watchable + Resource<DynamicType = ApiResource>,
+    {
+        self.watches_kind(Kind::dynamic(resource, scope))
+    }
+
+    fn watches_kind<S: Watchable>(&mut self, kind: Kind<S::DynamicType>) -> Watches<'_, K, S> {
+        let watcher = self.context.watcher();
+        Watches::new(self, kind, watcher)
     }
 
     /// Watches the kind `S`, and reconciles the objects that refer to a changed one. This is
@@ -124,8 +186,7 @@ where
         references: impl Fn(&K) -> Vec<ObjectRef<S>> + Send + Sync + 'static,
     ) -> Watched<S>
     where
-        S: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned,
-        S: Send + Sync + 'static,
+        S: Watchable + Resource<DynamicType = (), Scope: Scope>,
     {
         self.watches().referenced_by(references)
     }
@@ -133,6 +194,15 @@ where
     /// Reconciles the objects that `trigger` names: events from outside of the cluster.
     pub fn listens(&mut self, trigger: &Trigger<K>) {
         self.follows.push(trigger.follow());
+    }
+
+    /// Limits the controller to `namespaces`, instead of those that the operator watches; none means all
+    /// of them. It holds for the controller's own kind and for the kinds that it owns and watches, unless
+    /// they are cluster-scoped. The operator's role must give the rights there.
+    pub fn namespaces(&mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) {
+        let namespaces = namespaces.into_iter().map(Into::into);
+        // Each once.
+        self.namespaces = Vec::from_iter(namespaces.collect::<BTreeSet<_>>());
     }
 
     /// Limits the watch of the controller's own kind to objects with these labels, such as

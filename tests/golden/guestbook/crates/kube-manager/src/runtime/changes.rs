@@ -4,63 +4,76 @@
 use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
+    mem,
     sync::Arc,
 };
 
-use futures::{Stream, StreamExt, TryStreamExt, stream};
 use kube::{
     Resource,
     runtime::{
         reflector::{ObjectRef, Store},
-        watcher::{self, Event},
+        watcher::Event,
     },
 };
 
 use super::watch::key;
 
-/// The objects to requeue, in the order of their events. A deleted object is one of them.
-///
-/// `events` must be in `store` before they arrive here. An object is requeued when its `fingerprint` has
-/// changed, and by each change if it has none.
-pub fn changes<K>(
-    events: impl Stream<Item = Result<Event<K>, watcher::Error>>,
-    store: Store<K>,
-    fingerprint: impl Fn(&K) -> Option<u64>,
-) -> impl Stream<Item = Result<K, watcher::Error>>
+/// Finds the objects to requeue in the events of a watch.
+pub struct Changes<K, F>
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
 {
-    let mut seen = Seen {
-        fingerprints: HashMap::new(),
-        fingerprint,
-    };
-    let mut before = Vec::new();
-    events
-        .map_ok(move |event| match event {
+    store: Store<K>,
+    before: Vec<Arc<K>>,
+    seen: Seen<F>,
+}
+
+impl<K, F> Changes<K, F>
+where
+    K: Resource<DynamicType = ()> + Clone + 'static,
+    F: Fn(&K) -> Option<u64>,
+{
+    /// An object is requeued when its `fingerprint` has changed, and by each change if it has none.
+    /// `store` has the objects of the watch.
+    pub fn new(store: Store<K>, fingerprint: F) -> Self {
+        Self {
+            store,
+            before: Vec::new(),
+            seen: Seen {
+                fingerprints: HashMap::new(),
+                fingerprint,
+            },
+        }
+    }
+
+    /// The objects to requeue after `event`, which must be in the store. A deleted object is one of them.
+    pub fn take(&mut self, event: &Event<K>) -> Vec<ObjectRef<K>> {
+        match event {
             // A list, at the start or after an interrupted watch. The store has its objects only at
             // the end of the list, so a reconcile before that would not find a new object.
-            Event::Init => {
-                before = store.state();
-                Vec::new()
-            }
-            Event::InitApply(_) => Vec::new(),
+            Event::Init => self.before = self.store.state(),
+            Event::InitApply(_) => {}
             Event::InitDone => {
-                let mut objects = store.state();
-                objects.retain(|object| seen.is_new(object));
-                before.retain(|object| store.get(&ObjectRef::from_obj(&**object)).is_none());
-                before.iter().for_each(|object| seen.forget(&**object));
-                objects.append(&mut before);
-                objects
+                let mut objects = self.store.state();
+                objects.retain(|object| self.seen.is_new(&**object));
+                let mut gone = mem::take(&mut self.before);
+                gone.retain(|object| self.store.get(&ObjectRef::from_obj(&**object)).is_none());
+                gone.iter().for_each(|object| self.seen.forget(&**object));
+                let all = objects.iter().chain(&gone);
+                return all.map(|object| ObjectRef::from_obj(&**object)).collect();
             }
-            Event::Apply(object) if seen.is_new(&object) => vec![Arc::new(object)],
-            Event::Apply(_) => Vec::new(),
+            Event::Apply(object) => {
+                if self.seen.is_new(object) {
+                    return vec![ObjectRef::from_obj(object)];
+                }
+            }
             Event::Delete(object) => {
-                seen.forget(&object);
-                vec![Arc::new(object)]
+                self.seen.forget(object);
+                return vec![ObjectRef::from_obj(object)];
             }
-        })
-        .map_ok(|objects| stream::iter(objects).map(|object| Ok(Arc::unwrap_or_clone(object))))
-        .try_flatten()
+        }
+        Vec::new()
+    }
 }
 
 /// A number for the desired state of `object`. Kinds without a generation, such as ConfigMaps, do not
@@ -113,7 +126,7 @@ fn hash(value: impl Hash) -> u64 {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::apps::v1::Deployment;
-    use kube::{ResourceExt, api::ObjectMeta, runtime::WatchStreamExt, runtime::reflector};
+    use kube::{api::ObjectMeta, runtime::reflector};
 
     use super::*;
 
@@ -138,55 +151,52 @@ mod tests {
     }
 
     /// The names of the objects that call for a reconcile.
-    async fn woken(events: Vec<Event<Deployment>>, every: bool) -> String {
-        let (store, writer) = reflector::store();
-        let events = stream::iter(events.into_iter().map(Ok)).reflect(writer);
-        let objects: Vec<_> = changes(events, store, |object| desired(object).filter(|_| !every))
-            .try_collect()
-            .await
-            .expect("no watch error");
-        objects
-            .iter()
-            .map(ResourceExt::name_any)
-            .collect::<Vec<_>>()
-            .join(" ")
+    fn woken(events: Vec<Event<Deployment>>, every: bool) -> String {
+        let (store, mut writer) = reflector::store();
+        let mut changes = Changes::new(store, |object| desired(object).filter(|_| !every));
+        let mut names = Vec::new();
+        for event in events {
+            writer.apply_watcher_event(&event);
+            names.extend(changes.take(&event).into_iter().map(|object| object.name));
+        }
+        names.join(" ")
     }
 
-    #[tokio::test]
-    async fn a_change_of_the_status_alone_wakes_nobody() {
+    #[test]
+    fn a_change_of_the_status_alone_wakes_nobody() {
         let mut events = list([&object("a", 1)]);
         events.extend([Event::Apply(object("a", 1)), Event::Apply(object("a", 2))]);
-        assert_eq!(woken(events.clone(), false).await, "a a");
-        assert_eq!(woken(events, true).await, "a a a");
+        assert_eq!(woken(events.clone(), false), "a a");
+        assert_eq!(woken(events, true), "a a a");
     }
 
-    #[tokio::test]
-    async fn a_deletion_is_heard() {
+    #[test]
+    fn a_deletion_is_heard() {
         let mut events = list([&object("a", 1)]);
         events.push(Event::Delete(object("a", 1)));
-        assert_eq!(woken(events, false).await, "a a");
+        assert_eq!(woken(events, false), "a a");
     }
 
-    #[tokio::test]
-    async fn a_second_list_wakes_what_changed_meanwhile_and_what_is_gone() {
+    #[test]
+    fn a_second_list_wakes_what_changed_meanwhile_and_what_is_gone() {
         let mut events = list([
             &object("same", 1),
             &object("changed", 1),
             &object("gone", 1),
         ]);
         events.extend(list([&object("same", 1), &object("changed", 2)]));
-        let woken = woken(events, false).await;
+        let woken = woken(events, false);
         let (first, second) = woken.split_at(woken.len() - " changed gone".len());
         assert_eq!(second, " changed gone");
         assert_eq!(first.split(' ').count(), 3);
     }
 
-    #[tokio::test]
-    async fn an_object_made_anew_under_the_same_name_is_another_one() {
+    #[test]
+    fn an_object_made_anew_under_the_same_name_is_another_one() {
         let mut again = object("a", 1);
         again.metadata.uid = Some("2".to_owned());
         let mut events = list([&object("a", 1)]);
         events.extend(list([&again]));
-        assert_eq!(woken(events, false).await, "a a");
+        assert_eq!(woken(events, false), "a a");
     }
 }

@@ -1,21 +1,21 @@
 //! Creates, corrects and deletes the children of an object, with as few requests as possible. A watch
 //! delivers all children, so a child in its desired state costs no request.
 
-use std::{collections::HashSet, fmt::Debug, sync::Arc};
+use std::{collections::HashSet, sync::Arc};
 
 use kube::{
     Api, Resource, ResourceExt,
     api::{DeleteParams, Patch, PatchParams, Preconditions},
     runtime::events::EventType,
 };
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
     context::{Context, digest},
     owned::{self, Owned},
     rbac::Verb,
-    scope::Scope,
+    scope::{Kind, Watchable},
 };
 
 /// The verbs that a controller needs for its children.
@@ -75,18 +75,25 @@ impl Error {
 }
 
 /// The children of kind `C` of all objects of a controller.
-pub struct Children<C: Resource<DynamicType = ()>> {
+///
+/// A kind that is known only at run time is a [`DynamicObject`](kube::core::DynamicObject), whose
+/// `types` a child needs: [`DynamicObject::new`](kube::core::DynamicObject::new) sets them.
+pub struct Children<C: Resource> {
     context: Context,
+    kind: Kind<C::DynamicType>,
     owned: Arc<Owned<C>>,
 }
 
 impl<C> Children<C>
 where
-    C: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned + Serialize,
-    C: Send + Sync + 'static,
+    C: Watchable + Serialize,
 {
-    pub(super) fn new(context: Context, owned: Arc<Owned<C>>) -> Self {
-        Self { context, owned }
+    pub(super) fn new(context: Context, kind: Kind<C::DynamicType>, owned: Arc<Owned<C>>) -> Self {
+        Self {
+            context,
+            kind,
+            owned,
+        }
     }
 
     /// The children of `owner`, in the order of their names.
@@ -148,7 +155,7 @@ where
     where
         K: Resource<DynamicType = ()>,
     {
-        let child = adorn(child, owner, self.context.operator, self.mark())?;
+        let child = adorn(child, &self.kind, owner, self.context.operator, self.mark())?;
         let uid = owner.meta().uid.as_deref();
         match uid.and_then(|uid| self.owned.same(uid, &child)) {
             Some(known) if difference(&json!(*known), &json!(child)).is_none() => Ok(known),
@@ -161,7 +168,7 @@ where
                     Err(kube::Error::Api(status)) if status.is_already_exists() => {
                         self.correct(owner, child).await
                     }
-                    Err(source) => Err(failed("create", &child, source)),
+                    Err(source) => Err(self.failed("create", &child, source)),
                 }
             }
         }
@@ -182,7 +189,7 @@ where
         };
         let (api, name) = (self.api(child), child.name_any());
         let patched = api.patch(&name, &params, &patch).await;
-        changed(patched).map_err(|source| failed("patch", child, source))
+        changed(patched).map_err(|source| self.failed("patch", child, source))
     }
 
     /// Corrects an existing object to be like `child`. Other programs may write to it at the same time,
@@ -211,9 +218,9 @@ where
     {
         let (api, name) = (self.api(&child), child.name_any());
         let live = api.get(&name).await;
-        let mut live = live.map_err(|source| failed("get", &child, source))?;
+        let mut live = live.map_err(|source| self.failed("get", &child, source))?;
         if owned::controlled_by(&live).map(|by| &by.uid) != owner.meta().uid.as_ref() {
-            let error = Error::NotOwned(describe(&child));
+            let error = Error::NotOwned(describe(&self.kind, &child));
             self.context
                 .event(owner, EventType::Warning, "NotOwned", error.to_string())
                 .await;
@@ -238,14 +245,14 @@ where
                 json!({"resourceVersion": version, "managedFields": live.managed_fields()});
             let patch = Patch::Merge(json!({"metadata": metadata}));
             let patched = api.patch(&name, &PatchParams::default(), &patch).await;
-            live = patched.map_err(|source| failed("patch", &child, source))?;
+            live = patched.map_err(|source| self.failed("patch", &child, source))?;
         }
         // With the uid, the API server refuses the apply if another object has the name by now.
         child.meta_mut().uid = live.uid();
         let params = PatchParams::apply(&manager).force();
         let patched = api.patch(&name, &params, &Patch::Apply(&child)).await;
-        let patched = patched.map_err(|source| failed("patch", &child, source))?;
-        let child = describe(&child);
+        let patched = patched.map_err(|source| self.failed("patch", &child, source))?;
+        let child = describe(&self.kind, &child);
         if patched.resource_version() == live.resource_version() {
             let says = "the API server writes this field in its own way: write it as it does";
             tracing::warn!(child, field, "{says}");
@@ -267,14 +274,21 @@ where
             ..Preconditions::default()
         });
         let deleted = self.api(child).delete(&child.name_any(), &params).await;
-        changed(deleted).map_err(|source| failed("delete", child, source))
+        changed(deleted).map_err(|source| self.failed("delete", child, source))
+    }
+
+    fn failed(&self, verb: &'static str, child: &C, source: kube::Error) -> Error {
+        let child = describe(&self.kind, child);
+        Error::Request {
+            verb,
+            child,
+            source,
+        }
     }
 
     fn api(&self, child: &C) -> Api<C> {
-        C::Scope::api(
-            self.context.client.clone(),
-            child.meta().namespace.as_deref(),
-        )
+        let client = self.context.client.clone();
+        self.kind.api(client, child.meta().namespace.as_deref())
     }
 }
 
@@ -288,20 +302,26 @@ fn changed<T>(answer: kube::Result<T>) -> kube::Result<bool> {
 }
 
 /// Sets owner reference, namespace and labels of a child of `owner`; `mark` is the label of its hash.
-fn adorn<C, K>(mut child: C, owner: &K, operator: &str, mark: String) -> Result<C, Error>
+fn adorn<C, K>(
+    mut child: C,
+    kind: &Kind<C::DynamicType>,
+    owner: &K,
+    operator: &str,
+    mark: String,
+) -> Result<C, Error>
 where
-    C: Resource<DynamicType = (), Scope: Scope> + Serialize,
+    C: Watchable + Serialize,
     K: Resource<DynamicType = ()>,
 {
     if child.meta().name.is_none() {
-        return Err(Error::Unnamed(C::kind(&()).into_owned()));
+        return Err(Error::Unnamed(C::kind(&kind.dyntype).into_owned()));
     }
-    if C::Scope::NAMESPACED
+    if kind.namespaced
         && let Some(home) = &owner.meta().namespace
     {
         let namespace = &mut child.meta_mut().namespace;
         if namespace.get_or_insert_with(|| home.clone()) != home {
-            return Err(Error::OtherNamespace(describe(&child)));
+            return Err(Error::OtherNamespace(describe(kind, &child)));
         }
     }
     child.meta_mut().owner_references = owner.controller_owner_ref(&()).map(|owner| vec![owner]);
@@ -313,20 +333,8 @@ where
     Ok(child)
 }
 
-fn failed<C>(verb: &'static str, child: &C, source: kube::Error) -> Error
-where
-    C: Resource<DynamicType = ()>,
-{
-    let child = describe(child);
-    Error::Request {
-        verb,
-        child,
-        source,
-    }
-}
-
-fn describe<C: Resource<DynamicType = ()>>(child: &C) -> String {
-    format!("{} {}", C::kind(&()), child.name_any())
+fn describe<C: Resource>(kind: &Kind<C::DynamicType>, child: &C) -> String {
+    format!("{} {}", C::kind(&kind.dyntype), child.name_any())
 }
 
 /// The path of the first field in which `live` differs from `desired`. Fields that `desired` does not
@@ -383,6 +391,14 @@ mod tests {
         }
     }
 
+    fn adorned_for<K>(child: ConfigMap, owner: &K) -> Result<ConfigMap, Error>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let kind = Kind::of::<ConfigMap>();
+        adorn(child, &kind, owner, "test", "test/applied".to_owned())
+    }
+
     /// A child in `namespace` of a Deployment in `home`.
     fn adorned(namespace: Option<&str>, data: &str) -> Result<ConfigMap, Error> {
         let owner = Deployment {
@@ -394,7 +410,7 @@ mod tests {
             data: Some([("key".to_owned(), data.to_owned())].into()),
             ..ConfigMap::default()
         };
-        adorn(child, &owner, "test", "test/applied".to_owned())
+        adorned_for(child, &owner)
     }
 
     #[test]
@@ -415,7 +431,7 @@ mod tests {
             metadata: meta("child", Some("away")),
             ..ConfigMap::default()
         };
-        assert!(adorn(child, &owner, "test", "test/applied".to_owned()).is_ok());
+        assert!(adorned_for(child, &owner).is_ok());
     }
 
     #[test]
@@ -426,7 +442,7 @@ mod tests {
             metadata: meta("owner", Some("home")),
             ..Deployment::default()
         };
-        let error = adorn(child, &owner, "test", "test/applied".to_owned());
+        let error = adorned_for(child, &owner);
         assert_eq!(error.expect_err("no name").reason(), "Unnamed");
     }
 

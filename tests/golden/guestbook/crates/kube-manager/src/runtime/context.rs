@@ -1,22 +1,20 @@
 //! What a reconciler works with: the client, the status and events of its objects.
 
-use std::{fmt::Debug, hash::Hasher, sync::Arc};
+use std::{fmt::Debug, hash::Hasher};
 
 use fnv::FnvHasher;
-use futures::stream::BoxStream;
 use kube::{
     Client, Resource, ResourceExt, api::PostParams, core::object::HasStatus,
     runtime::events::EventType,
 };
 use serde::{Serialize, de::DeserializeOwned};
-use tokio::sync::SetOnce;
 
 use super::{
     Runtime,
     events::Recorder,
     failure,
-    scope::Scope,
-    watch::{Key, Watcher},
+    scope::{Kind, Scope},
+    watch::Watcher,
     written::Written,
 };
 
@@ -30,11 +28,6 @@ pub struct Context {
     written: Written,
     recorder: Recorder,
 }
-
-/// Starts to watch another kind in a namespace, or in all namespaces, and sets the given value after the
-/// first list. Yields the objects to requeue.
-pub(super) type Follow =
-    Box<dyn Fn(&Runtime, Option<&str>, Arc<SetOnce<()>>) -> BoxStream<'static, Key> + Send>;
 
 impl Context {
     pub(super) fn new(runtime: &Runtime, watcher: Watcher, written: Written) -> Self {
@@ -93,7 +86,8 @@ impl Context {
         let mut object = object.clone();
         *object.status_mut() = Some(status.clone());
         let params = self.post_params();
-        let api = K::Scope::api::<K>(self.client.clone(), object.meta().namespace.as_deref());
+        let namespace = object.meta().namespace.as_deref();
+        let api = Kind::of::<K>().api::<K>(self.client.clone(), namespace);
         let name = object.name_any();
         match api.replace_status(&name, &params, &object).await {
             Ok(written) => {

@@ -3,9 +3,9 @@
 
 use std::{
     any::Any,
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     convert::Infallible,
-    future::ready,
+    mem,
     panic::AssertUnwindSafe,
     pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -13,16 +13,17 @@ use std::{
 };
 
 use futures::{
-    FutureExt, StreamExt, TryStreamExt,
+    FutureExt, StreamExt,
     future::{BoxFuture, Shared},
+    stream,
 };
 use kube::{
     Client, Resource,
     runtime::{
-        Controller, WatchStreamExt,
+        Controller,
         controller::{self, Action, Config},
         finalizer::{self, finalizer},
-        reflector::{self, ObjectRef, Store},
+        reflector::{self, ObjectRef, Store, store::Writer},
         watcher::Event,
     },
 };
@@ -36,15 +37,18 @@ use tracing::Instrument;
 use super::{
     Runtime,
     backoff::Backoff,
-    builder::Builder,
-    changes::{changes, desired},
+    builder::{Builder, Fingerprint, Observer},
+    changes::{Changes, desired},
     context::Context,
     failure,
+    guarded::Guarded,
+    informer::{Handler, Informers, Synced, Wake, some_or_all},
     leader::Leadership,
     metrics::Metrics,
+    queue::{Priority, Queue},
     reconciler::Reconciler,
-    scope::Scope,
-    watch::{Guarded, Key, Watcher, key, key_of},
+    scope::{Kind, Watchable},
+    watch::{Extent, Key, Watcher, key, key_of},
     written::Written,
 };
 
@@ -100,19 +104,20 @@ struct Worker<R: Reconciler> {
     gone_slots: Semaphore,
     /// The last call of `gone` for each object, until that has ended.
     gone: Mutex<HashMap<Key, CancellationToken>>,
-    /// The work queue: the objects that wait for a reconcile.
-    queue: Mutex<HashSet<Key>>,
     written: Written,
     leadership: Leadership,
     stop: CancellationToken,
 }
 
+type Object<K> = ObjectRef<Guarded<K>>;
+
 /// The objects of one watched namespace, or of all.
 struct Part<R: Reconciler> {
     worker: Arc<Worker<R>>,
     store: Store<Guarded<R::Object>>,
-    /// Done after the watch has begun, and after the first list of all other kinds: before that, a reconcile
-    /// would not see them.
+    queue: Arc<Queue<Object<R::Object>>>,
+    /// Done after all watches have begun. Before that, a reconcile would not see all objects; and without
+    /// the right to watch, they would never change.
     synced: Shared<BoxFuture<'static, ()>>,
 }
 
@@ -120,6 +125,7 @@ struct Part<R: Reconciler> {
 pub(super) fn start<R: Reconciler>(
     new: impl FnOnce(&mut Builder<R::Object>) -> R,
     runtime: &Runtime,
+    informers: &mut Informers,
     tasks: &mut JoinSet<()>,
 ) {
     let watcher = Watcher {
@@ -139,7 +145,6 @@ pub(super) fn start<R: Reconciler>(
         slots: Semaphore::new(usize::from(concurrency)),
         gone_slots: Semaphore::new(usize::from(concurrency)),
         gone: Mutex::default(),
-        queue: Mutex::default(),
         written,
         leadership: runtime.leadership.clone(),
         stop: runtime.stop.clone(),
@@ -152,67 +157,60 @@ pub(super) fn start<R: Reconciler>(
         reconciles.with_label_values(&[R::NAME, result]);
     }
 
+    let kind = Kind::of::<R::Object>();
+    let namespaces = some_or_all(if kind.namespaced {
+        builder.namespaces.clone()
+    } else {
+        Vec::new()
+    });
     let (objects, predicate) = (builder.objects(), builder.fingerprint.take().map(Arc::new));
-    let mut namespaces: Vec<_> = runtime.namespaces.iter().map(Some).collect();
-    if namespaces.is_empty() || !<R::Object as Resource>::Scope::NAMESPACED {
-        namespaces = vec![None];
-    }
-    for namespace in namespaces {
-        let namespace = namespace.map(String::as_str);
+    let (mut queues, mut synced) = (Vec::new(), Vec::new());
+    for namespace in &namespaces {
         let (store, writer) = reflector::store();
-        let (shown, in_sync) = (worker.clone(), Arc::new(SetOnce::new()));
+        let depth = worker.metrics.queued.with_label_values(&[R::NAME]);
+        let queue = Arc::new(Queue::new(usize::from(concurrency), depth));
         let observe = builder.observers.iter();
-        let mut observers: Vec<_> = observe.map(|observe| observe(namespace)).collect();
-        let events = watcher
-            .watch::<R::Object>(runtime, namespace, &builder.selector, in_sync.clone())
-            .reflect(writer)
-            .inspect_ok(move |event| {
-                match event {
-                    Event::Apply(object) => shown.written.shown(&key(object), Some(object)),
-                    Event::Delete(object) => shown.written.shown::<R::Object>(&key(object), None),
-                    Event::Init | Event::InitApply(_) | Event::InitDone => {}
-                }
-                observers.iter_mut().for_each(|observer| observer(event));
-            });
-        objects.add(store.clone());
-        let predicate = predicate.clone();
-        let fingerprint = move |object: &Guarded<R::Object>| match (&object.0, &predicate) {
-            // Any change may make an object fit its type.
-            (Err(_), _) => None,
-            (Ok(object), Some(predicate)) => predicate(object),
-            (Ok(object), None) => desired(object).filter(|_| !R::EVERY_CHANGE),
+        let handler = handler(
+            &worker,
+            writer,
+            observe
+                .map(|observe| observe(namespace.as_deref()))
+                .collect(),
+            Changes::new(store.clone(), fingerprint::<R>(predicate.clone())),
+            queue.clone(),
+        );
+        let extent = Extent {
+            namespace: namespace.clone(),
+            selector: builder.selector.clone(),
         };
-        let queued = worker.clone();
-        let changes = changes(events, store.clone(), fingerprint)
-            .inspect_ok(move |object| queued.queued(key(object)));
-        let mut controller = Controller::for_stream(changes, store.clone());
+        synced.push(Synced {
+            namespace: namespace.clone(),
+            begun: informers.add::<R::Object>(watcher, &kind, extent, handler),
+        });
+        objects.add(store.clone());
+        queues.push((store, queue));
+    }
+    let wake = wake(queues.clone(), kind.namespaced);
+    for follow in builder.follows {
+        synced.extend(follow(informers, &namespaces, &wake));
+    }
 
-        // Without the right to watch, a reconcile would act on a list that never changes.
-        let mut synced = vec![in_sync];
-        for follow in &builder.follows {
-            let known = Arc::new(SetOnce::new());
-            let (queued, known_objects) = (worker.clone(), store.clone());
-            let woken =
-                follow(runtime, namespace, known.clone()).filter_map(move |(namespace, name)| {
-                    let mut object = ObjectRef::new(&name);
-                    object.namespace =
-                        namespace.filter(|_| <R::Object as Resource>::Scope::NAMESPACED);
-                    // An object that does not exist, or is in another namespace than this part.
-                    let exists = known_objects.get(&object).is_some();
-                    if exists {
-                        queued.queued((object.namespace.clone(), name));
-                    }
-                    ready(exists.then_some(object))
-                });
-            controller = controller.reconcile_on(woken);
-            synced.push(known);
-        }
+    for (namespace, (store, queue)) in namespaces.iter().zip(queues) {
+        let synced = synced
+            .iter()
+            .filter(|synced| synced.namespace.is_none() || synced.namespace == *namespace)
+            .map(|synced| synced.begun.clone());
         let part = Arc::new(Part {
             worker: worker.clone(),
-            store,
-            synced: all_set(synced).boxed().shared(),
+            synced: all_set(synced.collect()).boxed().shared(),
+            store: store.clone(),
+            queue: queue.clone(),
         });
-        let results = controller
+        let objects = queue
+            .objects()
+            .take_until(runtime.stop.clone().cancelled_owned());
+        let results = Controller::for_stream(stream::empty(), store)
+            .reconcile_on(objects)
             .with_config(Config::default().concurrency(concurrency))
             // `reconcile` returns when to retry, so there is no error.
             .run(reconcile, |_, never, _| match *never {}, part.clone());
@@ -222,6 +220,8 @@ pub(super) fn start<R: Reconciler>(
             while let Some(result) = results.next().await {
                 // Other errors were logged where they happened.
                 if let Err(controller::Error::ObjectNotFound(object)) = result {
+                    let object = object.into_kind_unchecked(());
+                    part.queue.begun(&object);
                     gone.spawn(part.worker.clone().gone(object.into_kind_unchecked(())));
                 }
                 while gone.try_join_next().is_some() {}
@@ -229,6 +229,71 @@ pub(super) fn start<R: Reconciler>(
             while gone.join_next().await.is_some() {}
         });
     }
+}
+
+/// Takes in the events of the watch of the controller's own kind: first to where reconciles look, then the
+/// changed objects to the `queue`.
+fn handler<R: Reconciler>(
+    worker: &Arc<Worker<R>>,
+    mut store: Writer<Guarded<R::Object>>,
+    mut observers: Vec<Observer<R::Object>>,
+    mut changes: Changes<
+        Guarded<R::Object>,
+        impl Fn(&Guarded<R::Object>) -> Option<u64> + Send + 'static,
+    >,
+    queue: Arc<Queue<Object<R::Object>>>,
+) -> Handler<R::Object> {
+    let (written, mut is_first) = (worker.written.clone(), true);
+    Box::new(move |event| {
+        store.apply_watcher_event(event);
+        match event {
+            Event::Apply(object) => written.shown(&key(object), Some(object)),
+            Event::Delete(object) => written.shown::<R::Object>(&key(object), None),
+            Event::Init | Event::InitApply(_) | Event::InitDone => {}
+        }
+        observers.iter_mut().for_each(|observer| observer(event));
+        let changed = changes.take(event);
+        let is_first = matches!(event, Event::InitDone) && mem::take(&mut is_first);
+        let priority = if is_first {
+            Priority::Low
+        } else {
+            Priority::Normal
+        };
+        for object in changed {
+            queue.push(object, priority);
+        }
+    })
+}
+
+/// What of an object calls for a reconcile when it changes.
+fn fingerprint<R: Reconciler>(
+    predicate: Option<Arc<Fingerprint<R::Object>>>,
+) -> impl Fn(&Guarded<R::Object>) -> Option<u64> {
+    move |object| match (&object.0, &predicate) {
+        // Any change may make an object fit its type.
+        (Err(_), _) => None,
+        (Ok(object), Some(predicate)) => predicate(object),
+        (Ok(object), None) => desired(&**object).filter(|_| !R::EVERY_CHANGE),
+    }
+}
+
+/// The objects of one watched namespace, or of all, and those of them that wait for a reconcile.
+type Queued<K> = (Store<Guarded<K>>, Arc<Queue<Object<K>>>);
+
+/// Queues the object with a key, where the controller has it.
+fn wake<K: Watchable + Resource<DynamicType = ()>>(
+    parts: Vec<Queued<K>>,
+    is_namespaced: bool,
+) -> Wake {
+    Arc::new(move |(namespace, name)| {
+        let mut object = ObjectRef::new(&name);
+        object.namespace = namespace.filter(|_| is_namespaced);
+        for (store, queue) in &parts {
+            if store.get(&object).is_some() {
+                queue.push(object.clone(), Priority::Normal);
+            }
+        }
+    })
 }
 
 /// Waits until all of `steps` are done.
@@ -258,9 +323,10 @@ async fn reconcile<R: Reconciler>(
     if !worker.leadership.holds() {
         return Ok(Action::await_change());
     }
-    worker.dequeued(&key);
-    // The object may have changed while it was in the queue.
     let newest = ObjectRef::from_obj(&*object);
+    // From here on, a change is one for the next reconcile.
+    part.queue.begun(&newest);
+    // The object may have changed while it was in the queue.
     let Some(object) = part.store.get(&newest) else {
         return Ok(Action::await_change());
     };
@@ -272,27 +338,6 @@ async fn reconcile<R: Reconciler>(
 }
 
 impl<R: Reconciler> Worker<R> {
-    fn queued(&self, key: Key) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.insert(key);
-        self.report(queue.len());
-    }
-
-    fn dequeued(&self, key: &Key) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.remove(key);
-        if queue.is_empty() {
-            // After a start the queue had all objects.
-            queue.shrink_to_fit();
-        }
-        self.report(queue.len());
-    }
-
-    fn report(&self, queued: usize) {
-        let gauge = self.metrics.queued.with_label_values(&[R::NAME]);
-        gauge.set(i64::try_from(queued).unwrap_or(i64::MAX));
-    }
-
     /// Calls the reconciler, and returns when to requeue the object.
     async fn reconcile(&self, object: &Guarded<R::Object>, key: &Key) -> Action {
         let (controller, kind) = (R::NAME, R::Object::kind(&()));
@@ -314,8 +359,8 @@ impl<R: Reconciler> Worker<R> {
                 return Action::await_change();
             }
         };
-        let newer = self.written.newer(object);
-        let object = newer.as_deref().unwrap_or(object);
+        let newer = self.written.newer(&**object);
+        let object = newer.as_ref().unwrap_or(object);
         // The prefix of each line that the reconciler logs.
         let span = tracing::info_span!("reconcile", %kind, namespace, object = name);
         let active = self.metrics.active.with_label_values(&[controller]);
@@ -369,7 +414,6 @@ impl<R: Reconciler> Worker<R> {
         object: ObjectRef<R::Object>,
     ) -> impl Future<Output = ()> + Send + 'static {
         let key = key_of(&object);
-        self.dequeued(&key);
         self.backoff.forget(&key);
         self.written.shown::<R::Object>(&key, None);
         let told = CancellationToken::new();
@@ -421,7 +465,7 @@ impl<R: Reconciler> Worker<R> {
         }
         let name = format!("{}/finalizer", R::NAME);
         let namespace = object.meta().namespace.as_deref();
-        let api = <R::Object as Resource>::Scope::api::<R::Object>(self.client.clone(), namespace);
+        let api = Kind::of::<R::Object>().api::<R::Object>(self.client.clone(), namespace);
         let result = finalizer(&api, &name, Arc::new(object.clone()), |event| async {
             match event {
                 finalizer::Event::Apply(object) => self.reconciler.reconcile(&object).await,

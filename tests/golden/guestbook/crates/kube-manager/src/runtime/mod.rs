@@ -22,7 +22,9 @@ mod context;
 mod controller;
 mod events;
 mod failure;
+mod guarded;
 mod health;
+mod informer;
 mod leader;
 mod manifests;
 mod metrics;
@@ -31,6 +33,7 @@ mod operator;
 mod options;
 mod owned;
 mod proxy;
+mod queue;
 pub mod rbac;
 mod reconciler;
 mod requests;
@@ -46,6 +49,7 @@ pub use builder::Builder;
 pub use children::Children;
 pub use context::Context;
 use health::Health;
+use informer::Informers;
 use leader::{Candidate, Leadership};
 use metrics::Metrics;
 pub use objects::Objects;
@@ -92,7 +96,7 @@ struct Runtime {
 }
 
 /// Starts the tasks of a controller.
-type Start = Box<dyn FnOnce(&Runtime, &mut JoinSet<()>) + Send>;
+type Start = Box<dyn FnOnce(&Runtime, &mut Informers, &mut JoinSet<()>) + Send>;
 
 /// Runs controllers, and what they share: client, lease, probes and metrics.
 pub struct Manager {
@@ -121,8 +125,9 @@ impl Manager {
         new: impl FnOnce(&mut Builder<R::Object>) -> R + Send + 'static,
     ) {
         self.rules.push(R::RULES);
-        let start = |runtime: &_, tasks: &mut _| controller::start(new, runtime, tasks);
-        self.starts.push(Box::new(start));
+        self.starts.push(Box::new(|runtime, informers, tasks| {
+            controller::start(new, runtime, informers, tasks);
+        }));
     }
 
     /// Adds rights that no controller needs, such as those of a task.
@@ -252,9 +257,11 @@ impl Manager {
         let mut tasks = JoinSet::new();
         let work = async {
             leadership.acquired().await;
+            let mut informers = Informers::default();
             for start in self.starts {
-                start(&runtime, &mut tasks);
+                start(&runtime, &mut informers, &mut tasks);
             }
+            informers.start(&runtime, &mut tasks);
             match tasks.join_next().await {
                 Some(ended) => ended.context("a controller failed"),
                 None => std::future::pending().await,

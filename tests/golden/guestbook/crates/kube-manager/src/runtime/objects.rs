@@ -7,20 +7,22 @@ use kube::{
     runtime::reflector::{ObjectRef, Store},
 };
 
-use super::watch::Guarded;
+use super::guarded::Guarded;
 
 /// The objects of a controller's own kind, as its watch has delivered them. To read them takes no request.
 ///
 /// An object that does not fit its type is not among them.
-pub struct Objects<K: Resource<DynamicType = ()> + 'static>(Arc<RwLock<Vec<Store<Guarded<K>>>>>);
+pub struct Objects<K: Resource<DynamicType = ()> + Clone + 'static>(
+    Arc<RwLock<Vec<Store<Guarded<K>>>>>,
+);
 
-impl<K: Resource<DynamicType = ()>> Clone for Objects<K> {
+impl<K: Resource<DynamicType = ()> + Clone> Clone for Objects<K> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<K: Resource<DynamicType = ()>> Default for Objects<K> {
+impl<K: Resource<DynamicType = ()> + Clone> Default for Objects<K> {
     fn default() -> Self {
         Self(Arc::default())
     }
@@ -28,7 +30,7 @@ impl<K: Resource<DynamicType = ()>> Default for Objects<K> {
 
 impl<K: Resource<DynamicType = ()> + Clone + 'static> Objects<K> {
     /// The object of this name, if the watch has delivered it.
-    pub fn get(&self, object: &ObjectRef<K>) -> Option<K> {
+    pub fn get(&self, object: &ObjectRef<K>) -> Option<Arc<K>> {
         let mut reference = ObjectRef::new(&object.name);
         reference.namespace.clone_from(&object.namespace);
         let stores = self.0.read().unwrap_or_else(PoisonError::into_inner);
@@ -37,7 +39,7 @@ impl<K: Resource<DynamicType = ()> + Clone + 'static> Objects<K> {
     }
 
     /// All objects, in no particular order.
-    pub fn all(&self) -> Vec<K> {
+    pub fn all(&self) -> Vec<Arc<K>> {
         let stores = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let all = stores.iter().flat_map(Store::state);
         all.filter_map(|object| object.0.as_ref().ok().cloned())

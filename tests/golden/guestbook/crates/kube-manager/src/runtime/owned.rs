@@ -6,15 +6,13 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use futures::Stream;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::{
-    Resource, ResourceExt,
-    runtime::watcher::{self, Event},
-};
-use tokio::sync::SetOnce;
+use kube::{Resource, ResourceExt};
 
-use super::watch::{Guarded, Key, Shown, follow, is_in, key};
+use super::{
+    guarded::Guarded,
+    watch::{Key, Shown, is_in, key},
+};
 
 /// All owned objects of one kind.
 pub struct Owned<C> {
@@ -46,7 +44,7 @@ pub fn controlled_by<C: ResourceExt>(child: &C) -> Option<&OwnerReference> {
     owners.find(|owner| owner.controller == Some(true))
 }
 
-impl<C: Resource<DynamicType = ()> + Clone + 'static> Owned<C> {
+impl<C: Resource + Clone> Owned<C> {
     pub fn new(refers: fn(&OwnerReference) -> bool) -> Self {
         let (children, owners) = (HashMap::new(), HashMap::new());
         Self {
@@ -68,18 +66,13 @@ impl<C: Resource<DynamicType = ()> + Clone + 'static> Owned<C> {
         Some(children[position].clone())
     }
 
-    /// Adds the events of a watch to the index, and yields the owners to requeue, as [`follow`] does.
-    pub fn follow(
-        self: Arc<Self>,
-        events: impl Stream<Item = watcher::Result<Event<Guarded<C>>>>,
-        namespace: Option<String>,
-        synced: Arc<SetOnce<()>>,
-    ) -> impl Stream<Item = Owner> {
-        follow(events, synced, move |shown| match shown {
-            Shown::All(children) => self.replace(children, namespace.as_ref()),
+    /// Takes in what a watch of `namespace`, or of all namespaces, has shown. Returns the owners to requeue.
+    pub fn take(&self, shown: Shown<C>, namespace: Option<&String>) -> Vec<Owner> {
+        match shown {
+            Shown::All(children) => self.replace(children, namespace),
             Shown::Put(child) => self.lock().put(child, self.refers),
             Shown::Gone(child) => Vec::from_iter(self.lock().take(&key(&child))),
-        })
+        }
     }
 
     /// Replaces the children in `namespace`, or in all namespaces, by those of a new list.
@@ -102,7 +95,7 @@ impl<C: Resource<DynamicType = ()> + Clone + 'static> Owned<C> {
     }
 }
 
-impl<C: Resource<DynamicType = ()> + Clone> Index<C> {
+impl<C: Resource + Clone> Index<C> {
     /// Whether the index has this version of a child.
     fn has(&self, child: &Guarded<C>) -> bool {
         let key = key(child);
@@ -129,7 +122,7 @@ impl<C: Resource<DynamicType = ()> + Clone> Index<C> {
                 let children = children.or_insert_with(|| Vec::with_capacity(1));
                 // It has just been taken out, so there is none.
                 let (Ok(position) | Err(position)) = position(children, &key);
-                children.insert(position, Arc::new(child));
+                children.insert(position, child);
                 self.owners.insert(key, uid);
             }
         }
@@ -164,7 +157,6 @@ mod tests {
         sync::atomic::{AtomicUsize, Ordering},
     };
 
-    use futures::{StreamExt, executor::block_on, stream};
     use k8s_openapi::{
         api::{
             apps::v1::Deployment,
@@ -172,7 +164,7 @@ mod tests {
         },
         apimachinery::pkg::apis::meta::v1::ObjectMeta,
     };
-    use kube::core::{DeserializeGuard, NamespaceResourceScope};
+    use kube::core::NamespaceResourceScope;
 
     use super::*;
 
@@ -185,7 +177,7 @@ mod tests {
             controller: Some(true),
             ..OwnerReference::default()
         });
-        DeserializeGuard(Ok(ConfigMap {
+        Guarded(Ok(Arc::new(ConfigMap {
             metadata: ObjectMeta {
                 name: Some(name.to_owned()),
                 namespace: Some("default".to_owned()),
@@ -194,32 +186,21 @@ mod tests {
                 ..ObjectMeta::default()
             },
             ..ConfigMap::default()
-        }))
+        })))
     }
 
-    fn list(children: Vec<Guarded<ConfigMap>>) -> Vec<Event<Guarded<ConfigMap>>> {
-        let children = children.into_iter().map(Event::InitApply);
-        let mut events = vec![Event::Init];
-        events.extend(children);
-        events.push(Event::InitDone);
-        events
-    }
-
-    /// The names of the owners that `events` requeue after a first list with one child of `a`.
-    fn woken(events: Vec<Event<Guarded<ConfigMap>>>) -> (Vec<String>, Arc<Owned<ConfigMap>>) {
-        let owned = Arc::new(Owned::new(refers_to::<Deployment>));
-        let mut all = list(vec![child("one", "1", Some("a"))]);
-        all.extend(events);
-        let events = stream::iter(all.into_iter().map(Ok));
-        let woken = owned.clone().follow(events, None, Arc::default());
-        let names = block_on(woken.map(|(_, name)| name).collect());
+    /// The names of the owners that `shown` requeues after a list with one child of `a`.
+    fn woken(shown: Vec<Shown<ConfigMap>>) -> (Vec<String>, Owned<ConfigMap>) {
+        let owned = Owned::new(refers_to::<Deployment>);
+        owned.take(Shown::All(vec![child("one", "1", Some("a"))]), None);
+        let woken = shown.into_iter().flat_map(|shown| owned.take(shown, None));
+        let names = woken.map(|(_, name)| name).collect();
         (names, owned)
     }
 
     #[test]
-    fn the_first_list_wakes_nobody_and_is_known() {
-        let (names, owned) = woken(vec![]);
-        assert!(names.is_empty());
+    fn children_are_known_by_their_owner() {
+        let (_, owned) = woken(vec![]);
         assert_eq!(owned.by("uid of a").len(), 1);
         assert!(owned.by("uid of b").is_empty());
     }
@@ -227,9 +208,9 @@ mod tests {
     #[test]
     fn a_change_wakes_the_owner_and_the_one_before() {
         let (names, owned) = woken(vec![
-            Event::Apply(child("one", "2", Some("a"))),
-            Event::Apply(child("one", "3", Some("b"))),
-            Event::Apply(child("one", "4", None)),
+            Shown::Put(child("one", "2", Some("a"))),
+            Shown::Put(child("one", "3", Some("b"))),
+            Shown::Put(child("one", "4", None)),
         ]);
         assert_eq!(names, ["a", "a", "b", "b"]);
         assert!(owned.by("uid of a").is_empty() && owned.by("uid of b").is_empty());
@@ -237,16 +218,16 @@ mod tests {
 
     #[test]
     fn a_deletion_wakes_the_owner() {
-        let (names, owned) = woken(vec![Event::Delete(child("one", "2", Some("a")))]);
+        let (names, owned) = woken(vec![Shown::Gone(child("one", "2", Some("a")))]);
         assert_eq!(names, ["a"]);
         assert!(owned.by("uid of a").is_empty());
     }
 
     #[test]
     fn a_second_list_wakes_the_owners_of_what_changed_meanwhile() {
-        let same = woken(list(vec![child("one", "1", Some("a"))]));
+        let same = woken(vec![Shown::All(vec![child("one", "1", Some("a"))])]);
         assert!(same.0.is_empty());
-        let (names, _) = woken(list(vec![child("two", "2", Some("b"))]));
+        let (names, _) = woken(vec![Shown::All(vec![child("two", "2", Some("b"))])]);
         assert_eq!(names, ["a", "b"]);
     }
 
@@ -293,11 +274,11 @@ mod tests {
         let children: Vec<_> = (0..count)
             .map(|number| {
                 let child = child(&format!("child-{number:04}"), "1", Some("a"));
-                Counted(child.0.expect("a child"))
+                Counted(Arc::unwrap_or_clone(child.0.expect("a child")))
             })
             .collect();
         for child in children.iter().rev() {
-            let child = DeserializeGuard(Ok(child.clone()));
+            let child = Guarded(Ok(Arc::new(child.clone())));
             owned.lock().put(child, owned.refers);
         }
         for child in &children {
@@ -305,7 +286,7 @@ mod tests {
             assert_eq!(found.0.metadata.name, child.0.metadata.name);
         }
         for child in &children {
-            assert!(owned.lock().has(&DeserializeGuard(Ok(child.clone()))));
+            assert!(owned.lock().has(&Guarded(Ok(Arc::new(child.clone())))));
         }
         let looks = LOOKS.load(Ordering::Relaxed);
         assert!(looks < 200 * count, "{looks}");
@@ -319,12 +300,8 @@ mod tests {
 
     #[test]
     fn owners_of_other_kinds_are_not_woken() {
-        let owned = Arc::new(Owned::new(refers_to::<Pod>));
-        let events = vec![Event::Init, Event::InitDone];
-        let events = events
-            .into_iter()
-            .chain([Event::Apply(child("one", "1", Some("a")))]);
-        let woken = owned.follow(stream::iter(events.map(Ok)), None, Arc::default());
-        assert!(block_on(woken.collect::<Vec<_>>()).is_empty());
+        let owned = Owned::new(refers_to::<Pod>);
+        let woken = owned.take(Shown::Put(child("one", "1", Some("a"))), None);
+        assert_eq!(woken, []);
     }
 }

@@ -1,42 +1,119 @@
-//! The scope of a kind: namespaced or cluster-scoped.
+//! Kinds as requests need them: namespaced or cluster-scoped, known to the compiler or only at run time.
+
+use std::{fmt::Debug, hash::Hash};
 
 use kube::{
     Api, Client, Resource,
-    core::{ClusterResourceScope, NamespaceResourceScope},
+    api::ApiResource,
+    core::{ClusterResourceScope, DynamicResourceScope, NamespaceResourceScope},
+    discovery,
 };
+use serde::de::DeserializeOwned;
 
-/// Creates the `Api` of a kind in generic code, which does not know the scope of the kind.
+/// The scope of a kind, in generic code.
 pub trait Scope {
-    /// Whether objects of the kind are in a namespace.
+    /// Whether objects of the kind are in a namespace. For a kind that is known only at run time: whether
+    /// they may be.
     const NAMESPACED: bool;
 
-    /// The objects in `namespace`, or in all namespaces. It is ignored for a cluster-scoped kind.
-    fn api<K>(client: Client, namespace: Option<&str>) -> Api<K>
+    /// The objects of `api` that are in `namespace`. It is ignored for a cluster-scoped kind.
+    fn within<K>(api: Api<K>, namespace: &str) -> Api<K>
     where
-        K: Resource<Scope = Self, DynamicType = ()>;
+        K: Resource<Scope = Self>;
 }
 
 impl Scope for NamespaceResourceScope {
     const NAMESPACED: bool = true;
 
-    fn api<K>(client: Client, namespace: Option<&str>) -> Api<K>
+    fn within<K>(api: Api<K>, namespace: &str) -> Api<K>
     where
-        K: Resource<Scope = Self, DynamicType = ()>,
+        K: Resource<Scope = Self>,
     {
-        match namespace {
-            Some(namespace) => Api::namespaced(client, namespace),
-            None => Api::all(client),
-        }
+        api.constrain(namespace)
     }
 }
 
 impl Scope for ClusterResourceScope {
     const NAMESPACED: bool = false;
 
-    fn api<K>(client: Client, _: Option<&str>) -> Api<K>
+    fn within<K>(api: Api<K>, _: &str) -> Api<K>
     where
-        K: Resource<Scope = Self, DynamicType = ()>,
+        K: Resource<Scope = Self>,
     {
-        Api::all(client)
+        api
+    }
+}
+
+impl Scope for DynamicResourceScope {
+    const NAMESPACED: bool = true;
+
+    fn within<K>(api: Api<K>, namespace: &str) -> Api<K>
+    where
+        K: Resource<Scope = Self>,
+    {
+        api.constrain(namespace)
+    }
+}
+
+/// A type whose objects can be watched.
+pub trait Watchable:
+    Resource<DynamicType: Clone + Debug + Eq + Hash + Send + Sync + 'static, Scope: Scope>
+    + Clone
+    + Debug
+    + DeserializeOwned
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<K> Watchable for K
+where
+    K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    K::DynamicType: Clone + Debug + Eq + Hash + Send + Sync + 'static,
+    K::Scope: Scope,
+{
+}
+
+/// The kind of the objects that a `K` holds.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Kind<T> {
+    /// What the type does not say.
+    pub dyntype: T,
+    /// Whether objects of the kind are in a namespace.
+    pub namespaced: bool,
+}
+
+impl Kind<()> {
+    /// The kind of the type `K`.
+    pub fn of<K: Resource<DynamicType = (), Scope: Scope>>() -> Self {
+        Self {
+            dyntype: (),
+            namespaced: K::Scope::NAMESPACED,
+        }
+    }
+}
+
+impl Kind<ApiResource> {
+    /// A kind that is known only at run time.
+    pub fn dynamic(dyntype: ApiResource, scope: discovery::Scope) -> Self {
+        Self {
+            dyntype,
+            namespaced: scope == discovery::Scope::Namespaced,
+        }
+    }
+}
+
+impl<T> Kind<T> {
+    /// The objects in `namespace`, or in all namespaces. It is ignored for a cluster-scoped kind.
+    pub fn api<K>(&self, client: Client, namespace: Option<&str>) -> Api<K>
+    where
+        K: Resource<DynamicType = T, Scope: Scope>,
+    {
+        let api = Api::all_with(client, &self.dyntype);
+        match namespace.filter(|_| self.namespaced) {
+            Some(namespace) => K::Scope::within(api, namespace),
+            None => api,
+        }
     }
 }

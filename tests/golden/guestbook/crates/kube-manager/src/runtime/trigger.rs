@@ -2,18 +2,14 @@
 
 use std::{
     marker::PhantomData,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use futures::{
-    StreamExt,
-    channel::mpsc::{UnboundedSender, unbounded},
-};
 use kube::{Resource, runtime::reflector::ObjectRef};
 
 use super::{
-    context::Follow,
-    watch::{Key, key_of},
+    informer::{Follow, Wake},
+    watch::key_of,
 };
 
 /// Requeues objects of kind `K` from any code of the program.
@@ -38,14 +34,14 @@ use super::{
 /// }
 /// ```
 pub struct Trigger<K> {
-    senders: Arc<Mutex<Vec<UnboundedSender<Key>>>>,
+    controllers: Arc<Mutex<Vec<Wake>>>,
     kind: PhantomData<fn(&K)>,
 }
 
 impl<K> Clone for Trigger<K> {
     fn clone(&self) -> Self {
         Self {
-            senders: self.senders.clone(),
+            controllers: self.controllers.clone(),
             kind: PhantomData,
         }
     }
@@ -54,29 +50,29 @@ impl<K> Clone for Trigger<K> {
 impl<K> Default for Trigger<K> {
     fn default() -> Self {
         Self {
-            senders: Arc::default(),
+            controllers: Arc::default(),
             kind: PhantomData,
         }
     }
 }
 
-impl<K: Resource<DynamicType = ()>> Trigger<K> {
+impl<K: Resource<DynamicType = ()> + 'static> Trigger<K> {
     /// Requeues an object. An object that does not exist is ignored.
     pub fn reconcile(&self, object: &ObjectRef<K>) {
-        let key = key_of(object);
-        let mut senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
-        senders.retain(|sender| sender.unbounded_send(key.clone()).is_ok());
+        let controllers = self.lock();
+        controllers.iter().for_each(|wake| wake(key_of(object)));
     }
 
-    /// The objects to requeue, for each watched namespace.
     pub(super) fn follow(&self) -> Follow {
-        let senders = self.senders.clone();
-        Box::new(move |_, _, synced| {
-            let (sender, requests) = unbounded();
-            let mut senders = senders.lock().unwrap_or_else(PoisonError::into_inner);
-            senders.push(sender);
-            let _ = synced.set(());
-            requests.boxed()
+        let trigger = self.clone();
+        Box::new(move |_, _, wake| {
+            trigger.lock().push(wake.clone());
+            Vec::new()
         })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Wake>> {
+        let controllers = self.controllers.lock();
+        controllers.unwrap_or_else(PoisonError::into_inner)
     }
 }

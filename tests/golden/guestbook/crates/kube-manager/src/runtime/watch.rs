@@ -2,10 +2,8 @@
 //! it succeeds. An object that does not fit its type does not end the watch.
 
 use std::{
-    fmt::Debug,
     future::ready,
     hash::{BuildHasher, RandomState},
-    mem,
     ops::Range,
     sync::{
         Arc,
@@ -14,10 +12,9 @@ use std::{
     time::Duration,
 };
 
-use futures::{Stream, StreamExt, stream};
+use futures::{Stream, StreamExt, TryStreamExt};
 use kube::{
     Resource, ResourceExt,
-    core::DeserializeGuard,
     runtime::{
         WatchStreamExt,
         reflector::{Lookup, ObjectRef},
@@ -25,10 +22,17 @@ use kube::{
         watcher::{self, Event, ExponentialBackoff, watcher},
     },
 };
-use serde::de::DeserializeOwned;
 use tokio::sync::SetOnce;
 
-use super::{Runtime, backoff::growing, failure, rbac::Rule, requests::watching, scope::Scope};
+use super::{
+    Runtime,
+    backoff::growing,
+    failure,
+    guarded::Guarded,
+    rbac::Rule,
+    requests::watching,
+    scope::{Kind, Watchable},
+};
 
 /// The shortest and the longest delay before a failed watch is retried.
 const PAUSE: Range<Duration> = Duration::from_millis(500)..Duration::from_secs(10);
@@ -37,9 +41,6 @@ const PAUSE: Range<Duration> = Duration::from_millis(500)..Duration::from_secs(1
 /// works is silent, so the length limits how late that is noticed: kube ends a watch that was silent for
 /// 5 s longer.
 const LENGTH: Range<u32> = 30..36;
-
-/// An object, or only its metadata if it does not fit its type.
-pub type Guarded<K> = DeserializeGuard<K>;
 
 /// Namespace and name of an object.
 pub type Key = (Option<String>, String);
@@ -57,42 +58,11 @@ pub fn key_of<K: Lookup>(reference: &ObjectRef<K>) -> Key {
 /// What a watch has shown.
 pub enum Shown<K> {
     /// All objects: at the start, and after an interruption.
-    All(Vec<K>),
+    All(Vec<Guarded<K>>),
     /// A new or changed object.
-    Put(K),
+    Put(Guarded<K>),
     /// A deleted object.
-    Gone(K),
-}
-
-/// Hands what a watch shows to `take`, and yields what that returns: the objects to requeue. The first
-/// list requeues none, because each object is reconciled after the start anyway. Sets `synced` after it:
-/// reconciles have to wait for it.
-pub fn follow<K, T>(
-    events: impl Stream<Item = watcher::Result<Event<K>>>,
-    synced: Arc<SetOnce<()>>,
-    mut take: impl FnMut(Shown<K>) -> Vec<T>,
-) -> impl Stream<Item = T> {
-    let mut list = Vec::new();
-    events.flat_map(move |event| {
-        let woken = match event {
-            Ok(Event::Init) => {
-                list = Vec::new();
-                Vec::new()
-            }
-            Ok(Event::InitApply(object)) => {
-                list.push(object);
-                Vec::new()
-            }
-            Ok(Event::InitDone) => {
-                let woken = take(Shown::All(mem::take(&mut list)));
-                synced.set(()).map_or(woken, |()| Vec::new())
-            }
-            Ok(Event::Apply(object)) => take(Shown::Put(object)),
-            Ok(Event::Delete(object)) => take(Shown::Gone(object)),
-            Err(_) => Vec::new(),
-        };
-        stream::iter(woken)
-    })
+    Gone(Guarded<K>),
 }
 
 /// Whether an object is in `namespace`, or in any if that is `None`.
@@ -108,7 +78,7 @@ pub struct Watcher {
 }
 
 /// Which objects of a kind are watched; empty for all.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Selector {
     /// By their labels.
     pub labels: String,
@@ -116,81 +86,115 @@ pub struct Selector {
     pub fields: String,
 }
 
-impl Watcher {
-    /// The events of all `K` in `namespace` that `selector` selects, until the manager stops. Sets `in_sync`
-    /// once the watch has begun, after the first list.
-    pub fn watch<K>(
-        self,
-        runtime: &Runtime,
-        namespace: Option<&str>,
-        selector: &Selector,
-        in_sync: Arc<SetOnce<()>>,
-    ) -> impl Stream<Item = watcher::Result<Event<Guarded<K>>>> + use<K>
-    where
-        K: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned,
-        K: Send + 'static,
-    {
-        let Self { controller, rules } = self;
-        let (plural, group) = (K::plural(&()), K::group(&()));
-        let resource = format!("{plural}.{group}");
-        let resource = resource.trim_end_matches('.').to_owned();
-        let check = match namespace {
-            Some(namespace) => format!("{controller} on {resource} in {namespace}"),
-            None => format!("{controller} on {resource}"),
-        };
-        let (health, metrics) = (runtime.health.clone(), runtime.metrics.clone());
-        health.waits(&check, "waits for the list");
+/// What a watch covers.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Extent {
+    /// `None` for all namespaces.
+    pub namespace: Option<String>,
+    pub selector: Selector,
+}
 
-        let namespace = namespace.map(str::to_owned);
-        // The first list is not enough: without the right to watch, no change would arrive.
-        let is_in_sync = Arc::new(AtomicBool::new(false));
-        let begun = {
-            let (health, check, is_in_sync) = (health.clone(), check.clone(), is_in_sync.clone());
-            let (resource, namespace) = (resource.clone(), namespace.clone());
-            move || {
-                health.ready(&check, "in sync");
-                let _ = in_sync.set(());
-                if !is_in_sync.swap(true, Ordering::Relaxed) {
+/// What is watched, for people: `secrets in shop`, or `metadata of secrets with labels app=shop`.
+fn describe<K: Watchable>(dyntype: &K::DynamicType, extent: &Extent) -> String {
+    let Selector { labels, fields } = &extent.selector;
+    let mut text = resource::<K>(dyntype);
+    if K::metadata_api() {
+        text.insert_str(0, "metadata of ");
+    }
+    let parts = [
+        (" with labels ", Some(labels).filter(|it| !it.is_empty())),
+        (" with fields ", Some(fields).filter(|it| !it.is_empty())),
+        (" in ", extent.namespace.as_ref()),
+    ];
+    for (word, value) in parts {
+        if let Some(value) = value {
+            text.push_str(word);
+            text.push_str(value);
+        }
+    }
+    text
+}
+
+/// Plural and group of a kind: `deployments.apps`.
+fn resource<K: Watchable>(dyntype: &K::DynamicType) -> String {
+    let resource = format!("{}.{}", K::plural(dyntype), K::group(dyntype));
+    resource.trim_end_matches('.').to_owned()
+}
+
+/// The events of all `K` in `extent`, until the manager stops. Sets `synced` once the watch has begun, after
+/// the first list. Reports to each of `watchers`.
+pub fn watch<K: Watchable>(
+    runtime: &Runtime,
+    kind: &Kind<K::DynamicType>,
+    extent: &Extent,
+    watchers: Vec<Watcher>,
+    synced: Arc<SetOnce<()>>,
+) -> impl Stream<Item = Event<Guarded<K>>> + use<K> {
+    let (resource, what) = (
+        resource::<K>(&kind.dyntype),
+        describe::<K>(&kind.dyntype, extent),
+    );
+    let namespace = extent.namespace.clone();
+    let check = move |watcher: &Watcher| format!("{} on {what}", watcher.controller);
+    let (health, metrics) = (runtime.health.clone(), runtime.metrics.clone());
+    for watcher in &watchers {
+        health.waits(&check(watcher), "waits for the list");
+    }
+
+    // The first list is not enough: without the right to watch, no change would arrive.
+    let is_in_sync = Arc::new(AtomicBool::new(false));
+    let begun = {
+        let (health, check, is_in_sync) = (health.clone(), check.clone(), is_in_sync.clone());
+        let (resource, namespace) = (resource.clone(), namespace.clone());
+        let watchers = watchers.clone();
+        move || {
+            let was_in_sync = is_in_sync.swap(true, Ordering::Relaxed);
+            for watcher in &watchers {
+                health.ready(&check(watcher), "in sync");
+                if !was_in_sync {
+                    let controller = watcher.controller;
                     tracing::info!(controller, resource, namespace, "in sync");
                 }
             }
-        };
-        let client = watching(runtime.client.clone(), begun);
-        let api = K::Scope::api::<Guarded<K>>(client, namespace.as_deref());
-        let mut config = watcher::Config::default().timeout(length());
-        // An empty selector is not the same as none.
-        if !selector.labels.is_empty() {
-            config = config.labels(&selector.labels);
+            let _ = synced.set(());
         }
-        if !selector.fields.is_empty() {
-            config = config.fields(&selector.fields);
-        }
-        watcher(api, config)
-            // A CRD or a right may be missing now and there later.
-            .backoff(Pauses::default())
-            // managedFields are half of an object's memory, and no code here reads them.
-            .modify(|object| object.meta_mut().managed_fields = None)
-            .inspect(move |event| {
-                if let Err(error) = event {
-                    is_in_sync.store(false, Ordering::Relaxed);
-                    let reason = failure::reason(error);
-                    let errors = metrics
-                        .watch_errors
-                        .with_label_values(&[controller, reason]);
-                    errors.inc();
-                    let hint = failure::hint(error, rules);
-                    if !is_interruption(error) {
-                        let says = hint.clone().unwrap_or_else(|| failure::says(error));
-                        health.waits(&check, says);
-                    }
-                    let error = failure::says(error);
-                    let says = "cannot watch, trying again";
-                    tracing::warn!(controller, resource, namespace, %error, hint, "{says}");
-                }
-            })
-            .filter(|event| ready(event.is_ok()))
-            .take_until(runtime.stop.clone().cancelled_owned())
+    };
+    let client = watching(runtime.client.clone(), begun);
+    let api = kind.api::<Guarded<K>>(client, namespace.as_deref());
+    let mut config = watcher::Config::default().timeout(length());
+    // An empty selector is not the same as none.
+    if !extent.selector.labels.is_empty() {
+        config = config.labels(&extent.selector.labels);
     }
+    if !extent.selector.fields.is_empty() {
+        config = config.fields(&extent.selector.fields);
+    }
+    watcher(api, config)
+        // A CRD or a right may be missing now and there later.
+        .backoff(Pauses::default())
+        // managedFields are half of an object's memory, and no code here reads them.
+        .modify(|object| object.meta_mut().managed_fields = None)
+        .inspect_err(move |error| {
+            is_in_sync.store(false, Ordering::Relaxed);
+            let (reason, says) = (failure::reason(error), failure::says(error));
+            for watcher in &watchers {
+                let Watcher { controller, rules } = *watcher;
+                let errors = metrics
+                    .watch_errors
+                    .with_label_values(&[controller, reason]);
+                errors.inc();
+                let hint = failure::hint(error, rules);
+                if !is_interruption(error) {
+                    let says = hint.as_ref().unwrap_or(&says);
+                    health.waits(&check(watcher), says.as_str());
+                }
+                let error = &says;
+                let says = "cannot watch, trying again";
+                tracing::warn!(controller, resource, namespace, %error, hint, "{says}");
+            }
+        })
+        .filter_map(|event| ready(event.ok()))
+        .take_until(runtime.stop.clone().cancelled_owned())
 }
 
 /// A length within [`LENGTH`], so that watches that began together do not all end together.

@@ -2,50 +2,54 @@
 //! them requeues.
 
 use std::{
-    collections::{HashMap, HashSet},
-    fmt::Debug,
+    collections::{BTreeSet, HashMap, HashSet},
     mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use futures::{Stream, StreamExt, stream};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{
-    Resource,
-    runtime::{
-        reflector::ObjectRef,
-        watcher::{self, Event},
-    },
+    Resource, ResourceExt,
+    runtime::{reflector::ObjectRef, watcher::Event},
 };
-use serde::de::DeserializeOwned;
-use tokio::sync::SetOnce;
 
 use super::{
     builder::Builder,
-    context::Follow,
-    scope::Scope,
-    watch::{Guarded, Key, Selector, Shown, Watcher, follow, is_in, key, key_of},
+    guarded::Guarded,
+    informer::{Follow, Informers, some_or_all},
+    owned::{controlled_by, refers_to},
+    scope::{Kind, Watchable},
+    watch::{Key, Selector, Shown, Watcher, is_in, key, key_of},
 };
 
 /// A watch of the kind `S` for a controller of `K`, to be completed with what a change requeues.
 #[must_use]
-pub struct Watches<'a, K: Resource<DynamicType = ()> + 'static, S> {
+pub struct Watches<'a, K: Resource<DynamicType = ()> + Clone + 'static, S: Watchable> {
     builder: &'a mut Builder<K>,
+    kind: Kind<S::DynamicType>,
     watcher: Watcher,
     selector: Selector,
+    /// `None` for those of the controller.
+    namespaces: Option<Vec<String>>,
     watched: Watched<S>,
 }
 
 impl<'a, K, S> Watches<'a, K, S>
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
-    S: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned,
-    S: Send + Sync + 'static,
+    S: Watchable,
 {
-    pub(super) fn new(builder: &'a mut Builder<K>, watcher: Watcher) -> Self {
+    pub(super) fn new(
+        builder: &'a mut Builder<K>,
+        kind: Kind<S::DynamicType>,
+        watcher: Watcher,
+    ) -> Self {
         Self {
             builder,
+            kind,
             watcher,
             selector: Selector::default(),
+            namespaces: None,
             watched: Watched::default(),
         }
     }
@@ -73,10 +77,8 @@ where
         let (observed, references) = (index.clone(), Arc::new(references));
         let to = move |object: &Guarded<K>| {
             // An object that does not fit its type refers to nothing.
-            let to = object
-                .0
-                .as_ref()
-                .map_or_else(|_| Vec::new(), |object| references(object));
+            let to = object.0.as_ref();
+            let to = to.map_or_else(|_| Vec::new(), |object| references(object));
             to.iter().map(key_of).collect()
         };
         self.builder.observers.push(Box::new(move |namespace| {
@@ -107,6 +109,25 @@ where
         self.follow(move |object| map(object).iter().map(key_of).collect())
     }
 
+    /// Requeues the owner of a changed object: the object of the controller that its owner reference with
+    /// `controller: true` names. [`Builder::owns`] also creates and corrects what is owned; this is for
+    /// objects that others create, or of which the metadata is enough.
+    pub fn requeues_owner(self) -> Watched<S> {
+        self.follow(|object| {
+            let owner = controlled_by(object).filter(|owner| refers_to::<K>(owner));
+            let key = |owner: &OwnerReference| (object.namespace(), owner.name.clone());
+            owner.map(key).into_iter().collect()
+        })
+    }
+
+    /// Limits the watch to these namespaces, instead of those of the controller; none means all of them. It
+    /// is ignored for a cluster-scoped kind. The operator's role must give the rights there.
+    pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let namespaces: BTreeSet<_> = namespaces.into_iter().map(Into::into).collect();
+        self.namespaces = Some(namespaces.into_iter().collect());
+        self
+    }
+
     /// Requeues nothing: the objects are there to be read.
     pub fn reads(self) -> Watched<S> {
         self.follow(|_| Vec::new())
@@ -114,21 +135,27 @@ where
 
     fn follow(self, woken: impl Fn(&S) -> Vec<Key> + Send + Sync + 'static) -> Watched<S> {
         let Self {
+            kind,
             watcher,
             selector,
+            namespaces: own,
             watched,
             ..
         } = self;
         let (followed, woken) = (watched.clone(), Arc::new(woken));
-        let follow: Follow = Box::new(move |runtime, namespace, synced| {
-            let namespace = namespace.filter(|_| S::Scope::NAMESPACED);
-            let events = watcher.watch::<S>(runtime, namespace, &selector, Arc::default());
-            let namespace = namespace.map(str::to_owned);
-            let woken = woken.clone();
-            let changed = followed.clone().follow(events, namespace, synced);
-            changed
-                .flat_map(move |object| stream::iter(woken(&object)))
-                .boxed()
+        let take = move |shown: Shown<S>, namespace: Option<&String>| {
+            let changed = followed.take(shown, namespace);
+            changed.iter().flat_map(|object| woken(object)).collect()
+        };
+        let follow: Follow = Box::new(move |informers: &mut Informers, namespaces, wake| {
+            let Some(own) = own else {
+                return informers.follow(watcher, &kind, (namespaces, &selector), take, wake);
+            };
+            let mut synced =
+                informers.follow(watcher, &kind, (&some_or_all(own), &selector), take, wake);
+            // They may be others than those of the objects that wait.
+            synced.iter_mut().for_each(|synced| synced.namespace = None);
+            synced
         });
         self.builder.follows.push(follow);
         watched
@@ -152,7 +179,7 @@ impl<S> Default for Watched<S> {
     }
 }
 
-impl<S: Resource<DynamicType = ()> + Clone + 'static> Watched<S> {
+impl<S: Watchable> Watched<S> {
     /// The object of this name, if it exists and matches the selector of the watch.
     pub fn get(&self, object: &ObjectRef<S>) -> Option<Arc<S>> {
         self.lock().get(&key_of(object)).cloned()
@@ -171,19 +198,14 @@ impl<S: Resource<DynamicType = ()> + Clone + 'static> Watched<S> {
         self.lock().values().cloned().collect()
     }
 
-    /// Takes over the events of a watch, and yields the objects that changed or were deleted, as [`follow`]
-    /// does.
-    fn follow(
-        self,
-        events: impl Stream<Item = watcher::Result<Event<Guarded<S>>>>,
-        namespace: Option<String>,
-        synced: Arc<SetOnce<()>>,
-    ) -> impl Stream<Item = Arc<S>> {
-        follow(events, synced, move |shown| match shown {
-            Shown::All(objects) => self.replace(objects, namespace.as_ref()),
+    /// Takes in what a watch of `namespace`, or of all namespaces, has shown. Returns the objects that
+    /// changed or were deleted.
+    fn take(&self, shown: Shown<S>, namespace: Option<&String>) -> Vec<Arc<S>> {
+        match shown {
+            Shown::All(objects) => self.replace(objects, namespace),
             Shown::Put(object) => self.put(object),
             Shown::Gone(object) => Vec::from_iter(self.lock().remove(&key(&object))),
-        })
+        }
     }
 
     /// Replaces the objects in `namespace`, or in all namespaces, by those of a new list.
@@ -210,7 +232,6 @@ impl<S: Resource<DynamicType = ()> + Clone + 'static> Watched<S> {
         let key = key(&object);
         match object.0 {
             Ok(object) => {
-                let object = Arc::new(object);
                 self.lock().insert(key, object.clone());
                 vec![object]
             }

@@ -1,0 +1,291 @@
+//! Informers: each watches a kind once, for all controllers of the process that need the same watch.
+
+use std::{any::Any, mem, pin::pin, sync::Arc};
+
+use futures::StreamExt;
+use kube::runtime::watcher::Event;
+use tokio::{sync::SetOnce, task::JoinSet};
+
+use super::{
+    Runtime,
+    guarded::Guarded,
+    scope::{Kind, Watchable},
+    watch::{Extent, Key, Selector, Shown, Watcher, watch},
+};
+
+/// Takes in the events of a watch, in their order. It must not block: all controllers that share the watch
+/// wait for it.
+pub type Handler<K> = Box<dyn FnMut(&Event<Guarded<K>>) + Send>;
+
+/// Requeues the object with this key, if the controller has it.
+pub type Wake = Arc<dyn Fn(Key) + Send + Sync>;
+
+/// What a controller hears of besides changes of its own kind: adds handlers that call the function, for the
+/// namespaces of the controller. Its reconciles wait for the result.
+pub type Follow = Box<dyn FnOnce(&mut Informers, &[Option<String>], &Wake) -> Vec<Synced> + Send>;
+
+/// A watch for which reconciles wait.
+pub struct Synced {
+    /// The namespace of the objects that wait; `None` for all.
+    pub namespace: Option<String>,
+    /// Set once the watch has begun.
+    pub begun: Arc<SetOnce<()>>,
+}
+
+/// The informers of a process. They are collected before they start, so that each handler gets the first
+/// list.
+#[derive(Default)]
+pub struct Informers(Vec<Box<dyn Start>>);
+
+/// Starts the informer of any kind.
+trait Start: Any + Send {
+    fn start(self: Box<Self>, runtime: &Runtime, tasks: &mut JoinSet<()>);
+}
+
+struct Informer<K: Watchable> {
+    kind: Kind<K::DynamicType>,
+    extent: Extent,
+    /// Each controller once.
+    watchers: Vec<Watcher>,
+    handlers: Vec<Handler<K>>,
+    synced: Arc<SetOnce<()>>,
+}
+
+impl Informers {
+    /// Adds a handler of the objects in `extent` for the controller `watcher`. The result is set once the
+    /// watch has begun and the handler has the first list.
+    pub fn add<K: Watchable>(
+        &mut self,
+        watcher: Watcher,
+        kind: &Kind<K::DynamicType>,
+        extent: Extent,
+        handler: Handler<K>,
+    ) -> Arc<SetOnce<()>> {
+        for informer in &mut self.0 {
+            let informer: &mut dyn Any = informer.as_mut();
+            if let Some(informer) = informer.downcast_mut::<Informer<K>>()
+                && informer.kind == *kind
+                && informer.extent == extent
+            {
+                return informer.add(watcher, handler);
+            }
+        }
+        let mut informer = Informer {
+            kind: kind.clone(),
+            extent,
+            watchers: Vec::new(),
+            handlers: Vec::new(),
+            synced: Arc::default(),
+        };
+        let synced = informer.add(watcher, handler);
+        self.0.push(Box::new(informer));
+        synced
+    }
+
+    /// Adds a handler for each of `namespaces`. It hands what the watch shows to `take`, and what that
+    /// returns to `wake`.
+    pub fn follow<K: Watchable>(
+        &mut self,
+        watcher: Watcher,
+        kind: &Kind<K::DynamicType>,
+        (namespaces, selector): (&[Option<String>], &Selector),
+        take: impl Fn(Shown<K>, Option<&String>) -> Vec<Key> + Clone + Send + 'static,
+        wake: &Wake,
+    ) -> Vec<Synced> {
+        let everywhere = [None];
+        let namespaces = if kind.namespaced {
+            namespaces
+        } else {
+            &everywhere
+        };
+        let follow_in = |namespace: &Option<String>| {
+            let extent = Extent {
+                namespace: namespace.clone(),
+                selector: selector.clone(),
+            };
+            let (take, wake, within) = (take.clone(), wake.clone(), namespace.clone());
+            let take = move |shown| take(shown, within.as_ref());
+            let handler = follow(take, move |key| wake(key));
+            Synced {
+                namespace: namespace.clone(),
+                begun: self.add::<K>(watcher, kind, extent, handler),
+            }
+        };
+        namespaces.iter().map(follow_in).collect()
+    }
+
+    /// Starts all of them as tasks, which end when the manager stops.
+    pub fn start(self, runtime: &Runtime, tasks: &mut JoinSet<()>) {
+        for informer in self.0 {
+            informer.start(runtime, tasks);
+        }
+    }
+}
+
+impl<K: Watchable> Informer<K> {
+    fn add(&mut self, watcher: Watcher, handler: Handler<K>) -> Arc<SetOnce<()>> {
+        let controller = watcher.controller;
+        if self.watchers.iter().all(|it| it.controller != controller) {
+            self.watchers.push(watcher);
+        }
+        self.handlers.push(handler);
+        self.synced.clone()
+    }
+}
+
+impl<K: Watchable> Start for Informer<K> {
+    fn start(self: Box<Self>, runtime: &Runtime, tasks: &mut JoinSet<()>) {
+        let Self {
+            kind,
+            extent,
+            watchers,
+            mut handlers,
+            synced,
+        } = *self;
+        let events = watch(runtime, &kind, &extent, watchers, synced);
+        tasks.spawn(async move {
+            let mut events = pin!(events);
+            while let Some(event) = events.next().await {
+                handlers.iter_mut().for_each(|handler| handler(&event));
+            }
+        });
+    }
+}
+
+/// The namespaces to watch: each of `namespaces`, or all of them for none.
+pub fn some_or_all(namespaces: Vec<String>) -> Vec<Option<String>> {
+    if namespaces.is_empty() {
+        return vec![None];
+    }
+    namespaces.into_iter().map(Some).collect()
+}
+
+/// A handler that hands what a watch shows to `take`, and what that returns to `wake`: the objects to
+/// requeue. The first list requeues none, because each object is reconciled after the start anyway.
+fn follow<K: Watchable>(
+    take: impl Fn(Shown<K>) -> Vec<Key> + Send + 'static,
+    wake: impl Fn(Key) + Send + 'static,
+) -> Handler<K> {
+    let (mut list, mut is_first) = (Vec::new(), true);
+    Box::new(move |event| {
+        let shown = match event {
+            Event::Init => return list = Vec::new(),
+            Event::InitApply(object) => return list.push(object.clone()),
+            Event::InitDone => Shown::All(mem::take(&mut list)),
+            Event::Apply(object) => Shown::Put(object.clone()),
+            Event::Delete(object) => Shown::Gone(object.clone()),
+        };
+        let is_list = matches!(shown, Shown::All(_));
+        let woken = take(shown);
+        if is_list && mem::take(&mut is_first) {
+            return;
+        }
+        woken.into_iter().for_each(&wake);
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Mutex, PoisonError};
+
+    use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    use kube::core::PartialObjectMeta;
+
+    use super::{super::watch::key, *};
+
+    fn watcher(controller: &'static str) -> Watcher {
+        let rules = &[];
+        Watcher { controller, rules }
+    }
+
+    fn extent(namespace: &str, labels: &str) -> Extent {
+        let (labels, fields) = (labels.to_owned(), String::new());
+        Extent {
+            namespace: Some(namespace.to_owned()),
+            selector: Selector { labels, fields },
+        }
+    }
+
+    /// How many watches there are after `K` is watched by one more controller.
+    fn add<K: Watchable<DynamicType = ()>>(
+        informers: &mut Informers,
+        controller: &'static str,
+        extent: Extent,
+    ) -> usize {
+        let kind = Kind {
+            dyntype: (),
+            namespaced: true,
+        };
+        informers.add::<K>(watcher(controller), &kind, extent, Box::new(|_| {}));
+        informers.0.len()
+    }
+
+    #[test]
+    fn only_the_same_watch_is_shared() {
+        let mut informers = Informers::default();
+        assert_eq!(add::<Secret>(&mut informers, "a", extent("one", "")), 1);
+        assert_eq!(add::<Secret>(&mut informers, "b", extent("one", "")), 1);
+        assert_eq!(add::<ConfigMap>(&mut informers, "b", extent("one", "")), 2);
+        assert_eq!(add::<Secret>(&mut informers, "b", extent("two", "")), 3);
+        assert_eq!(add::<Secret>(&mut informers, "b", extent("one", "a=b")), 4);
+        let metadata = add::<PartialObjectMeta<Secret>>;
+        assert_eq!(metadata(&mut informers, "a", extent("one", "")), 5);
+        assert_eq!(metadata(&mut informers, "b", extent("one", "")), 5);
+    }
+
+    #[test]
+    fn a_kind_without_namespaces_is_watched_once() {
+        let mut informers = Informers::default();
+        let kind = Kind {
+            dyntype: (),
+            namespaced: false,
+        };
+        let namespaces = [Some("one".to_owned()), Some("two".to_owned())];
+        let wake: Wake = Arc::new(|_| {});
+        let synced = informers.follow::<Secret>(
+            watcher("a"),
+            &kind,
+            (&namespaces, &Selector::default()),
+            |_, _| Vec::new(),
+            &wake,
+        );
+        assert_eq!((synced.len(), informers.0.len()), (1, 1));
+        assert_eq!(synced[0].namespace, None);
+    }
+
+    #[test]
+    fn the_first_list_requeues_nothing() {
+        let woken = Arc::new(Mutex::new(Vec::new()));
+        let wakes = woken.clone();
+        let names = |shown: Shown<Secret>| match shown {
+            Shown::All(objects) => objects.iter().map(key).collect(),
+            Shown::Put(object) | Shown::Gone(object) => vec![key(&object)],
+        };
+        let mut handler = follow(names, move |(_, name)| {
+            let mut woken = wakes.lock().unwrap_or_else(PoisonError::into_inner);
+            woken.push(name);
+        });
+        let secret = |name: &str| {
+            let mut secret = Secret::default();
+            secret.metadata.name = Some(name.to_owned());
+            Guarded(Ok(Arc::new(secret)))
+        };
+        let first = [
+            Event::Init,
+            Event::InitApply(secret("first")),
+            Event::InitDone,
+        ];
+        // The second list is interrupted, and begins again.
+        let again = [Event::Init, Event::InitApply(secret("half")), Event::Init];
+        let second = [Event::InitApply(secret("second")), Event::InitDone];
+        let change = [
+            Event::Apply(secret("third")),
+            Event::Delete(secret("third")),
+        ];
+        for event in first.into_iter().chain(again).chain(second).chain(change) {
+            handler(&event);
+        }
+        let woken = woken.lock().unwrap_or_else(PoisonError::into_inner);
+        assert_eq!(*woken, ["second", "third", "third"]);
+    }
+}
