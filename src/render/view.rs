@@ -160,6 +160,10 @@ pub struct Controller {
     /// Whether the API server takes what it makes as it is. Where it does not, somebody has to say
     /// what it shall be.
     is_complete: bool,
+    /// Whether what it makes becomes ready only in a cluster with nodes.
+    needs_nodes: bool,
+    /// Whether it makes a claim of a volume.
+    claims: bool,
     /// Whether it has a test on an API server: not if that lacks the CRD of a kind that others
     /// define.
     tested: bool,
@@ -333,6 +337,7 @@ impl Controller {
             .iter()
             .map(|it| &it.kind)
             .chain(watches.iter().map(|it| &it.kind));
+        let has = |attribute| owns.iter().any(|it| templates::has(it.template, attribute));
         let tested = !kind.foreign && !others.into_iter().any(Kind::is_external);
         Ok(Self {
             short_name: controller.name.to_string(),
@@ -342,7 +347,9 @@ impl Controller {
             condition: format!("{}Ready", prefix.to_upper_camel_case()),
             finalizer: controller.finalizer,
             is_complete: owns.iter().all(|it| it.template != Owned::OTHER),
-            labels: owns.iter().any(|it| templates::has(it.template, "labels")),
+            needs_nodes: has("nodes"),
+            claims: has("claim"),
+            labels: has("labels"),
             tested,
             kind,
             owns,

@@ -79,9 +79,7 @@ fn children_are_as_their_owner_asks_for() {
 
     // Made, with their owner.
     apply(&project, "one", "first");
-    run(&mut kubectl(
-        "wait --for=condition=Ready site/one --timeout=30s",
-    ));
+    becomes_ready_with_its_pods("one");
     assert_eq!(get_until(title, |title| !title.is_empty()), "first");
     for kind in ["configmap", "deployment"] {
         let owner = run(&mut kubectl(&format!(
@@ -135,6 +133,7 @@ fn children_are_as_their_owner_asks_for() {
     apply(&project, "one", "last");
     get_until(title, |title| title == "last");
     in_step("one");
+    waits_for("one", "Job one is not complete");
     operator.stop();
     let operator = project.start();
     let before = writes(&operator);
@@ -173,11 +172,47 @@ fn what_is_there_already(project: &Project) {
 
     // Once it is gone, the name is free.
     run(&mut kubectl("delete configmap taken"));
-    run(&mut kubectl(
-        "wait --for=condition=Ready site/taken --timeout=60s",
-    ));
+    get_until(condition, |reason| reason == "Progressing");
     assert_eq!(get_until(title, |title| !title.is_empty()), "theirs");
     run(&mut kubectl("delete site taken"));
+}
+
+/// An owner is ready when what it owns is: the Pods of its Deployment run, and that of its Job has ended.
+/// There is no kubelet, so the test says what one would.
+fn becomes_ready_with_its_pods(name: &str) {
+    let pod_of = |selector: &str| {
+        let pods = format!("pods --selector={selector}={name} -o name");
+        get_until(&pods, |pods| pods.lines().count() == 1)
+    };
+    let patch_status = |pod: &str, status: &str| {
+        let command = format!("patch {} --subresource=status --type=merge -p", pod.trim());
+        run(kubectl(&command).arg(format!("{{\"status\":{status}}}")));
+    };
+    waits_for(
+        name,
+        &format!("Deployment {name} has 0 of 1 Pods available"),
+    );
+    let pod = pod_of("app.kubernetes.io/instance");
+    let ready = r#""conditions":[{"type":"Ready","status":"True"}]"#;
+    patch_status(&pod, &format!(r#"{{"phase":"Running",{ready}}}"#));
+
+    waits_for(name, &format!("Job {name} is not complete"));
+    let pod = pod_of("batch.kubernetes.io/job-name");
+    patch_status(&pod, r#"{"phase":"Succeeded"}"#);
+    run(&mut kubectl(&format!(
+        "wait --for=condition=Ready site/{name} --timeout=60s"
+    )));
+}
+
+/// Waits until it says that it is not ready, and why.
+fn waits_for(name: &str, message: &str) {
+    let parts = ["status", "reason", "message"];
+    let parts = parts.map(|part| format!("{{.status.conditions[0].{part}}}"));
+    let expected = format!("False/Progressing/{message}");
+    get_until(
+        &format!("site {name} -o jsonpath={}", parts.join("/")),
+        |seen| seen == expected,
+    );
 }
 
 /// Waits until the status is about what is asked for now: it is written last.

@@ -288,7 +288,7 @@ fn variables(help: &str) {
     let documented = rows
         .iter()
         .map(|row| (first_code(row[0]), code(row[1]).next().unwrap_or_default()));
-    let (_, options) = help.split_once("\nOptions:\n").expect("options");
+    let (_, options) = help.split_once("\nOptions:").expect("options");
     let names = options.match_indices("\n      --").map(|(at, _)| {
         let (name, text) = options[at..].trim_start().split_once('\n').expect("a text");
         let text = text.split("\n      --").next().unwrap_or_default();

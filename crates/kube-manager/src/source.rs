@@ -56,6 +56,10 @@ pub const FILES: &[(&str, &str)] = &[
     ("src/runtime/queue.rs", include_str!("runtime/queue.rs")),
     ("src/runtime/rbac.rs", include_str!("runtime/rbac.rs")),
     (
+        "src/runtime/readiness.rs",
+        include_str!("runtime/readiness.rs"),
+    ),
+    (
         "src/runtime/reconciler.rs",
         include_str!("runtime/reconciler.rs"),
     ),

@@ -35,6 +35,7 @@ mod owned;
 mod proxy;
 mod queue;
 pub mod rbac;
+mod readiness;
 mod reconciler;
 mod requests;
 mod scope;
@@ -58,6 +59,7 @@ pub use options::Options;
 /// The crate of the metrics, whose types are part of this one's interface.
 pub use prometheus;
 use rbac::Rule;
+pub use readiness::Readiness;
 pub use reconciler::Reconciler;
 use requests::Requests;
 pub use task::{Replicas, Task};

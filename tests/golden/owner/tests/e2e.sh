@@ -63,7 +63,8 @@ samples_are_reconciled() {
   # One line for each controller.
   on_samples wait --for=condition=Ready --timeout=2m --all books.shop.example.com
   on_samples wait --for=condition=NightlyIndexReady --timeout=2m --all books.shop.example.com
-  on_samples wait --for=condition=Ready --timeout=2m --all events.shop.example.com
+  # A volume may be bound only once a Pod uses it, so these may not become ready.
+  on_samples wait --for=jsonpath={.status.conditions} --timeout=2m --all events.shop.example.com
   on_samples wait --for=condition=Ready --timeout=2m --all shelves.shop.example.com
   # End of the controllers.
 }

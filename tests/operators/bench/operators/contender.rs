@@ -56,7 +56,8 @@ const EDITS: [(&str, &str); 2] = [
     // No events: the operator in Go would send fewer of them than there are, because its client
     // drops those that come too fast.
     (
-        r#"        if written.map_err(Error::WriteStatus)? && applied.is_ok() {
+        r#"        let ready = matches!(applied, Ok(kube_manager::Readiness::Ready));
+        if written.map_err(Error::WriteStatus)? && ready {
             let note = "Desired state reached";
             self.context
                 .event(object, EventType::Normal, "Reconciled", note)

@@ -64,7 +64,8 @@ impl Reconciler for Controller {
         let applied = self.apply(object).await;
         let status = observe(object, &applied);
         let written = self.context.write_status(object, &status).await;
-        if written.map_err(Error::WriteStatus)? && applied.is_ok() {
+        let ready = matches!(applied, Ok(kube_manager::Readiness::Ready));
+        if written.map_err(Error::WriteStatus)? && ready {
             let note = "Desired state reached";
             self.context
                 .event(object, EventType::Normal, "Reconciled", note)
@@ -91,15 +92,22 @@ impl Controller {
         }
     }
 
-    /// Makes what `object` owns as the functions below say.
-    async fn apply(&self, object: &Averylongkindofthirtyoneletters) -> Result<(), children::Error> {
+    /// Makes what `object` owns as the functions below say. Tells whether all of it is ready.
+    async fn apply(
+        &self,
+        // Their owner.
+        object: &Averylongkindofthirtyoneletters,
+    ) -> Result<kube_manager::Readiness, children::Error> {
+        let mut readiness = kube_manager::Readiness::Ready;
         // For each kind, all objects that are wanted: others that were made before are deleted.
         let all = [stateful_set(object)];
-        self.stateful_sets.apply(object, all).await?;
+        let all = self.stateful_sets.apply(object, all).await?;
+        readiness.include(&all);
         let all = [persistent_volume_claim(object)];
-        self.persistent_volume_claims.apply(object, all).await?;
+        let all = self.persistent_volume_claims.apply(object, all).await?;
+        readiness.include(&all);
         // End of the kinds.
-        Ok(())
+        Ok(readiness)
     }
 }
 
@@ -176,13 +184,16 @@ fn labels(object: &Averylongkindofthirtyoneletters) -> BTreeMap<String, String> 
 /// without a cluster.
 fn observe(
     object: &Averylongkindofthirtyoneletters,
-    // Whether all that `object` owns is as it should be.
-    applied: &Result<(), children::Error>,
+    // Whether all that `object` owns is as it should be, and ready.
+    applied: &Result<kube_manager::Readiness, children::Error>,
 ) -> AverylongkindofthirtyonelettersStatus {
     let mut status = object.status.clone().unwrap_or_default();
     status.observed_generation = object.metadata.generation;
     let ready = match applied {
-        Ok(()) => condition::is_true(object, "Ready", "Reconciled", "Desired state reached"),
+        Ok(kube_manager::Readiness::Ready) => {
+            condition::is_true(object, "Ready", "Reconciled", "Desired state reached")
+        }
+        Ok(waits) => condition::is_false(object, "Ready", waits.reason(), waits.message()),
         Err(error) => condition::is_false(object, "Ready", error.reason(), error.to_string()),
     };
     condition::set(&mut status.conditions, ready);
@@ -215,7 +226,8 @@ mod tests {
     fn an_object_becomes_ready_in_its_generation() {
         let mut object = sample();
         object.metadata.generation = Some(3);
-        let status = observe(&object, &Ok(()));
+        let applied = Ok(kube_manager::Readiness::Ready);
+        let status = observe(&object, &applied);
         assert_eq!(status.observed_generation, Some(3));
         assert_eq!(status.conditions[0].type_, "Ready");
         assert_eq!(status.conditions[0].status, "True");
@@ -225,8 +237,17 @@ mod tests {
     #[test]
     fn with_nothing_new_the_status_stays_as_it_is() {
         let mut object = sample();
-        object.status = Some(observe(&object, &Ok(())));
-        assert_eq!(object.status, Some(observe(&object, &Ok(()))));
+        let applied = Ok(kube_manager::Readiness::Ready);
+        object.status = Some(observe(&object, &applied));
+        assert_eq!(object.status, Some(observe(&object, &applied)));
+    }
+
+    #[test]
+    fn an_object_is_not_ready_before_what_it_owns() {
+        let waits = kube_manager::Readiness::Progressing("has no Pods".to_owned());
+        let status = observe(&sample(), &Ok(waits));
+        assert_eq!(status.conditions[0].status, "False");
+        assert_eq!(status.conditions[0].reason, "Progressing");
     }
 
     #[test]

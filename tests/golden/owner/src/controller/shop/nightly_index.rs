@@ -71,7 +71,8 @@ impl Reconciler for Controller {
         let applied = self.apply(object).await;
         let status = observe(object, &applied);
         let written = self.context.write_status(object, &status).await;
-        if written.map_err(Error::WriteStatus)? && applied.is_ok() {
+        let ready = matches!(applied, Ok(kube_manager::Readiness::Ready));
+        if written.map_err(Error::WriteStatus)? && ready {
             let note = "Desired state reached";
             self.context
                 .event(object, EventType::Normal, "Reconciled", note)
@@ -99,17 +100,25 @@ impl Controller {
         }
     }
 
-    /// Makes what `object` owns as the functions below say.
-    async fn apply(&self, object: &Book) -> Result<(), children::Error> {
+    /// Makes what `object` owns as the functions below say. Tells whether all of it is ready.
+    async fn apply(
+        &self,
+        // Their owner.
+        object: &Book,
+    ) -> Result<kube_manager::Readiness, children::Error> {
+        let mut readiness = kube_manager::Readiness::Ready;
         // For each kind, all objects that are wanted: others that were made before are deleted.
         let all = [job(object)];
-        self.jobs.apply(object, all).await?;
+        let all = self.jobs.apply(object, all).await?;
+        readiness.include(&all);
         let all = [config_map(object)];
-        self.config_maps.apply(object, all).await?;
+        let all = self.config_maps.apply(object, all).await?;
+        readiness.include(&all);
         let all = [service(object)];
-        self.services.apply(object, all).await?;
+        let all = self.services.apply(object, all).await?;
+        readiness.include(&all);
         // End of the kinds.
-        Ok(())
+        Ok(readiness)
     }
 }
 
@@ -130,6 +139,8 @@ fn job(object: &Book) -> Job {
                         name: "main".to_owned(),
                         // The image that does the work goes here.
                         image: Some("registry.k8s.io/pause:3.10".to_owned()),
+                        // With this argument it ends at once.
+                        args: Some(vec!["-v".to_owned()]),
                         ..Container::default()
                     }],
                     restart_policy: Some("Never".to_owned()),
@@ -189,12 +200,15 @@ fn labels(object: &Book) -> BTreeMap<String, String> {
 /// without a cluster.
 fn observe(
     object: &Book,
-    // Whether all that `object` owns is as it should be.
-    applied: &Result<(), children::Error>,
+    // Whether all that `object` owns is as it should be, and ready.
+    applied: &Result<kube_manager::Readiness, children::Error>,
 ) -> BookStatus {
     let mut status = object.status.clone().unwrap_or_default();
     let ready = match applied {
-        Ok(()) => condition::is_true(object, READY, "Reconciled", "Desired state reached"),
+        Ok(kube_manager::Readiness::Ready) => {
+            condition::is_true(object, READY, "Reconciled", "Desired state reached")
+        }
+        Ok(waits) => condition::is_false(object, READY, waits.reason(), waits.message()),
         Err(error) => condition::is_false(object, READY, error.reason(), error.to_string()),
     };
     condition::set(&mut status.conditions, ready);
@@ -229,7 +243,8 @@ mod tests {
     fn an_object_becomes_ready_in_its_generation() {
         let mut object = sample();
         object.metadata.generation = Some(3);
-        let status = observe(&object, &Ok(()));
+        let applied = Ok(kube_manager::Readiness::Ready);
+        let status = observe(&object, &applied);
         assert_eq!(status.conditions[0].type_, READY);
         assert_eq!(status.conditions[0].status, "True");
         assert_eq!(status.conditions[0].observed_generation, Some(3));
@@ -238,8 +253,17 @@ mod tests {
     #[test]
     fn with_nothing_new_the_status_stays_as_it_is() {
         let mut object = sample();
-        object.status = Some(observe(&object, &Ok(())));
-        assert_eq!(object.status, Some(observe(&object, &Ok(()))));
+        let applied = Ok(kube_manager::Readiness::Ready);
+        object.status = Some(observe(&object, &applied));
+        assert_eq!(object.status, Some(observe(&object, &applied)));
+    }
+
+    #[test]
+    fn an_object_is_not_ready_before_what_it_owns() {
+        let waits = kube_manager::Readiness::Progressing("has no Pods".to_owned());
+        let status = observe(&sample(), &Ok(waits));
+        assert_eq!(status.conditions[0].status, "False");
+        assert_eq!(status.conditions[0].reason, "Progressing");
     }
 
     #[test]

@@ -1,0 +1,817 @@
+//! Whether an object does what it is there for, by its status.
+
+use std::{any::Any, sync::Arc};
+
+use k8s_openapi::api::{
+    apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet},
+    batch::v1::Job,
+    core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret, Service, ServiceAccount},
+};
+use kube::{Resource, ResourceExt, core::ObjectMeta};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// Whether an object is ready, and if not, why.
+///
+/// An object is ready when its status shows the state that its spec asks for. The rules follow
+/// `kubectl rollout status` and kstatus, the library with which tools such as Flux wait:
+///
+/// | kind | ready |
+/// |---|---|
+/// | Deployment, ReplicaSet, StatefulSet | all replicas are available, and none of an older template is left |
+/// | DaemonSet | the same, on each node that it is scheduled to |
+/// | Job | it is complete |
+/// | Pod | its condition `Ready` is true, or it has succeeded |
+/// | PersistentVolumeClaim | it is bound |
+/// | Service | at once, and one of type LoadBalancer when it has an address |
+/// | ConfigMap, Secret, ServiceAccount | at once |
+/// | any other | its condition `Ready`, if it has one, is true, and none of the conditions `Reconciling` and `Stalled` is |
+///
+/// No object is ready while it is being deleted, or while `status.observedGeneration` is older than its
+/// `metadata.generation`.
+///
+/// ```
+/// use k8s_openapi::api::apps::v1::Deployment;
+/// use kube_manager::Readiness;
+///
+/// let mut deployment = Deployment::default();
+/// deployment.metadata.name = Some("web".to_owned());
+/// let readiness = Readiness::of(&deployment);
+/// assert!(!readiness.is_ready());
+/// assert_eq!(readiness.reason(), "Progressing");
+/// assert_eq!(readiness.message(), "Deployment web has 0 of 1 Pods of its template");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Readiness {
+    /// The desired state is reached.
+    #[default]
+    Ready,
+    /// It is not reached yet. The message says what is waited for.
+    Progressing(String),
+    /// It will not be reached without a change of the object or of the cluster. The message says why.
+    Failed(String),
+}
+
+impl Readiness {
+    /// Whether `object` is ready.
+    pub fn of<K>(object: &K) -> Self
+    where
+        K: Resource<DynamicType = ()> + Serialize + 'static,
+    {
+        let readiness = if object.meta().deletion_timestamp.is_some() {
+            Self::Progressing("is being deleted".to_owned())
+        } else {
+            by_kind(object)
+        };
+        let about = |text| format!("{} {} {text}", K::kind(&()), object.name_any());
+        match readiness {
+            Self::Ready => Self::Ready,
+            Self::Progressing(text) => Self::Progressing(about(text)),
+            Self::Failed(text) => Self::Failed(about(text)),
+        }
+    }
+
+    /// Adds `objects` to what has to be ready: the whole has failed if one has, and is ready if all are.
+    /// Of several messages, the first one stays.
+    pub fn include<K>(&mut self, objects: &[Arc<K>])
+    where
+        K: Resource<DynamicType = ()> + Serialize + 'static,
+    {
+        for object in objects {
+            let other = Self::of(&**object);
+            let is_worse = match self {
+                Self::Ready => !other.is_ready(),
+                Self::Progressing(_) => matches!(other, Self::Failed(_)),
+                Self::Failed(_) => false,
+            };
+            if is_worse {
+                *self = other;
+            }
+        }
+    }
+
+    /// Whether the desired state is reached.
+    pub fn is_ready(&self) -> bool {
+        *self == Self::Ready
+    }
+
+    /// The reason for a condition.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Ready => "Ready",
+            Self::Progressing(_) => "Progressing",
+            Self::Failed(_) => "Failed",
+        }
+    }
+
+    /// The message for a condition, such as `Deployment web has 0 of 3 Pods available`. It is empty if all
+    /// is ready.
+    pub fn message(&self) -> &str {
+        match self {
+            Self::Ready => "",
+            Self::Progressing(text) | Self::Failed(text) => text,
+        }
+    }
+
+    /// The first that is not ready.
+    fn and_then(self, next: impl FnOnce() -> Self) -> Self {
+        match self {
+            Self::Ready => next(),
+            not => not,
+        }
+    }
+
+    /// With the cause of it, if there is one.
+    fn because(self, cause: Option<&str>) -> Self {
+        match (self, cause.filter(|cause| !cause.is_empty())) {
+            (Self::Progressing(text), Some(cause)) => Self::Progressing(format!("{text}: {cause}")),
+            (readiness, _) => readiness,
+        }
+    }
+}
+
+/// The rule for a kind. Types decide, because only they have the status without a look at its JSON.
+fn by_kind<K>(object: &K) -> Readiness
+where
+    K: Resource + Serialize + 'static,
+{
+    let any: &dyn Any = object;
+    if let Some(it) = any.downcast_ref() {
+        deployment(it)
+    } else if let Some(it) = any.downcast_ref() {
+        replica_set(it)
+    } else if let Some(it) = any.downcast_ref() {
+        stateful_set(it)
+    } else if let Some(it) = any.downcast_ref() {
+        daemon_set(it)
+    } else if let Some(it) = any.downcast_ref() {
+        job(it)
+    } else if let Some(it) = any.downcast_ref() {
+        pod(it)
+    } else if let Some(it) = any.downcast_ref() {
+        claim(it)
+    } else if let Some(it) = any.downcast_ref() {
+        service(it)
+    } else if any.is::<ConfigMap>() || any.is::<Secret>() || any.is::<ServiceAccount>() {
+        Readiness::Ready
+    } else {
+        other(object)
+    }
+}
+
+/// Whether the kind's own controller has yet to look at the newest spec.
+fn is_behind(metadata: &ObjectMeta, observed: Option<i64>) -> bool {
+    observed.unwrap_or_default() < metadata.generation.unwrap_or_default()
+}
+
+fn not_observed() -> Readiness {
+    Readiness::Progressing("has a change that its controller has not seen yet".to_owned())
+}
+
+/// Ready if `there` is all that is `wanted`.
+fn counted(there: Option<i32>, wanted: i32, what: &str) -> Readiness {
+    let there = there.unwrap_or_default();
+    if there >= wanted {
+        return Readiness::Ready;
+    }
+    Readiness::Progressing(format!("has {there} of {wanted} Pods {what}"))
+}
+
+/// Ready if no Pod of an older template is left.
+fn replaced(all: i32, updated: Option<i32>) -> Readiness {
+    match all - updated.unwrap_or_default() {
+        1.. => Readiness::Progressing("has Pods of an older template".to_owned()),
+        _ => Readiness::Ready,
+    }
+}
+
+fn deployment(object: &Deployment) -> Readiness {
+    let status = object.status.clone().unwrap_or_default();
+    if is_behind(&object.metadata, status.observed_generation) {
+        return not_observed();
+    }
+    let conditions = status.conditions.unwrap_or_default();
+    let find = |type_: &str| {
+        let mut conditions = conditions.iter();
+        conditions.find(|it| it.type_.as_deref() == Some(type_))
+    };
+    let overdue = find("Progressing")
+        .is_some_and(|it| it.reason.as_deref() == Some("ProgressDeadlineExceeded"));
+    let refused = find("ReplicaFailure").filter(|it| it.status.as_deref() == Some("True"));
+    let wanted = object.spec.replicas.unwrap_or(1);
+    let readiness = counted(status.updated_replicas, wanted, "of its template")
+        .and_then(|| replaced(status.replicas.unwrap_or_default(), status.updated_replicas))
+        .and_then(|| counted(status.available_replicas, wanted, "available"))
+        .because(refused.and_then(|it| it.message.as_deref()));
+    match readiness {
+        Readiness::Progressing(text) if overdue => {
+            Readiness::Failed(format!("{text}, and makes no progress"))
+        }
+        readiness => readiness,
+    }
+}
+
+fn replica_set(object: &ReplicaSet) -> Readiness {
+    let status = object.status.clone().unwrap_or_default();
+    if is_behind(&object.metadata, status.observed_generation) {
+        return not_observed();
+    }
+    let conditions = status.conditions.unwrap_or_default();
+    let refused = conditions.iter().find(|it| {
+        it.type_.as_deref() == Some("ReplicaFailure") && it.status.as_deref() == Some("True")
+    });
+    let wanted = object.spec.replicas.unwrap_or(1);
+    counted(status.available_replicas, wanted, "available")
+        .because(refused.and_then(|it| it.message.as_deref()))
+}
+
+fn stateful_set(object: &StatefulSet) -> Readiness {
+    let status = object.status.clone().unwrap_or_default();
+    if is_behind(&object.metadata, status.observed_generation) {
+        return not_observed();
+    }
+    let spec = &object.spec;
+    let wanted = spec.replicas.unwrap_or(1);
+    let strategy = spec.update_strategy.clone().unwrap_or_default();
+    let rolling = strategy.rolling_update.unwrap_or_default();
+    let available = counted(status.available_replicas, wanted, "available");
+    available.and_then(|| match (strategy.type_.as_deref(), rolling.partition) {
+        // Somebody deletes the old Pods, in their own time.
+        (Some("OnDelete"), _) => Readiness::Ready,
+        // Pods with a smaller number keep their template.
+        (_, Some(partition)) if partition > 0 => counted(
+            status.updated_replicas,
+            wanted - partition,
+            "of its template",
+        ),
+        _ if status.current_revision == status.update_revision => Readiness::Ready,
+        _ => replaced(status.replicas, status.updated_replicas),
+    })
+}
+
+fn daemon_set(object: &DaemonSet) -> Readiness {
+    let status = object.status.clone().unwrap_or_default();
+    if is_behind(&object.metadata, status.observed_generation) {
+        return not_observed();
+    }
+    let strategy = object.spec.update_strategy.as_ref();
+    let on_delete = strategy.is_some_and(|it| it.type_.as_deref() == Some("OnDelete"));
+    let wanted = status.desired_number_scheduled;
+    let updated = if on_delete {
+        Readiness::Ready
+    } else {
+        counted(status.updated_number_scheduled, wanted, "of its template")
+    };
+    updated.and_then(|| counted(status.number_available, wanted, "available"))
+}
+
+fn job(object: &Job) -> Readiness {
+    let status = object.status.clone().unwrap_or_default();
+    let conditions = status.conditions.unwrap_or_default();
+    let mut holding = conditions.iter().filter(|it| it.status == "True");
+    let last = holding
+        .clone()
+        .find(|it| ["Complete", "Failed"].contains(&it.type_.as_str()));
+    match last {
+        Some(it) if it.type_ == "Complete" => Readiness::Ready,
+        Some(it) => {
+            let message = it.message.as_deref().unwrap_or_default();
+            Readiness::Failed(format!("has failed: {message}"))
+        }
+        None if holding.any(|it| it.type_ == "Suspended") => {
+            Readiness::Progressing("is suspended".to_owned())
+        }
+        None => Readiness::Progressing("is not complete".to_owned()),
+    }
+}
+
+fn pod(object: &Pod) -> Readiness {
+    let status = object.status.clone().unwrap_or_default();
+    let phase = status.phase.as_deref().unwrap_or("Pending");
+    let conditions = status.conditions.unwrap_or_default();
+    let find = |type_: &str| conditions.iter().find(|it| it.type_ == type_);
+    let ready = find("Ready");
+    if phase == "Succeeded" || ready.is_some_and(|it| it.status == "True") {
+        return Readiness::Ready;
+    }
+    if phase == "Failed" {
+        let why = status.message.or(status.reason).unwrap_or_default();
+        return Readiness::Failed(format!("has failed: {why}"));
+    }
+    let containers = status.init_container_statuses.into_iter().flatten();
+    let containers = containers.chain(status.container_statuses.into_iter().flatten());
+    // Such as `ImagePullBackOff`.
+    for container in containers {
+        let Some(waiting) = container.state.and_then(|state| state.waiting) else {
+            continue;
+        };
+        let reason = waiting.reason.unwrap_or_default();
+        let text = format!("has a container {} that waits", container.name);
+        let text = [Some(text), Some(reason.clone()), waiting.message];
+        let text: Vec<_> = text
+            .into_iter()
+            .flatten()
+            .filter(|it| !it.is_empty())
+            .collect();
+        let text = text.join(": ");
+        match reason.as_str() {
+            // What each container waits for at first.
+            "ContainerCreating" | "PodInitializing" => {}
+            "CrashLoopBackOff" => return Readiness::Failed(text),
+            _ => return Readiness::Progressing(text),
+        }
+    }
+    let unscheduled = find("PodScheduled").filter(|it| it.status == "False");
+    let why = unscheduled.or(ready).and_then(|it| it.message.as_deref());
+    Readiness::Progressing(format!("is {}", phase.to_lowercase())).because(why)
+}
+
+fn claim(object: &PersistentVolumeClaim) -> Readiness {
+    let status = object.status.as_ref();
+    match status.and_then(|status| status.phase.as_deref()) {
+        Some("Bound") => Readiness::Ready,
+        Some("Lost") => Readiness::Failed("has lost its volume".to_owned()),
+        _ => Readiness::Progressing("is not bound to a volume".to_owned()),
+    }
+}
+
+fn service(object: &Service) -> Readiness {
+    let type_ = object.spec.as_ref().and_then(|spec| spec.type_.as_deref());
+    let balancer = object
+        .status
+        .as_ref()
+        .and_then(|it| it.load_balancer.as_ref());
+    let addresses = balancer
+        .and_then(|it| it.ingress.as_deref())
+        .unwrap_or_default();
+    if type_ == Some("LoadBalancer") && addresses.is_empty() {
+        return Readiness::Progressing("has no address of a load balancer".to_owned());
+    }
+    Readiness::Ready
+}
+
+/// What the status of most kinds has.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    observed_generation: Option<i64>,
+    conditions: Option<Vec<Condition>>,
+}
+
+/// What all sorts of conditions have.
+#[derive(Deserialize)]
+struct Condition {
+    #[serde(rename = "type")]
+    type_: String,
+    status: String,
+    reason: Option<String>,
+    message: Option<String>,
+}
+
+fn other<K: Resource + Serialize>(object: &K) -> Readiness {
+    let mut object_json = json!(object);
+    // A status of another shape says nothing of this.
+    let status = serde_json::from_value::<Status>(object_json["status"].take()).unwrap_or_default();
+    if status.observed_generation.is_some() && is_behind(object.meta(), status.observed_generation)
+    {
+        return not_observed();
+    }
+    let conditions = status.conditions.unwrap_or_default();
+    let find = |type_: &str, is: fn(&str) -> bool| {
+        let found = conditions
+            .iter()
+            .find(|it| it.type_ == type_ && is(&it.status))?;
+        let parts = [&found.reason, &found.message].into_iter().flatten();
+        let parts: Vec<_> = parts
+            .filter(|it| !it.is_empty())
+            .map(String::as_str)
+            .collect();
+        Some(parts.join(": "))
+    };
+    if let Some(why) = find("Stalled", |status| status == "True") {
+        return Readiness::Failed(format!("is stalled: {why}"));
+    }
+    let waits = find("Reconciling", |status| status == "True");
+    match waits.or_else(|| find("Ready", |status| status != "True")) {
+        Some(why) => Readiness::Progressing("is not ready".to_owned()).because(Some(&why)),
+        None => Readiness::Ready,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::{
+        api::policy::v1::PodDisruptionBudget, apimachinery::pkg::apis::meta::v1::Time,
+        jiff::Timestamp,
+    };
+    use serde::de::DeserializeOwned;
+    use serde_json::Value;
+
+    use super::*;
+
+    /// What an object of `spec`, generation 2 and `status` is: `+`, or why it waits (`~`) or has failed
+    /// (`!`).
+    #[track_caller]
+    fn check<K>(rows: &[(Value, Value, &str)])
+    where
+        K: Resource<DynamicType = ()> + Serialize + DeserializeOwned + 'static,
+    {
+        for (spec, status, expected) in rows {
+            let metadata = json!({"name": "it", "generation": 2});
+            let mut object = json!({"metadata": metadata, "spec": spec, "status": status});
+            for part in ["spec", "status"] {
+                if object[part].is_null() {
+                    object.as_object_mut().expect("an object").remove(part);
+                }
+            }
+            let object: K = serde_json::from_value(object).expect("an object of the kind");
+            let readiness = Readiness::of(&object);
+            let shown = match &readiness {
+                Readiness::Ready => "+".to_owned(),
+                Readiness::Progressing(text) => format!("~ {text}"),
+                Readiness::Failed(text) => format!("! {text}"),
+            };
+            assert_eq!(shown, *expected, "{spec} {status}");
+        }
+    }
+
+    /// The spec of a workload.
+    fn workload(more: Value) -> Value {
+        let mut spec = json!({"replicas": 2, "selector": {}, "serviceName": "", "template": {}});
+        let all = spec.as_object_mut().expect("an object");
+        if let Value::Object(more) = more {
+            all.extend(more);
+        }
+        spec
+    }
+
+    #[test]
+    fn deployments() {
+        let spec = || workload(json!({}));
+        let stuck =
+            json!({"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"});
+        let refused =
+            json!({"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"});
+        check::<Deployment>(&[
+            (
+                spec(),
+                Value::Null,
+                "~ Deployment it has a change that its controller has not seen yet",
+            ),
+            (
+                spec(),
+                json!({"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2}),
+                "~ Deployment it has a change that its controller has not seen yet",
+            ),
+            (
+                spec(),
+                json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 1, "availableReplicas": 2}),
+                "~ Deployment it has 1 of 2 Pods of its template",
+            ),
+            (
+                spec(),
+                json!({"observedGeneration": 2, "replicas": 3, "updatedReplicas": 2, "availableReplicas": 3}),
+                "~ Deployment it has Pods of an older template",
+            ),
+            (
+                spec(),
+                json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "unavailableReplicas": 2}),
+                "~ Deployment it has 0 of 2 Pods available",
+            ),
+            (
+                spec(),
+                json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "conditions": [stuck]}),
+                "! Deployment it has 0 of 2 Pods available, and makes no progress",
+            ),
+            (
+                spec(),
+                json!({"observedGeneration": 2, "conditions": [refused]}),
+                "~ Deployment it has 0 of 2 Pods of its template: exceeded quota",
+            ),
+            (
+                spec(),
+                json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2}),
+                "+",
+            ),
+            (
+                workload(json!({"replicas": 0})),
+                json!({"observedGeneration": 2}),
+                "+",
+            ),
+            (
+                workload(json!({"replicas": null})),
+                json!({"observedGeneration": 2, "replicas": 1, "updatedReplicas": 1}),
+                "~ Deployment it has 0 of 1 Pods available",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn replica_sets() {
+        let spec = || workload(json!({}));
+        let refused =
+            json!({"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"});
+        check::<ReplicaSet>(&[
+            (
+                spec(),
+                json!({"replicas": 2, "availableReplicas": 2}),
+                "~ ReplicaSet it has a change that its controller has not seen yet",
+            ),
+            (
+                spec(),
+                json!({"observedGeneration": 2, "replicas": 1, "availableReplicas": 1, "conditions": [refused]}),
+                "~ ReplicaSet it has 1 of 2 Pods available: exceeded quota",
+            ),
+            (
+                spec(),
+                json!({"observedGeneration": 2, "replicas": 2, "availableReplicas": 2}),
+                "+",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn stateful_sets() {
+        let spec = || workload(json!({}));
+        let rolling = |partition: i32| {
+            let rolling =
+                json!({"type": "RollingUpdate", "rollingUpdate": {"partition": partition}});
+            workload(json!({"updateStrategy": rolling}))
+        };
+        let status = |available: i32, updated: i32, revision: &str| {
+            json!({
+                "observedGeneration": 2, "replicas": 2, "availableReplicas": available,
+                "updatedReplicas": updated, "currentRevision": "a", "updateRevision": revision,
+            })
+        };
+        check::<StatefulSet>(&[
+            (
+                spec(),
+                json!({"replicas": 2, "availableReplicas": 2}),
+                "~ StatefulSet it has a change that its controller has not seen yet",
+            ),
+            (
+                spec(),
+                status(1, 2, "a"),
+                "~ StatefulSet it has 1 of 2 Pods available",
+            ),
+            (
+                spec(),
+                status(2, 1, "b"),
+                "~ StatefulSet it has Pods of an older template",
+            ),
+            (spec(), status(2, 2, "a"), "+"),
+            (
+                rolling(0),
+                status(2, 1, "b"),
+                "~ StatefulSet it has Pods of an older template",
+            ),
+            (
+                rolling(1),
+                status(2, 0, "b"),
+                "~ StatefulSet it has 0 of 1 Pods of its template",
+            ),
+            (rolling(1), status(2, 1, "b"), "+"),
+            (
+                workload(json!({"updateStrategy": {"type": "OnDelete"}})),
+                status(2, 0, "b"),
+                "+",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn daemon_sets() {
+        let spec = || json!({"selector": {}, "template": {}});
+        let on_delete =
+            json!({"selector": {}, "template": {}, "updateStrategy": {"type": "OnDelete"}});
+        let status = |updated: i32, available: i32| {
+            json!({
+                "observedGeneration": 2, "currentNumberScheduled": 2, "desiredNumberScheduled": 2,
+                "numberMisscheduled": 0, "numberReady": 2, "updatedNumberScheduled": updated,
+                "numberAvailable": available,
+            })
+        };
+        check::<DaemonSet>(&[
+            (
+                spec(),
+                Value::Null,
+                "~ DaemonSet it has a change that its controller has not seen yet",
+            ),
+            (
+                spec(),
+                status(1, 2),
+                "~ DaemonSet it has 1 of 2 Pods of its template",
+            ),
+            (
+                spec(),
+                status(2, 1),
+                "~ DaemonSet it has 1 of 2 Pods available",
+            ),
+            (spec(), status(2, 2), "+"),
+            (on_delete, status(0, 2), "+"),
+        ]);
+    }
+
+    #[test]
+    fn jobs() {
+        let job = |type_: &str| {
+            let condition = json!({"type": type_, "status": "True", "message": "too often"});
+            (json!({"template": {}}), json!({"conditions": [condition]}))
+        };
+        let row = |type_: &str, expected| {
+            let (spec, status) = job(type_);
+            (spec, status, expected)
+        };
+        check::<Job>(&[
+            (
+                json!({"template": {}}),
+                json!({"active": 1, "ready": 1}),
+                "~ Job it is not complete",
+            ),
+            row("SuccessCriteriaMet", "~ Job it is not complete"),
+            row("Suspended", "~ Job it is suspended"),
+            row("Failed", "! Job it has failed: too often"),
+            row("Complete", "+"),
+        ]);
+    }
+
+    #[test]
+    fn pods() {
+        let spec = || json!({"containers": []});
+        let waits = |reason: &str, message: &str| {
+            let container = json!({
+                "name": "main", "image": "", "imageID": "", "ready": false, "restartCount": 0,
+                "state": {"waiting": {"reason": reason, "message": message}},
+            });
+            let ready = json!({"type": "Ready", "status": "False", "message": "not all are ready"});
+            json!({"phase": "Pending", "containerStatuses": [container], "conditions": [ready]})
+        };
+        let nowhere =
+            json!({"type": "PodScheduled", "status": "False", "message": "0/3 nodes fit"});
+        check::<Pod>(&[
+            (spec(), Value::Null, "~ Pod it is pending"),
+            (
+                spec(),
+                json!({"phase": "Pending", "conditions": [nowhere]}),
+                "~ Pod it is pending: 0/3 nodes fit",
+            ),
+            (
+                spec(),
+                waits("ImagePullBackOff", "no such image"),
+                "~ Pod it has a container main that waits: ImagePullBackOff: no such image",
+            ),
+            (
+                spec(),
+                waits("CrashLoopBackOff", ""),
+                "! Pod it has a container main that waits: CrashLoopBackOff",
+            ),
+            (
+                spec(),
+                waits("ContainerCreating", ""),
+                "~ Pod it is pending: not all are ready",
+            ),
+            (
+                spec(),
+                json!({"phase": "Failed", "reason": "Evicted", "message": "no memory"}),
+                "! Pod it has failed: no memory",
+            ),
+            (
+                spec(),
+                json!({"phase": "Failed", "reason": "Evicted"}),
+                "! Pod it has failed: Evicted",
+            ),
+            (spec(), json!({"phase": "Running"}), "~ Pod it is running"),
+            (spec(), json!({"phase": "Succeeded"}), "+"),
+            (
+                spec(),
+                json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}),
+                "+",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn claims_and_services() {
+        check::<PersistentVolumeClaim>(&[
+            (
+                json!({}),
+                json!({"phase": "Pending"}),
+                "~ PersistentVolumeClaim it is not bound to a volume",
+            ),
+            (
+                json!({}),
+                json!({"phase": "Lost"}),
+                "! PersistentVolumeClaim it has lost its volume",
+            ),
+            (json!({}), json!({"phase": "Bound"}), "+"),
+        ]);
+        let balanced = || json!({"type": "LoadBalancer"});
+        check::<Service>(&[
+            (json!({}), json!({"loadBalancer": {}}), "+"),
+            (
+                balanced(),
+                json!({"loadBalancer": {}}),
+                "~ Service it has no address of a load balancer",
+            ),
+            (
+                balanced(),
+                json!({"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}),
+                "+",
+            ),
+        ]);
+    }
+
+    /// Kinds without a rule of their own, such as those of other operators.
+    #[test]
+    fn other_kinds() {
+        let status = |observed: i64, type_: &str, status: &str| {
+            let condition = json!({
+                "type": type_, "status": status, "reason": "Why", "message": "",
+                "lastTransitionTime": Time(Timestamp::UNIX_EPOCH),
+            });
+            let counts = [
+                ("currentHealthy", 0),
+                ("desiredHealthy", 0),
+                ("disruptionsAllowed", 0),
+                ("expectedPods", 0),
+            ];
+            let mut status = json!({"observedGeneration": observed, "conditions": [condition]});
+            for (name, count) in counts {
+                status[name] = json!(count);
+            }
+            status
+        };
+        let row = |observed, type_: &str, is: &str, expected| {
+            (json!({}), status(observed, type_, is), expected)
+        };
+        let behind = "~ PodDisruptionBudget it has a change that its controller has not seen yet";
+        check::<PodDisruptionBudget>(&[
+            (json!({}), Value::Null, "+"),
+            row(1, "Ready", "True", behind),
+            row(
+                2,
+                "Ready",
+                "Unknown",
+                "~ PodDisruptionBudget it is not ready: Why",
+            ),
+            row(
+                2,
+                "Ready",
+                "False",
+                "~ PodDisruptionBudget it is not ready: Why",
+            ),
+            row(
+                2,
+                "Reconciling",
+                "True",
+                "~ PodDisruptionBudget it is not ready: Why",
+            ),
+            row(2, "Reconciling", "False", "+"),
+            row(
+                2,
+                "Stalled",
+                "True",
+                "! PodDisruptionBudget it is stalled: Why",
+            ),
+            row(2, "Ready", "True", "+"),
+        ]);
+    }
+
+    #[test]
+    fn what_is_being_deleted_is_not_ready() {
+        let mut object = ConfigMap::default();
+        assert_eq!(Readiness::of(&object), Readiness::Ready);
+        object.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+        assert_eq!(Readiness::of(&object).reason(), "Progressing");
+    }
+
+    #[test]
+    fn a_whole_is_as_its_worst_part() {
+        let claim = |phase: &str| {
+            let status = json!({"phase": phase});
+            let claim = json!({"metadata": {"name": phase}, "status": status});
+            Arc::new(serde_json::from_value::<PersistentVolumeClaim>(claim).expect("a claim"))
+        };
+        let mut whole = Readiness::default();
+        let mut seen = Vec::new();
+        for phase in ["Bound", "Pending", "Unknown", "Lost", "Pending", "Bound"] {
+            whole.include(&[claim(phase)]);
+            seen.push((
+                whole.reason(),
+                whole
+                    .message()
+                    .split(' ')
+                    .nth(1)
+                    .unwrap_or_default()
+                    .to_owned(),
+            ));
+        }
+        let seen: Vec<_> = seen
+            .iter()
+            .map(|(reason, name)| (*reason, name.as_str()))
+            .collect();
+        let (waits, lost) = (("Progressing", "Pending"), ("Failed", "Lost"));
+        assert_eq!(seen, [("Ready", ""), waits, waits, lost, lost, lost]);
+    }
+}
