@@ -148,7 +148,10 @@ mod tests {
             ("a::1b::C", name),
             ("cert-manager::Certificate", name),
             ("cert_manager::v1::Certificate<T>", name),
-            ("github.com/cert-manager/cert-manager/pkg/apis", name),
+            (
+                "github.com/cert-manager/cert-manager/pkg/apis",
+                "it is a package of Go, and a type of a crate is needed",
+            ),
             ("a::type::B", "`type` is a keyword of Rust"),
             ("a::crate::B", "`crate` is a keyword of Rust"),
             ("cert_manager::v1", "it must end in the name of the type"),
