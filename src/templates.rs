@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn each_line_gives_a_known_attribute() {
         let known = [
-            "code", "derived", "labels", "nodes", "patterns", "replaced", "vendored",
+            "claim", "code", "derived", "labels", "nodes", "patterns", "replaced", "vendored",
         ];
         let lines: Vec<_> = lines().collect();
         for attribute in known {
