@@ -39,6 +39,7 @@ mod scaffold;
 mod serving;
 mod sharing;
 mod tutorials;
+mod webhooks;
 #[path = "../wildcards.rs"]
 mod wildcards;
 mod workflows;

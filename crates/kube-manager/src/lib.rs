@@ -2,6 +2,7 @@
 //! # Features
 //!
 //! - `runtime`, a default one: everything but `source`.
+//! - `webhook`: admission webhooks, in the module `webhook`.
 //! - `source`: the text of the crate's own files, for tools that write them into projects.
 #![cfg_attr(
     not(feature = "runtime"),

@@ -5,7 +5,7 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The files of the crate as a project has them: the path of each in its folder, and its text.
 ///
-/// There are no features in it: what a project vendors is the runtime alone.
+/// What a project vendors is the runtime alone, with the features that are off without it.
 pub const FILES: &[(&str, &str)] = &[
     ("Cargo.toml", include_str!("../vendored/manifest.toml")),
     ("LICENSE", include_str!("../LICENSE")),
@@ -70,27 +70,75 @@ pub const FILES: &[(&str, &str)] = &[
     ("src/runtime/scope.rs", include_str!("runtime/scope.rs")),
     ("src/runtime/serve.rs", include_str!("runtime/serve.rs")),
     ("src/runtime/watch.rs", include_str!("runtime/watch.rs")),
+    (
+        "src/runtime/webhook/authority.rs",
+        include_str!("runtime/webhook/authority.rs"),
+    ),
+    (
+        "src/runtime/webhook/certificates.rs",
+        include_str!("runtime/webhook/certificates.rs"),
+    ),
+    (
+        "src/runtime/webhook/hook.rs",
+        include_str!("runtime/webhook/hook.rs"),
+    ),
+    (
+        "src/runtime/webhook/mod.rs",
+        include_str!("runtime/webhook/mod.rs"),
+    ),
+    (
+        "src/runtime/webhook/patch.rs",
+        include_str!("runtime/webhook/patch.rs"),
+    ),
+    (
+        "src/runtime/webhook/request.rs",
+        include_str!("runtime/webhook/request.rs"),
+    ),
+    (
+        "src/runtime/webhook/review.rs",
+        include_str!("runtime/webhook/review.rs"),
+    ),
+    (
+        "src/runtime/webhook/server.rs",
+        include_str!("runtime/webhook/server.rs"),
+    ),
+    (
+        "src/runtime/webhook/verdict.rs",
+        include_str!("runtime/webhook/verdict.rs"),
+    ),
     ("src/runtime/written.rs", include_str!("runtime/written.rs")),
 ];
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeSet, fs};
+    use std::{collections::BTreeSet, fs, path::Path};
 
     use toml::{Table, Value};
 
     use super::*;
 
+    /// The files in a folder of the crate, and in those below it.
+    fn files(folder: &str) -> BTreeSet<String> {
+        let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let entries = fs::read_dir(crate_folder.join(folder)).expect("a folder");
+        let mut files = BTreeSet::new();
+        for entry in entries {
+            let name = entry.expect("a file").file_name();
+            let path = format!("{folder}/{}", name.to_string_lossy());
+            if crate_folder.join(&path).is_dir() {
+                files.extend(self::files(&path));
+            } else {
+                files.insert(path);
+            }
+        }
+        files
+    }
+
     #[test]
     fn all_files_are_there() {
-        let folder = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/runtime"));
-        let there = folder.expect("a folder").map(|entry| {
-            let name = entry.expect("a file").file_name();
-            format!("src/runtime/{}", name.to_string_lossy())
-        });
         let listed = FILES.iter().map(|(path, _)| (*path).to_owned());
         let listed = listed.filter(|path| path.starts_with("src/runtime/"));
-        assert_eq!(there.collect::<BTreeSet<_>>(), listed.collect());
+        assert_eq!(files("src/runtime"), listed.collect());
     }
 
     /// What the crate depends on, whether it is optional or not.
@@ -110,19 +158,39 @@ mod tests {
         plain.collect()
     }
 
+    /// What a feature of a crate switches on, besides the runtime.
+    fn feature(manifest: &Table, name: &str) -> Vec<String> {
+        let names = manifest["features"][name].as_array().expect("a list");
+        let names = names
+            .iter()
+            .map(|name| name.as_str().expect("a name").to_owned());
+        names.filter(|name| name != "runtime").collect()
+    }
+
     #[test]
-    fn the_vendored_crate_is_this_one_without_its_features() {
+    fn the_vendored_crate_is_this_one_with_the_runtime_alone() {
         let mut published: Table = include_str!("../Cargo.toml").parse().expect("TOML");
         let mut vendored: Table = include_str!("../vendored/manifest.toml")
             .parse()
             .expect("TOML");
+        let is_optional = |(_, value): &(_, &Value)| value.get("optional").is_some();
+        let all = vendored["dependencies"].as_table().expect("dependencies");
+        let optional = all.iter().filter(is_optional);
+        let optional: Vec<_> = optional.map(|(name, _)| format!("dep:{name}")).collect();
         assert_eq!(dependencies(&mut vendored), dependencies(&mut published));
         for field in ["name", "version", "edition", "rust-version", "license"] {
             assert_eq!(vendored["package"][field], published["package"][field]);
         }
         assert_eq!(vendored["lints"], published["lints"]);
         assert_eq!(vendored["package"]["publish"], Value::Boolean(false));
-        assert!(!vendored.contains_key("features"));
+        let Value::Table(features) = &vendored["features"] else {
+            panic!("no features");
+        };
+        assert_eq!(features.keys().collect::<Vec<_>>(), ["webhook"]);
+        let webhook = feature(&vendored, "webhook");
+        assert_eq!(webhook, feature(&published, "webhook"));
+        let own = webhook.iter().filter(|name| name.starts_with("dep:"));
+        assert!(own.eq(&optional));
     }
 
     #[test]

@@ -1,5 +1,9 @@
 //! The probes: /healthz answers while the process runs, /readyz once the API server has answered all
 //! watches. Until then, /readyz names what each controller waits for.
+//!
+//! A Pod has one readiness, and those that call its webhooks need it before any watch is answered: an API
+//! server that lists objects may have to call a webhook first. So with webhooks, /readyz tells about them
+//! alone. /readyz/controllers tells about the controllers in any case.
 
 use std::{
     collections::BTreeMap,
@@ -34,12 +38,13 @@ impl Health {
         checks.insert(name.to_owned(), Check { ready, says });
     }
 
-    /// The routes of both probes.
-    pub fn routes(&self) -> Router {
+    /// The routes of the probes. `controllers` is what /readyz/controllers tells about.
+    pub fn routes(&self, controllers: &Self) -> Router {
+        let readyz = |health: &Self| get(readyz).with_state(health.clone());
         Router::new()
             .route("/healthz", get("ok"))
-            .route("/readyz", get(readyz))
-            .with_state(self.clone())
+            .route("/readyz", readyz(self))
+            .route("/readyz/controllers", readyz(controllers))
     }
 }
 

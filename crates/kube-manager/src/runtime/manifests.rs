@@ -32,9 +32,9 @@ pub(super) fn write<'a>(
     let chart = operator.chart.map(|chart| out.join(chart).join("files"));
     for crd in crds {
         let name = format!("{}_{}.yaml", crd.spec.group, crd.spec.names.plural);
-        write_file(&out.join("config/crd/bases").join(&name), crd)?;
+        write_file(&out.join("config/crd/bases").join(&name), &[crd])?;
         if let Some(chart) = &chart {
-            write_file(&chart.join("crds").join(&name), crd)?;
+            write_file(&chart.join("crds").join(&name), &[crd])?;
         }
     }
     let metadata = ObjectMeta {
@@ -52,24 +52,30 @@ pub(super) fn write<'a>(
         })
     };
     let role = role?;
-    write_file(&out.join("config/rbac/role.yaml"), &role)?;
+    write_file(&out.join("config/rbac/role.yaml"), &[&role])?;
     match chart {
-        Some(chart) => write_file(&chart.join("role.yaml"), &role),
+        Some(chart) => write_file(&chart.join("role.yaml"), &[&role]),
         None => Ok(()),
     }
 }
 
-fn write_file(path: &Path, manifest: &impl Serialize) -> anyhow::Result<()> {
-    let mut options = SerializerOptions::default();
-    // Long texts stay on one line, so that a diff shows one changed line.
-    options.folded_wrap_chars = usize::MAX;
+/// Writes manifests to one file, as documents of YAML.
+pub(super) fn write_file(path: &Path, manifests: &[impl Serialize]) -> anyhow::Result<()> {
     let mut text = "# Written by `make manifests` from the operator's code.\n".to_owned();
-    serde_saphyr::to_fmt_writer_with_options(&mut text, manifest, options)
-        .and_then(|()| {
-            if let Some(folder) = path.parent() {
-                fs::create_dir_all(folder)?;
+    let write = || {
+        for (index, manifest) in manifests.iter().enumerate() {
+            if index > 0 {
+                text.push_str("---\n");
             }
-            Ok(fs::write(path, text)?)
-        })
-        .with_context(|| format!("cannot write `{}`", path.display()))
+            let mut options = SerializerOptions::default();
+            // Long texts stay on one line, so that a diff shows one changed line.
+            options.folded_wrap_chars = usize::MAX;
+            serde_saphyr::to_fmt_writer_with_options(&mut text, manifest, options)?;
+        }
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        anyhow::Ok(fs::write(path, text)?)
+    };
+    write().with_context(|| format!("cannot write `{}`", path.display()))
 }

@@ -9,7 +9,7 @@ use prometheus::Registry;
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinSet,
-    time::timeout,
+    time::{Instant, timeout, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -44,6 +44,8 @@ mod task;
 mod trigger;
 mod watch;
 mod watched;
+#[cfg(feature = "webhook")]
+pub mod webhook;
 mod written;
 
 pub use builder::Builder;
@@ -62,6 +64,7 @@ use rbac::Rule;
 pub use readiness::Readiness;
 pub use reconciler::Reconciler;
 use requests::Requests;
+use serve::Certificate;
 pub use task::{Replicas, Task};
 pub use trigger::Trigger;
 pub use watched::{Watched, Watches};
@@ -106,6 +109,8 @@ pub struct Manager {
     starts: Vec<Start>,
     rules: Vec<&'static [Rule]>,
     tasks: Vec<task::Pending>,
+    #[cfg(feature = "webhook")]
+    webhooks: webhook::Webhooks,
     registry: Registry,
 }
 
@@ -117,6 +122,8 @@ impl Manager {
             starts: Vec::new(),
             rules: Vec::new(),
             tasks: Vec::new(),
+            #[cfg(feature = "webhook")]
+            webhooks: webhook::Webhooks::default(),
             registry: Registry::new(),
         }
     }
@@ -130,6 +137,28 @@ impl Manager {
         self.starts.push(Box::new(|runtime, informers, tasks| {
             controller::start(new, runtime, informers, tasks);
         }));
+    }
+
+    /// Adds a webhook that fills in what objects leave open. `new` is called with a client that sends
+    /// requests whether this replica leads or not.
+    #[cfg(feature = "webhook")]
+    pub fn add_defaulter<D: webhook::Defaulter>(
+        &mut self,
+        new: impl FnOnce(&Client) -> D + Send + 'static,
+    ) {
+        self.rules.push(D::RULES);
+        self.webhooks.add_defaulter(new);
+    }
+
+    /// Adds a webhook that says which objects may be stored. `new` is called with a client that sends
+    /// requests whether this replica leads or not.
+    #[cfg(feature = "webhook")]
+    pub fn add_validator<V: webhook::Validator>(
+        &mut self,
+        new: impl FnOnce(&Client) -> V + Send + 'static,
+    ) {
+        self.rules.push(V::RULES);
+        self.webhooks.add_validator(new);
     }
 
     /// Adds rights that no controller needs, such as those of a task.
@@ -157,12 +186,15 @@ impl Manager {
 
     /// Writes the manifests that follow from the code below the folder `out`: each of `crds` to
     /// `config/crd/bases/<group>_<plural>.yaml`, the role of all controllers to
-    /// `config/rbac/role.yaml`, and copies of them to the operator's chart, if it has one.
+    /// `config/rbac/role.yaml`, and copies of them to the operator's chart, if it has one. With webhooks,
+    /// also their configurations to `config/webhook/manifests.yaml`.
     ///
     /// # Errors
     ///
-    /// When a file cannot be written.
+    /// When a file cannot be written, or two webhooks have the same name or path.
     pub fn write_manifests(&self, out: &Path, crds: &[CustomResourceDefinition]) -> Result<()> {
+        #[cfg(feature = "webhook")]
+        self.webhooks.write_manifests(out)?;
         let rules = self.rules.iter().copied().flatten();
         manifests::write(&self.operator, out, crds, rules)
     }
@@ -196,9 +228,13 @@ impl Manager {
             Metrics::new(&self.operator, self.registry.clone())?,
         );
         health.waits("manager", "starts");
+        // What decides on the Pod's readiness: without webhooks, the controllers.
+        let pod = health.clone();
+        #[cfg(feature = "webhook")]
+        let pod = self.webhooks.health(&options.webhooks).unwrap_or(pod);
         let mut servers = JoinSet::new();
         if let Some(listener) = options.health_probe_bind_address.listen("probes")? {
-            servers.spawn(serve::plain(listener, health.routes()));
+            servers.spawn(serve::plain(listener, pod.routes(&health)));
         }
 
         let leadership = Leadership::new(&options.election);
@@ -229,12 +265,28 @@ impl Manager {
             metrics: metrics.clone(),
             stop: CancellationToken::new(),
         };
+        // Before the lease and all watches, because these may need what a webhook says. They have servers of
+        // their own, which end by themselves.
+        let mut webhooks = JoinSet::new();
+        #[cfg(feature = "webhook")]
+        self.webhooks
+            .serve(&options.webhooks, &runtime, &pod, &mut webhooks)?;
         if let Some(listener) = options.metrics_bind_address.listen("metrics")? {
             let routes = serve::metrics(metrics.clone());
             if options.metrics_secure {
                 let routes = serve::authorized(routes, manager_client.clone());
-                let folder = options.metrics_cert_path.clone();
-                servers.spawn(serve::secure(listener, routes, folder));
+                let certificate = match options.metrics_cert_path.clone() {
+                    Some(folder) => Certificate::Folder(folder),
+                    None => Certificate::SelfSigned,
+                };
+                let never = std::future::pending();
+                servers.spawn(serve::secure(
+                    listener,
+                    routes,
+                    certificate,
+                    "metrics",
+                    never,
+                ));
             } else {
                 servers.spawn(serve::plain(listener, routes));
             }
@@ -274,19 +326,26 @@ impl Manager {
             lost = candidate.run() => return lost,
             failed = task::failure(&mut background) => Err(failed),
             ended = work => ended.and(Err(anyhow!("a controller ended by itself"))),
-            Some(ended) = servers.join_next() => {
+            Some(ended) = async {
+                tokio::select! {
+                    ended = servers.join_next(), if !servers.is_empty() => ended,
+                    ended = webhooks.join_next(), if !webhooks.is_empty() => ended,
+                    else => None,
+                }
+            } => {
                 let ended = ended.context("a server failed");
                 ended.flatten().and(Err(anyhow!("a server ended by itself")))
             }
         };
 
         tracing::info!("stopping");
+        let end = Instant::now() + DRAIN + RELEASE;
         runtime.stop.cancel();
         let drained = async {
             while tasks.join_next().await.is_some() {}
             while background.join_next().await.is_some() {}
         };
-        let stopped_again = async {
+        let mut stopped_again = Box::pin(async {
             let _ = timeout(ONE_SIGNAL, async {
                 loop {
                     stopped().await;
@@ -294,11 +353,12 @@ impl Manager {
             })
             .await;
             stopped().await;
-        };
+        });
+        let mut hurries = false;
         tokio::select! {
             _ = timeout(DRAIN, drained) => {}
             lost = candidate.run() => return ended.and(lost),
-            () = stopped_again => ended = ended.and(Err(anyhow!("stopped a second time"))),
+            () = &mut stopped_again => hurries = true,
         }
         if !tasks.is_empty() || !background.is_empty() {
             let (controllers, tasks_left) = (tasks.len(), background.len());
@@ -314,6 +374,17 @@ impl Manager {
                 tracing::warn!(%error, "cannot give the lease back");
             }
             Err(_) => tracing::warn!("gave up giving the lease back"),
+        }
+        // Another replica may lead by now, but this one may still be asked.
+        let answered = async { while webhooks.join_next().await.is_some() {} };
+        if !hurries {
+            tokio::select! {
+                _ = timeout_at(end, answered) => {}
+                () = stopped_again => hurries = true,
+            }
+        }
+        if hurries {
+            ended = ended.and(Err(anyhow!("stopped a second time")));
         }
         ended
     }

@@ -66,6 +66,11 @@ pub struct Options {
     /// Whether, and how, several replicas share the work
     #[command(flatten)]
     pub election: Election,
+
+    /// Whether, and how, webhooks are served
+    #[cfg(feature = "webhook")]
+    #[command(flatten)]
+    pub webhooks: super::webhook::Options,
 }
 
 /// The flags of leader election.
@@ -186,7 +191,7 @@ impl Election {
 }
 
 /// A duration in the format of Go, such as `15s` or `1m30s`.
-fn duration(text: &str) -> anyhow::Result<Duration> {
+pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
     let duration = kube::core::Duration::from_str(text)?;
     ensure!(!duration.is_negative(), "it must not be negative");
     Ok(duration.into())
@@ -210,6 +215,12 @@ impl FromStr for Address {
 }
 
 impl Address {
+    /// Whether it is nowhere.
+    #[cfg(feature = "webhook")]
+    pub(super) fn is_none(&self) -> bool {
+        self.0 == "0"
+    }
+
     /// Listens on the address, and logs it with `what` is served. Not every system has IPv6.
     pub(super) fn listen(&self, what: &str) -> anyhow::Result<Option<TcpListener>> {
         let listen = || -> io::Result<TcpListener> {

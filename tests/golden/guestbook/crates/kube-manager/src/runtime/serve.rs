@@ -4,8 +4,10 @@
 use std::{
     collections::HashMap,
     fs,
+    future::pending,
     net::TcpListener,
     path::{Path, PathBuf},
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -22,12 +24,15 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use axum_server::tls_rustls::RustlsConfig;
+use axum_server::{Handle, tls_rustls::RustlsConfig};
+use hyper_util::rt::TokioTimer;
 use k8s_openapi::api::{
     authentication::v1::{TokenReview, TokenReviewSpec},
     authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
 };
 use kube::{Api, Client, api::PostParams};
+#[cfg(feature = "webhook")]
+use tokio::sync::watch;
 use tokio::{
     sync::Semaphore,
     time::{interval, timeout},
@@ -54,58 +59,127 @@ const TURN: Duration = Duration::from_secs(5);
 /// mounted Secret, so polling is simpler than file events.
 const RELOAD: Duration = Duration::from_secs(10);
 
+/// How long a connection may wait for a request, or take to send its head. Clients in Go close an idle
+/// connection after 90 s: a server that did so before might do so just when they send a request.
+const IDLE: Duration = Duration::from_secs(120);
+
 /// Serves plain HTTP.
 pub async fn plain(listener: TcpListener, routes: Router) -> Result<()> {
     let server = axum_server::from_tcp(listener)?;
     Ok(server.serve(routes.into_make_service()).await?)
 }
 
-/// Serves HTTPS with the certificate in `folder`, which is read again when it changes. Without a
-/// folder, the certificate is self-signed.
-pub async fn secure(listener: TcpListener, routes: Router, folder: Option<PathBuf>) -> Result<()> {
-    let (mut pair, tls);
-    match &folder {
-        Some(folder) => {
-            pair = read(folder)?;
-            let (certificate, key) = pair.clone();
-            tls = RustlsConfig::from_pem(certificate, key).await?;
-        }
-        None => {
+/// What HTTPS is served with.
+pub enum Certificate {
+    /// One that is made for the process, which no client trusts.
+    SelfSigned,
+    /// The one in a folder, as tls.crt and tls.key, which are read again when they change.
+    Folder(PathBuf),
+    /// The last one that was sent.
+    #[cfg(feature = "webhook")]
+    Sent(watch::Receiver<Option<Pair>>),
+}
+
+/// A certificate and its key, both in DER.
+#[cfg(feature = "webhook")]
+#[derive(Clone)]
+pub struct Pair {
+    pub certificate: Vec<u8>,
+    pub key: Vec<u8>,
+}
+
+/// Serves HTTPS until `stop` ends: then no connection is accepted any more, and requests in flight are
+/// answered. `what` is served is for the log.
+pub async fn secure(
+    listener: TcpListener,
+    routes: Router,
+    mut certificate: Certificate,
+    what: &'static str,
+    stop: impl Future<Output = ()>,
+) -> Result<()> {
+    let mut stop = pin!(stop);
+    let tls = match &mut certificate {
+        Certificate::SelfSigned => {
             let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
             let (certificate, key) = (made.cert.der().to_vec(), made.signing_key.serialize_der());
-            pair = (Vec::new(), Vec::new());
-            tls = RustlsConfig::from_der(vec![certificate], key).await?;
+            RustlsConfig::from_der(vec![certificate], key).await?
         }
-    }
-    let server = axum_server::from_tcp_rustls(listener, tls.clone())?;
-    let reload = async {
-        let Some(folder) = folder else {
-            return std::future::pending().await;
-        };
-        let mut tick = interval(RELOAD);
-        loop {
-            tick.tick().await;
-            let changed = match read(&folder) {
-                Ok(new) if new == pair => continue,
-                Ok(new) => {
-                    pair = new.clone();
-                    tls.reload_from_pem(new.0, new.1)
-                        .await
-                        .map_err(anyhow::Error::from)
-                }
-                Err(error) => Err(error),
+        Certificate::Folder(folder) => {
+            let (certificate, key) = read(folder)?;
+            RustlsConfig::from_pem(certificate, key).await?
+        }
+        #[cfg(feature = "webhook")]
+        Certificate::Sent(pairs) => {
+            let first = tokio::select! {
+                sent = pairs.wait_for(Option::is_some) => sent.ok().and_then(|it| it.clone()),
+                () = &mut stop => None,
             };
-            match changed {
-                Ok(()) => tracing::info!("took the new certificate of the metrics"),
-                Err(error) => {
-                    tracing::warn!(error = format!("{error:#}"), "keeps the old certificate")
-                }
-            }
+            let Some(Pair { certificate, key }) = first else {
+                return Ok(());
+            };
+            RustlsConfig::from_der(vec![certificate], key).await?
         }
+    };
+    let handle = Handle::new();
+    let mut server = axum_server::from_tcp_rustls(listener, tls.clone())?.handle(handle.clone());
+    let http = server.http_builder();
+    http.http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(IDLE);
+    let stopped = async {
+        stop.await;
+        handle.graceful_shutdown(None);
+        pending().await
     };
     tokio::select! {
         ended = server.serve(routes.into_make_service()) => Ok(ended?),
-        never = reload => never,
+        never = reload(certificate, &tls, what) => never,
+        never = stopped => never,
+    }
+}
+
+/// Gives each new certificate to `tls`.
+async fn reload(certificate: Certificate, tls: &RustlsConfig, what: &str) -> Result<()> {
+    match certificate {
+        Certificate::SelfSigned => pending().await,
+        Certificate::Folder(folder) => {
+            let mut pair = None;
+            let mut tick = interval(RELOAD);
+            loop {
+                tick.tick().await;
+                let changed = match read(&folder) {
+                    Ok(new) if pair.as_ref() == Some(&new) => continue,
+                    Ok(new) => {
+                        let (certificate, key) = new.clone();
+                        let is_first = pair.replace(new).is_none();
+                        let taken = tls.reload_from_pem(certificate, key).await;
+                        if is_first && taken.is_ok() {
+                            continue;
+                        }
+                        taken.map_err(anyhow::Error::from)
+                    }
+                    Err(error) => Err(error),
+                };
+                match changed {
+                    Ok(()) => tracing::info!("took the new certificate of the {what}"),
+                    Err(error) => {
+                        let error = format!("{error:#}");
+                        tracing::warn!(error, "keeps the old certificate of the {what}");
+                    }
+                }
+            }
+        }
+        #[cfg(feature = "webhook")]
+        Certificate::Sent(mut pairs) => {
+            while pairs.changed().await.is_ok() {
+                let pair = pairs.borrow_and_update().clone();
+                if let Some(Pair { certificate, key }) = pair {
+                    tls.reload_from_der(vec![certificate], key).await?;
+                    tracing::debug!("took a new certificate of the {what}");
+                }
+            }
+            pending().await
+        }
     }
 }
 

@@ -1,0 +1,368 @@
+//! The certificates that an operator makes itself: authorities, which the API server trusts, and under them
+//! a leaf for each replica. Everything here is computed from what is known, and from the time.
+//!
+//! An authority goes through these states, and the same time that all replicas read in the Secret tells in
+//! which one it is:
+//!
+//! 1. It is made, and added to what the API server shall trust.
+//! 2. It is published: all webhook configurations have it. From then on, API servers hear of it.
+//! 3. It signs, some time later: all API servers have heard of it.
+//! 4. Another one signs. This one is trusted as long as a leaf may be in use that it signed.
+//!
+//! So each leaf in use is trusted by each API server, however the replicas and the API servers lag behind one
+//! another.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use k8s_openapi::jiff::Timestamp;
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose, date_time_ymd,
+};
+use serde::{Deserialize, Serialize};
+
+/// How long before it was made a certificate is valid already, for clocks that are slow.
+const BACKDATED: Duration = Duration::from_secs(60 * 60);
+
+/// How long certificates last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lifetimes {
+    pub authority: Duration,
+    pub leaf: Duration,
+    /// How long after an authority was published it signs.
+    pub delay: Duration,
+}
+
+impl Lifetimes {
+    /// Refuses times with which a leaf would outlive its authority, or be used before it is trusted.
+    pub fn validate(&self) -> Result<()> {
+        ensure!(
+            !self.delay.is_zero() && !self.leaf.is_zero(),
+            "--webhook-cert-lifetime and --webhook-ca-delay must not be zero"
+        );
+        ensure!(
+            self.authority >= self.delay * 4 + self.leaf * 4,
+            "--webhook-ca-lifetime must be four times --webhook-cert-lifetime and --webhook-ca-delay together"
+        );
+        Ok(())
+    }
+
+    /// How often to look at the time and at the Secret.
+    pub fn interval(&self) -> Duration {
+        (self.leaf / 10)
+            .min(self.delay / 4)
+            .min(Duration::from_secs(30))
+    }
+}
+
+/// The authorities, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Authorities(Vec<Authority>);
+
+/// What signs leaves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Authority {
+    made: Timestamp,
+    expires: Timestamp,
+    /// When all webhook configurations had it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    published: Option<Timestamp>,
+    /// In PEM.
+    certificate: String,
+    /// In PEM.
+    key: String,
+}
+
+/// A certificate of a replica, and its key, both in DER.
+#[derive(Clone, PartialEq)]
+pub(super) struct Leaf {
+    pub certificate: Vec<u8>,
+    pub key: Vec<u8>,
+    made: Timestamp,
+    /// When its authority was made.
+    authority: Timestamp,
+}
+
+impl Authorities {
+    /// What the API server shall trust, in PEM.
+    pub fn bundle(&self) -> String {
+        self.0.iter().map(|it| it.certificate.as_str()).collect()
+    }
+
+    /// The one that signs; none if there is none at all.
+    pub fn signer(&self, now: Timestamp, lifetimes: &Lifetimes) -> Option<&Authority> {
+        let signs = |it: &&Authority| it.signs(now, lifetimes);
+        let newest = self.0.iter().rev().find(signs);
+        // Nobody trusts anything yet, or all that was trusted is expired.
+        newest.or(self.0.first())
+    }
+
+    /// What must become of them now, if anything.
+    pub fn next(&self, now: Timestamp, lifetimes: &Lifetimes) -> Result<Option<Self>> {
+        let mut next = self.clone();
+        next.0.retain(|it| now < it.expires);
+        // A leaf of an older one was made, at the latest, when the newer one began to sign.
+        let last = |it: &Authority| it.signs(now - lifetimes.leaf - lifetimes.delay, lifetimes);
+        if let Some(newer) = next.0.iter().rposition(last) {
+            next.0.drain(..newer);
+        }
+        let is_old = |it: &Authority| it.made + lifetimes.authority / 2 <= now;
+        if next.0.last().is_none_or(is_old) {
+            next.0.push(Authority::new(now, lifetimes)?);
+        }
+        Ok((next != *self).then_some(next))
+    }
+
+    /// The same, once all webhook configurations have [`bundle`](Self::bundle); none if that is known.
+    pub fn published(&self, now: Timestamp) -> Option<Self> {
+        let mut next = self.clone();
+        for authority in &mut next.0 {
+            authority.published.get_or_insert(now);
+        }
+        (next != *self).then_some(next)
+    }
+}
+
+/// What differs between authorities in their certificate is their name, so that nobody takes one for
+/// another.
+fn params(made: Timestamp) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    let name = format!("webhooks {made}");
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![
+        KeyUsagePurpose::KeyCertSign,
+        KeyUsagePurpose::DigitalSignature,
+    ];
+    params
+}
+
+fn validity(params: &mut CertificateParams, from: Timestamp, until: Timestamp) {
+    let at = |time: Timestamp| {
+        let since = Duration::try_from(time.duration_since(Timestamp::UNIX_EPOCH));
+        date_time_ymd(1970, 1, 1) + since.unwrap_or_default()
+    };
+    params.not_before = at(from - BACKDATED);
+    params.not_after = at(until);
+}
+
+impl Authority {
+    fn new(now: Timestamp, lifetimes: &Lifetimes) -> Result<Self> {
+        let (key, expires) = (KeyPair::generate()?, now + lifetimes.authority);
+        let mut params = params(now);
+        validity(&mut params, now, expires);
+        Ok(Self {
+            made: now,
+            expires,
+            published: None,
+            certificate: params.self_signed(&key)?.pem(),
+            key: key.serialize_pem(),
+        })
+    }
+
+    fn signs(&self, now: Timestamp, lifetimes: &Lifetimes) -> bool {
+        self.published
+            .is_some_and(|published| published + lifetimes.delay <= now)
+    }
+
+    /// A leaf for servers with these names and addresses.
+    pub fn sign(&self, hosts: &[String], now: Timestamp, lifetimes: &Lifetimes) -> Result<Leaf> {
+        let issuer = Issuer::new(params(self.made), KeyPair::from_pem(&self.key)?);
+        let mut params = CertificateParams::new(hosts)?;
+        params.distinguished_name = DistinguishedName::new();
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.use_authority_key_identifier_extension = true;
+        validity(&mut params, now, (now + lifetimes.leaf).min(self.expires));
+        let key = KeyPair::generate()?;
+        Ok(Leaf {
+            certificate: params.signed_by(&key, &issuer)?.der().to_vec(),
+            key: key.serialize_der(),
+            made: now,
+            authority: self.made,
+        })
+    }
+}
+
+impl Leaf {
+    /// Whether there shall be another leaf, with `signer` as the authority.
+    pub fn is_old(&self, signer: &Authority, now: Timestamp, lifetimes: &Lifetimes) -> bool {
+        // Also after the clock was set back.
+        self.authority != signer.made || self.made + lifetimes.leaf / 2 <= now || now < self.made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+    use rustls::{
+        RootCertStore,
+        client::{WebPkiServerVerifier, danger::ServerCertVerifier},
+        crypto::ring::default_provider,
+        pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
+    };
+
+    use super::*;
+
+    const LIFETIMES: Lifetimes = Lifetimes {
+        authority: Duration::from_secs(1000),
+        leaf: Duration::from_secs(100),
+        delay: Duration::from_secs(40),
+    };
+
+    const HOST: &str = "webhook-service.system.svc";
+
+    fn at(seconds: u64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
+    }
+
+    /// Whether an API server that trusts `bundle` takes `leaf`.
+    fn trusts(bundle: &str, leaf: &Leaf, host: &str, now: Timestamp) -> Result<()> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(bundle.as_bytes()) {
+            roots.add(certificate?)?;
+        }
+        let provider = Arc::new(default_provider());
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+        let now = UnixTime::since_unix_epoch(now.duration_since(Timestamp::UNIX_EPOCH).try_into()?);
+        let (leaf, host) = (
+            CertificateDer::from_slice(&leaf.certificate),
+            ServerName::try_from(host)?,
+        );
+        verifier
+            .build()?
+            .verify_server_cert(&leaf, &[], &host, &[], now)?;
+        Ok(())
+    }
+
+    fn next(authorities: &Authorities, now: Timestamp) -> Authorities {
+        let next = authorities.next(now, &LIFETIMES).expect("authorities");
+        next.unwrap_or_else(|| authorities.clone())
+    }
+
+    #[test]
+    fn the_first_authority_signs_at_once_and_the_second_when_it_is_known() {
+        let first = next(&Authorities::default(), at(0));
+        let signer = first.signer(at(0), &LIFETIMES).expect("a signer");
+        let hosts = [HOST.to_owned(), "127.0.0.1".to_owned()];
+        let leaf = signer.sign(&hosts, at(0), &LIFETIMES).expect("a leaf");
+        trusts(&first.bundle(), &leaf, HOST, at(0)).expect("trust");
+        trusts(&first.bundle(), &leaf, "127.0.0.1", at(99)).expect("trust");
+        trusts(&first.bundle(), &leaf, HOST, at(101)).expect_err("expired");
+        trusts(&first.bundle(), &leaf, "other.system.svc", at(0)).expect_err("not this one");
+        assert!(!leaf.is_old(signer, at(49), &LIFETIMES));
+        assert!(leaf.is_old(signer, at(50), &LIFETIMES));
+
+        let first = first.published(at(1)).expect("news");
+        assert_eq!(first.published(at(2)), None);
+        assert_eq!(first.next(at(499), &LIFETIMES).expect("authorities"), None);
+        let both = next(&first, at(500));
+        assert_eq!(both.0.len(), 2);
+        // It is not published for a long time.
+        let signer = |authorities: &Authorities, now| {
+            let signer = authorities.signer(at(now), &LIFETIMES).expect("a signer");
+            signer.made
+        };
+        assert_eq!(signer(&both, 700), at(0));
+        let both = both.published(at(700)).expect("news");
+        assert_eq!(signer(&both, 739), at(0));
+        assert_eq!(signer(&both, 740), at(500));
+        trusts(&both.bundle(), &leaf, HOST, at(50)).expect("trust");
+        assert_eq!(both.next(at(879), &LIFETIMES).expect("authorities"), None);
+        let second = next(&both, at(880));
+        assert_eq!(second.0.len(), 1);
+        trusts(&second.bundle(), &leaf, HOST, at(50)).expect_err("not any more");
+    }
+
+    #[test]
+    fn what_is_expired_is_replaced_at_once() {
+        let first = next(&Authorities::default(), at(0));
+        let first = first.published(at(0)).expect("news");
+        let second = next(&first, at(5000));
+        assert_eq!(second.0.len(), 1);
+        assert_eq!(
+            second.signer(at(5000), &LIFETIMES).map(|it| it.made),
+            Some(at(5000))
+        );
+    }
+
+    #[test]
+    fn a_secret_has_them_as_text() {
+        let authorities = next(&Authorities::default(), at(0));
+        let text = serde_json::to_string(&authorities).expect("JSON");
+        assert_eq!(
+            serde_json::from_str::<Authorities>(&text).expect("JSON"),
+            authorities
+        );
+    }
+
+    #[test]
+    fn lifetimes_that_leave_no_time_are_refused() {
+        let seconds = |authority, leaf, delay| Lifetimes {
+            authority: Duration::from_secs(authority),
+            leaf: Duration::from_secs(leaf),
+            delay: Duration::from_secs(delay),
+        };
+        assert!(LIFETIMES.validate().is_ok());
+        assert!(seconds(60, 10, 5).validate().is_ok());
+        for wrong in [seconds(59, 10, 5), seconds(60, 0, 5), seconds(60, 10, 0)] {
+            assert!(wrong.validate().is_err(), "{wrong:?}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(8))]
+
+        /// Three replicas that look at the Secret each in its own time, and two API servers that hear of
+        /// a bundle up to the delay later.
+        #[test]
+        fn each_leaf_in_use_is_trusted_by_each_api_server(
+            phases in prop::array::uniform3(0u64..10),
+            lags in prop::array::uniform2(0u64..=40),
+            outage in (0u64..1000, 0u64..300),
+        ) {
+            let hosts = [HOST.to_owned()];
+            let mut secret = Authorities::default();
+            let mut leaves: [Option<Leaf>; 3] = [None, None, None];
+            // The bundles that the configurations have had, and since when.
+            let mut bundles: Vec<(u64, String)> = Vec::new();
+            for second in 0..1700 {
+                let now = at(second);
+                for (leaf, phase) in leaves.iter_mut().zip(phases) {
+                    if second % 10 != phase {
+                        continue;
+                    }
+                    secret = next(&secret, now);
+                    let signer = secret.signer(now, &LIFETIMES).expect("a signer");
+                    if leaf.as_ref().is_none_or(|it| it.is_old(signer, now, &LIFETIMES)) {
+                        *leaf = Some(signer.sign(&hosts, now, &LIFETIMES).expect("a leaf"));
+                    }
+                    // For a while, configurations cannot be written.
+                    if (outage.0..outage.0 + outage.1).contains(&second) && second > 0 {
+                        continue;
+                    }
+                    let bundle = secret.bundle();
+                    if bundles.last().is_none_or(|(_, last)| *last != bundle) {
+                        bundles.push((second, bundle));
+                    }
+                    secret = secret.published(now).unwrap_or(secret);
+                }
+                // Often enough to see each change, and each that is expired.
+                if second % 5 > 0 {
+                    continue;
+                }
+                for lag in lags {
+                    let known = bundles.iter().rfind(|(since, _)| since + lag <= second);
+                    let Some((_, bundle)) = known else { continue };
+                    for leaf in leaves.iter().flatten() {
+                        let trust = trusts(bundle, leaf, HOST, now);
+                        prop_assert!(trust.is_ok(), "after {second} s: {trust:?}");
+                    }
+                }
+            }
+        }
+    }
+}

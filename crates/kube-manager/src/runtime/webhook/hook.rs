@@ -1,0 +1,590 @@
+//! How the API server calls a webhook, as a value beside its code. `make manifests` writes it to
+//! config/webhook/manifests.yaml.
+
+use std::collections::BTreeSet;
+
+use anyhow::ensure;
+use k8s_openapi::{
+    api::admissionregistration::v1::{
+        MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations,
+        ValidatingWebhook, ValidatingWebhookConfiguration, WebhookClientConfig,
+    },
+    apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement},
+};
+use kube::{Resource, api::ObjectMeta};
+
+use super::request::Operation;
+
+/// What happens to a request if its webhook fails: no replica answers, it answers too late, or with an
+/// error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FailurePolicy {
+    /// The request fails.
+    #[default]
+    Fail,
+    /// The request goes on as if there was no webhook.
+    Ignore,
+}
+
+/// Which versions of a kind a webhook is called for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MatchPolicy {
+    /// All of them: the API server converts an object to the version of the webhook's type.
+    #[default]
+    Equivalent,
+    /// The version of the webhook's type alone.
+    Exact,
+}
+
+/// Whether a defaulter is called again if another one changes the object after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reinvocation {
+    /// It is not.
+    #[default]
+    Never,
+    /// It may be.
+    IfNeeded,
+}
+
+/// Whether a call has effects besides its answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SideEffects {
+    /// It has none.
+    #[default]
+    None,
+    /// It has none for a dry run.
+    NoneOnDryRun,
+}
+
+/// A condition on a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Label {
+    /// The label has one of the values.
+    In(&'static str, &'static [&'static str]),
+    /// The label is missing, or has none of the values.
+    NotIn(&'static str, &'static [&'static str]),
+    /// There is such a label.
+    Exists(&'static str),
+    /// There is no such label.
+    DoesNotExist(&'static str),
+}
+
+impl Label {
+    fn requirement(self) -> LabelSelectorRequirement {
+        let (key, operator, values): (_, _, &[&str]) = match self {
+            Self::In(key, values) => (key, "In", values),
+            Self::NotIn(key, values) => (key, "NotIn", values),
+            Self::Exists(key) => (key, "Exists", &[]),
+            Self::DoesNotExist(key) => (key, "DoesNotExist", &[]),
+        };
+        LabelSelectorRequirement {
+            key: key.to_owned(),
+            operator: operator.to_owned(),
+            values: Some(owned(values)).filter(|it| !it.is_empty()),
+        }
+    }
+}
+
+/// The label that each namespace has with its name.
+pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
+
+/// When the API server calls a webhook, and how.
+///
+/// ```
+/// use kube_manager::webhook::{FailurePolicy, Hook, Label, NAMESPACE_NAME, Operation};
+///
+/// const HOOK: Hook = Hook::new()
+///     .operations(&[Operation::Create, Operation::Update, Operation::Delete])
+///     .failure_policy(FailurePolicy::Ignore)
+///     .namespaces(&[Label::NotIn(NAMESPACE_NAME, &["kube-system"])])
+///     .condition("not-by-nodes", "!('system:nodes' in request.userInfo.groups)");
+/// # let _ = HOOK;
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Hook {
+    name: Option<&'static str>,
+    path: Option<&'static str>,
+    operations: &'static [Operation],
+    parent: Option<Parent>,
+    subresources: &'static [&'static str],
+    failure_policy: FailurePolicy,
+    match_policy: MatchPolicy,
+    reinvocation: Reinvocation,
+    side_effects: SideEffects,
+    timeout_seconds: u8,
+    namespaces: &'static [Label],
+    objects: &'static [Label],
+    conditions: [Option<(&'static str, &'static str)>; CONDITIONS],
+}
+
+/// How many match conditions a webhook can have, from the API server.
+const CONDITIONS: usize = 64;
+
+/// The kind whose subresource a type is.
+#[derive(Clone, Copy, Debug)]
+struct Parent {
+    group: Word,
+    version: Word,
+    plural: Word,
+}
+
+type Word = fn(&()) -> std::borrow::Cow<'_, str>;
+
+impl Hook {
+    /// A webhook that is called for each creation and each update of an object. A request fails if the
+    /// webhook does, or takes longer than 10 s.
+    pub const fn new() -> Self {
+        Self {
+            name: None,
+            path: None,
+            operations: &[Operation::Create, Operation::Update],
+            parent: None,
+            subresources: &[],
+            failure_policy: FailurePolicy::Fail,
+            match_policy: MatchPolicy::Equivalent,
+            reinvocation: Reinvocation::Never,
+            side_effects: SideEffects::None,
+            timeout_seconds: 10,
+            namespaces: &[],
+            objects: &[],
+            conditions: [None; CONDITIONS],
+        }
+    }
+
+    /// Sets the name, which is a domain with two dots at least. By default, it is
+    /// `mguestbook-v1.kb.io` for a defaulter and `vguestbook-v1.kb.io` for a validator.
+    #[must_use]
+    pub const fn name(mut self, name: &'static str) -> Self {
+        self.name = Some(name);
+        self
+    }
+
+    /// Sets the path of its URL. By default, it is `/mutate-webapp-example-com-v1-guestbook` for a
+    /// defaulter and `/validate-webapp-example-com-v1-guestbook` for a validator.
+    #[must_use]
+    pub const fn path(mut self, path: &'static str) -> Self {
+        self.path = Some(path);
+        self
+    }
+
+    /// Sets for which operations it is called. A defaulter has nothing to do when an object is deleted.
+    #[must_use]
+    pub const fn operations(mut self, operations: &'static [Operation]) -> Self {
+        self.operations = operations;
+        self
+    }
+
+    /// Has it called for these subresources too, such as `status`, whose objects have the same type.
+    #[must_use]
+    pub const fn subresources(mut self, subresources: &'static [&'static str]) -> Self {
+        self.subresources = subresources;
+        self
+    }
+
+    /// Has it called for subresources of kind `K` alone, which have a type of their own: for example with
+    /// the type `Scale`, for `scale` of the kind `Guestbook`.
+    #[must_use]
+    pub const fn subresources_of<K: Resource<DynamicType = ()>>(
+        mut self,
+        subresources: &'static [&'static str],
+    ) -> Self {
+        self.parent = Some(Parent {
+            group: K::group,
+            version: K::version,
+            plural: K::plural,
+        });
+        self.subresources = subresources;
+        self
+    }
+
+    /// Sets what happens to a request if the webhook fails.
+    #[must_use]
+    pub const fn failure_policy(mut self, policy: FailurePolicy) -> Self {
+        self.failure_policy = policy;
+        self
+    }
+
+    /// Sets which versions of the kind it is called for.
+    #[must_use]
+    pub const fn match_policy(mut self, policy: MatchPolicy) -> Self {
+        self.match_policy = policy;
+        self
+    }
+
+    /// Sets whether a defaulter is called again if another one changes the object after it. A validator
+    /// ignores it.
+    #[must_use]
+    pub const fn reinvocation(mut self, reinvocation: Reinvocation) -> Self {
+        self.reinvocation = reinvocation;
+        self
+    }
+
+    /// Sets whether a call has effects besides its answer.
+    #[must_use]
+    pub const fn side_effects(mut self, effects: SideEffects) -> Self {
+        self.side_effects = effects;
+        self
+    }
+
+    /// Sets how many seconds the API server waits for an answer: 1 to 30.
+    #[must_use]
+    pub const fn timeout_seconds(mut self, seconds: u8) -> Self {
+        self.timeout_seconds = seconds;
+        self
+    }
+
+    /// Has it called only for objects in namespaces with these labels. Each namespace has its name as the
+    /// label [`NAMESPACE_NAME`].
+    #[must_use]
+    pub const fn namespaces(mut self, labels: &'static [Label]) -> Self {
+        self.namespaces = labels;
+        self
+    }
+
+    /// Has it called only for objects with these labels, before or after the change.
+    #[must_use]
+    pub const fn objects(mut self, labels: &'static [Label]) -> Self {
+        self.objects = labels;
+        self
+    }
+
+    /// Has it called only for requests for which a CEL expression is true: of up to 64 of them, all. It is
+    /// named in errors.
+    ///
+    /// # Panics
+    ///
+    /// When there are too many. The API server takes no more.
+    #[must_use]
+    pub const fn condition(mut self, name: &'static str, expression: &'static str) -> Self {
+        let mut index = 0;
+        while self.conditions[index].is_some() {
+            index += 1;
+        }
+        self.conditions[index] = Some((name, expression));
+        self
+    }
+}
+
+impl Default for Hook {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What a webhook does with objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Default,
+    Validate,
+}
+
+/// A hook with the kind of its objects.
+#[derive(Clone, Debug)]
+pub(super) struct Webhook {
+    purpose: Purpose,
+    name: String,
+    path: String,
+    rule: RuleWithOperations,
+    hook: Hook,
+}
+
+impl Webhook {
+    pub fn new<K: Resource<DynamicType = ()>>(purpose: Purpose, hook: Hook) -> Self {
+        let (group, version) = (K::group(&()), K::version(&()));
+        let kind = K::kind(&()).to_lowercase();
+        let (letter, verb) = match purpose {
+            Purpose::Default => ('m', "mutate"),
+            Purpose::Validate => ('v', "validate"),
+        };
+        let dashed = group.replace('.', "-");
+        let parent = hook.parent.unwrap_or(Parent {
+            group: K::group,
+            version: K::version,
+            plural: K::plural,
+        });
+        let plural = (parent.plural)(&());
+        let objects = hook.parent.is_none().then(|| plural.clone().into_owned());
+        let subresources = hook.subresources.iter();
+        let subresources = subresources.map(|subresource| format!("{plural}/{subresource}"));
+        let operations = hook.operations.iter();
+        Self {
+            purpose,
+            name: hook
+                .name
+                .map_or_else(|| format!("{letter}{kind}-{version}.kb.io"), str::to_owned),
+            path: hook.path.map_or_else(
+                || format!("/{verb}-{dashed}-{version}-{kind}"),
+                str::to_owned,
+            ),
+            rule: RuleWithOperations {
+                api_groups: Some(vec![(parent.group)(&()).into_owned()]),
+                api_versions: Some(vec![(parent.version)(&()).into_owned()]),
+                operations: Some(operations.map(|it| it.name().to_owned()).collect()),
+                resources: Some(objects.into_iter().chain(subresources).collect()),
+                scope: None,
+            },
+            hook,
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub fn purpose(&self) -> Purpose {
+        self.purpose
+    }
+
+    fn conditions(&self) -> Option<Vec<MatchCondition>> {
+        let conditions = self.hook.conditions.iter().flatten();
+        let conditions = conditions.map(|(name, expression)| MatchCondition {
+            name: (*name).to_owned(),
+            expression: (*expression).to_owned(),
+        });
+        Some(conditions.collect()).filter(|it: &Vec<_>| !it.is_empty())
+    }
+
+    fn mutating(&self, client: WebhookClientConfig) -> MutatingWebhook {
+        MutatingWebhook {
+            admission_review_versions: owned(&["v1"]),
+            client_config: client,
+            failure_policy: Some(format!("{:?}", self.hook.failure_policy)),
+            match_conditions: self.conditions(),
+            match_policy: Some(format!("{:?}", self.hook.match_policy)),
+            name: self.name.clone(),
+            namespace_selector: selector(self.hook.namespaces),
+            object_selector: selector(self.hook.objects),
+            reinvocation_policy: Some(format!("{:?}", self.hook.reinvocation)),
+            rules: Some(vec![self.rule.clone()]),
+            side_effects: format!("{:?}", self.hook.side_effects),
+            timeout_seconds: Some(self.hook.timeout_seconds.into()),
+        }
+    }
+
+    fn validating(&self, client: WebhookClientConfig) -> ValidatingWebhook {
+        let MutatingWebhook {
+            admission_review_versions,
+            client_config,
+            failure_policy,
+            match_conditions,
+            match_policy,
+            name,
+            namespace_selector,
+            object_selector,
+            reinvocation_policy: _,
+            rules,
+            side_effects,
+            timeout_seconds,
+        } = self.mutating(client);
+        ValidatingWebhook {
+            admission_review_versions,
+            client_config,
+            failure_policy,
+            match_conditions,
+            match_policy,
+            name,
+            namespace_selector,
+            object_selector,
+            rules,
+            side_effects,
+            timeout_seconds,
+        }
+    }
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn selector(labels: &[Label]) -> Option<LabelSelector> {
+    let requirements: Vec<_> = labels.iter().map(|label| label.requirement()).collect();
+    (!requirements.is_empty()).then_some(LabelSelector {
+        match_expressions: Some(requirements),
+        match_labels: None,
+    })
+}
+
+/// Refuses webhooks that the API server would not take, or that could not be told apart.
+pub(super) fn check(webhooks: &[Webhook]) -> anyhow::Result<()> {
+    let (mut names, mut paths) = (BTreeSet::new(), BTreeSet::new());
+    for webhook in webhooks {
+        let Webhook { name, path, .. } = webhook;
+        ensure!(
+            names.insert(name),
+            "two webhooks have the name `{name}`: give one another by `Hook::name`"
+        );
+        ensure!(
+            paths.insert(path),
+            "two webhooks have the path `{path}`: give one another by `Hook::path`"
+        );
+        ensure!(
+            path.starts_with('/'),
+            "the path `{path}` of the webhook `{name}` must begin with `/`"
+        );
+        let seconds = webhook.hook.timeout_seconds;
+        ensure!(
+            (1..=30).contains(&seconds),
+            "the timeout of the webhook `{name}` is {seconds} s, but must be 1 to 30 s"
+        );
+    }
+    Ok(())
+}
+
+/// The configurations of all `webhooks`; `client` says how the API server reaches one by its path.
+pub(super) fn configurations(
+    webhooks: &[Webhook],
+    client: impl Fn(&str) -> WebhookClientConfig,
+) -> (
+    Option<MutatingWebhookConfiguration>,
+    Option<ValidatingWebhookConfiguration>,
+) {
+    let of = |purpose| webhooks.iter().filter(move |it| it.purpose == purpose);
+    let named = |name: &str| ObjectMeta {
+        name: Some(name.to_owned()),
+        ..ObjectMeta::default()
+    };
+    let mutating = of(Purpose::Default).map(|it| it.mutating(client(&it.path)));
+    let mutating = Some(mutating.collect()).filter(|it: &Vec<_>| !it.is_empty());
+    let validating = of(Purpose::Validate).map(|it| it.validating(client(&it.path)));
+    let validating = Some(validating.collect()).filter(|it: &Vec<_>| !it.is_empty());
+    (
+        mutating.map(|webhooks| MutatingWebhookConfiguration {
+            metadata: named("mutating-webhook-configuration"),
+            webhooks: Some(webhooks),
+        }),
+        validating.map(|webhooks| ValidatingWebhookConfiguration {
+            metadata: named("validating-webhook-configuration"),
+            webhooks: Some(webhooks),
+        }),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::{
+        api::admissionregistration::v1::ServiceReference,
+        api::{apps::v1::Deployment, autoscaling::v1::Scale, core::v1::Pod},
+    };
+    use serde_json::json;
+
+    use super::*;
+
+    fn configured(webhooks: &[Webhook]) -> serde_json::Value {
+        let service = |path: &str| WebhookClientConfig {
+            service: Some(ServiceReference {
+                name: "webhook-service".to_owned(),
+                namespace: "system".to_owned(),
+                path: Some(path.to_owned()),
+                port: None,
+            }),
+            ..WebhookClientConfig::default()
+        };
+        serde_json::to_value(configurations(webhooks, service)).expect("JSON")
+    }
+
+    #[test]
+    fn names_and_paths_are_those_of_kubebuilder() {
+        let pod = Webhook::new::<Pod>(Purpose::Default, Hook::new());
+        assert_eq!(pod.name(), "mpod-v1.kb.io");
+        assert_eq!(pod.path(), "/mutate--v1-pod");
+        let deployment = Webhook::new::<Deployment>(Purpose::Validate, Hook::new());
+        assert_eq!(deployment.name(), "vdeployment-v1.kb.io");
+        assert_eq!(deployment.path(), "/validate-apps-v1-deployment");
+        let hook = Hook::new().name("a.b.c").path("/custom");
+        let custom = Webhook::new::<Deployment>(Purpose::Validate, hook);
+        assert_eq!((custom.name(), custom.path()), ("a.b.c", "/custom"));
+    }
+
+    #[test]
+    fn a_hook_without_settings_fails_closed() {
+        let webhooks = [Webhook::new::<Deployment>(Purpose::Default, Hook::new())];
+        let expected = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "MutatingWebhookConfiguration",
+            "metadata": {"name": "mutating-webhook-configuration"},
+            "webhooks": [{
+                "admissionReviewVersions": ["v1"],
+                "clientConfig": {"service": {
+                    "name": "webhook-service", "namespace": "system", "path": "/mutate-apps-v1-deployment"}},
+                "failurePolicy": "Fail",
+                "matchPolicy": "Equivalent",
+                "name": "mdeployment-v1.kb.io",
+                "reinvocationPolicy": "Never",
+                "rules": [{"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"],
+                    "resources": ["deployments"]}],
+                "sideEffects": "None",
+                "timeoutSeconds": 10,
+            }],
+        });
+        assert_eq!(configured(&webhooks), json!([expected, null]));
+    }
+
+    #[test]
+    fn each_setting_is_in_the_configuration() {
+        let hook = Hook::new()
+            .operations(&[Operation::Delete, Operation::Connect])
+            .subresources(&["status"])
+            .failure_policy(FailurePolicy::Ignore)
+            .match_policy(MatchPolicy::Exact)
+            .side_effects(SideEffects::NoneOnDryRun)
+            .reinvocation(Reinvocation::IfNeeded)
+            .timeout_seconds(3)
+            .namespaces(&[
+                Label::In("a", &["b"]),
+                Label::NotIn(NAMESPACE_NAME, &["c", "d"]),
+            ])
+            .objects(&[Label::Exists("e"), Label::DoesNotExist("f")])
+            .condition("one", "true")
+            .condition("two", "1 == 1");
+        let configured = configured(&[Webhook::new::<Deployment>(Purpose::Validate, hook)]);
+        let webhook = &configured[1]["webhooks"][0];
+        let expected = json!({
+            "admissionReviewVersions": ["v1"],
+            "clientConfig": webhook["clientConfig"],
+            "failurePolicy": "Ignore",
+            "matchConditions": [
+                {"name": "one", "expression": "true"}, {"name": "two", "expression": "1 == 1"}],
+            "matchPolicy": "Exact",
+            "name": "vdeployment-v1.kb.io",
+            "namespaceSelector": {"matchExpressions": [
+                {"key": "a", "operator": "In", "values": ["b"]},
+                {"key": NAMESPACE_NAME, "operator": "NotIn", "values": ["c", "d"]}]},
+            "objectSelector": {"matchExpressions": [
+                {"key": "e", "operator": "Exists"}, {"key": "f", "operator": "DoesNotExist"}]},
+            "rules": [{"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["DELETE", "CONNECT"],
+                "resources": ["deployments", "deployments/status"]}],
+            "sideEffects": "NoneOnDryRun",
+            "timeoutSeconds": 3,
+        });
+        assert_eq!(*webhook, expected);
+    }
+
+    #[test]
+    fn a_subresource_may_have_a_type_of_its_own() {
+        let hook = Hook::new().subresources_of::<Deployment>(&["scale"]);
+        let webhook = Webhook::new::<Scale>(Purpose::Validate, hook);
+        assert_eq!(webhook.path(), "/validate-autoscaling-v1-scale");
+        assert_eq!(webhook.rule.api_groups, Some(owned(&["apps"])));
+        assert_eq!(webhook.rule.resources, Some(owned(&["deployments/scale"])));
+    }
+
+    #[test]
+    fn webhooks_that_cannot_be_told_apart_are_refused() {
+        let pod = |hook| Webhook::new::<Pod>(Purpose::Default, hook);
+        let wrong = |hook| {
+            check(&[pod(Hook::new()), pod(hook)])
+                .expect_err("wrong")
+                .to_string()
+        };
+        assert!(wrong(Hook::new()).contains("the name `mpod-v1.kb.io`"));
+        assert!(wrong(Hook::new().name("a.b.c")).contains("the path `/mutate--v1-pod`"));
+        let other = Hook::new().name("a.b.c");
+        assert!(wrong(other.path("pod")).contains("must begin with `/`"));
+        assert!(wrong(other.path("/pod").timeout_seconds(31)).contains("must be 1 to 30 s"));
+        assert!(check(&[pod(Hook::new()), pod(other.path("/pod"))]).is_ok());
+    }
+}

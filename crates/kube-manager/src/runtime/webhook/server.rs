@@ -1,0 +1,364 @@
+//! Serves the webhooks: an HTTPS server of all replicas, from the start until Pods of the operator are no
+//! longer asked.
+
+use std::{env, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    body::Bytes,
+    extract::{DefaultBodyLimit, FromRequest, Request, State},
+    http::{
+        HeaderValue, StatusCode,
+        header::{CONNECTION, CONTENT_TYPE},
+    },
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use prometheus::{
+    HistogramVec, IntCounterVec, IntGaugeVec, Registry, exponential_buckets,
+    register_histogram_vec_with_registry as histogram,
+    register_int_counter_vec_with_registry as counter,
+    register_int_gauge_vec_with_registry as gauge,
+};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::review::{self, Failure, Handler};
+use crate::runtime::options::{Address, duration};
+
+/// How large a review may be: two objects of 3 MB, the most that the API server takes, and what is
+/// around them.
+const MOST: usize = 8 << 20;
+
+/// How long a call may take if it does not say: as for the API server.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a call may take at most, from the API server.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// The flags of webhooks.
+#[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
+pub struct Options {
+    /// Whether webhooks are served; $ENABLE_WEBHOOKS set to `false` switches them off too
+    #[arg(long, env = "KUBE_MANAGER_WEBHOOKS", default_value = "true")]
+    #[arg(action = clap::ArgAction::Set, value_name = "BOOL")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub webhooks: bool,
+
+    /// Address to serve webhooks on, such as `:9443`; `0` for none
+    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_BIND_ADDRESS")]
+    #[arg(default_value = ":9443", value_name = "ADDRESS")]
+    pub webhook_bind_address: Address,
+
+    /// Folder of tls.crt and tls.key for webhooks, read again when they change [default: none, the
+    /// operator makes certificates itself]
+    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CERT_PATH", value_name = "FOLDER")]
+    pub webhook_cert_path: Option<PathBuf>,
+
+    /// What the names of the operator's objects begin with: the Service `<PREFIX>webhook-service`, the Secret
+    /// `<PREFIX>webhook-ca` and the webhook configurations [default: name of the operator, and a dash]
+    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_NAME_PREFIX", value_name = "PREFIX")]
+    pub webhook_name_prefix: Option<String>,
+
+    /// Name or address that the API server may call webhooks at, besides those of the Service; can be
+    /// repeated
+    #[arg(long = "webhook-host", env = "KUBE_MANAGER_WEBHOOK_HOST")]
+    #[arg(value_name = "HOST", value_delimiter = ',')]
+    pub webhook_hosts: Vec<String>,
+
+    /// How long a certificate that the operator makes for a replica lasts; half of it is used
+    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CERT_LIFETIME")]
+    #[arg(default_value = "720h", value_parser = duration, value_name = "TIME")]
+    pub webhook_cert_lifetime: Duration,
+
+    /// How long an authority that the operator makes lasts; half of it is used
+    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CA_LIFETIME")]
+    #[arg(default_value = "8760h", value_parser = duration, value_name = "TIME")]
+    pub webhook_ca_lifetime: Duration,
+
+    /// How long it may take until all API servers have heard of a new authority
+    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CA_DELAY")]
+    #[arg(default_value = "5m", value_parser = duration, value_name = "TIME")]
+    pub webhook_ca_delay: Duration,
+
+    /// How long webhooks are served after SIGTERM, until the API server asks other replicas
+    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_SHUTDOWN_DELAY")]
+    #[arg(default_value = "5s", value_parser = duration, value_name = "TIME")]
+    pub webhook_shutdown_delay: Duration,
+}
+
+impl Options {
+    /// Whether webhooks are served. The variable is the one that operators in Go read.
+    pub(super) fn are_on(&self) -> bool {
+        let is_off = env::var("ENABLE_WEBHOOKS").is_ok_and(|value| value == "false");
+        self.webhooks && !is_off && !self.webhook_bind_address.is_none()
+    }
+}
+
+/// What is counted and timed. Names and labels are those of controller-runtime; `webhook` is the path.
+#[derive(Clone)]
+pub(super) struct Metrics {
+    /// `webhook`, `code`
+    requests: IntCounterVec,
+    /// `webhook`
+    seconds: HistogramVec,
+    /// `webhook`
+    in_flight: IntGaugeVec,
+}
+
+impl Metrics {
+    #[rustfmt::skip] // A table reads better.
+    pub fn new(to: &Registry) -> prometheus::Result<Self> {
+        let of = &["webhook"];
+        let buckets = exponential_buckets(0.0005, 2.0, 16)?;
+        Ok(Self {
+            requests: counter!("controller_runtime_webhook_requests_total", "Calls of webhooks, by code", &["webhook", "code"], to)?,
+            seconds: histogram!("controller_runtime_webhook_latency_seconds", "How long calls of webhooks take", of, buckets, to)?,
+            in_flight: gauge!("controller_runtime_webhook_requests_in_flight", "Calls of webhooks that run now", of, to)?,
+        })
+    }
+}
+
+/// A webhook at its path.
+pub(super) struct Endpoint {
+    pub path: String,
+    pub handler: Box<dyn Handler>,
+}
+
+/// The routes of all webhooks. After `stop`, each answer asks the client to close its connection.
+pub(super) fn routes(
+    endpoints: impl IntoIterator<Item = Endpoint>,
+    metrics: &Metrics,
+    stop: &CancellationToken,
+) -> Router {
+    let mut routes = Router::new();
+    for endpoint in endpoints {
+        let path = endpoint.path.clone();
+        let state = Arc::new((endpoint, metrics.clone(), stop.clone()));
+        routes = routes.route(&path, post(call).with_state(state));
+    }
+    routes.layer(DefaultBodyLimit::max(MOST))
+}
+
+async fn call(
+    State(state): State<Arc<(Endpoint, Metrics, CancellationToken)>>,
+    request: Request,
+) -> Response {
+    let (endpoint, metrics, stop) = &*state;
+    let webhook = endpoint.path.as_str();
+    let in_flight = metrics.in_flight.with_label_values(&[webhook]);
+    in_flight.inc();
+    let timer = metrics.seconds.with_label_values(&[webhook]).start_timer();
+    let limit = limit(request.uri().query().unwrap_or_default());
+    let answered = timeout(limit, answer(endpoint, request)).await;
+    let mut response = answered.unwrap_or_else(|_| {
+        tracing::error!(webhook, ?limit, "the webhook took too long");
+        (StatusCode::GATEWAY_TIMEOUT, "the webhook took too long").into_response()
+    });
+    timer.observe_duration();
+    in_flight.dec();
+    let code = response.status();
+    let labels = &[webhook, code.as_str()];
+    metrics.requests.with_label_values(labels).inc();
+    if stop.is_cancelled() {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+    }
+    response
+}
+
+/// How long a call may take, from its query: `timeout=10s`.
+fn limit(query: &str) -> Duration {
+    let mut fields = query.split('&');
+    let asked = fields.find_map(|field| field.strip_prefix("timeout="));
+    let asked = asked.and_then(|text| kube::core::Duration::from_str(text).ok());
+    let asked = asked.filter(|it| !it.is_negative()).map(Duration::from);
+    asked.unwrap_or(TIMEOUT).min(LONGEST)
+}
+
+async fn answer(endpoint: &Endpoint, request: Request) -> Response {
+    let json = "application/json";
+    let kind = request.headers().get(CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()?.split(';').next());
+    if kind.is_none_or(|kind| !kind.trim().eq_ignore_ascii_case(json)) {
+        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        return (status, "a review is application/json").into_response();
+    }
+    let body = match Bytes::from_request(request, &()).await {
+        Ok(body) => body,
+        Err(rejection) => return rejection.into_response(),
+    };
+    match review::answer(&*endpoint.handler, &body).await {
+        Ok(answer) => ([(CONTENT_TYPE, json)], answer).into_response(),
+        Err(failure @ Failure::Malformed(_)) => {
+            (StatusCode::BAD_REQUEST, failure.to_string()).into_response()
+        }
+        Err(failure) => {
+            let error = failure.to_string();
+            tracing::error!(webhook = endpoint.path, error, "the webhook failed");
+            (StatusCode::INTERNAL_SERVER_ERROR, error).into_response()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{body::Body, http::Method};
+    use futures::{FutureExt, future::BoxFuture};
+    use serde_json::{Value, json};
+    use tower::ServiceExt;
+
+    use super::{
+        super::{
+            review::{Answer, Review},
+            verdict::Verdict,
+        },
+        *,
+    };
+
+    /// Allows everything, or never answers.
+    struct Allows(bool);
+
+    impl Handler for Allows {
+        fn handle<'a>(&'a self, _: &'a Review) -> BoxFuture<'a, anyhow::Result<Answer>> {
+            if self.0 {
+                std::future::ready(Ok(Verdict::allowed().into())).boxed()
+            } else {
+                std::future::pending().boxed()
+            }
+        }
+    }
+
+    fn served(stop: &CancellationToken) -> (Router, Registry) {
+        let registry = Registry::new();
+        let metrics = Metrics::new(&registry).expect("metrics");
+        let endpoints = [("/allows", true), ("/hangs", false)].map(|(path, allows)| Endpoint {
+            path: path.to_owned(),
+            handler: Box::new(Allows(allows)),
+        });
+        (routes(endpoints, &metrics, stop), registry)
+    }
+
+    fn review() -> String {
+        let kind = json!({"group": "", "version": "v1", "kind": "ConfigMap"});
+        json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+            "uid": "1", "kind": kind, "operation": "CREATE", "object": {}}})
+        .to_string()
+    }
+
+    async fn send(routes: &Router, method: Method, path: &str, kind: &str, body: Body) -> Response {
+        let request = Request::builder().method(method).uri(path);
+        let request = request.header(CONTENT_TYPE, kind).body(body);
+        let response = routes.clone().oneshot(request.expect("a request")).await;
+        response.expect("an answer")
+    }
+
+    async fn post(routes: &Router, path: &str, body: impl Into<Body>) -> Response {
+        send(
+            routes,
+            Method::POST,
+            path,
+            "application/json; charset=utf-8",
+            body.into(),
+        )
+        .await
+    }
+
+    #[tokio::test]
+    async fn a_review_is_answered_and_counted() {
+        let stop = CancellationToken::new();
+        let (routes, registry) = served(&stop);
+        let response = post(&routes, "/allows?timeout=10s", review()).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.headers()[CONTENT_TYPE], "application/json");
+        assert_eq!(response.headers().get(CONNECTION), None);
+        let body = axum::body::to_bytes(response.into_body(), MOST).await;
+        let body: Value = serde_json::from_slice(&body.expect("a body")).expect("JSON");
+        assert_eq!(body["response"], json!({"uid": "1", "allowed": true}));
+        let families = registry.gather();
+        let requests = families
+            .iter()
+            .find(|it| it.name().ends_with("requests_total"));
+        let requests = requests.map(|it| it.get_metric()[0].get_counter().get_value());
+        assert_eq!(requests, Some(1.0));
+
+        // From now on, other replicas are to be asked.
+        stop.cancel();
+        let response = post(&routes, "/allows", review()).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.headers()[CONNECTION], "close");
+    }
+
+    #[tokio::test]
+    async fn what_is_no_review_gets_a_code_of_its_own() {
+        let (routes, _) = served(&CancellationToken::new());
+        let code = async |path, body: Vec<u8>| post(&routes, path, body).await.status();
+        assert_eq!(
+            code("/allows", b"{".to_vec()).await,
+            StatusCode::BAD_REQUEST
+        );
+        assert_eq!(
+            code("/allows", vec![b' '; MOST]).await,
+            StatusCode::BAD_REQUEST
+        );
+        let large = code("/allows", vec![b' '; MOST + 1]).await;
+        assert_eq!(large, StatusCode::PAYLOAD_TOO_LARGE);
+        assert_eq!(code("/other", Vec::new()).await, StatusCode::NOT_FOUND);
+        let get = send(
+            &routes,
+            Method::GET,
+            "/allows",
+            "application/json",
+            Body::empty(),
+        )
+        .await;
+        assert_eq!(get.status(), StatusCode::METHOD_NOT_ALLOWED);
+        let text = send(
+            &routes,
+            Method::POST,
+            "/allows",
+            "text/plain",
+            review().into(),
+        )
+        .await;
+        assert_eq!(text.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    }
+
+    #[tokio::test]
+    async fn two_objects_of_three_megabytes_fit_in() {
+        let (routes, _) = served(&CancellationToken::new());
+        let object = json!({"data": {"large": "x".repeat(3 << 20)}});
+        let mut large: Value = serde_json::from_str(&review()).expect("JSON");
+        large["request"]["operation"] = "UPDATE".into();
+        large["request"]["object"] = object.clone();
+        large["request"]["oldObject"] = object;
+        let response = post(&routes, "/allows", large.to_string()).await;
+        assert_eq!(response.status(), StatusCode::OK);
+    }
+
+    #[test]
+    fn a_call_may_take_as_long_as_the_api_server_waits() {
+        let cases = [
+            ("timeout=2s", 2),
+            ("a=b&timeout=1m", 30),
+            ("", 10),
+            ("timeout=-1s", 10),
+            ("timeout=x", 10),
+        ];
+        for (query, seconds) in cases {
+            assert_eq!(limit(query).as_secs(), seconds, "{query}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_ends_when_the_api_server_no_longer_waits() {
+        let (routes, _) = served(&CancellationToken::new());
+        let response = post(&routes, "/hangs?timeout=20ms", review()).await;
+        assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
+        // Also while a client is slow to send what it has announced.
+        let never = Body::from_stream(futures::stream::pending::<std::io::Result<Vec<u8>>>());
+        let response = post(&routes, "/allows?timeout=20ms", never).await;
+        assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
+    }
+}

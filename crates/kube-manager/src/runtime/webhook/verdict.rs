@@ -1,0 +1,339 @@
+//! What a webhook says about a request: warnings, and why it is refused.
+
+use std::fmt::{self, Display};
+
+use kube::core::{
+    Status,
+    response::{StatusCause, StatusDetails, StatusSummary},
+};
+use serde_json::Value;
+
+use super::request::Asked;
+
+/// What a webhook says about a request. Without errors, the request is allowed.
+///
+/// ```
+/// use kube_manager::webhook::{FieldError, Verdict};
+///
+/// let mut verdict = Verdict::default();
+/// verdict.warn("spec.size is deprecated: use spec.replicas");
+/// verdict.error(FieldError::invalid("spec.replicas", -1, "must not be negative"));
+/// assert!(!verdict.is_allowed());
+/// assert_eq!(
+///     verdict.errors()[0].to_string(),
+///     "spec.replicas: Invalid value: -1: must not be negative"
+/// );
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdict {
+    warnings: Vec<String>,
+    errors: Vec<FieldError>,
+    forbidden: Option<String>,
+}
+
+impl Verdict {
+    /// The verdict that allows a request.
+    pub fn allowed() -> Self {
+        Self::default()
+    }
+
+    /// The verdict that refuses a request altogether: see [`forbid`](Self::forbid).
+    pub fn forbidden(message: impl Into<String>) -> Self {
+        let mut verdict = Self::default();
+        verdict.forbid(message);
+        verdict
+    }
+
+    /// Shows a warning to the client, whether the request is allowed or not. The API server cuts warnings
+    /// off after 256 characters, and after 4096 together.
+    pub fn warn(&mut self, warning: impl Into<String>) {
+        self.warnings.push(warning.into());
+    }
+
+    /// Refuses the request because of the value of a field. The client gets all such errors at once, with
+    /// code 422.
+    pub fn error(&mut self, error: FieldError) {
+        self.errors.push(error);
+    }
+
+    /// Refuses the request for a reason that is in no field, such as who sends it. The client gets code 403
+    /// and `message`, but no [`error`](Self::error).
+    pub fn forbid(&mut self, message: impl Into<String>) {
+        self.forbidden = Some(message.into());
+    }
+
+    /// Whether the request is allowed.
+    pub fn is_allowed(&self) -> bool {
+        self.errors.is_empty() && self.forbidden.is_none()
+    }
+
+    /// The warnings.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The errors of fields.
+    pub fn errors(&self) -> &[FieldError] {
+        &self.errors
+    }
+
+    /// The warnings as the API server takes them: it drops one with a line break.
+    pub(super) fn headers(&self) -> Vec<String> {
+        let plain = |text: &String| text.replace(char::is_control, " ");
+        self.warnings.iter().map(plain).collect()
+    }
+
+    /// Why the request is refused, if it is. The text is what clients know from the API server itself.
+    pub(super) fn refusal(&self, asked: &Asked) -> Option<Status> {
+        let mut details = StatusDetails {
+            name: asked.name.clone(),
+            group: asked.kind.group.clone(),
+            kind: asked.kind.kind.clone(),
+            uid: String::new(),
+            causes: Vec::new(),
+            retry_after_seconds: 0,
+        };
+        let (code, reason, message) = if let Some(message) = &self.forbidden {
+            (403, "Forbidden", message.clone())
+        } else if self.errors.is_empty() {
+            return None;
+        } else {
+            details.causes = self.errors.iter().map(FieldError::cause).collect();
+            let errors: Vec<_> = self.errors.iter().map(ToString::to_string).collect();
+            let errors = match errors.as_slice() {
+                [one] => one.clone(),
+                some => format!("[{}]", some.join(", ")),
+            };
+            let kind = match asked.kind.group.as_str() {
+                "" => asked.kind.kind.clone(),
+                group => format!("{}.{group}", asked.kind.kind),
+            };
+            let message = format!("{kind} {:?} is invalid: {errors}", asked.name);
+            (422, "Invalid", message)
+        };
+        Some(Status {
+            status: Some(StatusSummary::Failure),
+            code,
+            message,
+            metadata: None,
+            reason: reason.to_owned(),
+            details: Some(details),
+        })
+    }
+}
+
+impl From<FieldError> for Verdict {
+    fn from(error: FieldError) -> Self {
+        Self::from(vec![error])
+    }
+}
+
+impl From<Vec<FieldError>> for Verdict {
+    fn from(errors: Vec<FieldError>) -> Self {
+        Self {
+            errors,
+            ..Self::default()
+        }
+    }
+}
+
+/// What is wrong with a field. kubectl prints the path and the message of each.
+///
+/// A path is written as in `spec.containers[0].ports[1].name` or `metadata.labels[app]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    path: String,
+    /// The reason in `status.details.causes`, such as `FieldValueInvalid`.
+    reason: &'static str,
+    message: String,
+}
+
+impl FieldError {
+    /// The field has a value that does not do. `why` says what would, such as `must not be negative`.
+    pub fn invalid(path: impl Into<String>, value: impl Into<Value>, why: impl Display) -> Self {
+        let value = value.into();
+        Self::new(
+            path,
+            "FieldValueInvalid",
+            format!("Invalid value: {value}: {why}"),
+        )
+    }
+
+    /// The field has no value.
+    pub fn required(path: impl Into<String>, why: impl Display) -> Self {
+        Self::new(path, "FieldValueRequired", with("Required value", &why))
+    }
+
+    /// The field may not have a value, or not be changed.
+    pub fn forbidden(path: impl Into<String>, why: impl Display) -> Self {
+        Self::new(path, "FieldValueForbidden", with("Forbidden", &why))
+    }
+
+    /// The value is none of `supported`.
+    pub fn unsupported(
+        path: impl Into<String>,
+        value: impl Into<Value>,
+        supported: &[&str],
+    ) -> Self {
+        let supported: Vec<_> = supported.iter().map(|one| format!("{one:?}")).collect();
+        let (value, supported) = (value.into(), supported.join(", "));
+        Self::new(
+            path,
+            "FieldValueNotSupported",
+            format!("Unsupported value: {value}: supported values: {supported}"),
+        )
+    }
+
+    /// The value occurs twice where it must be unique.
+    pub fn duplicate(path: impl Into<String>, value: impl Into<Value>) -> Self {
+        let value = value.into();
+        Self::new(
+            path,
+            "FieldValueDuplicate",
+            format!("Duplicate value: {value}"),
+        )
+    }
+
+    /// The value names something that does not exist.
+    pub fn not_found(path: impl Into<String>, value: impl Into<Value>) -> Self {
+        let value = value.into();
+        Self::new(path, "FieldValueNotFound", format!("Not found: {value}"))
+    }
+
+    /// The value has more than `max` bytes.
+    pub fn too_long(path: impl Into<String>, max: usize) -> Self {
+        Self::new(
+            path,
+            "FieldValueTooLong",
+            format!("Too long: may not be more than {max} bytes"),
+        )
+    }
+
+    /// The list has `count` items, which are more than `max`.
+    pub fn too_many(path: impl Into<String>, count: usize, max: usize) -> Self {
+        Self::new(
+            path,
+            "FieldValueTooMany",
+            format!("Too many: {count}: must have at most {max} items"),
+        )
+    }
+
+    /// The value has another type than the field.
+    pub(super) fn type_invalid(path: impl Into<String>, why: impl Display) -> Self {
+        Self::new(
+            path,
+            "FieldValueTypeInvalid",
+            with("Does not fit its type", &why),
+        )
+    }
+
+    fn new(path: impl Into<String>, reason: &'static str, message: String) -> Self {
+        Self {
+            path: path.into(),
+            reason,
+            message,
+        }
+    }
+
+    /// The path of the field, such as `spec.replicas`.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// What is wrong, without the path: `Invalid value: -1: must not be negative`.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    fn cause(&self) -> StatusCause {
+        StatusCause {
+            reason: self.reason.to_owned(),
+            message: self.message.clone(),
+            field: self.path.clone(),
+        }
+    }
+}
+
+/// `what`, and `why` if that says anything.
+fn with(what: &str, why: &impl Display) -> String {
+    match why.to_string() {
+        why if why.is_empty() => what.to_owned(),
+        why => format!("{what}: {why}"),
+    }
+}
+
+impl Display for FieldError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.path, self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::GroupVersionKind;
+
+    use super::*;
+
+    #[test]
+    fn messages_are_those_of_the_api_server() {
+        let errors = [
+            (
+                FieldError::invalid("a", "b", "c"),
+                r#"a: Invalid value: "b": c"#,
+            ),
+            (FieldError::required("a", ""), "a: Required value"),
+            (FieldError::required("a", "b"), "a: Required value: b"),
+            (
+                FieldError::forbidden("a", "field is immutable"),
+                "a: Forbidden: field is immutable",
+            ),
+            (
+                FieldError::unsupported("a", "d", &["b", "c"]),
+                r#"a: Unsupported value: "d": supported values: "b", "c""#,
+            ),
+            (FieldError::duplicate("a[1]", 5), "a[1]: Duplicate value: 5"),
+            (FieldError::not_found("a", "b"), r#"a: Not found: "b""#),
+            (
+                FieldError::too_long("a", 3),
+                "a: Too long: may not be more than 3 bytes",
+            ),
+            (
+                FieldError::too_many("a", 3, 2),
+                "a: Too many: 3: must have at most 2 items",
+            ),
+        ];
+        for (error, message) in errors {
+            assert_eq!(error.to_string(), message);
+        }
+    }
+
+    #[test]
+    fn a_warning_is_one_line() {
+        let mut verdict = Verdict::allowed();
+        verdict.warn("a\nb\tc\u{7f}");
+        assert_eq!(verdict.headers(), ["a b c "]);
+        assert_eq!(verdict.warnings(), ["a\nb\tc\u{7f}"]);
+        assert!(verdict.is_allowed());
+    }
+
+    #[test]
+    fn what_forbids_a_request_is_told_alone() {
+        let asked = Asked {
+            kind: GroupVersionKind::gvk("a.b", "v1", "Kind"),
+            name: "c".to_owned(),
+        };
+        let mut verdict = Verdict::from(FieldError::required("spec", ""));
+        let refusal = verdict.refusal(&asked).expect("a refusal");
+        assert_eq!(
+            refusal.message,
+            "Kind.a.b \"c\" is invalid: spec: Required value"
+        );
+        verdict.forbid("not on Sundays");
+        let refusal = verdict.refusal(&asked).expect("a refusal");
+        assert_eq!((refusal.code, refusal.reason.as_str()), (403, "Forbidden"));
+        assert_eq!(refusal.message, "not on Sundays");
+        assert_eq!(refusal.details.map(|it| it.causes), Some(Vec::new()));
+        assert!(!Verdict::forbidden("no").is_allowed());
+        assert_eq!(Verdict::allowed().refusal(&asked), None);
+    }
+}

@@ -1,0 +1,226 @@
+//! The patch of a defaulter. It sees an object as its type has it, but what its type does not have must
+//! stay: fields of a newer version, or of a CRD that preserves unknown fields.
+
+use std::collections::HashMap;
+
+use json_patch::Patch;
+use serde_json::{Map, Value};
+
+/// Fields that tell one element of a list from another. Most lists of Kubernetes have the first one.
+const IDENTITY: [&str; 4] = ["name", "key", "type", "id"];
+
+/// The patch that makes of `raw` what a defaulter made of its typed form: `before` is that form, and `after`
+/// what became of it. Whatever is not in `before` stays.
+pub(super) fn between(raw: &Value, before: &Value, after: &Value) -> Patch {
+    json_patch::diff(raw, &lay(raw, before, after))
+}
+
+/// `raw` with the changes from `before` to `after`.
+fn lay(raw: &Value, before: &Value, after: &Value) -> Value {
+    if before == after {
+        return raw.clone();
+    }
+    match (raw, before, after) {
+        (Value::Object(raw), Value::Object(before), Value::Object(after)) => {
+            Value::Object(lay_object(raw, before, after))
+        }
+        (Value::Array(raw), Value::Array(before), Value::Array(after))
+            if raw.len() == before.len() =>
+        {
+            let origins = origins(before, after).into_iter().zip(after);
+            let laid = origins.map(|(origin, after)| match origin {
+                Some(index) => lay(&raw[index], &before[index], after),
+                None => after.clone(),
+            });
+            Value::Array(laid.collect())
+        }
+        _ => after.clone(),
+    }
+}
+
+fn lay_object(
+    raw: &Map<String, Value>,
+    before: &Map<String, Value>,
+    after: &Map<String, Value>,
+) -> Map<String, Value> {
+    let mut laid = raw.clone();
+    laid.retain(|key, _| after.contains_key(key) || !before.contains_key(key));
+    for (key, after) in after {
+        let before = before.get(key);
+        let value = match (raw.get(key), before) {
+            (Some(raw), Some(before)) => lay(raw, before, after),
+            // The type has it as a default, and the defaulter left it so.
+            (None, Some(before)) if before == after => continue,
+            _ => after.clone(),
+        };
+        laid.insert(key.clone(), value);
+    }
+    laid
+}
+
+/// For each element of `after`, the index of the one of `before` that it was: one that is the same, or
+/// has the same name; and if neither is to be found and both lists are of one length, one at the same
+/// position.
+fn origins(before: &[Value], after: &[Value]) -> Vec<Option<usize>> {
+    let mut origins = vec![None; after.len()];
+    let mut is_left = vec![true; before.len()];
+    pair(before, after, &mut origins, &mut is_left, Some);
+    pair(before, after, &mut origins, &mut is_left, identity);
+    if before.len() == after.len() {
+        for (index, origin) in origins.iter_mut().enumerate() {
+            let named = |value| identity(value).is_some();
+            if origin.is_none() && is_left[index] && !named(&before[index]) && !named(&after[index])
+            {
+                *origin = Some(index);
+            }
+        }
+    }
+    origins
+}
+
+/// Pairs what is left of both lists where `key` gives the same, in the order of the lists.
+fn pair<'a>(
+    before: &'a [Value],
+    after: &'a [Value],
+    origins: &mut [Option<usize>],
+    is_left: &mut [bool],
+    key: impl Fn(&'a Value) -> Option<&'a Value>,
+) {
+    let mut left = HashMap::<_, Vec<usize>>::new();
+    for (index, value) in before.iter().enumerate().rev() {
+        if is_left[index]
+            && let Some(key) = key(value)
+        {
+            left.entry(key).or_default().push(index);
+        }
+    }
+    for (origin, value) in origins.iter_mut().zip(after) {
+        if origin.is_none()
+            && let Some(found) = key(value).and_then(|key| left.get_mut(key)?.pop())
+        {
+            *origin = Some(found);
+            is_left[found] = false;
+        }
+    }
+}
+
+fn identity(value: &Value) -> Option<&Value> {
+    IDENTITY.iter().find_map(|field| value.get(field))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    /// What the patch makes of `raw`.
+    fn patched(raw: &Value, before: &Value, after: &Value) -> Value {
+        let mut patched = raw.clone();
+        let patch = between(raw, before, after);
+        json_patch::patch(&mut patched, &patch.0).expect("a patch that fits");
+        patched
+    }
+
+    #[test]
+    fn what_the_type_does_not_have_stays() {
+        let raw = json!({"spec": {"new": 1, "title": "a", "list": [{"name": "x", "new": 2}]}});
+        let before =
+            json!({"spec": {"title": "a", "size": 3, "none": null, "list": [{"name": "x"}]}});
+        let after = json!({"spec": {"title": "b", "size": 3, "none": null,
+            "list": [{"name": "y"}, {"name": "x", "port": 80}]}});
+        let expected = json!({"spec": {"new": 1, "title": "b",
+            "list": [{"name": "y"}, {"name": "x", "new": 2, "port": 80}]}});
+        assert_eq!(patched(&raw, &before, &after), expected);
+        assert_eq!(between(&raw, &before, &before).0, []);
+    }
+
+    #[test]
+    fn a_default_of_the_type_is_sent_if_it_changes() {
+        let raw = json!({"spec": {}});
+        let before = json!({"spec": {"size": 3, "deep": {"a": 1, "b": 2}}});
+        let after = json!({"spec": {"size": 4, "deep": {"a": 1, "b": 3}}});
+        assert_eq!(patched(&raw, &before, &after), after);
+        let without = json!({"spec": {"deep": {"a": 1, "b": 2}}});
+        assert_eq!(patched(&raw, &before, &without), raw);
+    }
+
+    #[test]
+    fn elements_of_lists_keep_what_is_theirs() {
+        let raw =
+            json!([{"name": "a", "new": 1}, {"name": "b", "new": 2}, {"name": "c", "new": 3}]);
+        let before = json!([{"name": "a"}, {"name": "b"}, {"name": "c"}]);
+        let after = json!([{"name": "c", "port": 1}, {"name": "b"}]);
+        let expected = json!([{"name": "c", "port": 1, "new": 3}, {"name": "b", "new": 2}]);
+        assert_eq!(patched(&raw, &before, &after), expected);
+
+        let raw = json!([{"new": 1, "port": 1}, {"new": 2, "port": 2}]);
+        let before = json!([{"port": 1}, {"port": 2}]);
+        let after = json!([{"port": 1}, {"port": 3}]);
+        let expected = json!([{"new": 1, "port": 1}, {"new": 2, "port": 3}]);
+        assert_eq!(patched(&raw, &before, &after), expected);
+
+        // One that was replaced has nothing of the one before.
+        let raw = json!([{"name": "a", "new": 1}]);
+        let replaced = json!([{"name": "b"}]);
+        assert_eq!(patched(&raw, &json!([{"name": "a"}]), &replaced), replaced);
+    }
+
+    /// The fields that the type does not have begin with an `x`.
+    fn typed(value: &Value) -> Value {
+        match value {
+            Value::Object(fields) => {
+                let known = fields.iter().filter(|(key, _)| !key.starts_with('x'));
+                let known = known.map(|(key, value)| (key.clone(), typed(value)));
+                Value::Object(known.collect())
+            }
+            Value::Array(values) => values.iter().map(typed).collect(),
+            scalar => scalar.clone(),
+        }
+    }
+
+    /// Whether all that the type does not have in `raw` is in `laid` too, where both have the object.
+    fn keeps(raw: &Value, laid: &Value) -> bool {
+        match (raw, laid) {
+            (Value::Object(raw), Value::Object(laid)) => raw.iter().all(|(key, value)| {
+                if key.starts_with('x') {
+                    laid.get(key) == Some(value)
+                } else {
+                    laid.get(key).is_none_or(|laid| keeps(value, laid))
+                }
+            }),
+            _ => true,
+        }
+    }
+
+    fn object() -> impl Strategy<Value = Value> {
+        let scalar = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            (0..3).prop_map(Value::from),
+            "[ab/~]{0,2}".prop_map(Value::from),
+        ];
+        let value = scalar.prop_recursive(4, 40, 4, |inner| {
+            let key = prop_oneof![Just("name".to_owned()), "[abx~/]{1,2}"];
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map(key, inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        });
+        prop::collection::btree_map("[abcx]{1,2}", value, 0..5)
+            .prop_map(|map| Value::Object(map.into_iter().collect()))
+    }
+
+    proptest! {
+        #[test]
+        fn the_type_sees_what_the_defaulter_made_and_the_rest_stays(raw in object(), after in object()) {
+            let (before, after) = (typed(&raw), typed(&after));
+            let made = patched(&raw, &before, &after);
+            prop_assert_eq!(typed(&made), after);
+            prop_assert!(keeps(&raw, &made), "{} lacks something of {}", made, raw);
+            prop_assert_eq!(patched(&raw, &before, &before), raw);
+        }
+    }
+}
