@@ -15,7 +15,7 @@ use axum::{
     routing::post,
 };
 use prometheus::{
-    HistogramVec, IntCounterVec, IntGaugeVec, Registry, exponential_buckets,
+    HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Registry, exponential_buckets,
     register_histogram_vec_with_registry as histogram,
     register_int_counter_vec_with_registry as counter,
     register_int_gauge_vec_with_registry as gauge,
@@ -147,8 +147,7 @@ async fn call(
 ) -> Response {
     let (endpoint, metrics, stop) = &*state;
     let webhook = endpoint.path.as_str();
-    let in_flight = metrics.in_flight.with_label_values(&[webhook]);
-    in_flight.inc();
+    let _in_flight = InFlight::new(metrics.in_flight.with_label_values(&[webhook]));
     let timer = metrics.seconds.with_label_values(&[webhook]).start_timer();
     let limit = limit(request.uri().query().unwrap_or_default());
     let answered = timeout(limit, answer(endpoint, request)).await;
@@ -157,7 +156,6 @@ async fn call(
         (StatusCode::GATEWAY_TIMEOUT, "the webhook took too long").into_response()
     });
     timer.observe_duration();
-    in_flight.dec();
     let code = response.status();
     let labels = &[webhook, code.as_str()];
     metrics.requests.with_label_values(labels).inc();
@@ -166,6 +164,22 @@ async fn call(
         response.headers_mut().insert(CONNECTION, close);
     }
     response
+}
+
+/// Counts a call as long as it runs. A call is dropped when the client closes its connection.
+struct InFlight(IntGauge);
+
+impl InFlight {
+    fn new(gauge: IntGauge) -> Self {
+        gauge.inc();
+        Self(gauge)
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
 }
 
 /// How long a call may take, from its query: `timeout=10s`.
@@ -349,6 +363,21 @@ mod tests {
         for (query, seconds) in cases {
             assert_eq!(limit(query).as_secs(), seconds, "{query}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_call_whose_client_has_gone_is_not_in_flight() {
+        let (routes, registry) = served(&CancellationToken::new());
+        let in_flight = || {
+            let families = registry.gather();
+            let gauge = families.iter().find(|it| it.name().ends_with("in_flight"));
+            gauge.map(|it| it.get_metric()[0].get_gauge().get_value())
+        };
+        let mut call = Box::pin(post(&routes, "/hangs", review()));
+        assert!(futures::poll!(&mut call).is_pending());
+        assert_eq!(in_flight(), Some(1.0));
+        drop(call);
+        assert_eq!(in_flight(), Some(0.0));
     }
 
     #[tokio::test]
