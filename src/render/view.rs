@@ -154,6 +154,8 @@ pub struct Controller {
     /// Whether it is the kind's own. Else others may work on the same objects, and it has names of
     /// its own for what it makes and says.
     own: bool,
+    /// Whether other controllers of the kind write the status, too.
+    shares_status: bool,
     /// The condition that it sets in the status, such as `Ready`.
     condition: String,
     finalizer: bool,
@@ -344,6 +346,7 @@ impl Controller {
             name: project.controller_name(resource, controller),
             module: resource.controller_module(controller),
             own,
+            shares_status: resource.controllers.len() > 1,
             condition: format!("{}Ready", prefix.to_upper_camel_case()),
             finalizer: controller.finalizer,
             is_complete: owns.iter().all(|it| it.template != Owned::OTHER),
@@ -417,7 +420,11 @@ fn rules(controllers: &[Controller]) -> BTreeSet<Rule> {
         let Kind { group, plural, .. } = &controller.kind;
         allow(&group.full, plural.clone(), &["list", "watch"]);
         if !controller.kind.foreign {
-            allow(&group.full, format!("{plural}/status"), &["update"]);
+            let status = format!("{plural}/status");
+            if controller.shares_status {
+                allow(&group.full, status.clone(), &["patch"]);
+            }
+            allow(&group.full, status, &["update"]);
             allow("events.k8s.io", "events".to_owned(), &["create", "patch"]);
         }
         if controller.finalizer {

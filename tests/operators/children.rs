@@ -1,7 +1,10 @@
 //! What an object owns, on a real API server: made, left alone while nothing differs, corrected,
 //! removed, and never taken from somebody else.
 
+use std::collections::BTreeSet;
+
 use cluster::Request;
+use serde_json::{Value, json};
 
 use crate::{
     operator::{Operator, Project, cluster, get_until, kubectl},
@@ -224,20 +227,128 @@ fn in_step(name: &str) {
     });
 }
 
+/// Creates these objects, or changes their title.
+fn apply_peers<S: AsRef<str>>(project: &Project, names: impl IntoIterator<Item = S>, title: &str) {
+    let peers = names.into_iter().map(|name| {
+        format!(
+            "apiVersion: pairs.example.com/v1\nkind: Peer\nmetadata: {{name: {}}}\n\
+             spec: {{title: {title}}}\n",
+            name.as_ref()
+        )
+    });
+    let manifest = project.manifest(&peers.collect::<Vec<_>>().join("---\n"));
+    run(kubectl("apply -f").arg(manifest));
+}
+
+/// The field managers of the status of a Peer, and by which operation.
+fn writers(name: &str) -> BTreeSet<(String, String)> {
+    let get = format!("get peer {name} --show-managed-fields -o json");
+    let peer: Value = serde_json::from_str(&run(&mut kubectl(&get))).expect("JSON");
+    let fields = peer["metadata"]["managedFields"]
+        .as_array()
+        .expect("a list");
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let of_status = fields
+        .iter()
+        .filter(|entry| entry["subresource"] == "status");
+    of_status
+        .map(|entry| (text(&entry["manager"]), text(&entry["operation"])))
+        .collect()
+}
+
+/// Whether both controllers have written their condition since the last change.
+fn is_ready_for_both(peer: &Value) -> bool {
+    let generation = &peer["metadata"]["generation"];
+    ["Ready", "SecondReady"].iter().all(|type_| {
+        let conditions = peer["status"]["conditions"].as_array();
+        conditions.into_iter().flatten().any(|condition| {
+            condition["type"] == *type_
+                && condition["status"] == "True"
+                && condition["observedGeneration"] == *generation
+        })
+    })
+}
+
+/// Each controller writes its condition of 50 objects at the same time as the other.
+fn they_share_its_status(project: &Project, operator: &Operator) {
+    let mut names: Vec<_> = (0..50).map(|number| format!("peer-{number}")).collect();
+    names.push("old".to_owned());
+    for title in ["one", "two"] {
+        apply_peers(project, &names, title);
+        get_until("peers -o json", |peers| {
+            let peers: Value = serde_json::from_str(peers).unwrap_or_default();
+            let peers = peers["items"].as_array();
+            peers.is_some_and(|peers| peers.iter().all(is_ready_for_both))
+        });
+    }
+    // To take back what was not applied, a status is written as a whole: that may conflict, once.
+    let mut conflicts = operator.lines(&["was changed meanwhile", "\"Peer\""]);
+    conflicts.retain(|line| !line.contains("\"name\":\"old\""));
+    assert!(conflicts.is_empty(), "{conflicts:?}");
+    let requests = cluster().requests().expect("an audit log");
+    let refused = requests.iter().filter(|request| {
+        request.user == operator.user()
+            && request.resource == "peers"
+            && request.name != "old"
+            && request.code >= 400
+    });
+    assert_eq!(refused.collect::<Vec<_>>(), Vec::<&Request>::new());
+    // Each applies its own, also where it wrote before it shared the status.
+    for name in ["old", "peer-0"] {
+        let writers = writers(name);
+        for controller in ["peer", "second"] {
+            let manager = format!("{controller}.pairs.example.com");
+            assert!(
+                writers.contains(&(manager, "Apply".to_owned())),
+                "{name} {writers:?}"
+            );
+        }
+    }
+    let types = "peer old -o jsonpath={.status.conditions[*].type}";
+    let types = get_until(types, |types| !types.contains("Legacy"));
+    let types: BTreeSet<_> = types.split(' ').collect();
+    assert_eq!(types, BTreeSet::from(["Ready", "SecondReady"]));
+}
+
 /// Both make objects of one kind for the same owner, write its status and hold it back.
 #[test]
 fn two_controllers_of_one_kind_do_not_get_into_each_others_way() {
-    let project = Project::new(
+    let project = Project::scaffold(
         "pair",
         &[
             "init --domain example.com",
             "create api --group pairs --version v1 --kind Twin --finalizer --owns v1/ConfigMap",
             "create api --group pairs --version v1 --kind Twin --controller-name backup --finalizer \
              --owns v1/ConfigMap",
+            "create api --group pairs --version v1 --kind Peer",
+            "create api --group pairs --version v1 --kind Peer --controller-name second",
         ],
     );
+    // A condition that the controller once set, and later does without.
+    project.edit(
+        "src/controller/pairs/second.rs",
+        "    condition::set(&mut status.conditions, ready);\n",
+        "    condition::set(&mut status.conditions, ready);\n    \
+         if object.spec.title == \"two\" {\n        \
+         status.conditions.retain(|condition| condition.type_ != \"Legacy\");\n    }\n",
+    );
+    project.compile();
     project.make("install");
+    // As a version wrote it that did not share the status.
+    apply_peers(&project, ["old"], "first");
+    let condition = |type_: &str| {
+        json!({"type": type_, "status": "False", "reason": "Old", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"})
+    };
+    let conditions = json!([condition("SecondReady"), condition("Legacy")]);
+    let status = json!({"status": {"conditions": conditions}}).to_string();
+    let manager = "second.pairs.example.com";
+    let patch = "patch peer old --subresource=status --type=merge --field-manager";
+    run(kubectl(patch).arg(manager).arg("-p").arg(status));
+    assert!(writers("old").contains(&(manager.to_owned(), "Update".to_owned())));
+
     let operator = project.start();
+    they_share_its_status(&project, &operator);
     run(kubectl("apply -k").arg(project.path().join("config/samples")));
     for condition in ["Ready", "BackupReady"] {
         run(&mut kubectl(&format!(

@@ -327,12 +327,12 @@ fn nothing_is_reconciled_before_each_watch_has_begun() {
 
     let launch = project.operator().account("blind");
     let operator = launch.args("--namespace blind").start();
-    let rule = "Rule::of::<ConfigMap>(&[Verb::Watch])";
+    let missing = "Rule::of::<ConfigMap>(&[Verb::Watch])";
     let checks = [
         "[-] left.sharing.example.com on configmaps with labels \
          app.kubernetes.io/managed-by=sharing in blind: ",
         "[+] left.sharing.example.com on lefts.sharing.example.com in blind: in sync\n",
-        rule,
+        missing,
         "not ready\n",
     ];
     serving::probe(&operator, "/readyz", 503, &checks);

@@ -1,19 +1,31 @@
 //! What a reconciler works with: the client, the status and events of its objects.
 
-use std::{fmt::Debug, hash::Hasher};
+use std::{
+    fmt::Debug,
+    hash::Hasher,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use fnv::FnvHasher;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use kube::{
-    Client, Resource, ResourceExt, api::PostParams, core::object::HasStatus,
+    Api, Client, CustomResourceExt, Resource, ResourceExt,
+    api::{Patch, PatchParams, PostParams},
+    core::object::HasStatus,
     runtime::events::EventType,
 };
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::json;
 
 use super::{
     Runtime,
     events::Recorder,
     failure,
     scope::{Kind, Scope},
+    status,
     watch::Watcher,
     written::Written,
 };
@@ -26,7 +38,16 @@ pub struct Context {
     pub(super) operator: &'static str,
     watcher: Watcher,
     written: Written,
+    status: Shared,
     recorder: Recorder,
+}
+
+/// Whether other controllers write the status of the controller's own kind, too.
+#[derive(Clone, Default)]
+pub(super) struct Shared {
+    is_shared: Arc<AtomicBool>,
+    /// Of the status, if the CRD lets each controller have conditions of its own.
+    schema: Arc<OnceLock<Option<JSONSchemaProps>>>,
 }
 
 impl Context {
@@ -43,7 +64,26 @@ impl Context {
             operator: runtime.operator.name,
             watcher,
             written,
+            status: Shared::default(),
         }
+    }
+
+    /// From now on, the controller applies its part of the status of its own kind.
+    pub(super) fn share_status(&self) {
+        self.status.is_shared.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the controller applies its part of the status of its own kind.
+    pub(super) fn shares_status(&self) -> bool {
+        self.status.is_shared.load(Ordering::Relaxed)
+    }
+
+    /// The schema of the status of `K`, if the controller has to apply its part.
+    fn shared<K: CustomResourceExt + 'static>(&self) -> Option<&JSONSchemaProps> {
+        let is_shared = self.shares_status() && self.written.is_about::<K>();
+        let schema = &self.status.schema;
+        let schema = is_shared.then(|| schema.get_or_init(|| status::schema(K::crd())));
+        schema?.as_ref()
     }
 
     pub(super) fn watcher(&self) -> Watcher {
@@ -56,7 +96,7 @@ impl Context {
 
     /// The field manager of the controller's requests: at most 128 characters.
     pub(super) fn field_manager(&self) -> String {
-        self.name().chars().take(128).collect()
+        self.watcher.field_manager()
     }
 
     /// The parameters of requests that create or replace an object.
@@ -70,26 +110,34 @@ impl Context {
     /// Writes the status of `object`. Returns `false` if `object` has that status already, which takes
     /// no request, or if it is deleted.
     ///
+    /// The status is written as a whole. Where several controllers of the operator reconcile the kind, or
+    /// with [`Builder::shares_status`](super::Builder::shares_status), each controller applies its part:
+    /// what differs from the status of `object`, and what it has written before. The verb for that is
+    /// `Patch` instead of `Update`. It takes a CRD whose list of conditions is a map, by
+    /// `#[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]`. Without that, the status is written as
+    /// a whole; and so it is where a field has to go that another program has written, or this controller
+    /// before it shared the status.
+    ///
     /// # Errors
     ///
-    /// When `object` has changed since it was read, or when the request fails.
+    /// When the request fails; and when the status is written as a whole and `object` has changed since it
+    /// was read.
     pub async fn write_status<K>(&self, object: &K, status: &K::Status) -> kube::Result<bool>
     where
-        K: Resource<DynamicType = (), Scope: Scope> + HasStatus<Status: PartialEq + Clone>,
+        K: Resource<DynamicType = (), Scope: Scope> + CustomResourceExt,
+        K: HasStatus<Status: PartialEq + Clone + Serialize>,
         K: Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static,
     {
         if object.status() == Some(status) {
             return Ok(false);
         }
-        // As a whole, so that fields which are no longer set are removed. The resourceVersion makes the
-        // request fail if another program has written meanwhile.
-        let mut object = object.clone();
-        *object.status_mut() = Some(status.clone());
-        let params = self.post_params();
         let namespace = object.meta().namespace.as_deref();
         let api = Kind::of::<K>().api::<K>(self.client.clone(), namespace);
-        let name = object.name_any();
-        match api.replace_status(&name, &params, &object).await {
+        let written = match self.shared::<K>() {
+            Some(schema) => self.apply_status(&api, object, status, schema).await,
+            None => self.replace_status(&api, object, status).await,
+        };
+        match written {
             Ok(written) => {
                 self.written.add(written);
                 Ok(true)
@@ -97,12 +145,68 @@ impl Context {
             // Without the name it would be the subresource that is missing.
             Err(kube::Error::Api(error))
                 if error.is_not_found()
-                    && error.details.as_ref().is_some_and(|it| it.name == name) =>
+                    && error
+                        .details
+                        .as_ref()
+                        .is_some_and(|it| it.name == object.name_any()) =>
             {
                 Ok(false)
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Writes the status as a whole, so that fields which are no longer set are removed. The
+    /// resourceVersion makes the request fail if another program has written meanwhile.
+    async fn replace_status<K>(
+        &self,
+        api: &Api<K>,
+        object: &K,
+        status: &K::Status,
+    ) -> kube::Result<K>
+    where
+        K: Resource<DynamicType = ()> + HasStatus<Status: Clone>,
+        K: Clone + Debug + DeserializeOwned + Serialize,
+    {
+        let mut object = object.clone();
+        *object.status_mut() = Some(status.clone());
+        // What the watch leaves of them is not what the API server has.
+        object.meta_mut().managed_fields = None;
+        let params = self.post_params();
+        api.replace_status(&object.name_any(), &params, &object)
+            .await
+    }
+
+    /// Applies the controller's part of the status.
+    async fn apply_status<K>(
+        &self,
+        api: &Api<K>,
+        object: &K,
+        status: &K::Status,
+        schema: &JSONSchemaProps,
+    ) -> kube::Result<K>
+    where
+        K: Resource<DynamicType = ()> + HasStatus<Status: Clone + Serialize>,
+        K: Clone + Debug + DeserializeOwned + Serialize,
+    {
+        let (name, manager) = (object.name_any(), self.field_manager());
+        let (fields, change) = (
+            object.managed_fields(),
+            (&json!(object.status()), &json!(status)),
+        );
+        let Some(part) = status::part(fields, &manager, schema, change) else {
+            return self.replace_status(api, object, status).await;
+        };
+        let patch = json!({
+            "apiVersion": K::api_version(&()),
+            "kind": K::kind(&()),
+            // With the uid, the API server refuses the apply if another object has the name by now.
+            "metadata": {"name": name, "uid": object.uid()},
+            "status": part,
+        });
+        let params = PatchParams::apply(&manager).force();
+        api.patch_status(&name, &params, &Patch::Apply(&patch))
+            .await
     }
 
     /// Records an event about `object`, which `kubectl describe` shows. An event that repeats within

@@ -2,7 +2,7 @@
 //! the same object, and again after a failure. A failure affects one object only.
 
 use std::{
-    any::Any,
+    any::{Any, TypeId},
     collections::HashMap,
     convert::Infallible,
     mem,
@@ -131,11 +131,24 @@ pub(super) fn start<R: Reconciler>(
     let watcher = Watcher {
         controller: R::NAME,
         rules: R::RULES,
+        keeps_status_fields: false,
     };
     let written = Written::new::<R::Object>();
     let context = Context::new(runtime, watcher, written.clone());
+    let kinds = runtime.kinds.iter();
+    if kinds
+        .filter(|kind| **kind == TypeId::of::<R::Object>())
+        .count()
+        > 1
+    {
+        context.share_status();
+    }
     let mut builder = Builder::new(context, runtime);
     let reconciler = new(&mut builder);
+    let own = Watcher {
+        keeps_status_fields: builder.context().shares_status(),
+        ..watcher
+    };
     let concurrency = builder.concurrency;
     let worker = Arc::new(Worker {
         reconciler,
@@ -185,7 +198,7 @@ pub(super) fn start<R: Reconciler>(
         };
         synced.push(Synced {
             namespace: namespace.clone(),
-            begun: informers.add::<R::Object>(watcher, &kind, extent, handler),
+            begun: informers.add::<R::Object>(own, &kind, extent, handler),
         });
         objects.add(store.clone());
         queues.push((store, queue));

@@ -30,9 +30,14 @@ impl Written {
         }
     }
 
+    /// Whether `K` is the kind.
+    pub fn is_about<K: 'static>(&self) -> bool {
+        TypeId::of::<K>() == self.kind
+    }
+
     /// Adds an object that the API server returned. Objects of other kinds are ignored.
     pub fn add<K: Resource + Send + Sync + 'static>(&self, object: K) {
-        if let Some(version) = version(&object).filter(|_| TypeId::of::<K>() == self.kind) {
+        if let Some(version) = version(&object).filter(|_| self.is_about::<K>()) {
             self.lock()
                 .insert(key(&object), (version, Arc::new(object)));
         }

@@ -60,6 +60,8 @@ impl Reconciler for Controller {
     const RULES: &'static [Rule] = &[
         Rule::of::<Book>(&[Verb::List, Verb::Watch]),
         Rule::sub::<Book>("status", &[Verb::Update]),
+        // Each controller of the kind applies its part of the status.
+        Rule::sub::<Book>("status", &[Verb::Patch]),
         // What it owns: read, made, corrected and removed.
         Rule::of::<Deployment>(children::VERBS),
         Rule::of::<ShopPage>(children::VERBS),

@@ -43,6 +43,8 @@ impl Reconciler for Controller {
     const RULES: &'static [Rule] = &[
         Rule::of::<Guestbook>(&[Verb::List, Verb::Watch]),
         Rule::sub::<Guestbook>("status", &[Verb::Update]),
+        // Each controller of the kind applies its part of the status.
+        Rule::sub::<Guestbook>("status", &[Verb::Patch]),
         // Adds and removes the finalizer.
         Rule::of::<Guestbook>(&[Verb::Patch]),
         // What its objects refer to: read.

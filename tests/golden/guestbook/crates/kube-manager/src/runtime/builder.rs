@@ -224,6 +224,13 @@ where
         self.fingerprint = Some(Box::new(move |object| predicate.hash_property(object)));
     }
 
+    /// Applies the controller's part of the status instead of writing the status as a whole, because another
+    /// program writes the status, too. Where several controllers of the operator reconcile the kind, each
+    /// does that anyway. See [`Context::write_status`].
+    pub fn shares_status(&mut self) {
+        self.context.share_status();
+    }
+
     /// Sets how many objects the controller reconciles at once; otherwise the flag `--concurrency` does.
     pub fn concurrency(&mut self, concurrency: u16) {
         self.concurrency = concurrency.max(1);

@@ -124,9 +124,10 @@ impl Informers {
 
 impl<K: Watchable> Informer<K> {
     fn add(&mut self, watcher: Watcher, handler: Handler<K>) -> Arc<SetOnce<()>> {
-        let controller = watcher.controller;
-        if self.watchers.iter().all(|it| it.controller != controller) {
-            self.watchers.push(watcher);
+        let mut same = self.watchers.iter_mut();
+        match same.find(|it| it.controller == watcher.controller) {
+            Some(same) => same.keeps_status_fields |= watcher.keeps_status_fields,
+            None => self.watchers.push(watcher),
         }
         self.handlers.push(handler);
         self.synced.clone()
@@ -194,8 +195,11 @@ mod tests {
     use super::{super::watch::key, *};
 
     fn watcher(controller: &'static str) -> Watcher {
-        let rules = &[];
-        Watcher { controller, rules }
+        Watcher {
+            controller,
+            rules: &[],
+            keeps_status_fields: false,
+        }
     }
 
     fn extent(namespace: &str, labels: &str) -> Extent {

@@ -1,6 +1,6 @@
 //! Runs controllers, and what they share.
 
-use std::{env, path::Path, time::Duration};
+use std::{any::TypeId, env, path::Path, time::Duration};
 
 use anyhow::{Context as _, Result, anyhow};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -40,6 +40,7 @@ mod reconciler;
 mod requests;
 mod scope;
 mod serve;
+mod status;
 mod task;
 mod trigger;
 mod watch;
@@ -91,6 +92,8 @@ struct Runtime {
     /// Sends requests whether this replica leads or not.
     unguarded: Client,
     registry: Registry,
+    /// The kind of each controller.
+    kinds: Vec<TypeId>,
     /// The namespaces to watch; if empty, all of them.
     namespaces: Vec<String>,
     concurrency: u16,
@@ -107,6 +110,8 @@ type Start = Box<dyn FnOnce(&Runtime, &mut Informers, &mut JoinSet<()>) + Send>;
 pub struct Manager {
     operator: Operator,
     starts: Vec<Start>,
+    /// The kind of each controller.
+    kinds: Vec<TypeId>,
     rules: Vec<&'static [Rule]>,
     tasks: Vec<task::Pending>,
     #[cfg(feature = "webhook")]
@@ -120,6 +125,7 @@ impl Manager {
         Self {
             operator,
             starts: Vec::new(),
+            kinds: Vec::new(),
             rules: Vec::new(),
             tasks: Vec::new(),
             #[cfg(feature = "webhook")]
@@ -134,6 +140,7 @@ impl Manager {
         new: impl FnOnce(&mut Builder<R::Object>) -> R + Send + 'static,
     ) {
         self.rules.push(R::RULES);
+        self.kinds.push(TypeId::of::<R::Object>());
         self.starts.push(Box::new(|runtime, informers, tasks| {
             controller::start(new, runtime, informers, tasks);
         }));
@@ -258,6 +265,7 @@ impl Manager {
             client: client(Some(leadership.clone()))?,
             unguarded: manager_client.clone(),
             registry: self.registry,
+            kinds: self.kinds,
             namespaces: options.namespaces(own),
             concurrency: options.concurrency,
             leadership: leadership.clone(),

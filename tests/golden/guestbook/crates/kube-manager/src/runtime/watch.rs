@@ -32,6 +32,7 @@ use super::{
     rbac::Rule,
     requests::watching,
     scope::{Kind, Watchable},
+    status,
 };
 
 /// The shortest and the longest delay before a failed watch is retried.
@@ -75,6 +76,15 @@ pub fn is_in(key: &Key, namespace: Option<&String>) -> bool {
 pub struct Watcher {
     pub controller: &'static str,
     pub rules: &'static [Rule],
+    /// Whether it needs to know which fields of the status it owns.
+    pub keeps_status_fields: bool,
+}
+
+impl Watcher {
+    /// The field manager of the controller's requests: at most 128 characters.
+    pub fn field_manager(&self) -> String {
+        self.controller.chars().take(128).collect()
+    }
 }
 
 /// Which objects of a kind are watched; empty for all.
@@ -159,6 +169,8 @@ pub fn watch<K: Watchable>(
             let _ = synced.set(());
         }
     };
+    let keep = watchers.iter().filter(|it| it.keeps_status_fields);
+    let keep: Vec<_> = keep.map(Watcher::field_manager).collect();
     let client = watching(runtime.client.clone(), begun);
     let api = kind.api::<Guarded<K>>(client, namespace.as_deref());
     let mut config = watcher::Config::default().timeout(length());
@@ -172,13 +184,24 @@ pub fn watch<K: Watchable>(
     watcher(api, config)
         // A CRD or a right may be missing now and there later.
         .backoff(Pauses::default())
-        // managedFields are half of an object's memory, and no code here reads them.
-        .modify(|object| object.meta_mut().managed_fields = None)
+        // managedFields are half of an object's memory.
+        .modify(move |object| {
+            let fields = &mut object.meta_mut().managed_fields;
+            match fields {
+                Some(fields) if !keep.is_empty() => {
+                    fields.retain(|entry| keep.iter().any(|it| status::is_of(entry, it)));
+                    fields.shrink_to_fit();
+                }
+                _ => *fields = None,
+            }
+        })
         .inspect_err(move |error| {
             is_in_sync.store(false, Ordering::Relaxed);
             let (reason, says) = (failure::reason(error), failure::says(error));
             for watcher in &watchers {
-                let Watcher { controller, rules } = *watcher;
+                let Watcher {
+                    controller, rules, ..
+                } = *watcher;
                 let errors = metrics
                     .watch_errors
                     .with_label_values(&[controller, reason]);

@@ -1,0 +1,312 @@
+//! The part of a status that one controller owns, where several controllers write the status of a kind.
+//!
+//! Such a controller applies its part server-side, under a field manager of its own, so that no write of
+//! another controller is a conflict. An apply has to repeat all that the controller owns, because the API
+//! server removes what it no longer has. What the controller owns is in the `managedFields`.
+
+use k8s_openapi::{
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+        CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
+    },
+    apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry},
+};
+use serde_json::{Map, Value};
+
+/// The schema of the status in the CRD of one version, if it has conditions that several controllers may
+/// own: a list that is a map.
+pub fn schema(crd: CustomResourceDefinition) -> Option<JSONSchemaProps> {
+    let mut versions = crd.spec.versions.into_iter();
+    let schema = versions.next()?.schema?.open_api_v3_schema?;
+    let status = schema.properties?.remove("status")?;
+    let conditions = status.properties.as_ref()?.get("conditions")?;
+    keys(conditions).is_some().then_some(status)
+}
+
+/// Whether `entry` is about the status, and of the field manager `manager`.
+pub fn is_of(entry: &ManagedFieldsEntry, manager: &str) -> bool {
+    entry.manager.as_deref() == Some(manager) && entry.subresource.as_deref() == Some("status")
+}
+
+/// What a field manager owns of a value: `fieldsV1` of its applies, and of its updates. Each is null if it owns
+/// nothing.
+struct Owned<'a> {
+    applied: &'a Value,
+    updated: &'a Value,
+}
+
+impl Owned<'_> {
+    /// What it owns of the part with this key, such as `f:count`.
+    fn of(&self, key: &str) -> Owned<'_> {
+        Owned {
+            applied: &self.applied[key],
+            updated: &self.updated[key],
+        }
+    }
+
+    fn is_some(&self) -> bool {
+        !self.applied.is_null() || !self.updated.is_null()
+    }
+
+    /// Whether an apply removes it if the apply leaves it out. What the manager has also updated stays.
+    fn can_go(&self) -> bool {
+        !self.applied.is_null() && self.updated.is_null()
+    }
+}
+
+/// All fields of the status that `manager` owns by an operation.
+fn fields_of(fields: &[ManagedFieldsEntry], manager: &str, operation: &str) -> Value {
+    let mut all = Value::Null;
+    for entry in fields {
+        if is_of(entry, manager)
+            && entry.operation.as_deref() == Some(operation)
+            && let Some(FieldsV1(fields)) = &entry.fields_v1
+        {
+            // Each version of the API has an entry.
+            unite(&mut all, &fields["f:status"]);
+        }
+    }
+    all
+}
+
+fn unite(into: &mut Value, from: &Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (key, from) in from {
+                unite(into.entry(key.clone()).or_insert(Value::Null), from);
+            }
+        }
+        (into, from) => *into = from.clone(),
+    }
+}
+
+/// What `manager` has to apply so that the status `before` becomes `after`: what differs, and what it owns
+/// already. `None` if an apply cannot do it, because something has to go that others own, or that the manager
+/// owns by an update.
+pub fn part(
+    fields: &[ManagedFieldsEntry],
+    manager: &str,
+    schema: &JSONSchemaProps,
+    change: (&Value, &Value),
+) -> Option<Value> {
+    let (applied, updated) = (
+        fields_of(fields, manager, "Apply"),
+        fields_of(fields, manager, "Update"),
+    );
+    let owned = Owned {
+        applied: &applied,
+        updated: &updated,
+    };
+    let part = part_of(&owned, Some(schema), change)?;
+    Some(part.unwrap_or_else(|| Value::Object(Map::new())))
+}
+
+/// The part of one value: `Some(None)` if nothing of it is the controller's.
+fn part_of(
+    owned: &Owned,
+    schema: Option<&JSONSchemaProps>,
+    (before, after): (&Value, &Value),
+) -> Option<Option<Value>> {
+    match (before, after) {
+        // Gone, or not there.
+        (before, Value::Null) => (before.is_null() || owned.can_go()).then_some(None),
+        (Value::Object(_) | Value::Null, Value::Object(after)) if !is_atomic(schema) => {
+            let nothing = Map::new();
+            let before = before.as_object().unwrap_or(&nothing);
+            let mut all = Map::new();
+            for key in before
+                .keys()
+                .chain(after.keys().filter(|key| !before.contains_key(*key)))
+            {
+                let value = |of: &Map<String, Value>| of.get(key).cloned().unwrap_or_default();
+                let owned = &owned.of(&format!("f:{key}"));
+                let values = (&value(before), &value(after));
+                if let Some(part) = part_of(owned, property(schema, key), values)? {
+                    all.insert(key.clone(), part);
+                }
+            }
+            Some((!all.is_empty()).then_some(Value::Object(all)))
+        }
+        (Value::Array(_) | Value::Null, Value::Array(after)) if schema.and_then(keys).is_some() => {
+            let keys = schema.and_then(keys).unwrap_or_default();
+            part_of_list(owned, (schema, keys), (before, after))
+        }
+        _ => Some((before != after || owned.is_some()).then(|| after.clone())),
+    }
+}
+
+/// The part of a list that is a map by `keys`.
+fn part_of_list(
+    owned: &Owned,
+    (schema, keys): (Option<&JSONSchemaProps>, &[String]),
+    (before, after): (&Value, &[Value]),
+) -> Option<Option<Value>> {
+    let no_list = Vec::new();
+    let before = before.as_array().unwrap_or(&no_list);
+    let key = |element: &Value| -> Value {
+        let key = keys.iter().map(|key| (key.clone(), element[key].clone()));
+        Value::Object(key.collect())
+    };
+    let find = |list: &[Value], element: &Value| {
+        let found = list.iter().find(|it| key(it) == key(element));
+        found.cloned().unwrap_or_default()
+    };
+    // Such as `k:{"type":"Ready"}`.
+    let owned_of = |element: &Value| owned.of(&format!("k:{}", key(element)));
+    let gone = before.iter().filter(|it| find(after, it).is_null());
+    for element in gone {
+        part_of(&owned_of(element), None, (element, &Value::Null))?;
+    }
+    let mut all = Vec::new();
+    for element in after {
+        let values = (&find(before, element), element);
+        if let Some(mut part) = part_of(&owned_of(element), schema.and_then(items), values)? {
+            for key in keys {
+                part[key] = element[key].clone();
+            }
+            all.push(part);
+        }
+    }
+    Some((!all.is_empty()).then_some(Value::Array(all)))
+}
+
+/// Whether an object is owned as a whole.
+fn is_atomic(schema: Option<&JSONSchemaProps>) -> bool {
+    let map_type = schema.and_then(|schema| schema.x_kubernetes_map_type.as_deref());
+    map_type == Some("atomic")
+}
+
+/// The keys of a list that is a map.
+fn keys(schema: &JSONSchemaProps) -> Option<&[String]> {
+    let is_map = schema.x_kubernetes_list_type.as_deref() == Some("map");
+    schema
+        .x_kubernetes_list_map_keys
+        .as_deref()
+        .filter(|_| is_map)
+}
+
+fn property<'a>(schema: Option<&'a JSONSchemaProps>, name: &str) -> Option<&'a JSONSchemaProps> {
+    schema?.properties.as_ref()?.get(name)
+}
+
+fn items(schema: &JSONSchemaProps) -> Option<&JSONSchemaProps> {
+    match schema.items.as_ref()? {
+        JSONSchemaPropsOrArray::Schema(items) => Some(items),
+        JSONSchemaPropsOrArray::Schemas(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn status() -> JSONSchemaProps {
+        let list = |kind: &str| {
+            json!({"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": kind,
+                "x-kubernetes-list-map-keys": (kind == "map").then_some(["type"])})
+        };
+        let schema = json!({"type": "object", "properties": {
+            "conditions": list("map"), "others": list("atomic"),
+            "whole": {"type": "object", "x-kubernetes-map-type": "atomic"},
+        }});
+        serde_json::from_value(schema).expect("a schema")
+    }
+
+    fn entry(manager: &str, operation: &str, fields: Value) -> ManagedFieldsEntry {
+        ManagedFieldsEntry {
+            api_version: Some("v1".to_owned()),
+            fields_v1: Some(FieldsV1(json!({"f:status": fields}))),
+            manager: Some(manager.to_owned()),
+            operation: Some(operation.to_owned()),
+            subresource: Some("status".to_owned()),
+            ..ManagedFieldsEntry::default()
+        }
+    }
+
+    /// The part of a controller that owns its count and the condition `Mine`.
+    fn mine(before: Value, after: Value) -> Option<Value> {
+        let fields = json!({"f:count": {}, "f:conditions": {
+            "k:{\"type\":\"Mine\"}": {".": {}, "f:type": {}, "f:status": {}},
+        }});
+        let fields = [
+            entry("me", "Apply", fields),
+            entry("other", "Apply", json!({"f:url": {}})),
+        ];
+        part(&fields, "me", &status(), (&before, &after))
+    }
+
+    fn before() -> Value {
+        json!({"count": 1, "url": "a", "conditions": [
+            {"type": "Mine", "status": "True"}, {"type": "Other", "status": "True"},
+        ]})
+    }
+
+    #[test]
+    fn what_is_owned_is_repeated_and_what_others_own_is_left_out() {
+        let mut after = before();
+        after["count"] = json!(2);
+        let condition = json!([{"type": "Mine", "status": "True"}]);
+        let expected = json!({"count": 2, "conditions": condition});
+        assert_eq!(mine(before(), after), Some(expected));
+
+        let mut after = before();
+        after["conditions"][0]["status"] = json!("False");
+        after["conditions"]
+            .as_array_mut()
+            .expect("a list")
+            .push(json!({"type": "New"}));
+        let conditions = json!([{"type": "Mine", "status": "False"}, {"type": "New"}]);
+        let expected = json!({"count": 1, "conditions": conditions});
+        assert_eq!(mine(before(), after), Some(expected));
+    }
+
+    #[test]
+    fn what_is_owned_can_go_and_what_others_own_cannot() {
+        let after = json!({"url": "a", "conditions": [{"type": "Other", "status": "True"}]});
+        assert_eq!(mine(before(), after), Some(json!({})));
+        let mut after = before();
+        after["url"] = Value::Null;
+        assert_eq!(mine(before(), after), None);
+        let mut after = before();
+        after["conditions"].as_array_mut().expect("a list").pop();
+        assert_eq!(mine(before(), after), None);
+    }
+
+    #[test]
+    fn the_first_status_is_applied_as_it_is() {
+        let after = json!({"count": 1, "note": null, "conditions": [{"type": "Mine"}],
+            "others": [{"type": "a"}], "whole": {"a": 1}});
+        let part = part(&[], "me", &status(), (&Value::Null, &after)).expect("a part");
+        let mut expected = after;
+        expected.as_object_mut().expect("an object").remove("note");
+        assert_eq!(part, expected);
+    }
+
+    #[test]
+    fn what_is_atomic_is_repeated_as_a_whole() {
+        let before = json!({"others": [{"type": "a"}, {"type": "b"}], "whole": {"a": 1, "b": 1}});
+        let after = json!({"others": [{"type": "a"}], "whole": {"a": 2, "b": 1}});
+        let part = part(&[], "me", &status(), (&before, &after));
+        assert_eq!(part, Some(after));
+    }
+
+    #[test]
+    fn what_was_updated_is_repeated_and_does_not_go_by_an_apply() {
+        let fields = [
+            entry("me", "Update", json!({"f:count": {}, "f:url": {}})),
+            entry("me", "Apply", json!({"f:count": {}})),
+        ];
+        let part_for = |after: &Value| {
+            let before = json!({"count": 1, "url": "a", "other": 1});
+            part(&fields, "me", &status(), (&before, after))
+        };
+        let after = json!({"count": 2, "url": "a", "other": 1});
+        assert_eq!(part_for(&after), Some(json!({"count": 2, "url": "a"})));
+        for key in ["count", "url"] {
+            let mut after = after.clone();
+            after[key] = Value::Null;
+            assert_eq!(part_for(&after), None, "{key}");
+        }
+    }
+}
