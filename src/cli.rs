@@ -19,6 +19,7 @@ use crate::{
         version::{self, Version},
     },
     report::{Outcome, UsageError},
+    worktree::top,
 };
 
 /// Scaffolds Kubernetes operators in Rust, on kube-rs
@@ -93,14 +94,15 @@ impl Cli {
         Self::try_parse().map_err(|error| bad_value(&error).unwrap_or_else(|| error.exit()))
     }
 
-    /// Runs the command on the project in the folder `root`, which is an absolute path.
-    pub fn run(self, root: &Path) -> Outcome {
+    /// Runs the command in `folder`, which is an absolute path: on the project that it is part of.
+    pub fn run(self, folder: &Path) -> Outcome {
+        let root = top(folder).unwrap_or(folder);
         let failure = match &self.command {
             Command::Diff(diff) => diff.failure(),
             _ => Outcome::FAILURE,
         };
         let done = match self.command {
-            Command::Init(args) => init::run(args, root),
+            Command::Init(args) => init::run(args, folder),
             Command::Create(Create::Api(args)) => create_api::run(args, root),
             Command::Delete(Delete::Api(args)) => delete::api(args, root),
             Command::Delete(Delete::Controller(args)) => delete::controller(args, root),

@@ -1,6 +1,9 @@
 //! The project's folder: the only place where its files are read and written.
 
-use std::path::PathBuf;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result, bail};
 use cap_std::fs::Metadata;
@@ -44,6 +47,17 @@ pub struct WorkTree {
     root: PathBuf,
     jail: Jail,
     seen: Seen,
+}
+
+/// The top folder of the project that `folder` is part of, if it is part of one.
+pub fn top(folder: &Path) -> Option<&Path> {
+    let is_top = |folder: &&Path| {
+        let project = fs::read_to_string(folder.join(Project::FILE));
+        // A file of another tool may have this name.
+        project.is_ok_and(|text| text.contains(Project::LAYOUT))
+            || folder.join(LAST_APPLIED).is_file()
+    };
+    folder.ancestors().find(is_top)
 }
 
 impl WorkTree {

@@ -19,7 +19,7 @@ use crate::{
     render::render,
     report::{NextStep, Outcome, Story},
     turn::Turn,
-    worktree::{WorkTree, Workspace},
+    worktree::{WorkTree, Workspace, top},
 };
 
 /// `init`
@@ -103,6 +103,13 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
             Project::FILE
         ))
         .or_hint("`rscaffold create api` adds to it, `rscaffold edit` changes it");
+    }
+    if let Some(top) = root.parent().and_then(top) {
+        let below = root.strip_prefix(top)?.components();
+        let above = below.map(|_| "..").collect::<Vec<_>>().join("/");
+        return Err(anyhow!("this folder is part of the project in `{above}`")).or_hint(
+            "`rscaffold create api` adds to it; a new project needs a folder outside of it",
+        );
     }
     let workspace = tree.workspace()?;
     let enabled = settings.enable.clone();

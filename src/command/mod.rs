@@ -99,6 +99,8 @@ fn text(tree: &WorkTree) -> Result<String> {
     }
     ensure_not_lost(&tree.record()?, &Texts::new())?;
     let file = Project::FILE;
-    Err(anyhow!("there is no `{file}` file in this folder"))
-        .or_hint("`rscaffold init` starts a project; in an existing one, go to its top folder")
+    Err(anyhow!(
+        "there is no `{file}` file in this folder, and none above"
+    ))
+    .or_hint("`rscaffold init` starts a project")
 }

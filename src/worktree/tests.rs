@@ -899,3 +899,31 @@ fn second_command_waits_before_it_gives_up() {
     lock(root.path(), patience).unwrap_err();
     assert!(start.elapsed() >= patience);
 }
+
+#[test]
+fn the_top_folder_has_a_project_or_its_record() {
+    let root = TempDir::new().unwrap();
+    let below = root.path().join("a/b");
+    fs::create_dir_all(&below).unwrap();
+    assert_eq!(top(&below), None);
+
+    fs::write(
+        root.path().join("PROJECT"),
+        "layout:\n- rust.rscaffold/v1\n",
+    )
+    .unwrap();
+    for folder in [root.path(), &root.path().join("a"), &below] {
+        assert_eq!(top(folder), Some(root.path()));
+    }
+    // The project of another tool is in between.
+    fs::write(
+        root.path().join("a/PROJECT"),
+        "layout: go.kubebuilder.io/v4\n",
+    )
+    .unwrap();
+    assert_eq!(top(&below), Some(root.path()));
+    // A project whose `PROJECT` is lost is nearer.
+    fs::create_dir(below.join(".rscaffold")).unwrap();
+    fs::write(below.join(LAST_APPLIED), "").unwrap();
+    assert_eq!(top(&below), Some(below.as_path()));
+}
