@@ -44,7 +44,7 @@ pub struct Controller {
 
 impl Controller {
     pub fn new(builder: &mut Builder<Odd>) -> Self {
-        builder.namespaces(["odd"]);
+        builder.namespaces(["odd", "queue"]);
         builder.backoff(Duration::from_millis(50)..Duration::from_millis(200));
         let account = ApiResource::erase::<ServiceAccount>(&());
         let left = ApiResource::erase::<Left>(&());
@@ -76,8 +76,10 @@ impl Reconciler for Controller {
     ];
 
     async fn reconcile(&self, odd: &Odd) -> Result<Action, children::Error> {
-        if odd.spec.title == "fail" {
-            return Err(children::Error::Unnamed("as asked for".to_owned()));
+        match odd.spec.title.as_str() {
+            "fail" => return Err(children::Error::Unnamed("as asked for".to_owned())),
+            "slow" => tokio::time::sleep(Duration::from_millis(100)).await,
+            _ => {}
         }
         let account = DynamicObject::new(&odd.name_any(), &self.account);
         let account = account.data(serde_json::json!({"automountServiceAccountToken": false}));
@@ -86,6 +88,7 @@ impl Reconciler for Controller {
         let lefts = self.lefts.all();
         let title = lefts.iter().find_map(|left| left.data["spec"]["title"].as_str());
         tracing::info!(name = odd.name_any(), secrets, title, "sees");
+        tracing::info!(name = odd.name_any(), is = odd.spec.title, "looked at");
         Ok(Action::await_change())
     }
 }
@@ -129,11 +132,16 @@ fn create(kind: &str, namespace: &str) {
 }
 
 fn create_as(name: &str, kind: &str, namespace: &str, title: &str) {
-    let manifest = project().manifest(&format!(
+    let manifest = project().manifest(&object(name, kind, namespace, title));
+    run(kubectl("create -f").arg(manifest));
+}
+
+/// The manifest of an object.
+fn object(name: &str, kind: &str, namespace: &str, title: &str) -> String {
+    format!(
         "apiVersion: sharing.example.com/v1\nkind: {kind}\n\
          metadata: {{name: {name}, namespace: {namespace}}}\nspec: {{title: {title}}}\n"
-    ));
-    run(kubectl("create -f").arg(manifest));
+    )
 }
 
 /// The lists and watches of `resource` in `namespace` that the operator has asked for: the verb of each, and
@@ -298,6 +306,36 @@ fn a_controller_may_differ_from_the_others() {
     assert_eq!(near, [""; 0]);
     let main = operator.lines(&["\"reconciled\"", "\"Odd\"", "\"namespace\":\"main\""]);
     assert_eq!(main, [""; 0]);
+    operator.stop();
+}
+
+#[test]
+fn a_change_overtakes_what_the_start_has_queued() {
+    let project = project();
+    kubectl_runs("create namespace queue");
+    let names: Vec<_> = (0..200).map(|number| format!("odd-{number}")).collect();
+    let apply = |names: &[String], title: &str| {
+        let objects = names.iter().map(|name| object(name, "Odd", "queue", title));
+        let manifest = project.manifest(&objects.collect::<Vec<_>>().join("---\n"));
+        run(kubectl("apply -f").arg(manifest));
+    };
+    apply(&names, "slow");
+    // 2 at once, 0.1 s each: 10 s for all.
+    let operator = project
+        .operator()
+        .args("--namespace main --concurrency 2")
+        .start();
+    let looked_at = operator.repeats(&["looked at", "\"is\":\"slow\""], 5);
+    let has_waited = |name: &&String| {
+        let name = format!("\"name\":\"{name}\"");
+        !looked_at.iter().any(|line| line.contains(&name))
+    };
+    let edited: Vec<_> = names.iter().filter(has_waited).take(20).cloned().collect();
+    apply(&edited, "edited");
+    operator.repeats(&["looked at", "\"is\":\"edited\""], edited.len());
+    // In the order of the first list, some of them would have been among the last.
+    let before = operator.lines(&["looked at", "\"is\":\"slow\""]).len();
+    assert!(before < names.len() * 3 / 4, "{before}");
     operator.stop();
 }
 
