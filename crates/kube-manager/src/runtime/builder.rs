@@ -99,7 +99,7 @@ where
     }
 
     /// The same for a kind that is known only at run time, such as one that
-    /// [discovery](kube::discovery) has found.
+    /// [`discovery`] has found.
     pub fn owns_with<C>(&mut self, resource: ApiResource, scope: discovery::Scope) -> Children<C>
     where
         C: Watchable + Resource<DynamicType = ApiResource> + Serialize,
@@ -150,7 +150,7 @@ where
     }
 
     /// The same for a kind that is known only at run time, such as one that
-    /// [discovery](kube::discovery) has found. `S` is then a [`DynamicObject`](kube::core::DynamicObject),
+    /// [`discovery`] has found. `S` is then a [`DynamicObject`](kube::core::DynamicObject),
     /// an [`Object`](kube::core::Object), or the metadata of one of them.
     ///
     /// ```

@@ -164,7 +164,7 @@ where
 
 /// The objects of a watched kind, as the watch has delivered them. To read them takes no request.
 ///
-/// The first reconcile waits for the first list of them.
+/// The first reconcile waits until the watch has begun.
 pub struct Watched<S>(Arc<Mutex<HashMap<Key, Arc<S>>>>);
 
 impl<S> Clone for Watched<S> {
