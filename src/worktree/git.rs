@@ -196,12 +196,17 @@ impl Git<'_> {
             let has_stage = |commit: &str, stage: usize| -> Result<bool> {
                 let name = |path: &String| format!("{commit}:{prefix}{path}");
                 let there = self.blobs(open.keys().map(name))?;
-                // Of a file that git takes for a renamed one, the parent has another path.
-                let mut files = open.iter();
-                Ok(files.all(|(path, objects)| match there.get(&name(path)) {
-                    Some(there) => objects[stage].as_ref() == Some(&there.object),
-                    None => stage == 0 || objects[stage].is_none(),
-                }))
+                let mut elsewhere = Vec::new();
+                for (path, objects) in open {
+                    match (there.get(&name(path)), &objects[stage]) {
+                        (Some(there), Some(object)) if there.object == *object => {}
+                        (None, None) => {}
+                        // Of a file that git takes for a renamed one, the commit has another path.
+                        (None, Some(object)) => elsewhere.push(object),
+                        (Some(_), _) => return Ok(false),
+                    }
+                }
+                Ok(elsewhere.is_empty() || self.has_all(commit, &elsewhere)?)
             };
             if has_stage("HEAD", 1)? && has_stage(&theirs, 2)? {
                 let read = |commit: &str| self.commit(commit, prefix);
@@ -216,6 +221,19 @@ impl Git<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Whether a commit has files with all of these `objects`, at any path.
+    fn has_all(&self, commit: &str, objects: &[&String]) -> Result<bool> {
+        let tree = self.output(&["ls-tree", "-r", "--full-tree", "-z", commit])?;
+        let tree = tree.unwrap_or_default();
+        // `100644 blob <object><tab>src/lib.rs`
+        let entries = tree.split(|byte| *byte == 0);
+        let there: BTreeSet<_> = entries
+            .filter_map(|entry| str::from_utf8(entry.split(|byte| *byte == b'\t').next()?).ok())
+            .filter_map(|fields| fields.rsplit(' ').next())
+            .collect();
+        Ok(objects.iter().all(|object| there.contains(object.as_str())))
     }
 
     fn commit(&self, commit: &str, prefix: &str) -> Result<Commit> {
