@@ -22,11 +22,11 @@ use super::proxy;
 pub struct Options {
     /// Kubeconfig to use; by default $KUBECONFIG, ~/.kube/config, or the Pod's ServiceAccount
     #[arg(long)]
-    pub kubeconfig: Option<PathBuf>,
+    pub(super) kubeconfig: Option<PathBuf>,
 
     /// URL of the API server, in place of the one in the kubeconfig
     #[arg(long, env = "KUBE_MANAGER_MASTER")]
-    pub master: Option<Uri>,
+    pub(super) master: Option<Uri>,
 
     /// Namespace to watch; can be repeated [default: all of them; the Pod's own, or the
     /// kubeconfig's, if the operator has a Role instead of a ClusterRole]
@@ -35,67 +35,67 @@ pub struct Options {
         env = "KUBE_MANAGER_NAMESPACE",
         value_delimiter = ','
     )]
-    pub namespaces: Vec<String>,
+    pub(super) namespaces: Vec<String>,
 
     /// How many objects each controller reconciles at once
     #[arg(long, env = "KUBE_MANAGER_CONCURRENCY")]
     #[arg(default_value = "10", value_parser = clap::value_parser!(u16).range(1..))]
-    pub concurrency: u16,
+    pub(super) concurrency: u16,
 
     /// Address to serve /healthz and /readyz on, such as `:8081`; `0` for none
     #[arg(long, env = "KUBE_MANAGER_HEALTH_PROBE_BIND_ADDRESS")]
     #[arg(default_value = ":8081", value_name = "ADDRESS")]
-    pub health_probe_bind_address: Address,
+    pub(super) health_probe_bind_address: Address,
 
     /// Address to serve /metrics on, such as `:8443`; `0` for none
     #[arg(long, env = "KUBE_MANAGER_METRICS_BIND_ADDRESS")]
     #[arg(default_value = "0", value_name = "ADDRESS")]
-    pub metrics_bind_address: Address,
+    pub(super) metrics_bind_address: Address,
 
     /// Whether /metrics is served over HTTPS, to clients with the right to `get` it
     #[arg(long, env = "KUBE_MANAGER_METRICS_SECURE")]
     #[arg(default_value = "true", action = clap::ArgAction::Set, value_name = "BOOL")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    pub metrics_secure: bool,
+    pub(super) metrics_secure: bool,
 
     /// Folder of tls.crt and tls.key for /metrics, read again when they change [default: none, the
     /// certificate is self-signed]
     #[arg(long, env = "KUBE_MANAGER_METRICS_CERT_PATH", value_name = "FOLDER")]
-    pub metrics_cert_path: Option<PathBuf>,
+    pub(super) metrics_cert_path: Option<PathBuf>,
 
     /// Whether, and how, several replicas share the work
     #[command(flatten)]
-    pub election: Election,
+    pub(super) election: Election,
 
     /// Whether, and how, webhooks are served
     #[cfg(feature = "webhook")]
     #[command(flatten)]
-    pub webhooks: super::webhook::Options,
+    pub(super) webhooks: super::webhook::Options,
 }
 
 /// The flags of leader election.
 #[derive(Clone, Debug, Args)]
-pub struct Election {
+pub(super) struct Election {
     /// Whether only one of several replicas works: the one that holds a Lease
     #[arg(long, env = "KUBE_MANAGER_LEADER_ELECT")]
     #[arg(action = clap::ArgAction::Set, default_value = "false", value_name = "BOOL")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    pub leader_elect: bool,
+    pub(super) leader_elect: bool,
 
     /// How long other replicas wait before they take the Lease of a leader that does not renew it
     #[arg(long, env = "KUBE_MANAGER_LEADER_ELECT_LEASE_DURATION")]
     #[arg(default_value = "15s", value_parser = duration, value_name = "TIME")]
-    pub leader_elect_lease_duration: Duration,
+    pub(super) leader_elect_lease_duration: Duration,
 
     /// How long a leader tries to renew its Lease before it gives up
     #[arg(long, env = "KUBE_MANAGER_LEADER_ELECT_RENEW_DEADLINE")]
     #[arg(default_value = "10s", value_parser = duration, value_name = "TIME")]
-    pub leader_elect_renew_deadline: Duration,
+    pub(super) leader_elect_renew_deadline: Duration,
 
     /// Time between two tries to renew the Lease
     #[arg(long, env = "KUBE_MANAGER_LEADER_ELECT_RETRY_PERIOD")]
     #[arg(default_value = "2s", value_parser = duration, value_name = "TIME")]
-    pub leader_elect_retry_period: Duration,
+    pub(super) leader_elect_retry_period: Duration,
 
     /// Name of the Lease [default: name and domain of the operator]
     #[arg(
@@ -103,7 +103,7 @@ pub struct Election {
         env = "KUBE_MANAGER_LEADER_ELECT_RESOURCE_NAME",
         value_name = "NAME"
     )]
-    pub leader_elect_resource_name: Option<String>,
+    pub(super) leader_elect_resource_name: Option<String>,
 
     /// Namespace of the Lease; by default that of the Pod or of the kubeconfig
     #[arg(
@@ -111,7 +111,7 @@ pub struct Election {
         env = "KUBE_MANAGER_LEADER_ELECT_RESOURCE_NAMESPACE",
         value_name = "NAMESPACE"
     )]
-    pub leader_elect_resource_namespace: Option<String>,
+    pub(super) leader_elect_resource_namespace: Option<String>,
 }
 
 impl Options {
@@ -199,7 +199,7 @@ pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
 
 /// Where to listen: `:8081` for all interfaces, `0` for nowhere.
 #[derive(Clone, Debug)]
-pub struct Address(String);
+pub(super) struct Address(String);
 
 impl FromStr for Address {
     type Err = anyhow::Error;

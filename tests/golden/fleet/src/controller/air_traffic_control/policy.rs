@@ -72,7 +72,7 @@ impl Controller {
 fn observe(object: &Policy) -> PolicyStatus {
     let mut status = object.status.clone().unwrap_or_default();
     status.observed_generation = object.metadata.generation;
-    let ready = condition::is_true(object, "Ready", "Reconciled", "Desired state reached");
+    let ready = condition::new_true(object, "Ready", "Reconciled", "Desired state reached");
     condition::set(&mut status.conditions, ready);
     status
 }

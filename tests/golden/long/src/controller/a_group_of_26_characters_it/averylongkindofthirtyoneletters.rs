@@ -191,10 +191,10 @@ fn observe(
     status.observed_generation = object.metadata.generation;
     let ready = match applied {
         Ok(kube_manager::Readiness::Ready) => {
-            condition::is_true(object, "Ready", "Reconciled", "Desired state reached")
+            condition::new_true(object, "Ready", "Reconciled", "Desired state reached")
         }
-        Ok(waits) => condition::is_false(object, "Ready", waits.reason(), waits.message()),
-        Err(error) => condition::is_false(object, "Ready", error.reason(), error.to_string()),
+        Ok(waits) => condition::new_false(object, "Ready", waits.reason(), waits.message()),
+        Err(error) => condition::new_false(object, "Ready", error.reason(), error.to_string()),
     };
     condition::set(&mut status.conditions, ready);
     status

@@ -208,10 +208,10 @@ fn observe(
     let mut status = object.status.clone().unwrap_or_default();
     let ready = match applied {
         Ok(kube_manager::Readiness::Ready) => {
-            condition::is_true(object, READY, "Reconciled", "Desired state reached")
+            condition::new_true(object, READY, "Reconciled", "Desired state reached")
         }
-        Ok(waits) => condition::is_false(object, READY, waits.reason(), waits.message()),
-        Err(error) => condition::is_false(object, READY, error.reason(), error.to_string()),
+        Ok(waits) => condition::new_false(object, READY, waits.reason(), waits.message()),
+        Err(error) => condition::new_false(object, READY, error.reason(), error.to_string()),
     };
     condition::set(&mut status.conditions, ready);
     status

@@ -87,7 +87,7 @@ impl Controller {
 /// without a cluster.
 fn observe(object: &Guestbook) -> GuestbookStatus {
     let mut status = object.status.clone().unwrap_or_default();
-    let ready = condition::is_true(object, READY, "Reconciled", "Desired state reached");
+    let ready = condition::new_true(object, READY, "Reconciled", "Desired state reached");
     condition::set(&mut status.conditions, ready);
     status
 }

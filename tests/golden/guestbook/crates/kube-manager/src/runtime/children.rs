@@ -38,6 +38,7 @@ pub(super) fn selector(operator: &str) -> String {
 
 /// Why a child is not in its desired state.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// An object of this name exists, and this object is not its owner.
     #[error("{0} is there already, and not owned by this object")]
@@ -126,7 +127,7 @@ where
     {
         let mut applied = Vec::new();
         for child in desired {
-            applied.push(self.put(owner, child).await?);
+            applied.push(self.apply_one(owner, child).await?);
         }
         let wanted: HashSet<_> = applied.iter().map(|child| &child.meta().uid).collect();
         for child in self.of(owner) {
@@ -151,7 +152,7 @@ where
     /// # Errors
     ///
     /// As for [`apply`](Self::apply).
-    pub async fn put<K>(&self, owner: &K, child: C) -> Result<Arc<C>, Error>
+    pub async fn apply_one<K>(&self, owner: &K, child: C) -> Result<Arc<C>, Error>
     where
         K: Resource<DynamicType = ()>,
     {

@@ -6,9 +6,9 @@ use k8s_openapi::{
 };
 use kube::Resource;
 
-/// A condition of the type `type_`, such as `Ready`, with the status `True`. The reason is one CamelCase
+/// A new condition of the type `type_`, such as `Ready`, with the status `True`. The reason is one CamelCase
 /// word, for programs; the message is for people.
-pub fn is_true<K: Resource>(
+pub fn new_true<K: Resource>(
     object: &K,
     type_: &str,
     reason: &'static str,
@@ -17,14 +17,36 @@ pub fn is_true<K: Resource>(
     condition(object, type_, "True", reason, message.into())
 }
 
-/// A condition of the type `type_` with the status `False`.
-pub fn is_false<K: Resource>(
+/// The former name of [`new_true`].
+#[deprecated = "it is called `new_true` now"]
+pub fn is_true<K: Resource>(
+    object: &K,
+    type_: &str,
+    reason: &'static str,
+    message: impl Into<String>,
+) -> Condition {
+    new_true(object, type_, reason, message)
+}
+
+/// A new condition of the type `type_` with the status `False`.
+pub fn new_false<K: Resource>(
     object: &K,
     type_: &str,
     reason: &'static str,
     message: impl Into<String>,
 ) -> Condition {
     condition(object, type_, "False", reason, message.into())
+}
+
+/// The former name of [`new_false`].
+#[deprecated = "it is called `new_false` now"]
+pub fn is_false<K: Resource>(
+    object: &K,
+    type_: &str,
+    reason: &'static str,
+    message: impl Into<String>,
+) -> Condition {
+    new_false(object, type_, reason, message)
 }
 
 fn condition<K: Resource>(
@@ -69,16 +91,16 @@ mod tests {
     fn the_time_moves_with_the_status_only() {
         let pod = Pod::default();
         let long_ago = Time(Timestamp::UNIX_EPOCH);
-        let mut conditions = vec![is_true(&pod, "Other", "Fine", "")];
+        let mut conditions = vec![new_true(&pod, "Other", "Fine", "")];
 
-        set(&mut conditions, is_true(&pod, "Ready", "Fine", "once"));
+        set(&mut conditions, new_true(&pod, "Ready", "Fine", "once"));
         conditions[1].last_transition_time = long_ago.clone();
-        set(&mut conditions, is_true(&pod, "Ready", "Fine", "again"));
+        set(&mut conditions, new_true(&pod, "Ready", "Fine", "again"));
         assert_eq!(conditions.len(), 2);
         assert_eq!(conditions[1].message, "again");
         assert_eq!(conditions[1].last_transition_time, long_ago);
 
-        set(&mut conditions, is_false(&pod, "Ready", "Broken", ""));
+        set(&mut conditions, new_false(&pod, "Ready", "Broken", ""));
         assert_eq!(conditions.len(), 2);
         assert_ne!(conditions[1].last_transition_time, long_ago);
     }

@@ -11,6 +11,7 @@ use kube::Resource;
 
 /// What may be done with a resource. `role.yaml` lists verbs in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Verb {
     /// Binds a role whose rights the operator does not have.
     Bind,
