@@ -262,6 +262,92 @@ fn fields_of_the_project_file() {
     }
 }
 
+/// What controller-runtime exports as options: of the manager, its parts, and a controller. `Typed` variants
+/// and the methods of interfaces are left out.
+const OPTIONS: [(&str, &str); 14] = [
+    (
+        "manager.Options",
+        "Scheme MapperProvider Cache NewCache Client NewClient Logger LeaderElection \
+         LeaderElectionResourceLock LeaderElectionNamespace LeaderElectionID LeaderElectionConfig \
+         LeaderElectionReleaseOnCancel LeaderElectionLabels LeaderElectionResourceLockInterface \
+         LeaseDuration RenewDeadline RetryPeriod Metrics HealthProbeBindAddress ReadinessEndpointName \
+         LivenessEndpointName PprofBindAddress WebhookServer BaseContext EventBroadcaster \
+         GracefulShutdownTimeout Controller",
+    ),
+    (
+        "manager.Manager",
+        "Add Elected AddMetricsServerExtraHandler AddHealthzCheck AddReadyzCheck Start",
+    ),
+    ("cluster.Options", "HTTPClient"),
+    (
+        "metricsserver.Options",
+        "SecureServing BindAddress ExtraHandlers FilterProvider CertDir CertName KeyName TLSOpts ListenConfig",
+    ),
+    (
+        "client.Options",
+        "HTTPClient Scheme Mapper DryRun FieldOwner FieldValidation",
+    ),
+    ("client.CacheOptions", "Reader DisableFor Unstructured"),
+    (
+        "cache.Options",
+        "HTTPClient Scheme Mapper SyncPeriod ReaderFailOnMissingInformer DefaultNamespaces \
+         DefaultLabelSelector DefaultFieldSelector DefaultTransform DefaultWatchErrorHandler \
+         DefaultUnsafeDisableDeepCopy DefaultEnableWatchBookmarks NewInformer",
+    ),
+    (
+        "cache.ByObject",
+        "Namespaces Label Field Transform UnsafeDisableDeepCopy EnableWatchBookmarks SyncPeriod",
+    ),
+    (
+        "builder",
+        "ControllerManagedBy For Owns Watches WatchesMetadata WatchesRawSource WithEventFilter WithOptions \
+         WithLogConstructor Named Complete Build ForOption OwnsOption WatchesOption WithPredicates \
+         MatchEveryOwner OnlyMetadata WebhookManagedBy",
+    ),
+    (
+        "controller.Options",
+        "SkipNameValidation MaxConcurrentReconciles CacheSyncTimeout RecoverPanic NeedLeaderElection \
+         Reconciler RateLimiter NewQueue Logger LogConstructor UsePriorityQueue EnableWarmup \
+        ReconciliationTimeout",
+    ),
+    ("config.Controller", "GroupKindConcurrency"),
+    (
+        "predicate",
+        "Funcs NewPredicateFuncs ResourceVersionChangedPredicate GenerationChangedPredicate \
+         AnnotationChangedPredicate LabelChangedPredicate And Or Not LabelSelectorPredicate",
+    ),
+    (
+        "handler",
+        "EnqueueRequestForObject EnqueueRequestsFromMapFunc EnqueueRequestForOwner OnlyControllerOwner \
+         Funcs WithLowPriorityWhenUnchanged",
+    ),
+    (
+        "source",
+        "Kind Channel WithPredicates WithBufferSize Informer Func",
+    ),
+];
+
+#[test]
+fn options_of_controller_runtime() {
+    // Another version may have others.
+    assert!(read("benches/go/go.mod").contains("sigs.k8s.io/controller-runtime v0.25."));
+    let page = read("docs/from-go.md");
+    let rows = tables(&page).concat();
+    let told: BTreeSet<_> = rows.iter().flat_map(|row| code(row[0])).collect();
+    let has = |of: &str, name: &str| {
+        let full = format!("{of}.{name}");
+        told.iter().any(|told| {
+            let told = told.split([':', '{', ' ']).next().unwrap_or_default();
+            told == name || full.ends_with(&format!(".{told}")) || full == told
+        })
+    };
+    for (of, names) in OPTIONS {
+        for name in names.split_whitespace() {
+            assert!(has(of, name), "docs/from-go.md has no row for {of}.{name}");
+        }
+    }
+}
+
 #[test]
 fn kinds_that_are_refused() {
     let layout = read("docs/layout.md");

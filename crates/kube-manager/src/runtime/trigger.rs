@@ -33,6 +33,61 @@ use super::{
 ///     }
 /// }
 /// ```
+///
+/// # An HTTP callback
+///
+/// A task serves HTTP, and a request such as `POST /changed/default/settings` reconciles the object that it
+/// names. The server is axum's here. Any other one does as well.
+///
+/// ```
+/// use axum::{
+///     Router,
+///     extract::{Path, State},
+///     http::StatusCode,
+///     routing::post,
+/// };
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use kube::runtime::reflector::ObjectRef;
+/// use kube_manager::{Manager, Replicas, Trigger};
+///
+/// async fn changed(
+///     State(trigger): State<Trigger<ConfigMap>>,
+///     Path((namespace, name)): Path<(String, String)>,
+/// ) -> StatusCode {
+///     trigger.reconcile(&ObjectRef::new(&name).within(&namespace));
+///     StatusCode::ACCEPTED
+/// }
+///
+/// fn routes(trigger: Trigger<ConfigMap>) -> Router {
+///     let changed = post(changed);
+///     Router::new().route("/changed/{namespace}/{name}", changed).with_state(trigger)
+/// }
+///
+/// /// The controller gets a clone of the same trigger, for [`Builder::listens`](crate::Builder::listens).
+/// fn serve_callbacks(manager: &mut Manager, trigger: Trigger<ConfigMap>) {
+///     manager.add_task("callbacks", Replicas::Leader, |task| async move {
+///         let listener = tokio::net::TcpListener::bind("[::]:9090").await?;
+///         axum::serve(listener, routes(trigger))
+///             .with_graceful_shutdown(async move { task.stopped().await })
+///             .await?;
+///         Ok(())
+///     });
+/// }
+/// # use tower::ServiceExt;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// # for (path, status) in [("/changed/default/settings", 202), ("/changed/settings", 404)] {
+/// #     let request = http::Request::post(path).body(axum::body::Body::empty()).unwrap();
+/// #     let answer = routes(Trigger::default()).oneshot(request).await.unwrap();
+/// #     assert_eq!(answer.status(), status);
+/// # }
+/// # }
+/// ```
+///
+/// Only the replica that leads reconciles, so only that one serves callbacks here, and callers try again
+/// where they reach no server. Whoever cannot try again needs a server in all replicas, which records the
+/// event in the cluster: an annotation of the object, for example, wakes up whichever replica leads, also
+/// later.
 pub struct Trigger<K> {
     controllers: Arc<Mutex<Vec<Wake>>>,
     kind: PhantomData<fn(&K)>,
