@@ -75,7 +75,7 @@ impl Error {
     }
 }
 
-/// The children of kind `C` of all objects of a controller.
+/// Creates, corrects and deletes the objects of kind `C` that the objects of a controller own.
 ///
 /// A kind that is known only at run time is a [`DynamicObject`](kube::core::DynamicObject), whose
 /// `types` a child needs: [`DynamicObject::new`](kube::core::DynamicObject::new) sets them.
@@ -108,7 +108,7 @@ where
     /// Sets owner reference, namespace and labels. Returns the children as the API server has them.
     ///
     /// One call takes all children of the kind. If the next step depends on the observed children, use
-    /// [`put`](Self::put), [`patch_spec`](Self::patch_spec) and [`delete`](Self::delete) for single
+    /// [`apply_one`](Self::apply_one), [`patch_spec`](Self::patch_spec) and [`delete`](Self::delete) for single
     /// ones. Fields that are not set are left to other field managers, such as the replicas to an
     /// autoscaler. Write values as the API server does, such as `1` for `1000m`: otherwise each
     /// reconcile sends the child again, and logs that.

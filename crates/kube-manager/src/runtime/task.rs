@@ -19,7 +19,7 @@ pub enum Replicas {
     Leader,
 }
 
-/// What a task works with.
+/// What a task of [`Manager::add_task`](crate::Manager::add_task) works with.
 #[derive(Clone)]
 pub struct Task {
     /// Sends requests; for [`Replicas::Leader`], while this replica leads.

@@ -69,7 +69,7 @@ where
         }
     }
 
-    /// The client of the controller, and its name.
+    /// What the controller sends requests with.
     pub fn context(&self) -> Context {
         self.context.clone()
     }
@@ -98,7 +98,7 @@ where
         self.owns_kind(Kind::of::<C>())
     }
 
-    /// The same for a kind that is known only at run time, such as one that
+    /// Like [`owns`](Self::owns), for a kind that is known only at run time, such as one that
     /// [`discovery`] has found.
     pub fn owns_with<C>(&mut self, resource: ApiResource, scope: discovery::Scope) -> Children<C>
     where
@@ -149,7 +149,7 @@ where
         self.watches_kind(Kind::of::<S>())
     }
 
-    /// The same for a kind that is known only at run time, such as one that
+    /// Like [`watches`](Self::watches), for a kind that is known only at run time, such as one that
     /// [`discovery`] has found. `S` is then a [`DynamicObject`](kube::core::DynamicObject),
     /// an [`Object`](kube::core::Object), or the metadata of one of them.
     ///

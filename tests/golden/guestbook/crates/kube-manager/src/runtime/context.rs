@@ -30,7 +30,7 @@ use super::{
     written::Written,
 };
 
-/// The client of one controller, and its name.
+/// What a reconciler sends requests with: a client, the status of its objects, events about them.
 #[derive(Clone)]
 pub struct Context {
     /// Sends requests while this replica leads.

@@ -60,8 +60,9 @@ pub trait Reconciler: Send + Sync + 'static {
     }
 
     /// Runs after the deletion of an object, perhaps more than once. Another object of the same name may
-    /// exist already; `reconcile` does not run for that one at the same time. It does not run for deletions while the operator is down: cleanup that must
-    /// happen needs `FINALIZER`, or an owner reference.
+    /// exist already; `reconcile` does not run for that one at the same time. This method does not run for
+    /// deletions while the operator is down: cleanup that must happen needs `FINALIZER`, or an owner
+    /// reference.
     fn gone(&self, object: &ObjectRef<Self::Object>) -> impl Future<Output = ()> + Send {
         let _ = object;
         async {}
