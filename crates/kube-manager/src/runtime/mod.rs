@@ -65,6 +65,7 @@ use rbac::Rule;
 pub use readiness::Readiness;
 pub use reconciler::Reconciler;
 use requests::Requests;
+pub use scope::Watchable;
 use serve::Certificate;
 pub use task::{Replicas, Task};
 pub use trigger::Trigger;

@@ -55,7 +55,8 @@ impl Scope for DynamicResourceScope {
     }
 }
 
-/// A type whose objects can be watched.
+/// A kind that can be watched, for generic code: each type of a kind, also of one that is known only at run
+/// time. There is nothing to implement.
 pub trait Watchable:
     Resource<DynamicType: Clone + Debug + Eq + Hash + Send + Sync + 'static, Scope: Scope>
     + Clone

@@ -199,7 +199,7 @@ pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
 
 /// Where to listen: `:8081` for all interfaces, `0` for nowhere.
 #[derive(Clone, Debug)]
-pub(super) struct Address(String);
+pub struct Address(String);
 
 impl FromStr for Address {
     type Err = anyhow::Error;
