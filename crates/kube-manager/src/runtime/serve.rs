@@ -97,6 +97,10 @@ pub async fn secure(
     what: &'static str,
     stop: impl Future<Output = ()>,
 ) -> Result<()> {
+    #[cfg_attr(
+        not(feature = "webhook"),
+        expect(unused_mut, reason = "only a certificate that is sent is waited for")
+    )]
     let mut stop = pin!(stop);
     let tls = match &mut certificate {
         Certificate::SelfSigned => {
