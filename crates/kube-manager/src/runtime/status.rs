@@ -213,6 +213,23 @@ mod tests {
         serde_json::from_value(schema).expect("a schema")
     }
 
+    #[test]
+    fn a_status_is_shared_only_if_its_conditions_are_a_map() {
+        let crd = |list: &str| {
+            let schema = json!({"type": "object", "properties": {"status": {"type": "object",
+                "properties": {"conditions": {"type": "array", "items": {"type": "object"},
+                    "x-kubernetes-list-type": list, "x-kubernetes-list-map-keys": ["type"]}}}}});
+            let version = json!({"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": schema}});
+            let names = json!({"kind": "Book", "plural": "books"});
+            let spec = json!({"group": "shop.example.com", "scope": "Namespaced", "names": names,
+                "versions": [version]});
+            serde_json::from_value(json!({"metadata": {}, "spec": spec})).expect("a CRD")
+        };
+        assert!(schema(crd("map")).is_some());
+        assert!(schema(crd("atomic")).is_none());
+    }
+
     fn entry(manager: &str, operation: &str, fields: Value) -> ManagedFieldsEntry {
         ManagedFieldsEntry {
             api_version: Some("v1".to_owned()),
