@@ -17,6 +17,7 @@ use crate::{
         init::{self, Init},
         kubebuilder::Alpha,
         version::{self, Version},
+        webhook::{self, CreateWebhook, DeleteWebhook},
     },
     report::{Outcome, UsageError},
     worktree::top,
@@ -72,6 +73,8 @@ enum Command {
 enum Create {
     /// Add an API (types and CRD), its controller, or both
     Api(CreateApi),
+    /// Add webhooks of a kind: functions that the API server asks before it stores an object
+    Webhook(CreateWebhook),
 }
 
 /// What can be removed from a project.
@@ -81,6 +84,8 @@ enum Delete {
     Api(DeleteApi),
     /// Remove a controller of a kind
     Controller(DeleteController),
+    /// Remove webhooks of a kind
+    Webhook(DeleteWebhook),
 }
 
 impl Cli {
@@ -104,6 +109,8 @@ impl Cli {
         let done = match self.command {
             Command::Init(args) => init::run(args, folder),
             Command::Create(Create::Api(args)) => create_api::run(args, root),
+            Command::Create(Create::Webhook(args)) => webhook::create(args, root),
+            Command::Delete(Delete::Webhook(args)) => webhook::delete(args, root),
             Command::Delete(Delete::Api(args)) => delete::api(args, root),
             Command::Delete(Delete::Controller(args)) => delete::controller(args, root),
             Command::Edit(args) => edit::run(args, root),

@@ -12,6 +12,7 @@ mod removal;
 mod resource;
 mod runtime;
 mod validate;
+mod webhooks;
 mod yaml;
 
 use std::{collections::BTreeSet, mem::discriminant, ops::Not};
@@ -28,6 +29,7 @@ pub use self::{
     resource::{Definition, External, Resource},
     runtime::Runtime,
     validate::is_line,
+    webhooks::{Names as WebhookNames, Webhook, Webhooks},
 };
 use crate::names::{Domain, ProjectName, Repo, WorkspaceRoot};
 

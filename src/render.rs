@@ -93,6 +93,10 @@ pub fn render(project: &Project) -> Result<Rendered> {
         let key = format!("{group}/{}", controller.short_name);
         renderer.scope("controller", "controller", controller, &key)?;
     }
+    for webhook in &view.webhooks {
+        let (group, kind) = (&webhook.kind.group.name, &webhook.kind.kind);
+        renderer.scope("webhook", "webhook", webhook, &format!("{group}/{kind}"))?;
+    }
 
     let mut all = renderer.rendered;
     if project.runtime == Runtime::Vendored {

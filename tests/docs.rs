@@ -140,8 +140,8 @@ fn commands_flags_and_defaults() {
     }
 }
 
-/// A project with all features but `without`, before and after its first API.
-fn files_without(without: Option<Feature>) -> [BTreeSet<String>; 2] {
+/// A project with all features but `without`, before and after its first API, and with webhooks for it.
+fn files_without(without: Option<Feature>) -> [BTreeSet<String>; 3] {
     let project = TempDir::new().unwrap();
     let mut init = "init --domain com --project-name guestbook".to_owned();
     for feature in Feature::all() {
@@ -149,8 +149,10 @@ fn files_without(without: Option<Feature>) -> [BTreeSet<String>; 2] {
         let flag = if is_without { "disable" } else { "enable" };
         init.extend([" --", flag, " ", &feature.to_string()]);
     }
-    let create = "create api --group webapp --version v1 --kind Guestbook";
-    [&init, create].map(|command| {
+    let kind = "--group webapp --version v1 --kind Guestbook";
+    let api = format!("create api {kind}");
+    let webhook = format!("create webhook {kind} --defaulting --programmatic-validation");
+    [&init, &api, &webhook].map(|command| {
         rscaffold(project.path(), command);
         files(project.path())
     })
@@ -173,14 +175,14 @@ fn files_of_a_project() {
         assert_eq!(row[1] == "derived", derived, "{path}");
         documented.insert(path, row.clone());
     }
-    let [by_init, all] = files_without(None);
+    let [by_init, _, all] = files_without(None);
     assert_eq!(documented.keys().cloned().collect::<BTreeSet<_>>(), all);
     documented.retain(|_, row| first_code(row[2]) == "init");
     let documented_by_init = documented.keys().cloned().collect::<BTreeSet<_>>();
     assert_eq!(documented_by_init, by_init);
 
     for feature in Feature::all() {
-        let [rest, _] = files_without(Some(*feature));
+        let [rest, ..] = files_without(Some(*feature));
         let gone: BTreeSet<_> = by_init.difference(&rest).cloned().collect();
         let needs = |row: &[&str]| {
             let (_, needed) = row[4].split_once("not without the ")?;
@@ -220,6 +222,7 @@ fn fields_of_the_project_file() {
         ("guestbook", "projectName: guestbook\n"),
         ("guestbook", "  controller: true\n"),
         ("tenant", "    name: backup\n"),
+        ("warden", "    webhookVersion: v1\n"),
         ("guestbook", "    crdVersion: v1\n"),
     ];
     let mut fields = BTreeSet::new();

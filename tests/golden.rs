@@ -124,6 +124,21 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group shop --version v1 --kind Order --owns toys/v1/Widget",
         ],
     ),
+    // Webhooks of kinds of the project, two of one name and version among them, and of kinds of Kubernetes.
+    (
+        "warden",
+        &[
+            "init --runtime registry --domain example.com --enable helm,network-policy",
+            "create api --group webapp --version v1 --kind Guestbook",
+            "create webhook --group webapp --version v1 --kind Guestbook --defaulting",
+            "create webhook --group webapp --version v1 --kind Guestbook --programmatic-validation",
+            "create api --group press --version v1 --kind Guestbook --controller=false",
+            "create webhook --group press --version v1 --kind Guestbook --programmatic-validation \
+             --validation-path /custom-validate-guestbook",
+            "create webhook --group core --version v1 --kind Pod --defaulting",
+            "create webhook --group apps --version v1 --kind Deployment --programmatic-validation",
+        ],
+    ),
     // A group that belongs to the Kubernetes project.
     (
         "crddemo",

@@ -10,7 +10,7 @@ use crate::{
     builtin,
     hint::OrHint,
     names::{ControllerName, Dependency, Domain, GroupVersionKind, Plural, ShortName, TypePath},
-    project::{self, Controller, Definition, Project, Resource},
+    project::{self, Controller, Definition, Project, Resource, Webhooks},
     report::{NextStep, Outcome, Story, UsageError},
     worktree::WorkTree,
 };
@@ -121,7 +121,7 @@ struct ApiSettings {
 
 /// Where the type of a kind is that others define.
 #[derive(Debug, Args)]
-struct ExternalType {
+pub(super) struct ExternalType {
     /// Rust type of a kind that another project defines, such as `cert_manager::v1::Certificate`:
     /// this project gets no types and no CRD for it, but can have a controller for it, or own its
     /// objects
@@ -246,7 +246,7 @@ impl ApiSettings {
 
 impl ExternalType {
     /// The entry in `PROJECT` of the kind `id`; what is there already gives the defaults.
-    fn resource(&self, id: &GroupVersionKind, project: &Project) -> Result<Resource> {
+    pub(super) fn resource(&self, id: &GroupVersionKind, project: &Project) -> Result<Resource> {
         let group = match &self.domain {
             Some(domain) => id.group().without(domain),
             None => id.group().clone(),
@@ -298,6 +298,7 @@ fn own(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
             version: new.version,
             definition: Definition::Own { served: false },
             controllers: Vec::new(),
+            webhooks: Webhooks::default(),
             ..sibling.clone()
         },
         (None, None) => new,

@@ -27,6 +27,7 @@ mod on_conflict;
 mod settings;
 mod turn;
 pub mod version;
+pub mod webhook;
 
 /// How a command that changes the project writes.
 #[derive(Debug, Args)]
@@ -78,6 +79,9 @@ fn or_way_out<T>(changed: Result<T>) -> Result<T> {
         let hint = match error.downcast_ref() {
             Some(project::Error::Changes(_)) => "`--force` applies the new settings",
             Some(project::Error::Controller(_)) => "`--controller=false` adds no controller",
+            Some(project::Error::Webhook(_)) => {
+                "give it to the version that is served: `served` in `PROJECT` says which"
+            }
             Some(project::Error::Crate(_)) => {
                 "give `--external-api-crate` the crate that is there, or change it in all kinds \
                  with `--force`"

@@ -2,11 +2,13 @@
 
 use std::{cmp::Ordering, collections::BTreeMap, ops::Not};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Value, from_value, to_value};
 
-use super::{Controller, Definition, External, Project, Resource, yaml};
+use super::{
+    Controller, Definition, External, Project, Resource, Webhooks, webhooks::WebhooksEntry, yaml,
+};
 use crate::{
     builtin,
     names::{Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ShortName, Version},
@@ -147,6 +149,8 @@ pub(super) struct Entry {
     version: Version,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     watches: Vec<GroupVersionKind>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    webhooks: Option<WebhooksEntry>,
 }
 
 /// What the file says of a kind that the project defines.
@@ -244,6 +248,12 @@ impl TryFrom<Entry> for Resource {
             short_names: entry.short_names,
             definition,
             controllers: entry.controllers,
+            webhooks: match entry.webhooks {
+                Some(webhooks) => {
+                    Webhooks::try_from(webhooks).map_err(|error| anyhow!("`{id}`: {error}"))?
+                }
+                None => Webhooks::default(),
+            },
         };
         let own = Controller {
             finalizer: entry.finalizer,
@@ -295,6 +305,7 @@ impl From<Resource> for Entry {
             short_names: resource.short_names.clone(),
             version: resource.version.clone(),
             watches: own.map_or_else(Vec::new, |own| own.watches.clone()),
+            webhooks: (!resource.webhooks.is_empty()).then(|| resource.webhooks.clone().into()),
         }
     }
 }
@@ -794,7 +805,7 @@ version: '3'
             "`PROJECT` line 39, `resources[2].finaliser`: unknown field, expected one \
              of `api`, `controller`, `controllers`, `core`, `domain`, `external`, \
              `finalizer`, `group`, `kind`, `module`, `namespaced`, `owns`, `path`, `plural`, \
-             `shortNames`, `version`, `watches`",
+             `shortNames`, `version`, `watches`, `webhooks`",
         );
         assert_error(
             &with("domain: com\n", ""),
@@ -853,7 +864,7 @@ version: '3'
     fn a_project_that_contradicts_itself() {
         assert_error(
             &with("- controller: true\n  core: true", "- core: true"),
-            "`PROJECT` contradicts itself: `apps/v1/Deployment` has neither an API nor a controller \
+            "`PROJECT` contradicts itself: `apps/v1/Deployment` has neither an API nor a controller nor a webhook \
              in this project",
         );
     }

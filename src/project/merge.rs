@@ -86,6 +86,11 @@ fn pick_resource(third: &Resource, mut ours: Resource, theirs: &Resource) -> Res
         domain: "domain", namespaced: "namespaced", plural: "plural", short_names: "shortNames",
         definition: "api",
     );
+    let (webhooks, theirs_webhooks) = (&mut ours.webhooks, &theirs.webhooks);
+    pick_fields!(
+        Some(&third.webhooks), webhooks, theirs_webhooks, of;
+        defaulting: "defaulting", validation: "validation",
+    );
     let names = ours.controllers.iter().chain(&theirs.controllers);
     let mut controllers = Vec::new();
     for name in names.map(|it| &it.name).collect::<BTreeSet<_>>() {

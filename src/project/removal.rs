@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow, ensure};
 
-use super::{Definition, Error, Project, Resource};
+use super::{Definition, Error, Project, Resource, Webhooks};
 use crate::names::{ControllerName, GroupVersionKind};
 
 impl Project {
@@ -35,6 +35,7 @@ impl Project {
         if let Some(newest) = newest.filter(|_| resource.is_served()) {
             newest.definition = Definition::Own { served: true };
             newest.controllers.clone_from(&resource.controllers);
+            newest.webhooks.clone_from(&resource.webhooks);
         }
         project.validate()?;
         *self = project;
@@ -61,7 +62,40 @@ impl Project {
             one_of(before.controllers.iter().map(|it| format!("`{}`", it.name)))
         );
         resource.remove_controller(name);
-        if resource.is_builtin() && resource.controllers.is_empty() {
+        if resource.is_builtin() && resource.controllers.is_empty() && resource.webhooks.is_empty()
+        {
+            project.resources.remove(index);
+        }
+        project.validate()?;
+        *self = project;
+        Ok(before)
+    }
+
+    /// Removes the webhooks of the resource `id` that are in `which`, and with the last of them a kind of
+    /// Kubernetes itself that has no controller. Returns the resource as it was.
+    ///
+    /// # Errors
+    /// If there is none, or the remaining resources contradict each other.
+    pub fn remove_webhooks(&mut self, id: &GroupVersionKind, which: &Webhooks) -> Result<Resource> {
+        let mut project = self.clone();
+        let index = project.index(id)?;
+        let resource = &mut project.resources[index];
+        let before = resource.clone();
+        let Webhooks {
+            defaulting,
+            validation,
+        } = &mut resource.webhooks;
+        for (there, is_asked, name) in [
+            (defaulting, which.defaulting.is_some(), "defaulting"),
+            (validation, which.validation.is_some(), "validating"),
+        ] {
+            ensure!(
+                !is_asked || there.take().is_some(),
+                "{before} has no {name} webhook"
+            );
+        }
+        let is_needless = resource.controllers.is_empty() && resource.webhooks.is_empty();
+        if resource.is_builtin() && is_needless {
             project.resources.remove(index);
         }
         project.validate()?;

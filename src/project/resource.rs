@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{Controller, Error, Project, file::Entry};
+use super::{Controller, Error, Project, Webhooks, file::Entry};
 use crate::{
     builtin::Builtin,
     names::{
@@ -39,6 +39,8 @@ pub struct Resource {
     pub definition: Definition,
     /// Its controllers, its own one first.
     pub controllers: Vec<Controller>,
+    /// Its webhooks.
+    pub webhooks: Webhooks,
 }
 
 /// By whom a kind is defined.
@@ -85,6 +87,7 @@ impl Resource {
             short_names: Vec::new(),
             definition,
             controllers: Vec::new(),
+            webhooks: Webhooks::default(),
         }
     }
 
@@ -155,6 +158,7 @@ impl Resource {
             changes.extend(change("crate", before.as_str(), after));
         }
         changes.extend(self.changes_of_controllers(after));
+        changes.extend(self.webhooks.changes(&after.webhooks));
         changes
     }
 

@@ -29,6 +29,7 @@ impl Project {
         self.validate_rust_names()?;
         self.validate_dependencies()?;
         self.validate_controllers()?;
+        self.validate_webhooks()?;
         for (resource, controller) in self.controllers() {
             self.related(resource, controller)?;
         }
@@ -46,8 +47,10 @@ impl Project {
             bail!("{resource} has the short name `{name}` twice");
         }
         ensure!(
-            !resource.is_builtin() || !resource.controllers.is_empty(),
-            "{resource} has neither an API nor a controller in this project"
+            !resource.is_builtin()
+                || !resource.controllers.is_empty()
+                || !resource.webhooks.is_empty(),
+            "{resource} has neither an API nor a controller nor a webhook in this project"
         );
         let group = self.full_group(resource);
         let name = format!("{}.{group}", resource.plural);
@@ -216,7 +219,7 @@ mod tests {
     fn built_in_kinds_are_as_kubernetes_has_them() {
         assert_eq!(
             error([without_controller(core("apps", "v1", "Deployment"))]),
-            "`apps/v1/Deployment` has neither an API nor a controller in this project"
+            "`apps/v1/Deployment` has neither an API nor a controller nor a webhook in this project"
         );
         let project = Project {
             domain: "k8s.io".parse().unwrap(),

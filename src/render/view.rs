@@ -59,6 +59,10 @@ pub struct Project {
     pub apis: Vec<Api>,
     pub crds: Vec<Crd>,
     pub controllers: Vec<Controller>,
+    pub webhooks: Vec<Webhook>,
+    /// Whether any of them sets defaults, and whether any validates.
+    defaulting: bool,
+    validation: bool,
     /// Whether a controller has a test on an API server.
     tested: bool,
     /// Whether there are controllers of kinds that others define.
@@ -71,6 +75,8 @@ pub struct Group {
     #[serde(flatten)]
     pub names: GroupNames,
     pub versions: Vec<Version>,
+    /// The modules of its webhooks.
+    webhooks: BTreeSet<String>,
     /// The modules of its controllers.
     controllers: BTreeSet<String>,
     /// Those of them that have a test on an API server.
@@ -179,6 +185,29 @@ pub struct Controller {
     labels: bool,
 }
 
+/// The webhooks of a kind.
+#[derive(Serialize)]
+pub struct Webhook {
+    #[serde(flatten)]
+    pub kind: Kind,
+    module: String,
+    /// What `use` takes for the type of the kind.
+    import: String,
+    defaulting: Option<Hook>,
+    validation: Option<Hook>,
+}
+
+/// A webhook.
+#[derive(Serialize)]
+struct Hook {
+    name: String,
+    /// Whether every project gives it that name.
+    usual_name: bool,
+    path: String,
+    /// Whether the path follows from the kind.
+    usual_path: bool,
+}
+
 /// A kind that a controller watches.
 #[derive(Serialize)]
 struct Watched {
@@ -220,6 +249,8 @@ impl Project {
         let apis = project.resources.iter().filter(|it| it.has_api());
         let apis = apis.map(|it| Api::new(project, it, &controllers));
         let apis: Vec<_> = apis.collect();
+        let webhooks = project.webhooks().map(|it| Webhook::new(project, it));
+        let webhooks: Vec<_> = webhooks.collect();
         let crate_name = project.repo.crate_name();
         let has = |feature| project.features.contains(&feature);
         let dependency = |it: &Dependency| json!({ "name": it.name(), "source": it.toml() });
@@ -251,10 +282,13 @@ impl Project {
             needs_others: controllers.iter().any(|it| it.kind.is_external()),
             rules: rules(&controllers),
             dependencies: project.dependencies().into_iter().map(dependency).collect(),
-            groups: groups(project, &apis, &controllers),
+            groups: groups(project, &apis, &controllers, &webhooks),
             crds: crds(&apis),
+            defaulting: webhooks.iter().any(|it| it.defaulting.is_some()),
+            validation: webhooks.iter().any(|it| it.validation.is_some()),
             apis,
             controllers,
+            webhooks,
         })
     }
 }
@@ -362,6 +396,33 @@ impl Controller {
     }
 }
 
+impl Webhook {
+    fn new(project: &project::Project, resource: &Resource) -> Self {
+        let kind = Kind::new(project, resource);
+        let hook = |webhook: &project::Webhook, letter, verb| {
+            let names = project.webhook_names(resource, webhook, letter, verb);
+            Hook {
+                name: names.name,
+                usual_name: names.usual,
+                path: names.path,
+                usual_path: webhook.path.is_none(),
+            }
+        };
+        let webhooks = &resource.webhooks;
+        let defaulting = webhooks.defaulting.as_ref();
+        let defaulting = defaulting.map(|it| hook(it, 'm', "mutate"));
+        let validation = webhooks.validation.as_ref();
+        let validation = validation.map(|it| hook(it, 'v', "validate"));
+        Self {
+            module: resource.kind.module(),
+            import: project.import(resource, &kind.kind),
+            defaulting,
+            validation,
+            kind,
+        }
+    }
+}
+
 /// Sorts imports as rustfmt does: part by part, those of the project first.
 fn sort_imports(paths: &mut [String]) {
     paths.sort_by_cached_key(|path| {
@@ -454,7 +515,12 @@ fn rules(controllers: &[Controller]) -> BTreeSet<Rule> {
 }
 
 /// The groups of all kinds, in the order of their modules.
-fn groups(project: &project::Project, apis: &[Api], controllers: &[Controller]) -> Vec<Group> {
+fn groups(
+    project: &project::Project,
+    apis: &[Api],
+    controllers: &[Controller],
+    webhooks: &[Webhook],
+) -> Vec<Group> {
     let group = |names: GroupNames| {
         let mut versions = BTreeMap::<_, BTreeSet<_>>::new();
         for api in apis.iter().filter(|api| api.kind.group == names) {
@@ -468,8 +534,10 @@ fn groups(project: &project::Project, apis: &[Api], controllers: &[Controller]) 
         });
         let controllers = controllers.iter().filter(|it| it.kind.group == names);
         let tested = controllers.clone().filter(|it| it.tested);
+        let webhooks = webhooks.iter().filter(|it| it.kind.group == names);
         Group {
             versions: versions.collect(),
+            webhooks: webhooks.map(|it| it.module.clone()).collect(),
             controllers: controllers.map(|it| it.module.clone()).collect(),
             tested: tested.map(|it| it.module.clone()).collect(),
             names,

@@ -153,6 +153,16 @@ fn the_chart_installs_what_kustomize_does() {
         let manifests = kustomize(&project.folder().join("config/default"));
         assert_same(installs(&project, ""), manifests, settings);
     }
+    for settings in ["", "--namespaced", EVERYTHING] {
+        let project = guestbook(settings);
+        let kind = "--group webapp --version v1 --kind Guestbook";
+        project.rscaffold(&format!(
+            "create webhook {kind} --defaulting --programmatic-validation"
+        ));
+        run(helm(&project.folder().join(CHART)).args(["lint", "--strict", "."]));
+        let manifests = kustomize(&project.folder().join("config/default"));
+        assert_same(installs(&project, ""), manifests, "webhooks");
+    }
     // Without an API.
     let project = Project::new(&["init --domain com --repo guestbook --enable helm"]);
     let manifests = kustomize(&project.folder().join("config/default"));

@@ -25,9 +25,7 @@ use crate::{
 /// The type of the webhooks lacks a field that the CRD has.
 const WEBHOOKS: &str = r#"
 use kube::{CustomResource, KubeSchema, ResourceExt};
-use kube_manager::webhook::{
-    Change, Defaulter, FieldError, Hook, Operation, Request, Validator, Verdict,
-};
+use kube_manager::webhook::{self, Change, FieldError, Hook, Operation, Request, Verdict};
 use serde::{Deserialize, Serialize};
 
 #[derive(CustomResource, KubeSchema, Clone, Debug, Deserialize, Serialize)]
@@ -37,9 +35,9 @@ pub struct PageSpec {
     pub size: Option<u32>,
 }
 
-pub struct Sizes;
+pub struct Defaulter;
 
-impl Defaulter for Sizes {
+impl webhook::Defaulter for Defaulter {
     type Object = Page;
 
     async fn default(&self, page: &mut Page, _: &Request) -> anyhow::Result<Verdict> {
@@ -49,9 +47,9 @@ impl Defaulter for Sizes {
     }
 }
 
-pub struct Rules;
+pub struct Validator;
 
-impl Validator for Rules {
+impl webhook::Validator for Validator {
     type Object = Page;
 
     const HOOK: Hook =
@@ -98,6 +96,8 @@ fn new_project() -> Project {
         &[
             "init --domain example.com",
             "create api --group pages --version v1 --kind Page",
+            "create webhook --group pages --version v1 --kind Page --defaulting \
+             --programmatic-validation",
         ],
     );
     project.edit(
@@ -105,19 +105,8 @@ fn new_project() -> Project {
         "    pub title: String,\n",
         "    pub title: String,\n    pub size: Option<u32>,\n    pub colour: Option<String>,\n",
     );
-    let manager = "optional = true }\nthiserror";
-    let features = "optional = true, features = [\"webhook\"] }\nthiserror";
-    project.edit("Cargo.toml", manager, features);
-    fs::write(project.path().join("src/webhook.rs"), WEBHOOKS).expect("a writable file");
-    project.edit(
-        "src/lib.rs",
-        "pub mod cli;\n",
-        "pub mod cli;\npub mod webhook;\n",
-    );
-    let register = "    controller::register(&mut manager);\n";
-    let webhooks = "    manager.add_defaulter(|_| pages::webhook::Sizes);\n    \
-                    manager.add_validator(|_| pages::webhook::Rules);\n";
-    project.edit("src/main.rs", register, &format!("{register}{webhooks}"));
+    let webhooks = project.path().join("src/webhook/pages/page.rs");
+    fs::write(webhooks, WEBHOOKS).expect("a writable file");
     project.compile();
     project
 }
@@ -373,37 +362,6 @@ impl Balancer {
     }
 }
 
-/// What the operator needs to make certificates, and nothing else: a Secret without data, and rights on
-/// objects of these names.
-fn authority() -> Vec<Value> {
-    let configurations = [
-        "mutatingwebhookconfigurations",
-        "validatingwebhookconfigurations",
-    ];
-    let names = [
-        "pages-mutating-webhook-configuration",
-        "pages-validating-webhook-configuration",
-    ];
-    let rbac = "rbac.authorization.k8s.io";
-    let metadata = json!({"name": "pages-webhook-ca", "namespace": "pages-system"});
-    let account = json!([{"kind": "ServiceAccount", "name": "pages-controller-manager",
-        "namespace": "pages-system"}]);
-    vec![
-        json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata}),
-        json!({"apiVersion": format!("{rbac}/v1"), "kind": "Role", "metadata": metadata, "rules": [{
-            "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["pages-webhook-ca"],
-            "verbs": ["get", "update"]}]}),
-        json!({"apiVersion": format!("{rbac}/v1"), "kind": "RoleBinding", "metadata": metadata,
-            "roleRef": {"apiGroup": rbac, "kind": "Role", "name": "pages-webhook-ca"}, "subjects": account}),
-        json!({"apiVersion": format!("{rbac}/v1"), "kind": "ClusterRole", "metadata": {"name": "pages-ca"},
-            "rules": [{"apiGroups": ["admissionregistration.k8s.io"], "resources": configurations,
-                "resourceNames": names, "verbs": ["get", "patch"]}]}),
-        json!({"apiVersion": format!("{rbac}/v1"), "kind": "ClusterRoleBinding",
-            "metadata": {"name": "pages-ca"},
-            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "pages-ca"}, "subjects": account}),
-    ]
-}
-
 #[test]
 fn certificates_rotate_without_a_failed_request() {
     let (project, cluster) = (project(), &new_cluster());
@@ -416,12 +374,6 @@ fn certificates_rotate_without_a_failed_request() {
             .start()
     };
     let mut replicas = [start(), start(), start()];
-    for operator in &replicas {
-        // The message says what it may not read, or what is not there.
-        let missing = ["[-] webhooks: ", "the Secret `pages-webhook-ca`"];
-        probe(operator, "/readyz", 503, &missing);
-    }
-    apply(cluster, &authority());
     for operator in &replicas {
         probe(operator, "/readyz", 200, &["[+] webhooks: served"]);
     }

@@ -57,6 +57,7 @@ fn a_new_kind_is_namespaced_and_has_a_controller() {
         short_names: Vec::new(),
         definition: Definition::Own { served: true },
         controllers: vec![Controller::new("guestbook".parse().unwrap())],
+        webhooks: Webhooks::default(),
     };
     assert_eq!(resource, expected);
 }

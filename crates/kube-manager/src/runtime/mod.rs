@@ -202,7 +202,7 @@ impl Manager {
     /// When a file cannot be written, or two webhooks have the same name or path.
     pub fn write_manifests(&self, out: &Path, crds: &[CustomResourceDefinition]) -> Result<()> {
         #[cfg(feature = "webhook")]
-        self.webhooks.write_manifests(out)?;
+        self.webhooks.write_manifests(&self.operator, out)?;
         let rules = self.rules.iter().copied().flatten();
         manifests::write(&self.operator, out, crds, rules)
     }

@@ -97,6 +97,7 @@ use super::{
     Runtime,
     health::Health,
     manifests,
+    operator::Operator,
     rbac::Rule,
     serve::{self, Certificate, Pair},
 };
@@ -203,9 +204,9 @@ impl Webhooks {
         self.0.iter().map(|it| it.webhook.clone()).collect()
     }
 
-    /// Writes `config/webhook/manifests.yaml` below `out`. kustomize puts the names of the Service and its
+    /// Writes `config/webhook/manifests.yaml` below `out`, and a copy to the chart. kustomize puts the names of the Service and its
     /// namespace in.
-    pub fn write_manifests(&self, out: &Path) -> Result<()> {
+    pub fn write_manifests(&self, operator: &Operator, out: &Path) -> Result<()> {
         let webhooks = self.all();
         if webhooks.is_empty() {
             return Ok(());
@@ -227,7 +228,11 @@ impl Webhooks {
         if let Some(validating) = validating {
             documents.push(serde_json::to_value(validating)?);
         }
-        manifests::write_file(&out.join("config/webhook/manifests.yaml"), &documents)
+        manifests::write_file(&out.join("config/webhook/manifests.yaml"), &documents)?;
+        match operator.chart.map(|chart| out.join(chart)) {
+            Some(chart) => manifests::write_file(&chart.join("files/webhook.yaml"), &documents),
+            None => Ok(()),
+        }
     }
 
     /// The health that decides on the Pod's readiness, if webhooks are served.

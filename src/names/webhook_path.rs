@@ -1,0 +1,70 @@
+//! The path of a webhook.
+
+use anyhow::{Result, ensure};
+
+use super::{allow_only, read_or, traits};
+
+/// Where a webhook is served, such as `/mutate-webapp-example-com-v1-guestbook`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WebhookPath(String);
+
+traits!(WebhookPath.0);
+
+impl WebhookPath {
+    fn read(text: &str) -> Result<Self> {
+        let what = ("the path of a webhook", "/validate-guestbook");
+        let near = format!("/{}", text.to_lowercase().trim_matches('/'));
+        read_or(text, what, &near, |text| {
+            ensure!(text.starts_with('/'), "it must begin with `/`");
+            let allowed = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '-' | '.' | '/');
+            allow_only(
+                text,
+                allowed,
+                ", only lower-case letters, digits, `-`, `.` and `/`",
+            )?;
+            // What the API server takes.
+            for part in text[1..].split('/') {
+                let is_good = |c: char| c.is_ascii_alphanumeric();
+                ensure!(
+                    part.starts_with(is_good) && part.ends_with(is_good),
+                    "each of its parts must begin and end with a letter or a digit"
+                );
+            }
+            Ok(())
+        })?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_the_api_server_takes() {
+        for path in [
+            "/a",
+            "/mutate-v1-pod",
+            "/a/b.c/d-1",
+            "/custom-validate-sailor",
+        ] {
+            assert_eq!(path.parse::<WebhookPath>().unwrap().as_str(), path);
+        }
+        for (path, reason) in [
+            ("custom", "it must begin with `/`; did you mean `/custom`?"),
+            ("", "it must begin with `/`, as in `/validate-guestbook`"),
+            (
+                "/",
+                "each of its parts must begin and end with a letter or a digit",
+            ),
+            ("/a//b", "each of its parts must begin and end"),
+            ("/a/", "did you mean `/a`?"),
+            ("/A", "`A` is not allowed, only lower-case letters"),
+            ("/a?b", "`?` is not allowed"),
+            ("/{a}", "`{` is not allowed"),
+        ] {
+            let error = path.parse::<WebhookPath>().unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+}

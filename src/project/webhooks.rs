@@ -1,0 +1,317 @@
+//! The webhooks of a kind: what the API server asks before it stores an object.
+
+use std::{collections::BTreeMap, ops::Not};
+
+use anyhow::{Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+
+use super::{Error, Project, Resource, resource::change};
+use crate::names::WebhookPath;
+
+/// The webhooks of a version of a kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Webhooks {
+    /// The one that fills in what an object leaves open.
+    pub defaulting: Option<Webhook>,
+    /// The one that says whether an object may be stored.
+    pub validation: Option<Webhook>,
+}
+
+/// A webhook.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Webhook {
+    /// Where it is served, if that is not the usual path.
+    pub path: Option<WebhookPath>,
+}
+
+/// What the file says of them.
+// The fields stand in the order of the file.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct WebhooksEntry {
+    #[serde(default, skip_serializing_if = "Not::not")]
+    defaulting: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    defaulting_path: Option<WebhookPath>,
+    #[serde(default, skip_serializing_if = "Not::not")]
+    validation: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validation_path: Option<WebhookPath>,
+    webhook_version: WebhookVersion,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum WebhookVersion {
+    V1,
+}
+
+impl TryFrom<WebhooksEntry> for Webhooks {
+    type Error = anyhow::Error;
+
+    fn try_from(entry: WebhooksEntry) -> Result<Self> {
+        let webhook = |is_there: bool, path: Option<WebhookPath>, name: &str| {
+            ensure!(
+                is_there || path.is_none(),
+                "`{name}Path` is the path of the webhook `{name}`, which is not there: add `{name}: true`"
+            );
+            Ok(is_there.then_some(Webhook { path }))
+        };
+        let webhooks = Self {
+            defaulting: webhook(entry.defaulting, entry.defaulting_path, "defaulting")?,
+            validation: webhook(entry.validation, entry.validation_path, "validation")?,
+        };
+        ensure!(
+            !webhooks.is_empty(),
+            "`webhooks` has neither `defaulting` nor `validation`: leave it out"
+        );
+        Ok(webhooks)
+    }
+}
+
+impl From<Webhooks> for WebhooksEntry {
+    fn from(webhooks: Webhooks) -> Self {
+        Self {
+            defaulting: webhooks.defaulting.is_some(),
+            defaulting_path: webhooks.defaulting.and_then(|it| it.path),
+            validation: webhooks.validation.is_some(),
+            validation_path: webhooks.validation.and_then(|it| it.path),
+            webhook_version: WebhookVersion::V1,
+        }
+    }
+}
+
+impl Webhooks {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What these would lose or change with `after` in their place.
+    pub(super) fn changes(&self, after: &Self) -> Vec<String> {
+        let pairs = [
+            ("defaulting", &self.defaulting, &after.defaulting),
+            ("validating", &self.validation, &after.validation),
+        ];
+        let changes = pairs.into_iter().filter_map(|(name, before, after)| {
+            let path = |it: &Webhook| {
+                it.path
+                    .as_ref()
+                    .map_or("the usual one", WebhookPath::as_str)
+                    .to_owned()
+            };
+            match (before, after) {
+                (Some(_), None) => change(&format!("{name} webhook"), "yes", "no"),
+                (Some(before), Some(after)) => change(
+                    &format!("path of the {name} webhook"),
+                    &path(before),
+                    &path(after),
+                ),
+                (None, _) => None,
+            }
+        });
+        changes.collect()
+    }
+}
+
+/// What a webhook of a kind is called, and where it is served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names {
+    /// Unique in the cluster's configuration: `mguestbook-v1.kb.io`.
+    pub name: String,
+    /// Whether that is the name that every project has for such a webhook.
+    pub usual: bool,
+    /// `/mutate-webapp-example-com-v1-guestbook`
+    pub path: String,
+}
+
+impl Project {
+    /// All resources that have webhooks.
+    pub fn webhooks(&self) -> impl Iterator<Item = &Resource> {
+        self.resources.iter().filter(|it| !it.webhooks.is_empty())
+    }
+
+    /// The names of a webhook of `resource`; `letter` and `verb` are `m` and `mutate`, or `v` and
+    /// `validate`.
+    pub fn webhook_names(
+        &self,
+        resource: &Resource,
+        webhook: &Webhook,
+        letter: char,
+        verb: &str,
+    ) -> Names {
+        let (lower, version) = (resource.kind.lower(), &resource.version);
+        let group = self.full_group(resource);
+        let alike = |it: &&Resource| it.kind.lower() == lower && it.version == *version;
+        // Only one of a name has the usual one: the first.
+        let usual = self.webhooks().find(alike) == Some(resource);
+        let name = if usual {
+            format!("{letter}{lower}-{version}.kb.io")
+        } else {
+            format!("{letter}{lower}-{version}.{group}.kb.io")
+        };
+        let dashed = group.replace('.', "-");
+        let path = format!("/{verb}-{dashed}-{version}-{lower}");
+        let path = webhook.path.as_ref().map_or(path, ToString::to_string);
+        Names { name, usual, path }
+    }
+
+    /// Checks that webhooks can be called, and that each has a path of its own.
+    pub(super) fn validate_webhooks(&self) -> Result<()> {
+        let mut paths = BTreeMap::new();
+        for resource in self.webhooks() {
+            ensure!(
+                !resource.has_api() || resource.is_served(),
+                Error::Webhook(format!(
+                    "{resource} cannot have webhooks: the API server does not serve this version"
+                ))
+            );
+            if let "Defaulter" | "Validator" = resource.kind.as_str() {
+                bail!("{resource} cannot have webhooks: their code has a type of this name");
+            }
+            let webhooks = [
+                (&resource.webhooks.defaulting, 'm', "mutate"),
+                (&resource.webhooks.validation, 'v', "validate"),
+            ];
+            for (webhook, letter, verb) in webhooks {
+                let Some(webhook) = webhook else { continue };
+                let path = self.webhook_names(resource, webhook, letter, verb).path;
+                if let Some(other) = paths.insert(path.clone(), resource) {
+                    bail!("webhooks of {other} and {resource} would both have the path `{path}`");
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::tests::{api, core, empty, error, unserved, without_controller},
+        *,
+    };
+
+    fn webhook(path: &str) -> Webhook {
+        let path = Some(path).filter(|path| !path.is_empty());
+        Webhook {
+            path: path.map(|path| path.parse().unwrap()),
+        }
+    }
+
+    fn with_webhooks(mut resource: Resource, defaulting: &[&str], validation: &[&str]) -> Resource {
+        resource.webhooks = Webhooks {
+            defaulting: defaulting.first().map(|path| webhook(path)),
+            validation: validation.first().map(|path| webhook(path)),
+        };
+        resource
+    }
+
+    fn project(resources: impl IntoIterator<Item = Resource>) -> Project {
+        let mut project = empty();
+        project.resources.extend(resources);
+        project.sort();
+        project
+    }
+
+    fn names(project: &Project) -> Vec<String> {
+        let names = project.webhooks().map(|resource| {
+            let webhook = resource.webhooks.validation.as_ref().unwrap();
+            let names = project.webhook_names(resource, webhook, 'v', "validate");
+            format!("{} {}", names.name, names.path)
+        });
+        names.collect()
+    }
+
+    #[test]
+    fn names_are_those_of_kubebuilder_and_each_is_there_once() {
+        let project = project([
+            with_webhooks(api("ship", "v1", "Bar"), &[], &[""]),
+            with_webhooks(api("foo.policy", "v1", "Bar"), &[], &["/custom"]),
+            with_webhooks(without_controller(core("core", "v1", "Pod")), &[], &[""]),
+        ]);
+        project.validate().unwrap();
+        assert_eq!(
+            names(&project),
+            [
+                "vpod-v1.kb.io /validate--v1-pod",
+                "vbar-v1.kb.io /custom",
+                "vbar-v1.ship.com.kb.io /validate-ship-com-v1-bar",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_file_has_the_fields_of_kubebuilder() {
+        let project = project([with_webhooks(api("crew", "v1", "Captain"), &["/a"], &[""])]);
+        let text = project.to_text().unwrap();
+        let fields = "  webhooks:\n    defaulting: true\n    defaultingPath: /a\n    validation: true\n    \
+                      webhookVersion: v1\n";
+        assert!(text.contains(fields), "{text}");
+        let again = Project::parse(&text).unwrap();
+        assert_eq!(again.resources, project.resources);
+    }
+
+    #[test]
+    fn webhooks_that_cannot_be() {
+        let two = [
+            api("crew", "v1", "Captain"),
+            with_webhooks(unserved(api("crew", "v2", "Captain")), &[""], &[]),
+        ];
+        assert_eq!(
+            error(two),
+            "`crew/v2/Captain` cannot have webhooks: the API server does not serve this version"
+        );
+        assert_eq!(
+            error([
+                with_webhooks(api("crew", "v1", "Captain"), &["/a"], &[]),
+                with_webhooks(api("crew", "v1", "Mate"), &[], &["/a"]),
+            ]),
+            "webhooks of `crew/v1/Captain` and `crew/v1/Mate` would both have the path `/a`"
+        );
+    }
+
+    #[test]
+    fn webhooks_go_one_by_one_and_with_the_last_a_kind_of_kubernetes() {
+        let id = "v1/Pod".parse().unwrap();
+        let pod = || without_controller(core("core", "v1", "Pod"));
+        let mut both = project([with_webhooks(pod(), &[""], &[""])]);
+        let defaulting = with_webhooks(pod(), &[""], &[]).webhooks;
+        both.remove_webhooks(&id, &defaulting).unwrap();
+        assert_eq!(both, project([with_webhooks(pod(), &[], &[""])]));
+        let error = both.remove_webhooks(&id, &defaulting).unwrap_err();
+        assert_eq!(error.to_string(), "`v1/Pod` has no defaulting webhook");
+        let rest = both.resources[0].webhooks.clone();
+        both.remove_webhooks(&id, &rest).unwrap();
+        assert_eq!(both, empty());
+    }
+
+    #[test]
+    fn webhooks_move_with_what_is_served() {
+        let mut project = project([
+            with_webhooks(api("crew", "v1", "Captain"), &[""], &[]),
+            unserved(api("crew", "v2", "Captain")),
+        ]);
+        project.remove(&"crew/v1/Captain".parse().unwrap()).unwrap();
+        assert!(project.resources[0].webhooks.defaulting.is_some());
+    }
+
+    #[test]
+    fn branches_add_webhooks_to_one_kind() {
+        let captain = || api("crew", "v1", "Captain");
+        let [parent, ours, theirs, both, other] = [
+            captain(),
+            with_webhooks(captain(), &[""], &[]),
+            with_webhooks(captain(), &[], &["/a"]),
+            with_webhooks(captain(), &[""], &["/a"]),
+            with_webhooks(captain(), &["/b"], &[]),
+        ]
+        .map(|captain| project([captain]));
+        assert_eq!(Project::merge(Some(&parent), &ours, &theirs).unwrap(), both);
+        let error = Project::merge(Some(&parent), &ours, &other).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the branches disagree on `defaulting` of `crew/v1/Captain`"
+        );
+    }
+}

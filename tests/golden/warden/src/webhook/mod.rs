@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The warden authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! What the API server asks before it stores an object: a module for each group, in it one for each
+//! kind.
+
+use kube_manager::Manager;
+
+// One module for each group.
+pub mod apps;
+pub mod core;
+pub mod press;
+pub mod webapp;
+// End of the groups.
+
+/// Hands each webhook to the manager.
+pub fn register(manager: &mut Manager) {
+    // One line for each webhook.
+    manager.add_validator(|_| apps::deployment::Validator);
+    manager.add_defaulter(|_| core::pod::Defaulter);
+    manager.add_validator(|_| press::guestbook::Validator);
+    manager.add_defaulter(|_| webapp::guestbook::Defaulter);
+    manager.add_validator(|_| webapp::guestbook::Validator);
+    // End of the webhooks.
+}
