@@ -154,6 +154,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "init --runtime registry --domain a-rather-long-domain.example.com --project-name a-project-with-a-rather-long-name",
             "create api --group a-group-of-26-characters-it --version v1alpha1 --kind Averylongkindofthirtyoneletters --owns apps/v1/StatefulSet,v1/PersistentVolumeClaim",
             "create api --group a-group-of-26-characters-it --version v1beta1 --kind Averylongkindofthirtyoneletters",
+            "create webhook --group a-group-of-26-characters-it --version v1alpha1 --kind Averylongkindofthirtyoneletters --defaulting --programmatic-validation",
         ],
     ),
 ];

@@ -75,8 +75,8 @@ pub struct Group {
     #[serde(flatten)]
     pub names: GroupNames,
     pub versions: Vec<Version>,
-    /// The modules of its webhooks.
-    webhooks: BTreeSet<String>,
+    /// The kinds that have webhooks.
+    webhooks: Vec<GroupWebhook>,
     /// The modules of its controllers.
     controllers: BTreeSet<String>,
     /// Those of them that have a test on an API server.
@@ -195,6 +195,14 @@ pub struct Webhook {
     import: String,
     defaulting: Option<Hook>,
     validation: Option<Hook>,
+}
+
+/// What the module of a group says of the webhooks of a kind.
+#[derive(Serialize)]
+struct GroupWebhook {
+    module: String,
+    defaulting: bool,
+    validation: bool,
 }
 
 /// A webhook.
@@ -535,9 +543,14 @@ fn groups(
         let controllers = controllers.iter().filter(|it| it.kind.group == names);
         let tested = controllers.clone().filter(|it| it.tested);
         let webhooks = webhooks.iter().filter(|it| it.kind.group == names);
+        let webhooks = webhooks.map(|it| GroupWebhook {
+            module: it.module.clone(),
+            defaulting: it.defaulting.is_some(),
+            validation: it.validation.is_some(),
+        });
         Group {
             versions: versions.collect(),
-            webhooks: webhooks.map(|it| it.module.clone()).collect(),
+            webhooks: webhooks.collect(),
             controllers: controllers.map(|it| it.module.clone()).collect(),
             tested: tested.map(|it| it.module.clone()).collect(),
             names,

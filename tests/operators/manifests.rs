@@ -327,6 +327,8 @@ fn an_api_server_takes_them() {
         let project = Project::new(&[
             &format!("init --domain com --enable certmanager,network-policy,prometheus{settings}"),
             "create api --group webapp --version v1 --kind Guestbook",
+            "create webhook --group webapp --version v1 --kind Guestbook --defaulting \
+             --programmatic-validation",
         ]);
         let mut manifests = kustomize(&project.folder().join("config/default"));
         // Those of which it knows the kind.

@@ -15,11 +15,10 @@ pub mod webapp;
 
 /// Hands each webhook to the manager.
 pub fn register(manager: &mut Manager) {
-    // One line for each webhook.
-    manager.add_validator(|_| apps::deployment::Validator);
-    manager.add_defaulter(|_| core::pod::Defaulter);
-    manager.add_validator(|_| press::guestbook::Validator);
-    manager.add_defaulter(|_| webapp::guestbook::Defaulter);
-    manager.add_validator(|_| webapp::guestbook::Validator);
-    // End of the webhooks.
+    // One line for each group.
+    apps::register(manager);
+    core::register(manager);
+    press::register(manager);
+    webapp::register(manager);
+    // End of the calls.
 }

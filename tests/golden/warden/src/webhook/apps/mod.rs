@@ -3,6 +3,15 @@
 
 //! The webhooks of group apps.
 
+use kube_manager::Manager;
+
 // One module for each kind.
 pub mod deployment;
 // End of the kinds.
+
+/// Hands each webhook of the group to the manager.
+pub fn register(manager: &mut Manager) {
+    // One line for each webhook.
+    manager.add_validator(|_| deployment::Validator);
+    // End of the webhooks.
+}

@@ -3,6 +3,15 @@
 
 //! The webhooks of group core.
 
+use kube_manager::Manager;
+
 // One module for each kind.
 pub mod pod;
 // End of the kinds.
+
+/// Hands each webhook of the group to the manager.
+pub fn register(manager: &mut Manager) {
+    // One line for each webhook.
+    manager.add_defaulter(|_| pod::Defaulter);
+    // End of the webhooks.
+}

@@ -3,6 +3,15 @@
 
 //! The webhooks of group press.
 
+use kube_manager::Manager;
+
 // One module for each kind.
 pub mod guestbook;
 // End of the kinds.
+
+/// Hands each webhook of the group to the manager.
+pub fn register(manager: &mut Manager) {
+    // One line for each webhook.
+    manager.add_validator(|_| guestbook::Validator);
+    // End of the webhooks.
+}

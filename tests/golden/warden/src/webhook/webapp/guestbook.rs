@@ -83,8 +83,11 @@ mod tests {
     use super::*;
 
     fn sample() -> Guestbook {
-        let text = include_str!("../../../config/samples/webapp_v1_guestbook.yaml");
-        serde_saphyr::from_str(text).expect("a sample that fits its type")
+        let text = include_str!(
+            // What `kubectl apply -k config/samples` creates.
+            "../../../config/samples/webapp_v1_guestbook.yaml"
+        );
+        serde_saphyr::from_str(text).expect("the sample fits the type")
     }
 
     #[test]

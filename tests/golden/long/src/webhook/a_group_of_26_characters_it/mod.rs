@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The webhooks of group a-group-of-26-characters-it.
+
+use kube_manager::Manager;
+
+// One module for each kind.
+pub mod averylongkindofthirtyoneletters;
+// End of the kinds.
+
+/// Hands each webhook of the group to the manager.
+pub fn register(manager: &mut Manager) {
+    // One line for each webhook.
+    manager.add_defaulter(|_| averylongkindofthirtyoneletters::Defaulter);
+    manager.add_validator(|_| averylongkindofthirtyoneletters::Validator);
+    // End of the webhooks.
+}

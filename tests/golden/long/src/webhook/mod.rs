@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! What the API server asks before it stores an object: a module for each group, in it one for each
+//! kind.
+
+use kube_manager::Manager;
+
+// One module for each group.
+pub mod a_group_of_26_characters_it;
+// End of the groups.
+
+/// Hands each webhook to the manager.
+pub fn register(manager: &mut Manager) {
+    // One line for each group.
+    a_group_of_26_characters_it::register(manager);
+    // End of the calls.
+}
