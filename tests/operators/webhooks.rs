@@ -12,6 +12,7 @@ use std::{
     thread,
 };
 
+use base64::prelude::*;
 use cluster::{Cluster, wait_until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -140,27 +141,12 @@ fn configurations(address: &str, bundle: Option<&str>) -> Vec<Value> {
             let path = service["path"].as_str().expect("a path");
             webhook["clientConfig"] = json!({"url": format!("https://{address}{path}")});
             if let Some(bundle) = bundle {
-                webhook["clientConfig"]["caBundle"] = base64(bundle).into();
+                webhook["clientConfig"]["caBundle"] = BASE64_STANDARD.encode(bundle).into();
             }
         }
         document
     });
     documents.collect()
-}
-
-/// Standard base64, as JSON has bytes.
-fn base64(text: &str) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let chunks = text.as_bytes().chunks(3).flat_map(|chunk| {
-        let bits = (0..3).fold(0, |bits, at| {
-            bits << 8 | u32::from(chunk.get(at).copied().unwrap_or_default())
-        });
-        (0..4).map(move |at| match at <= chunk.len() {
-            true => char::from(DIGITS[(bits >> (18 - 6 * at)) as usize & 63]),
-            false => '=',
-        })
-    });
-    chunks.collect()
 }
 
 fn apply(cluster: &Cluster, items: &[Value]) {
