@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
+    http,
     operator::{Launch, PATIENCE, Project, kubectl_on, new_cluster},
     scaffold::run,
     serving::probe,
@@ -211,11 +212,10 @@ fn webhooks_decide_what_is_stored() {
     let folder = TempDir::new().expect("a temporary folder");
     let first = certify(folder.path());
     let launch = project.operator().on(cluster);
+    let launch = launch.args("--metrics-secure=false --metrics-bind-address=127.0.0.1:0");
     let mut operator = serve(launch, folder.path()).start();
-    let configure = |bundle: &str| {
-        let address = operator.address("webhooks");
-        apply(cluster, &configurations(&address, Some(bundle)));
-    };
+    let address = operator.address("webhooks");
+    let configure = |bundle: &str| apply(cluster, &configurations(&address, Some(bundle)));
     let send = |arguments: &str, name: &str, fields: &str| send(cluster, arguments, name, fields);
 
     // They are served before the controller can do anything.
@@ -269,6 +269,15 @@ fn webhooks_decide_what_is_stored() {
     let path = "/mutate-pages-example-com-v1-page";
     operator.says(&["the webhook failed", path, "panicked"]);
 
+    let metrics = http::get(&format!("http://{}/metrics", operator.address("metrics")));
+    let metrics = metrics.expect("metrics").text;
+    for code in [200, 500] {
+        let count = format!(
+            "controller_runtime_webhook_requests_total{{code=\"{code}\",webhook=\"{path}\"}}"
+        );
+        assert!(metrics.contains(&count), "{metrics}");
+    }
+
     // A slow one ends in time.
     refuses(send("create", "slow", "title: slow"), &["vpage-v1.kb.io"]);
 
@@ -286,6 +295,19 @@ fn webhooks_decide_what_is_stored() {
     assert!(operator.ends_within(PATIENCE).success());
     let failed = send("create", "six", "title: six");
     refuses(failed, &["failed calling webhook"]);
+
+    // Where that is asked for, requests go on without it.
+    let mut open = configurations(&address, Some(&second));
+    for configuration in &mut open {
+        configuration["webhooks"][0]["failurePolicy"] = "Ignore".into();
+    }
+    apply(cluster, &open);
+    wait_until("a request to go on", PATIENCE, || {
+        let (success, _) = send("create", "seven", "title: seven");
+        Ok(success.then_some(()))
+    })
+    .expect("nobody is asked");
+    assert_eq!(spec(cluster, "seven"), json!({"title": "seven"}));
 }
 
 #[test]
