@@ -32,11 +32,11 @@ pub struct CreateWebhook {
     #[arg(long)]
     programmatic_validation: bool,
 
-    /// Path of the webhook for defaults [default: /mutate-<GROUP>-<VERSION>-<KIND>]
+    /// Path of the webhook for defaults [default: `/mutate-<GROUP>-<VERSION>-<KIND>`]
     #[arg(long, value_name = "PATH", requires = "defaulting")]
     defaulting_path: Option<WebhookPath>,
 
-    /// Path of the webhook that validates [default: /validate-<GROUP>-<VERSION>-<KIND>]
+    /// Path of the webhook that validates [default: `/validate-<GROUP>-<VERSION>-<KIND>`]
     #[arg(long, value_name = "PATH", requires = "programmatic_validation")]
     validation_path: Option<WebhookPath>,
 
