@@ -244,7 +244,12 @@ impl Renderer {
 /// A text as a YAML scalar: in quotes where it would be read as something else, such as `on` or `1.5`.
 /// By the library that writes the manifests of the rendered operator, so that both agree.
 fn yaml(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
-    let scalar = serde_yaml::to_string(&text).map_err(tera::Error::message)?;
+    let mut options = serde_yaml::SerializerOptions::default();
+    // On one line, whatever its length.
+    options.folded_wrap_chars = usize::MAX;
+    let mut scalar = String::new();
+    serde_yaml::to_fmt_writer_with_options(&mut scalar, &text, options)
+        .map_err(tera::Error::message)?;
     Ok(scalar.trim_end().to_owned())
 }
 
