@@ -57,7 +57,8 @@ impl Project {
             .unwrap_or_else(|| panic!("there is no `{create}`"));
         let create = create.strip_prefix("rscaffold ").unwrap();
         let init = "init --domain com --project-name from-go --enable grafana,helm";
-        for command in [init, create] {
+        let hook = "create webhook --group webapp --version v1 --kind Guestbook --defaulting";
+        for command in [init, create, hook] {
             rscaffold(&project.0, command);
         }
         pin(&project.0).unwrap();
