@@ -51,6 +51,12 @@ impl Leadership {
         Self(Arc::new(watch::Sender::new(term)))
     }
 
+    /// The only process.
+    #[cfg(test)]
+    pub fn always() -> Self {
+        Self(Arc::new(watch::Sender::new(Term::Always)))
+    }
+
     /// Whether this process leads at this moment, also right after it was paused and before the election
     /// has run again.
     pub fn holds(&self) -> bool {

@@ -213,35 +213,39 @@ pub(super) fn start<R: Reconciler>(
             .iter()
             .filter(|synced| synced.namespace.is_none() || synced.namespace == *namespace)
             .map(|synced| synced.begun.clone());
-        let part = Arc::new(Part {
+        let part = Part {
             worker: worker.clone(),
             synced: all_set(synced.collect()).boxed().shared(),
-            store: store.clone(),
-            queue: queue.clone(),
-        });
-        let objects = queue
-            .objects()
-            .take_until(runtime.stop.clone().cancelled_owned());
-        let results = Controller::for_stream(stream::empty(), store)
-            .reconcile_on(objects)
+            store,
+            queue,
+        };
+        tasks.spawn(run(Arc::new(part), concurrency));
+    }
+}
+
+/// Reconciles what the queue hands out, until the process stops.
+async fn run<R: Reconciler>(part: Arc<Part<R>>, concurrency: u16) {
+    let stop = part.worker.stop.clone();
+    let objects = part.queue.clone().objects();
+    let mut results = pin!(
+        Controller::for_stream(stream::empty(), part.store.clone())
+            .reconcile_on(objects.take_until(stop.cancelled_owned()))
             .with_config(Config::default().concurrency(concurrency))
             // `reconcile` returns when to retry, so there is no error.
-            .run(reconcile, |_, never, _| match *never {}, part.clone());
-        tasks.spawn(async move {
-            let (mut results, mut gone) = (pin!(results), JoinSet::new());
-            // The results drive all reconciles, so nothing here may wait.
-            while let Some(result) = results.next().await {
-                // Other errors were logged where they happened.
-                if let Err(controller::Error::ObjectNotFound(object)) = result {
-                    let object = object.into_kind_unchecked(());
-                    part.queue.begun(&object);
-                    gone.spawn(part.worker.clone().gone(object.into_kind_unchecked(())));
-                }
-                while gone.try_join_next().is_some() {}
-            }
-            while gone.join_next().await.is_some() {}
-        });
+            .run(reconcile, |_, never, _| match *never {}, part.clone())
+    );
+    let mut gone = JoinSet::new();
+    // The results drive all reconciles, so nothing here may wait.
+    while let Some(result) = results.next().await {
+        // Other errors were logged where they happened.
+        if let Err(controller::Error::ObjectNotFound(object)) = result {
+            let object = object.into_kind_unchecked(());
+            part.queue.begun(&object);
+            gone.spawn(part.worker.clone().gone(object.into_kind_unchecked(())));
+        }
+        while gone.try_join_next().is_some() {}
     }
+    while gone.join_next().await.is_some() {}
 }
 
 /// Takes in the events of the watch of the controller's own kind: first to where reconciles look, then the
@@ -341,6 +345,9 @@ async fn reconcile<R: Reconciler>(
     part.queue.begun(&newest);
     // The object may have changed while it was in the queue.
     let Some(object) = part.store.get(&newest) else {
+        // The queue ignored the deletion if that came just before this reconcile began. The next one ends
+        // with `gone`, because the store no longer has the object.
+        part.queue.push(newest, Priority::Normal);
         return Ok(Action::await_change());
     };
     let action = worker.reconcile(&object, &key).await;
@@ -505,4 +512,114 @@ fn message(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no message")
         .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::{api::ObjectMeta, client::Body};
+    use prometheus::Registry;
+    use tokio::sync::Notify;
+
+    use super::*;
+    use crate::runtime::{Operator, Rule};
+
+    /// Takes note of the objects that are gone.
+    #[derive(Default)]
+    struct Recorder(Mutex<Vec<String>>);
+
+    impl Reconciler for Recorder {
+        type Object = ConfigMap;
+        type Error = Infallible;
+
+        const NAME: &'static str = "test";
+        const RULES: &'static [Rule] = &[];
+        const EVERY_CHANGE: bool = true;
+
+        async fn reconcile(&self, _: &ConfigMap) -> Result<Action, Infallible> {
+            Ok(Action::await_change())
+        }
+
+        async fn gone(&self, object: &ObjectRef<ConfigMap>) {
+            self.0.lock().expect("no panic").push(object.name.clone());
+        }
+    }
+
+    fn part(concurrency: u16) -> (Part<Recorder>, Writer<Guarded<ConfigMap>>) {
+        let forbidden = tower::service_fn(async |_: http::Request<Body>| {
+            Err::<http::Response<Body>, _>("the reconciler sends nothing")
+        });
+        let operator = Operator::new("test", "example.com");
+        let metrics = Metrics::new(&operator, Registry::new()).expect("different names");
+        let slots = usize::from(concurrency);
+        let queue = Arc::new(Queue::new(
+            slots,
+            metrics.queued.with_label_values(&["test"]),
+        ));
+        let (store, writer) = reflector::store();
+        let worker = Worker {
+            reconciler: Recorder::default(),
+            client: Client::new(forbidden, "default"),
+            metrics,
+            backoff: Backoff::new(Duration::from_millis(1)..Duration::from_secs(1)),
+            slots: Semaphore::new(slots),
+            gone_slots: Semaphore::new(slots),
+            gone: Mutex::default(),
+            written: Written::new::<ConfigMap>(),
+            leadership: Leadership::always(),
+            stop: CancellationToken::new(),
+        };
+        let part = Part {
+            worker: Arc::new(worker),
+            synced: all_set(Vec::new()).boxed().shared(),
+            store,
+            queue,
+        };
+        (part, writer)
+    }
+
+    fn object(name: &str) -> Guarded<ConfigMap> {
+        Guarded(Ok(Arc::new(ConfigMap {
+            metadata: ObjectMeta {
+                name: Some(name.to_owned()),
+                ..ObjectMeta::default()
+            },
+            ..ConfigMap::default()
+        })))
+    }
+
+    #[tokio::test]
+    async fn a_deletion_just_before_the_reconcile_begins_reaches_the_reconciler() {
+        let (mut part, writer) = part(1);
+        let (reached, begins) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let gate = (reached.clone(), begins.clone());
+        part.synced = async move {
+            gate.0.notify_one();
+            gate.1.notified().await;
+        }
+        .boxed()
+        .shared();
+        let worker = part.worker.clone();
+        let changes = Changes::new(part.store.clone(), fingerprint::<Recorder>(None));
+        let mut handle = handler(&worker, writer, Vec::new(), changes, part.queue.clone());
+        let running = tokio::spawn(run(Arc::new(part), 1));
+
+        for event in [Event::Init, Event::InitDone, Event::Apply(object("a"))] {
+            handle(&event);
+        }
+        reached.notified().await;
+        handle(&Event::Delete(object("a")));
+        begins.notify_one();
+        let gone = async {
+            while worker.reconciler.0.lock().expect("no panic").is_empty() {
+                tokio::task::yield_now().await;
+            }
+        };
+        let in_time = tokio::time::timeout(Duration::from_secs(10), gone).await;
+        assert_eq!(in_time, Ok(()));
+        worker.stop.cancel();
+        running.await.expect("no panic");
+    }
 }
