@@ -3,7 +3,7 @@
 //! else a program may run: tasks, and metrics of its own.
 
 use crate::{
-    http,
+    helm, http,
     operator::{Operator, PATIENCE, Project, kubectl},
     scaffold::run,
 };
@@ -99,26 +99,32 @@ fn project() -> Project {
     let project = Project::scaffold(
         "doors",
         &[
-            "init --domain example.com",
+            "init --domain example.com --enable helm",
             "create api --group doors --version v1 --kind Door",
         ],
     );
     let controller = project.path().join("src/controller/doors/door.rs");
     std::fs::write(controller, CONTROLLER).expect("a writable file");
-    // Rights of a task, which are limited to one object, and a URL.
+    // Rights of a task, which are limited to one object or to a namespace, and a URL.
     let task = r#"
     manager.add_rules(const { &[
         Rule::of::<Secret>(&[Verb::Get]).named(&["allowed"]),
+        Rule::of::<Secret>(&[Verb::Get]).in_namespace("kube-system"),
         Rule::url("/doors", &[Verb::Get]),
     ] });
     manager.add_task("caretaker", Replicas::Leader, |task| async move {
-        let secrets = Api::<Secret>::namespaced(task.client.clone(), "default");
-        for name in ["allowed", "forbidden"] {
+        for (namespace, name) in [
+            ("default", "allowed"),
+            ("default", "forbidden"),
+            ("kube-system", "other"),
+            ("kube-public", "other"),
+        ] {
+            let secrets = Api::<Secret>::namespaced(task.client.clone(), namespace);
             let code = match secrets.get(name).await {
                 Err(kube::Error::Api(status)) => status.code,
                 answer => panic!("{answer:?}"),
             };
-            tracing::info!(name, code, "asked for");
+            tracing::info!(namespace, name, code, "asked for");
         }
         task.stopped().await;
         tracing::info!("went home");
@@ -232,8 +238,17 @@ fn a_controller_hears_of_what_it_declares() {
     assert_eq!(operator.lines(&["\"level\":\"ERROR\""]), [""; 0]);
 
     // What else it runs, with the rights of that.
-    operator.says(&["asked for", "\"name\":\"allowed\"", "\"code\":404"]);
-    operator.says(&["asked for", "\"name\":\"forbidden\"", "\"code\":403"]);
+    for (namespace, name, code) in [
+        ("default", "allowed", 404),
+        ("default", "forbidden", 403),
+        ("kube-system", "other", 404),
+        ("kube-public", "other", 403),
+    ] {
+        let asked = [("namespace", namespace), ("name", name)];
+        let [namespace, name] = asked.map(|(key, value)| format!("\"{key}\":\"{value}\""));
+        operator.says(&["asked for", &namespace, &name, &format!("\"code\":{code}")]);
+    }
+    helm::installs_what_kustomize_does(project.path(), "doors", "a role for another namespace");
     let metrics = http::get(&format!("http://{}/metrics", operator.address("metrics")));
     let metrics = metrics.expect("metrics").text;
     let seen = metrics

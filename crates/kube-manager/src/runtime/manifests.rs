@@ -4,11 +4,13 @@ use std::{fs, path::Path};
 
 use anyhow::{Context, ensure};
 use k8s_openapi::{
-    api::rbac::v1::{ClusterRole, Role},
+    Resource,
+    api::rbac::v1::{ClusterRole, PolicyRule, Role, RoleBinding},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::api::ObjectMeta;
 use serde::Serialize;
+use serde_json::{Value, json};
 use serde_saphyr::SerializerOptions;
 
 use super::{
@@ -16,8 +18,8 @@ use super::{
     rbac::{self, Rule},
 };
 
-/// Writes `config/crd/bases/<group>_<plural>.yaml` for each CRD and `config/rbac/role.yaml` below
-/// `out`, and both for the operator's chart as well.
+/// Writes `config/crd/bases/<group>_<plural>.yaml` for each CRD, `config/rbac/role.yaml` and what keeps the
+/// roles of other namespaces there, below `out`, and all of it for the operator's chart as well.
 pub(super) fn write<'a>(
     operator: &Operator,
     out: &Path,
@@ -37,26 +39,109 @@ pub(super) fn write<'a>(
             write_file(&chart.join("crds").join(&name), &[crd])?;
         }
     }
+    let mut rules = rbac::by_namespace(rules);
+    let own = Some(rules.remove(&None).unwrap_or_default());
     let metadata = ObjectMeta {
         name: Some("manager-role".to_owned()),
         ..ObjectMeta::default()
     };
-    let rules = Some(rbac::merge(rules));
     let role = if operator.namespaced {
-        serde_json::to_value(Role { metadata, rules })
+        serde_json::to_value(Role {
+            metadata,
+            rules: own,
+        })
     } else {
         serde_json::to_value(ClusterRole {
             metadata,
-            rules,
+            rules: own,
             ..ClusterRole::default()
         })
     };
-    let role = role?;
-    write_file(&out.join("config/rbac/role.yaml"), &[&role])?;
-    match chart {
-        Some(chart) => write_file(&chart.join("role.yaml"), &[&role]),
-        None => Ok(()),
+    let mut roles = vec![role?];
+    let (mut kept, mut namespaces) = (Vec::new(), Vec::new());
+    for (namespace, rules) in rules {
+        let Some(namespace) = namespace else { continue };
+        roles.extend(namespaced_role(namespace, &rules));
+        kept.extend(replacements(namespace));
+        namespaces.push(json!({"namespace": namespace, "rules": rules}));
     }
+    write_file(&out.join("config/rbac/role.yaml"), &roles)?;
+    write_file(&out.join("config/default/namespaced_roles.yaml"), &[kept])?;
+    if let Some(chart) = chart {
+        write_file(&chart.join("role.yaml"), &roles[..1])?;
+        write_file(&chart.join("namespaced_roles.yaml"), &[namespaces])?;
+    }
+    Ok(())
+}
+
+/// The annotation that tells kustomize the namespace of a role.
+const NAMESPACE: &str = "kube-manager/namespace";
+
+/// Who gets the rights, by its name in config/rbac.
+const SERVICE_ACCOUNT: [&str; 2] = ["ServiceAccount", "controller-manager"];
+
+/// The Role with `rules` in `namespace`, and its RoleBinding.
+fn namespaced_role(namespace: &str, rules: &[PolicyRule]) -> [Value; 2] {
+    let metadata = |name: String| {
+        json!({
+            "annotations": {NAMESPACE: namespace},
+            "name": name,
+            "namespace": namespace,
+        })
+    };
+    let [kind, name] = SERVICE_ACCOUNT;
+    [
+        json!({
+            "apiVersion": Role::API_VERSION,
+            "kind": Role::KIND,
+            "metadata": metadata(role_name(namespace)),
+            "rules": rules,
+        }),
+        json!({
+            "apiVersion": RoleBinding::API_VERSION,
+            "kind": RoleBinding::KIND,
+            "metadata": metadata(binding_name(namespace)),
+            "roleRef": {
+                "apiGroup": Role::GROUP,
+                "kind": Role::KIND,
+                "name": role_name(namespace),
+            },
+            "subjects": [{"kind": kind, "name": name, "namespace": "system"}],
+        }),
+    ]
+}
+
+/// The replacements of kustomize that keep the Role and the RoleBinding of a namespace there: the setting
+/// `namespace` of a kustomization moves all objects. The RoleBinding that stays in its namespace then needs
+/// the final name of the ServiceAccount as well.
+fn replacements(namespace: &str) -> [Value; 3] {
+    let (role, binding) = (role_name(namespace), binding_name(namespace));
+    let role = [Role::KIND, &role];
+    let binding = [RoleBinding::KIND, &binding];
+    let source = |[kind, name]: [&str; 2], path: &str| json!({"kind": kind, "name": name, "fieldPath": path});
+    let target = |[kind, name]: [&str; 2], path: &str| json!({"select": {"kind": kind, "name": name}, "fieldPaths": [path]});
+    [
+        json!({
+            "source": source(role, &format!("metadata.annotations.{NAMESPACE}")),
+            "targets": [target(role, "metadata.namespace"), target(binding, "metadata.namespace")],
+        }),
+        json!({
+            "source": source(SERVICE_ACCOUNT, "metadata.name"),
+            "targets": [target(binding, "subjects.0.name")],
+        }),
+        json!({
+            "source": source(SERVICE_ACCOUNT, "metadata.namespace"),
+            "targets": [target(binding, "subjects.0.namespace")],
+        }),
+    ]
+}
+
+fn role_name(namespace: &str) -> String {
+    format!("manager-role-{namespace}")
+}
+
+fn binding_name(namespace: &str) -> String {
+    format!("manager-rolebinding-{namespace}")
 }
 
 /// Writes manifests to one file, as documents of YAML.

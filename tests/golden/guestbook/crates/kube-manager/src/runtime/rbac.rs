@@ -64,6 +64,7 @@ pub struct Rule {
     target: Target,
     subresource: Option<&'static str>,
     names: &'static [&'static str],
+    namespace: Option<&'static str>,
     verbs: &'static [Verb],
 }
 
@@ -125,11 +126,29 @@ impl Rule {
         Self { names, ..self }
     }
 
+    /// Limits the rule to objects in `namespace`, such as `kube-system`. `make manifests` writes a Role and
+    /// a RoleBinding for that namespace, which must exist when the operator is deployed. Without this, the
+    /// rule holds in all namespaces, or in that of an operator for one namespace.
+    ///
+    /// # Panics
+    ///
+    /// When the rule is about a URL, which is in no namespace: in a constant, such as `RULES`, this does
+    /// not compile.
+    #[must_use]
+    pub const fn in_namespace(self, namespace: &'static str) -> Self {
+        assert!(!self.is_cluster_wide(), "a URL is in no namespace");
+        Self {
+            namespace: Some(namespace),
+            ..self
+        }
+    }
+
     const fn on(target: Target, verbs: &'static [Verb]) -> Self {
         Self {
             target,
             subresource: None,
             names: &[],
+            namespace: None,
             verbs,
         }
     }
@@ -156,7 +175,7 @@ impl Rule {
     }
 
     /// Whether only a ClusterRole can have the rule.
-    pub(super) fn is_cluster_wide(&self) -> bool {
+    pub(super) const fn is_cluster_wide(&self) -> bool {
         matches!(self.target, Target::Url(_))
     }
 
@@ -178,6 +197,21 @@ impl Rule {
     }
 }
 
+/// The rules of each namespace that some of `rules` are limited to, and those of none.
+pub(super) fn by_namespace<'a>(
+    rules: impl IntoIterator<Item = &'a Rule>,
+) -> BTreeMap<Option<&'static str>, Vec<PolicyRule>> {
+    let mut by_namespace = BTreeMap::from([(None, Vec::new())]);
+    for rule in rules {
+        let same: &mut Vec<_> = by_namespace.entry(rule.namespace).or_default();
+        same.push(rule);
+    }
+    let merged = by_namespace.into_iter();
+    merged
+        .map(|(namespace, rules)| (namespace, merge(rules)))
+        .collect()
+}
+
 /// What all parts of a policy rule have in common, besides their verbs.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
@@ -191,7 +225,7 @@ enum Subject {
 
 /// The fewest policy rules with the rights of `rules`: one for each set of verbs in an API group, and for
 /// each set of names.
-pub(super) fn merge<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Vec<PolicyRule> {
+fn merge<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Vec<PolicyRule> {
     let mut verbs_of = BTreeMap::<_, BTreeSet<Verb>>::new();
     for rule in rules {
         verbs_of
@@ -263,6 +297,34 @@ mod tests {
         ]
         .map(|(resources, verbs)| (resources.to_owned(), verbs.to_owned()));
         assert_eq!(merged, expected);
+    }
+
+    #[test]
+    fn a_namespace_has_rules_of_its_own() {
+        let rules = [
+            Rule::of::<ConfigMap>(&[Verb::Get]).in_namespace("kube-system"),
+            Rule::of::<ConfigMap>(&[Verb::List]).in_namespace("kube-system"),
+            Rule::of::<ConfigMap>(&[Verb::Get]).in_namespace("shop"),
+        ];
+        let verbs = by_namespace(&rules).into_iter().map(|(namespace, rules)| {
+            let verbs = rules.into_iter().flat_map(|rule| rule.verbs);
+            (namespace, verbs.collect::<Vec<_>>().join(" "))
+        });
+        let expected = [
+            (None, ""),
+            (Some("kube-system"), "get list"),
+            (Some("shop"), "get"),
+        ];
+        assert_eq!(
+            verbs.collect::<Vec<_>>(),
+            expected.map(|(namespace, verbs)| (namespace, verbs.to_owned()))
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "a URL is in no namespace")]
+    fn a_url_is_in_no_namespace() {
+        let _ = Rule::url("/metrics", &[Verb::Get]).in_namespace("shop");
     }
 
     #[test]
