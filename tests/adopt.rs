@@ -44,7 +44,7 @@ fn a_package_is_asked_what_shall_become_of_it() {
     // What it would add, and what is in the way.
     let told = project.refused(&format!("{INIT} --dry-run"));
     for line in [
-        " files: config/ (13), crates/ (",
+        " files: config/ (14), crates/ (",
         "  merge   .gitignore",
         "error: 2 files conflict with what would be written; nothing was written\n",
         "  Cargo.toml:7  was there before rscaffold\n      ours   | semver = \"1\"\n",
