@@ -123,8 +123,8 @@ struct ApiSettings {
 #[derive(Debug, Args)]
 pub(super) struct ExternalType {
     /// Rust type of a kind that another project defines, such as `cert_manager::v1::Certificate`:
-    /// this project gets no types and no CRD for it, but can have a controller for it, or own its
-    /// objects
+    /// this project gets no types and no CRD for it, but can have controllers and webhooks for it, or
+    /// own its objects
     #[arg(long = "external-api-path", required = false)]
     path: TypePath,
 
@@ -305,6 +305,14 @@ fn own(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
     })
 }
 
+/// What the type of a kind that others define must be like.
+pub(super) fn external_note(resource: &Resource) -> Option<String> {
+    let path = &resource.external()?.path;
+    Some(format!(
+        "`{path}` must be for the kube and the k8s-openapi of Cargo.toml: `cargo check` tells"
+    ))
+}
+
 /// What the user gets to read.
 fn story(
     id: &GroupVersionKind,
@@ -332,12 +340,7 @@ fn story(
              that is"
         ));
     }
-    if let Some(external) = resource.external() {
-        notes.push(format!(
-            "`{}` must be for the kube and the k8s-openapi of Cargo.toml: `cargo check` tells",
-            external.path
-        ));
-    }
+    notes.extend(external_note(resource));
     if resource.has_api() && builtin::named(id).is_some() {
         notes.push(format!(
             "this is the new kind `{full_group}/{}/{}`; for a controller of Kubernetes' own `{id}` \

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use clap::Args;
 
-use super::{Mode, bring_in_line, id::Id, load_current, or_way_out};
+use super::{Mode, bring_in_line, id::Id, load_current, or_way_out, webhook::left_behind};
 use crate::{
     names::ControllerName,
     project::{Controller, Project, Resource},
@@ -86,6 +86,7 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
              of its objects"
         ));
     }
+    notes.extend(left_behind(&before, &after));
     if successor.is_none() {
         let controllers = resource.controllers.iter();
         notes.extend(controllers.filter_map(|it| held_back(&before, &resource, it)));

@@ -6,8 +6,11 @@ use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 
 use super::{
-    Mode, bring_in_line, create_api::ExternalType, id::Id, kubebuilder::Kubebuilder, load_current,
-    or_way_out,
+    Mode, bring_in_line,
+    create_api::{ExternalType, external_note},
+    id::Id,
+    kubebuilder::Kubebuilder,
+    load_current, or_way_out,
 };
 use crate::{
     hint::OrHint,
@@ -44,6 +47,11 @@ pub struct CreateWebhook {
     #[arg(long)]
     plural: Option<Plural>,
 
+    /// Whether objects of a kind that others define live in a namespace [default: true]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
+    namespaced: Option<bool>,
+
     #[command(flatten)]
     external: Option<ExternalType>,
 
@@ -52,17 +60,53 @@ pub struct CreateWebhook {
     force: bool,
 
     #[command(flatten)]
+    conversion: Conversion,
+
+    #[command(flatten)]
     kubebuilder: Kubebuilder,
 
     #[command(flatten)]
     mode: Mode,
 }
 
+/// The flags of kubebuilder for a webhook that converts between versions.
+#[derive(Debug, Args)]
+struct Conversion {
+    /// Create a webhook that converts between versions
+    #[arg(long, hide = true, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true")]
+    conversion: Option<bool>,
+
+    /// Versions that are converted
+    #[arg(long, hide = true, value_name = "VERSION", value_delimiter = ',')]
+    spoke: Vec<String>,
+}
+
+impl Conversion {
+    /// Refuses the flags, with what there is instead.
+    fn refuse(&self) -> Result<()> {
+        for (flag, is_given) in [
+            ("--conversion", self.conversion == Some(true)),
+            ("--spoke", !self.spoke.is_empty()),
+        ] {
+            ensure!(
+                !is_given,
+                UsageError(format!(
+                    "`{flag}` is not supported: one version of a kind is served, so nothing is \
+                     converted; add fields to that version, each an `Option` or with a default"
+                ))
+            );
+        }
+        Ok(())
+    }
+}
+
 const CREATE_EXAMPLES: &str = "\
-A webhook is in the way of each request for its kind. What needs none comes first:
-  1. the schema of the CRD: bounds, defaults, CEL rules (`x_kube(validation = ..)`)
-  2. policies of the API server: ValidatingAdmissionPolicy, MutatingAdmissionPolicy
-  3. a webhook, for what neither can say
+The API server waits for a webhook in each request for the kind. What needs no webhook comes first:
+  1. the schema of the CRD, in src/api: bounds, defaults and CEL rules (`x_kube(validation = ..)`)
+  2. policies of the API server, without code and certificates: ValidatingAdmissionPolicy,
+     MutatingAdmissionPolicy
+  3. a webhook, for what these cannot say: it can compute, remember and ask others
 
 Examples:
   # Defaults and validation for a kind of the project
@@ -70,7 +114,12 @@ Examples:
       --programmatic-validation
 
   # Validation of a kind of Kubernetes
-  rscaffold create webhook --group apps --version v1 --kind Deployment --programmatic-validation";
+  rscaffold create webhook --group apps --version v1 --kind Deployment --programmatic-validation
+
+  # Defaults for a kind that another project defines
+  rscaffold create webhook --group cert-manager --version v1 --kind Certificate --defaulting \\
+      --external-api-path cert_manager::v1::Certificate --external-api-domain io \\
+      --external-api-crate cert-manager@0.1";
 
 /// `delete webhook`
 #[derive(Debug, Args)]
@@ -102,6 +151,7 @@ Examples:
 /// Adds webhooks to the project.
 pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
     args.kubebuilder.features()?;
+    args.conversion.refuse()?;
     ensure!(
         args.defaulting || args.programmatic_validation,
         UsageError(
@@ -123,13 +173,22 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
                  where its type is",
             )?,
     };
+    let is_external = resource.external().is_some();
     if let Some(plural) = args.plural {
         ensure!(
-            resource.external().is_some() || plural == resource.plural,
+            is_external || plural == resource.plural,
             "the plural of {resource} is `{}`, not `{plural}`",
             resource.plural
         );
         resource.plural = plural;
+    }
+    if let Some(namespaced) = args.namespaced {
+        let scope = ["cluster-scoped", "namespaced"][usize::from(resource.namespaced)];
+        ensure!(
+            is_external || namespaced == resource.namespaced,
+            "{resource} is {scope}: `--namespaced` is for kinds that others define"
+        );
+        resource.namespaced = namespaced;
     }
     let Webhooks {
         defaulting,
@@ -168,6 +227,7 @@ fn story(resource: &Resource, project: &Project) -> Story {
              pass where the webhooks fail: a cluster must be able to start"
         ));
     }
+    notes.extend(external_note(resource));
     Story {
         unchanged: format!("the webhooks of {resource} are there and up to date"),
         next: vec![
@@ -195,10 +255,45 @@ pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
             validation: args.programmatic_validation.then(Webhook::default),
         },
     };
-    after.remove_webhooks(&id, &which)?;
+    let resource = after.remove_webhooks(&id, &which)?;
+    let mut notes = left_behind(&before, &after);
+    let is_idle = after.find(&id)?.is_some_and(|it| {
+        it.external().is_some() && it.controllers.is_empty() && it.webhooks.is_empty()
+    });
+    if is_idle && !resource.webhooks.is_empty() {
+        notes.push(format!(
+            "{resource} stays in `PROJECT` for controllers to own: `delete api` removes it"
+        ));
+    }
     let story = Story {
         unchanged: format!("`{id}` has no webhooks"),
+        notes,
         ..Story::default()
     };
     bring_in_line(&tree, &before, after, &args.mode, &story)
+}
+
+/// Notes on the webhook configurations that clusters have, and this project has no more.
+pub(super) fn left_behind(before: &Project, after: &Project) -> Vec<String> {
+    let defaults = |it: &Resource| it.webhooks.defaulting.is_some();
+    let validates = |it: &Resource| it.webhooks.validation.is_some();
+    let kinds = [
+        (
+            "mutating",
+            before.webhooks().any(defaults) && !after.webhooks().any(defaults),
+        ),
+        (
+            "validating",
+            before.webhooks().any(validates) && !after.webhooks().any(validates),
+        ),
+    ];
+    let gone = kinds.into_iter().filter(|(_, is_gone)| *is_gone);
+    let notes = gone.map(|(kind, _)| {
+        format!(
+            "clusters keep the {kind} webhooks, and refuse requests that nobody answers: `kubectl delete \
+             {kind}webhookconfiguration {}-{kind}-webhook-configuration` deletes them there",
+            before.project_name
+        )
+    });
+    notes.collect()
 }

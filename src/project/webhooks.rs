@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::{Error, Project, Resource, resource::change};
 use crate::names::WebhookPath;
 
+/// The group whose objects decide which webhooks are called, so none is called for them.
+const NEVER_ASKED: &str = "admissionregistration.k8s.io";
+
 /// The webhooks of a version of a kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Webhooks {
@@ -97,7 +100,7 @@ impl Webhooks {
             let path = |it: &Webhook| {
                 it.path
                     .as_ref()
-                    .map_or("the usual one", WebhookPath::as_str)
+                    .map_or("default", WebhookPath::as_str)
                     .to_owned()
             };
             match (before, after) {
@@ -169,6 +172,10 @@ impl Project {
             if let "Defaulter" | "Validator" = resource.kind.as_str() {
                 bail!("{resource} cannot have webhooks: their code has a type of this name");
             }
+            ensure!(
+                self.full_group(resource) != NEVER_ASKED,
+                "{resource} cannot have webhooks: the API server calls none for the group `{NEVER_ASKED}`"
+            );
             let webhooks = [
                 (&resource.webhooks.defaulting, 'm', "mutate"),
                 (&resource.webhooks.validation, 'v', "validate"),
@@ -177,7 +184,12 @@ impl Project {
                 let Some(webhook) = webhook else { continue };
                 let path = self.webhook_names(resource, webhook, letter, verb).path;
                 if let Some(other) = paths.insert(path.clone(), resource) {
-                    bail!("webhooks of {other} and {resource} would both have the path `{path}`");
+                    let whose = if other == resource {
+                        format!("both webhooks of {resource}")
+                    } else {
+                        format!("webhooks of {other} and {resource}")
+                    };
+                    bail!("{whose} would have the path `{path}`");
                 }
             }
         }
@@ -267,7 +279,25 @@ mod tests {
                 with_webhooks(api("crew", "v1", "Captain"), &["/a"], &[]),
                 with_webhooks(api("crew", "v1", "Mate"), &[], &["/a"]),
             ]),
-            "webhooks of `crew/v1/Captain` and `crew/v1/Mate` would both have the path `/a`"
+            "webhooks of `crew/v1/Captain` and `crew/v1/Mate` would have the path `/a`"
+        );
+        assert_eq!(
+            error([with_webhooks(
+                api("crew", "v1", "Captain"),
+                &["/a"],
+                &["/a"]
+            )]),
+            "both webhooks of `crew/v1/Captain` would have the path `/a`"
+        );
+        let configuration = core(
+            "admissionregistration",
+            "v1",
+            "ValidatingWebhookConfiguration",
+        );
+        assert_eq!(
+            error([with_webhooks(without_controller(configuration), &[], &[""])]),
+            "`admissionregistration/v1/ValidatingWebhookConfiguration` cannot have webhooks: the API \
+             server calls none for the group `admissionregistration.k8s.io`"
         );
     }
 
