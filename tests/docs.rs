@@ -199,6 +199,19 @@ fn files_of_a_project() {
 }
 
 #[test]
+fn settings_of_a_webhook() {
+    let layout = read("docs/layout.md");
+    let rows = tables(section(&layout, "## When a webhook is called")).concat();
+    let rows = rows.iter().flat_map(|row| code(row[0]));
+    let documented: BTreeSet<_> = rows.map(|name| name.split(':').next().unwrap()).collect();
+    let source = read("crates/kube-manager/src/runtime/webhook/hook.rs");
+    let setters = source.split("    pub const fn ").skip(1);
+    let setters = setters.map(|text| text.split(['(', '<']).next().unwrap());
+    let setters: BTreeSet<_> = setters.filter(|name| *name != "new").collect();
+    assert_eq!(documented, setters);
+}
+
+#[test]
 fn features_of_a_project() {
     let layout = read("docs/layout.md");
     let rows = tables(section(&layout, "## Features")).concat();

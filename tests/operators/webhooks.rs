@@ -27,7 +27,10 @@ use crate::{
 /// The type of the webhooks lacks a field that the CRD has.
 const WEBHOOKS: &str = r#"
 use kube::{CustomResource, KubeSchema, ResourceExt};
-use kube_manager::webhook::{self, Change, FieldError, Hook, Operation, Request, Verdict};
+use kube_manager::webhook::{
+    self, Change, FieldError, Hook, Label, MatchPolicy, NAMESPACE_NAME, Operation, Reinvocation, Request,
+    SideEffects, Verdict,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(CustomResource, KubeSchema, Clone, Debug, Deserialize, Serialize)]
@@ -42,6 +45,10 @@ pub struct Defaulter;
 impl webhook::Defaulter for Defaulter {
     type Object = Page;
 
+    const HOOK: Hook = Hook::new()
+        .reinvocation(Reinvocation::IfNeeded)
+        .condition("not-plain", "object.spec.title != 'plain'");
+
     async fn default(&self, page: &mut Page, _: &Request) -> anyhow::Result<Verdict> {
         assert_ne!(page.spec.title, "panic");
         page.spec.size.get_or_insert(3);
@@ -54,8 +61,13 @@ pub struct Validator;
 impl webhook::Validator for Validator {
     type Object = Page;
 
-    const HOOK: Hook =
-        Hook::new().operations(&[Operation::Create, Operation::Update, Operation::Delete]);
+    const HOOK: Hook = Hook::new()
+        .operations(&[Operation::Create, Operation::Update, Operation::Delete])
+        .timeout_seconds(5)
+        .match_policy(MatchPolicy::Exact)
+        .side_effects(SideEffects::NoneOnDryRun)
+        .namespaces(&[Label::NotIn(NAMESPACE_NAME, &["kube-system"])])
+        .objects(&[Label::DoesNotExist("draft")]);
 
     async fn validate(&self, change: Change<'_, Page>, request: &Request) -> anyhow::Result<Verdict> {
         let mut verdict = Verdict::allowed();
@@ -252,6 +264,14 @@ fn webhooks_decide_what_is_stored() {
         "spec.size: Required value",
     ];
     refuses(send("create", "two", "title: bad"), &parts);
+
+    // Neither is asked about what its hook leaves out.
+    allows(send("create", "plain", "title: plain"));
+    assert_eq!(spec(cluster, "plain"), json!({"title": "plain"}));
+    let draft = r#"draft, labels: {draft: "yes"}"#;
+    allows(send("create", draft, "title: bad"));
+    assert_eq!(spec(cluster, "draft"), json!({"title": "bad", "size": 3}));
+    allows(send("create --namespace=kube-system", "two", "title: bad"));
 
     // Updates have the old object as well, and deletions nothing else.
     let shrinks = send("replace", "one", "title: one, size: 2");
