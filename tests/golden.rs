@@ -81,6 +81,8 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group webapp --version v1 --kind Shelf --namespaced=false --controller=false",
             "create api --group webapp --version v1 --kind Guestbook --resource=false \
              --controller-name backup --finalizer",
+            "create webhook --group webapp --version v1 --kind Guestbook --defaulting \
+             --programmatic-validation",
         ],
     ),
     // Controllers that make objects of other kinds: of Kubernetes, of the project in the same group
@@ -108,8 +110,8 @@ const PROJECTS: &[(&str, &[&str])] = &[
              --owns v1/Service,press/v1/Page --watches storage/v1/StorageClass",
         ],
     ),
-    // Controllers of kinds that others define, and one that makes such a kind. Of one of them the type
-    // is not called as the kind, and has no `Default`.
+    // Controllers and webhooks of kinds that others define, and a controller that makes such a kind. One of
+    // them has webhooks and nothing else. Of one the type is not called as the kind, and has no `Default`.
     (
         "neighbour",
         &[
@@ -122,6 +124,10 @@ const PROJECTS: &[(&str, &[&str])] = &[
              --plural crates --external-api-path widgets::v1alpha1::HttpBox \
              --external-api-domain example.org --owns toys/v1/Widget,v1/ConfigMap",
             "create api --group shop --version v1 --kind Order --owns toys/v1/Widget",
+            "create webhook --group toys --version v1 --kind Widget --defaulting",
+            "create webhook --group toys --version v1beta1 --kind Lid --namespaced=false \
+             --programmatic-validation --external-api-path widgets::v1beta1::Lid \
+             --external-api-domain example.org",
         ],
     ),
     // Webhooks of kinds of the project, two of one name and version among them, and of kinds of Kubernetes.

@@ -20,8 +20,8 @@ const WINDOWS: &str = "\
 
 /// The crates that the code of a generated project uses, as it calls them.
 const DEPENDENCIES: &str = "\
-    anyhow clap k8s_openapi kube kube_manager schemars serde serde_saphyr serde_json thiserror tokio \
-    tracing tracing_subscriber";
+    anyhow clap k8s_openapi kube kube_cel kube_manager schemars serde serde_saphyr serde_json thiserror \
+    tokio tracing tracing_subscriber";
 
 /// Whether the code of a generated project uses the crate that it calls `ident`.
 pub fn is_dependency(ident: &str) -> bool {

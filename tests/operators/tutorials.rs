@@ -111,9 +111,13 @@ impl Reader {
             ("CARGO_BUILD_BUILD_DIR", text(&target())),
             ("CARGO_TARGET_DIR", text(&beside.path().join("target"))),
             (NO_DEBUG.0, NO_DEBUG.1.to_owned()),
-            // Others on this machine have the usual port.
+            // Others on this machine have the usual ports.
             (
                 "KUBE_MANAGER_HEALTH_PROBE_BIND_ADDRESS",
+                "127.0.0.1:0".to_owned(),
+            ),
+            (
+                "KUBE_MANAGER_WEBHOOK_BIND_ADDRESS",
                 "127.0.0.1:0".to_owned(),
             ),
             ("LC_ALL", "C".to_owned()),

@@ -59,7 +59,8 @@ eventually() {
 }
 
 samples_are_reconciled() {
-  on_samples apply --kustomize config/samples
+  # The API server calls webhooks by their Service, which knows of a new Pod a moment later.
+  eventually on_samples apply --kustomize config/samples
   # One line for each controller.
   # A volume may be bound only once a Pod uses it, so these may not become ready.
   on_samples wait --for=jsonpath={.status.conditions} --timeout=2m --all averylongkindofthirtyoneletters.a-group-of-26-characters-it.a-rather-long-domain.example.com

@@ -57,7 +57,8 @@ eventually() {
 }
 
 samples_are_reconciled() {
-  on_samples apply --kustomize config/samples
+  # The API server calls webhooks by their Service, which knows of a new Pod a moment later.
+  eventually on_samples apply --kustomize config/samples
   # One line for each controller.
   on_samples wait --for=condition=Ready --timeout=2m --all guestbooks.webapp.example.com
   on_samples wait --for=condition=BackupReady --timeout=2m --all guestbooks.webapp.example.com

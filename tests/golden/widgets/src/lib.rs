@@ -42,3 +42,18 @@ pub mod v1alpha1 {
         pub port: u16,
     }
 }
+
+/// A version that is to become stable, with a kind that has webhooks and no controller.
+pub mod v1beta1 {
+    use kube::CustomResource;
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+
+    /// What a lid shall be. No `Default`, as in most crates.
+    #[derive(CustomResource, Clone, Debug, Deserialize, JsonSchema, Serialize)]
+    #[kube(group = "toys.example.org", version = "v1beta1", kind = "Lid")]
+    pub struct LidSpec {
+        /// How wide.
+        pub width: u16,
+    }
+}

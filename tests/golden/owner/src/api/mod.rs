@@ -60,3 +60,19 @@ pub fn crds() -> Result<Vec<CustomResourceDefinition>, MergeError> {
         // End of the kinds.
     ])
 }
+
+/// The CEL rules that `new` breaks, each after its field: as a new object, or in the place of `old`. An API
+/// server also checks bounds, such as a `range`; this function does not.
+#[cfg(test)]
+pub fn broken_rules<K>(old: Option<&K>, new: &K) -> Vec<String>
+where
+    K: CustomResourceExt + serde::Serialize,
+{
+    let crd = serde_json::to_value(K::crd()).expect("a CRD is JSON");
+    let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    let json = |object: &K| serde_json::to_value(object).expect("an object is JSON");
+    let old = old.map(json);
+    let checked = kube_cel::Validator::new().validate(schema, &json(new), old.as_ref());
+    let broken = checked.err().into_iter().flatten();
+    broken.map(|error| error.to_string()).collect()
+}

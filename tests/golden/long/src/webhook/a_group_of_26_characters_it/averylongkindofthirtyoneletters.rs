@@ -1,25 +1,34 @@
 // SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The webhooks of Averylongkindofthirtyoneletters: what the API server asks before it stores an object.
+//! The webhooks of Averylongkindofthirtyoneletters, which are yours to edit. After a change of `HOOK`, run
+//! `make manifests`.
 //!
-//! What the schema of a CRD can say needs no webhook: bounds, defaults, and CEL rules. A webhook is in
-//! the way of each request, so it should be quick, and needs a good reason to send requests itself.
+//! The client waits until a webhook has answered, so be quick, and send requests only where nothing else
+//! helps. Rules and defaults that the schema of a CRD can hold need no webhook.
 
 use kube_manager::webhook;
 
 use crate::api::a_group_of_26_characters_it::v1alpha1::Averylongkindofthirtyoneletters;
 
-/// Fills in what an object leaves open.
+/// Fills in what a client left open.
 pub struct Defaulter;
 
 impl webhook::Defaulter for Defaulter {
     type Object = Averylongkindofthirtyoneletters;
 
+    // When and how the API server calls it. `Hook` lists all settings, such as the timeout, selectors, and
+    // conditions in CEL.
+    const HOOK: webhook::Hook = webhook::Hook::new()
+        // A deletion leaves nothing to fill in.
+        .operations(&[webhook::Operation::Create, webhook::Operation::Update]);
+
+    /// Changes the object before it is checked and stored. An error is a failed call, which the failure
+    /// policy in `HOOK` decides about.
     async fn default(
         &self,
         object: &mut Averylongkindofthirtyoneletters,
-        // Who asks, for example, and whether it is a dry run.
+        // Has the user, the operation, the namespace, and whether it is a dry run.
         request: &webhook::Request,
     ) -> anyhow::Result<webhook::Verdict> {
         set_defaults(object);
@@ -28,9 +37,10 @@ impl webhook::Defaulter for Defaulter {
     }
 }
 
-/// What an object has that says nothing else. This may run more than once for one request.
+/// Sets the defaults. A second call changes nothing: the API server may call it again in one request.
 fn set_defaults(object: &mut Averylongkindofthirtyoneletters) {
-    // An example, to be replaced by defaults of your own.
+    // An example, to be replaced by defaults of your own. The schema is checked after this: it forbids
+    // spaces around a title, which nobody has to know now.
     object.spec.title = object.spec.title.trim().to_owned();
 }
 
@@ -40,17 +50,29 @@ pub struct Validator;
 impl webhook::Validator for Validator {
     type Object = Averylongkindofthirtyoneletters;
 
+    // When and how the API server calls it. `Hook` lists all settings, such as the timeout, selectors, and
+    // conditions in CEL.
+    const HOOK: webhook::Hook = webhook::Hook::new()
+        // `Operation::Delete` has it called before deletions too.
+        .operations(&[webhook::Operation::Create, webhook::Operation::Update]);
+
+    /// Checks the object after all defaults and the schema. An error is a failed call, which the failure
+    /// policy in `HOOK` decides about; what is wrong with the object goes into the verdict.
     async fn validate(
         &self,
         change: webhook::Change<'_, Averylongkindofthirtyoneletters>,
-        // Who asks, for example, and whether it is a dry run.
+        // Has the user, the operation, the namespace, and whether it is a dry run.
         request: &webhook::Request,
     ) -> anyhow::Result<webhook::Verdict> {
         let verdict = match change {
             webhook::Change::Create(new) => check(new),
-            // What must not change is to be compared with `old`.
+            // What is being deleted must be able to lose its finalizers, even if a rule is newer.
+            webhook::Change::Update { new, .. } if new.metadata.deletion_timestamp.is_some() => {
+                webhook::Verdict::allowed()
+            }
+            // `old` is the object before the change, for rules that compare the two.
             webhook::Change::Update { old: _, new } => check(new),
-            // Only asked with `Operation::Delete` in the operations of the hook.
+            // Is called once `HOOK` has `Operation::Delete` too.
             webhook::Change::Delete(_) => webhook::Verdict::allowed(),
         };
         tracing::debug!(name = request.name, ?verdict, "checked");
@@ -58,7 +80,7 @@ impl webhook::Validator for Validator {
     }
 }
 
-/// What is wrong with an object, field by field.
+/// Says what is wrong with an object, field by field: kubectl prints each error.
 fn check(object: &Averylongkindofthirtyoneletters) -> webhook::Verdict {
     let mut verdict = webhook::Verdict::allowed();
     // An example, to be replaced by rules of your own.

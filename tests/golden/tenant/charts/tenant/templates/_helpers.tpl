@@ -15,6 +15,12 @@
 {{- printf "%s-metrics" $name -}}
 {{- end -}}
 
+{{/* What the names of the webhooks' objects begin with: that of a Service may have 63 characters at most. */}}
+{{- define "tenant.webhookPrefix" -}}
+{{- $name := include "tenant.fullname" . | trunc 47 | trimSuffix "-" -}}
+{{- printf "%s-" $name -}}
+{{- end -}}
+
 {{- define "tenant.serviceAccount" -}}
 {{- if .Values.serviceAccount.create -}}
 {{- $name := printf "%s-controller-manager" (include "tenant.fullname" .) -}}

@@ -1,13 +1,15 @@
 // SPDX-FileCopyrightText: The warden authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The webhooks of Deployment: what the API server asks before it stores an object.
+//! The webhooks of Deployment, which are yours to edit. After a change of `HOOK`, run
+//! `make manifests`.
 //!
-//! What the schema of a CRD can say needs no webhook: bounds, defaults, and CEL rules. A webhook is in
-//! the way of each request, so it should be quick, and needs a good reason to send requests itself.
+//! The client waits until a webhook has answered, so be quick, and send requests only where nothing else
+//! helps. Rules and defaults that the schema of a CRD can hold need no webhook.
 
 use kube_manager::webhook;
 
+// The type of its objects.
 use k8s_openapi::api::apps::v1::Deployment;
 
 /// Says which objects may be stored.
@@ -16,26 +18,39 @@ pub struct Validator;
 impl webhook::Validator for Validator {
     type Object = Deployment;
 
+    // When and how the API server calls it. `Hook` lists all settings, such as the timeout, selectors, and
+    // conditions in CEL.
     const HOOK: webhook::Hook = webhook::Hook::new()
-        // A cluster must be able to start, and this operator in it.
+        // While no operator runs, requests go on without it: a cluster must be able to start.
         .failure_policy(webhook::FailurePolicy::Ignore)
         .namespaces(&[webhook::Label::NotIn(
             webhook::NAMESPACE_NAME,
-            // The second one is the operator's own.
-            &["kube-system", "warden-system"],
-        )]);
+            &[
+                "kube-system",
+                // The operator's own.
+                "warden-system",
+            ],
+        )])
+        // `Operation::Delete` has it called before deletions too.
+        .operations(&[webhook::Operation::Create, webhook::Operation::Update]);
 
+    /// Checks the object after all defaults and the schema. An error is a failed call, which the failure
+    /// policy in `HOOK` decides about; what is wrong with the object goes into the verdict.
     async fn validate(
         &self,
         change: webhook::Change<'_, Deployment>,
-        // Who asks, for example, and whether it is a dry run.
+        // Has the user, the operation, the namespace, and whether it is a dry run.
         request: &webhook::Request,
     ) -> anyhow::Result<webhook::Verdict> {
         let verdict = match change {
             webhook::Change::Create(new) => check(new),
-            // What must not change is to be compared with `old`.
+            // What is being deleted must be able to lose its finalizers, even if a rule is newer.
+            webhook::Change::Update { new, .. } if new.metadata.deletion_timestamp.is_some() => {
+                webhook::Verdict::allowed()
+            }
+            // `old` is the object before the change, for rules that compare the two.
             webhook::Change::Update { old: _, new } => check(new),
-            // Only asked with `Operation::Delete` in the operations of the hook.
+            // Is called once `HOOK` has `Operation::Delete` too.
             webhook::Change::Delete(_) => webhook::Verdict::allowed(),
         };
         tracing::debug!(name = request.name, ?verdict, "checked");
@@ -43,8 +58,21 @@ impl webhook::Validator for Validator {
     }
 }
 
-/// What is wrong with an object, field by field.
+/// Says what is wrong with an object, field by field: kubectl prints each error.
 fn check(_: &Deployment) -> webhook::Verdict {
-    // Your rules go here: `verdict.error(webhook::FieldError::required("spec.size", "say how large"))`.
+    // Your rules go here, with an error for each that is broken, such as
+    // `webhook::FieldError::required("spec.size", "say how large")`.
     webhook::Verdict::allowed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_breaks_a_rule_is_refused() {
+        let object = Deployment::default();
+        assert_eq!(check(&object).errors(), []);
+        // Break each rule here.
+    }
 }

@@ -1,34 +1,45 @@
 // SPDX-FileCopyrightText: The warden authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The webhooks of Pod: what the API server asks before it stores an object.
+//! The webhooks of Pod, which are yours to edit. After a change of `HOOK`, run
+//! `make manifests`.
 //!
-//! What the schema of a CRD can say needs no webhook: bounds, defaults, and CEL rules. A webhook is in
-//! the way of each request, so it should be quick, and needs a good reason to send requests itself.
+//! The client waits until a webhook has answered, so be quick, and send requests only where nothing else
+//! helps. Rules and defaults that the schema of a CRD can hold need no webhook.
 
 use kube_manager::webhook;
 
+// The type of its objects.
 use k8s_openapi::api::core::v1::Pod;
 
-/// Fills in what an object leaves open.
+/// Fills in what a client left open.
 pub struct Defaulter;
 
 impl webhook::Defaulter for Defaulter {
     type Object = Pod;
 
+    // When and how the API server calls it. `Hook` lists all settings, such as the timeout, selectors, and
+    // conditions in CEL.
     const HOOK: webhook::Hook = webhook::Hook::new()
-        // A cluster must be able to start, and this operator in it.
+        // While no operator runs, requests go on without it: a cluster must be able to start.
         .failure_policy(webhook::FailurePolicy::Ignore)
         .namespaces(&[webhook::Label::NotIn(
             webhook::NAMESPACE_NAME,
-            // The second one is the operator's own.
-            &["kube-system", "warden-system"],
-        )]);
+            &[
+                "kube-system",
+                // The operator's own.
+                "warden-system",
+            ],
+        )])
+        // A deletion leaves nothing to fill in.
+        .operations(&[webhook::Operation::Create, webhook::Operation::Update]);
 
+    /// Changes the object before it is checked and stored. An error is a failed call, which the failure
+    /// policy in `HOOK` decides about.
     async fn default(
         &self,
         object: &mut Pod,
-        // Who asks, for example, and whether it is a dry run.
+        // Has the user, the operation, the namespace, and whether it is a dry run.
         request: &webhook::Request,
     ) -> anyhow::Result<webhook::Verdict> {
         set_defaults(object);
@@ -37,7 +48,22 @@ impl webhook::Defaulter for Defaulter {
     }
 }
 
-/// What an object has that says nothing else. This may run more than once for one request.
+/// Sets the defaults. A second call changes nothing: the API server may call it again in one request.
 fn set_defaults(_: &mut Pod) {
     // Your defaults go here.
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_set_once() {
+        let mut object = Pod::default();
+        set_defaults(&mut object);
+        // Compare with the defaults that you set here.
+        let before = object.clone();
+        set_defaults(&mut object);
+        assert_eq!(object, before);
+    }
 }

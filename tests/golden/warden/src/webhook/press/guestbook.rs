@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The warden authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The webhooks of Guestbook: what the API server asks before it stores an object.
+//! The webhooks of Guestbook, which are yours to edit. After a change of `HOOK`, run
+//! `make manifests`.
 //!
-//! What the schema of a CRD can say needs no webhook: bounds, defaults, and CEL rules. A webhook is in
-//! the way of each request, so it should be quick, and needs a good reason to send requests itself.
+//! The client waits until a webhook has answered, so be quick, and send requests only where nothing else
+//! helps. Rules and defaults that the schema of a CRD can hold need no webhook.
 
 use kube_manager::webhook;
 
@@ -16,21 +17,31 @@ pub struct Validator;
 impl webhook::Validator for Validator {
     type Object = Guestbook;
 
+    // When and how the API server calls it. `Hook` lists all settings, such as the timeout, selectors, and
+    // conditions in CEL.
     const HOOK: webhook::Hook = webhook::Hook::new()
-        // In the place of the path that follows from the kind.
-        .path("/custom-validate-guestbook");
+        // Given to `create webhook`.
+        .path("/custom-validate-guestbook")
+        // `Operation::Delete` has it called before deletions too.
+        .operations(&[webhook::Operation::Create, webhook::Operation::Update]);
 
+    /// Checks the object after all defaults and the schema. An error is a failed call, which the failure
+    /// policy in `HOOK` decides about; what is wrong with the object goes into the verdict.
     async fn validate(
         &self,
         change: webhook::Change<'_, Guestbook>,
-        // Who asks, for example, and whether it is a dry run.
+        // Has the user, the operation, the namespace, and whether it is a dry run.
         request: &webhook::Request,
     ) -> anyhow::Result<webhook::Verdict> {
         let verdict = match change {
             webhook::Change::Create(new) => check(new),
-            // What must not change is to be compared with `old`.
+            // What is being deleted must be able to lose its finalizers, even if a rule is newer.
+            webhook::Change::Update { new, .. } if new.metadata.deletion_timestamp.is_some() => {
+                webhook::Verdict::allowed()
+            }
+            // `old` is the object before the change, for rules that compare the two.
             webhook::Change::Update { old: _, new } => check(new),
-            // Only asked with `Operation::Delete` in the operations of the hook.
+            // Is called once `HOOK` has `Operation::Delete` too.
             webhook::Change::Delete(_) => webhook::Verdict::allowed(),
         };
         tracing::debug!(name = request.name, ?verdict, "checked");
@@ -38,7 +49,7 @@ impl webhook::Validator for Validator {
     }
 }
 
-/// What is wrong with an object, field by field.
+/// Says what is wrong with an object, field by field: kubectl prints each error.
 fn check(object: &Guestbook) -> webhook::Verdict {
     let mut verdict = webhook::Verdict::allowed();
     // An example, to be replaced by rules of your own.

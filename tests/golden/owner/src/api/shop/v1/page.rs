@@ -55,3 +55,26 @@ pub struct PageStatus {
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::broken_rules;
+
+    fn sample() -> Page {
+        let text = include_str!(
+            // What `kubectl apply -k config/samples` creates.
+            "../../../../config/samples/shop_v1_page.yaml"
+        );
+        serde_saphyr::from_str(text).expect("the sample fits the type")
+    }
+
+    #[test]
+    fn the_sample_keeps_the_rules() {
+        let mut object = sample();
+        assert_eq!(broken_rules(None, &object), [""; 0]);
+        object.spec.title = " a title".to_owned();
+        let expected = ["spec.title: title must not begin or end with a space"];
+        assert_eq!(broken_rules(None, &object), expected);
+    }
+}

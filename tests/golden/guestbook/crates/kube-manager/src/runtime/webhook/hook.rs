@@ -408,11 +408,30 @@ fn selector(labels: &[Label]) -> Option<LabelSelector> {
     })
 }
 
+/// Whether this is a name that the API server takes for a webhook.
+fn is_qualified(name: &str) -> bool {
+    let good = |label: &str| {
+        let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        label.starts_with(is_word)
+            && label.ends_with(is_word)
+            && label.chars().all(|c| is_word(c) || c == '-')
+    };
+    name.split('.').count() > 2 && name.split('.').all(good)
+}
+
 /// Refuses webhooks that the API server would not take, or that could not be told apart.
 pub(super) fn check(webhooks: &[Webhook]) -> anyhow::Result<()> {
     let (mut names, mut paths) = (BTreeSet::new(), BTreeSet::new());
     for webhook in webhooks {
         let Webhook { name, path, .. } = webhook;
+        ensure!(
+            is_qualified(name),
+            "`{name}` cannot be the name of a webhook: give a domain with two dots at least by `Hook::name`"
+        );
+        ensure!(
+            !webhook.hook.operations.is_empty(),
+            "the webhook `{name}` is called for nothing: give it an operation by `Hook::operations`"
+        );
         ensure!(
             names.insert(name),
             "two webhooks have the name `{name}`: give one another by `Hook::name`"
@@ -573,13 +592,18 @@ mod tests {
     }
 
     #[test]
-    fn webhooks_that_cannot_be_told_apart_are_refused() {
+    fn webhooks_that_the_api_server_refuses_are_refused() {
         let pod = |hook| Webhook::new::<Pod>(Purpose::Default, hook);
         let wrong = |hook| {
             check(&[pod(Hook::new()), pod(hook)])
                 .expect_err("wrong")
                 .to_string()
         };
+        for name in ["a.b", "a..b", "a.b.C", "-a.b.c", "a.b.c.", ""] {
+            let why = wrong(Hook::new().name(name));
+            assert!(why.starts_with(&format!("`{name}` cannot be")), "{why}");
+        }
+        assert!(wrong(Hook::new().operations(&[])).contains("is called for nothing"));
         assert!(wrong(Hook::new()).contains("the name `mpod-v1.kb.io`"));
         assert!(wrong(Hook::new().name("a.b.c")).contains("the path `/mutate--v1-pod`"));
         let other = Hook::new().name("a.b.c");

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! What the API server asks before it stores an object: a module for each group, in it one for each
+//! kind.
+
+use kube_manager::Manager;
+
+// One module for each group.
+pub mod toys;
+// End of the groups.
+
+/// Hands each webhook to the manager.
+pub fn register(manager: &mut Manager) {
+    // One line for each group.
+    toys::register(manager);
+    // End of the calls.
+}

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: The tenant authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The webhooks of group webapp.
+
+use kube_manager::Manager;
+
+// One module for each kind.
+pub mod guestbook;
+// End of the kinds.
+
+/// Hands each webhook of the group to the manager.
+pub fn register(manager: &mut Manager) {
+    // One line for each webhook.
+    manager.add_defaulter(|_| guestbook::Defaulter);
+    manager.add_validator(|_| guestbook::Validator);
+    // End of the webhooks.
+}
