@@ -39,6 +39,8 @@ fn make_deploy_makes_a_pod_that_works() {
         &[
             "init --domain com --repo guestbook --runtime vendored",
             "create api --group webapp --version v1 --kind Guestbook --owns apps/v1/Deployment",
+            "create webhook --group webapp --version v1 --kind Guestbook --defaulting \
+             --programmatic-validation",
         ],
     );
     let images = Images::new();
@@ -68,12 +70,13 @@ fn make_deploy_makes_a_pod_that_works() {
     );
 
     // The operator works, and what it owns does.
-    run(node
-        .kubectl("apply -k")
-        .arg(project.path().join("config/samples")));
+    let samples = project.path().join("config/samples");
+    // The Service of the webhooks knows of a new Pod a moment later.
+    node.shows_with(&format!("apply -k {}", samples.display()), |_| true);
     node.waits("condition=Ready guestbook/guestbook-sample");
     node.waits("condition=Available deployment/guestbook-sample");
 
+    webhooks_are_called_by_their_service(&node);
     metrics_are_for_pods_that_may_read_them(&node);
 
     // A container that is killed is started again, and goes on.
@@ -197,6 +200,23 @@ fn the_image_holds_the_program_alone(images: &Images) {
         !sections.contains(" .symtab") && !sections.contains(" .debug_"),
         "{sections}"
     );
+}
+
+/// With the certificate that the Pod has made, and the authority that it has written to the configurations.
+fn webhooks_are_called_by_their_service(node: &Node) {
+    let patch = |title: &str| {
+        let patch = format!(r#"{{"spec":{{"title":"{title}"}}}}"#);
+        let mut kubectl = node.kubectl(
+            "patch guestbook guestbook-sample --dry-run=server --type=merge \
+             -o jsonpath={.spec.title}",
+        );
+        kubectl.arg(format!("--patch={patch}"));
+        kubectl
+    };
+    assert_eq!(run(&mut patch(" a title ")), "a title");
+    let refusal = refused(&mut patch("forbidden"));
+    let why = r#"spec.title: Invalid value: "forbidden": is taken"#;
+    assert!(refusal.contains(why), "{refusal}");
 }
 
 /// By the Service, over HTTPS, and by the token of a `ServiceAccount` that has the role for it.
@@ -340,7 +360,8 @@ impl Node {
     }
 
     fn has_nothing_of_the_operator(&self) {
-        let kinds = "all,crd,namespaces,clusterroles,clusterrolebindings";
+        let kinds = "all,crd,namespaces,clusterroles,clusterrolebindings,\
+                     mutatingwebhookconfigurations,validatingwebhookconfigurations";
         self.shows(&format!("{kinds} --all-namespaces -o name"), |names| {
             !names.contains("guestbook")
         });
@@ -348,9 +369,10 @@ impl Node {
 
     /// Changes the sample: the operator brings its status to the generation that comes of it.
     fn follows_a_change(&self, generation: &str) {
-        let patch = format!(r#"{{"spec":{{"title":"Generation {generation}"}}}}"#);
-        let mut kubectl = self.kubectl("patch guestbook guestbook-sample --type=merge -p");
-        run(kubectl.arg(patch));
+        // The webhooks are in the same Pod, which may have just been started.
+        let patch = format!(r#"{{"spec":{{"title":"Generation-{generation}"}}}}"#);
+        let patch = format!("patch guestbook guestbook-sample --type=merge -p {patch}");
+        self.shows_with(&patch, |_| true);
         self.shows(
             "guestbook guestbook-sample -o jsonpath={.status.observedGeneration}",
             |observed| observed == generation,
