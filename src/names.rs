@@ -7,6 +7,7 @@ mod kind;
 mod kubernetes;
 mod plural;
 mod rust;
+mod warning;
 mod webhook_path;
 
 use anyhow::{Result, anyhow, bail, ensure};
@@ -16,6 +17,7 @@ pub use group_version_kind::GroupVersionKind;
 pub use kind::{Identifiers, Kind};
 pub use kubernetes::{ControllerName, Domain, Group, Plural, ProjectName, ShortName, Version};
 pub use rust::{CrateName, Repo, WorkspaceRoot, is_dependency};
+pub use warning::Warning;
 pub use webhook_path::WebhookPath;
 
 /// Reads a name by `read`, whose error is the reason alone. The error of this function says as well

@@ -26,7 +26,7 @@ pub use self::{
     error::Error,
     feature::Feature,
     owns::{RelatedKind, Relation},
-    resource::{Definition, External, Resource},
+    resource::{Conversion, Definition, Deprecation, External, Own, Resource, Stage},
     runtime::Runtime,
     validate::is_line,
     webhooks::{Names as WebhookNames, Webhook, Webhooks},
@@ -141,6 +141,7 @@ impl Project {
         } else {
             project.resources.push(resource.clone());
         }
+        project.follow(&resource, force)?;
         if force {
             for other in &mut project.resources {
                 other.share_dependency(&resource);
@@ -150,6 +151,70 @@ impl Project {
         project.validate()?;
         *self = project;
         Ok(())
+    }
+
+    /// Has the other versions of a kind follow `resource`: all have one conversion, and where it is the
+    /// stored version, it is the only one. The controllers and webhooks of a kind stand with that one.
+    fn follow(&mut self, resource: &Resource, force: bool) -> Result<()> {
+        let Some(&Own {
+            stage, conversion, ..
+        }) = resource.own()
+        else {
+            return Ok(());
+        };
+        let project = self.clone();
+        for other in &mut self.resources {
+            if other.version == resource.version || !project.is_one_kind(other, resource) {
+                continue;
+            }
+            let is_stored = other.is_stored() && stage == Stage::Stored;
+            if is_stored && !force {
+                let mut changes = other.changes_of_controllers(resource);
+                changes.extend(other.webhooks.changes(&resource.webhooks));
+                ensure!(
+                    changes.is_empty(),
+                    Error::Changes(format!(
+                        "{other} exists with other settings: {}",
+                        changes.join("; ")
+                    ))
+                );
+                ensure!(
+                    conversion != Conversion::Missing,
+                    Error::Storage(format!(
+                        "{other} would no longer be served, and nothing converts the objects that are \
+                         stored in it"
+                    ))
+                );
+            }
+            if let Some(own) = other.own_mut() {
+                own.conversion = conversion;
+                if is_stored {
+                    own.stage = Own::further(conversion).stage;
+                }
+            }
+            if is_stored {
+                other.controllers.clear();
+                other.webhooks = Webhooks::default();
+            }
+        }
+        Ok(())
+    }
+
+    /// Where no version of a kind is said to be stored, and one is served, that one is stored.
+    pub(super) fn store_what_is_served(&mut self) {
+        let project = self.clone();
+        for resource in &mut self.resources {
+            let versions = || project.versions(resource);
+            let is_only = versions().filter(|it| it.is_served()).count() == 1;
+            let is_stored = versions().any(Resource::is_stored);
+            if resource.is_served()
+                && is_only
+                && !is_stored
+                && let Some(own) = resource.own_mut()
+            {
+                own.stage = Stage::Stored;
+            }
+        }
     }
 
     /// Whether both are versions of one kind that the project defines.
@@ -240,7 +305,7 @@ mod tests {
         let id: GroupVersionKind = format!("{group}/{version}/{kind}").parse().unwrap();
         Resource {
             controllers: vec![Controller::new(id.kind().controller())],
-            ..Resource::new(id.group().clone(), &id, Definition::Own { served: true })
+            ..Resource::new(id.group().clone(), &id, Definition::Own(Own::first()))
         }
     }
 
@@ -287,8 +352,23 @@ mod tests {
     pub(super) fn unserved(resource: Resource) -> Resource {
         assert!(resource.has_api());
         Resource {
-            definition: Definition::Own { served: false },
+            definition: Definition::Own(Own::further(Conversion::Missing)),
             ..without_controller(resource)
+        }
+    }
+
+    /// A version of a kind that the API server uses so.
+    pub(super) fn at_stage(resource: Resource, stage: Stage, conversion: Conversion) -> Resource {
+        assert!(resource.has_api());
+        let deprecation = Deprecation::No;
+        let own = Own {
+            stage,
+            deprecation,
+            conversion,
+        };
+        Resource {
+            definition: Definition::Own(own),
+            ..resource
         }
     }
 
@@ -372,6 +452,74 @@ mod tests {
     }
 
     #[test]
+    fn controllers_and_webhooks_stand_with_the_version_that_is_stored() {
+        let v1 = |stage, conversion| at_stage(api("webapp", "v1", "Guestbook"), stage, conversion);
+        let v2 = |stage, conversion| Resource {
+            version: "v2".parse().unwrap(),
+            ..v1(stage, conversion)
+        };
+        let missing = Conversion::Missing;
+        let before = Project {
+            resources: vec![v1(Stage::Stored, missing)],
+            ..empty()
+        };
+        let add = |resource: &Resource, force| {
+            let mut project = before.clone();
+            let added = project.add(resource.clone(), force);
+            added
+                .map(|()| project.resources)
+                .map_err(|error| error.to_string())
+        };
+        // With a conversion, the version before is served on.
+        let stored = v2(Stage::Stored, Conversion::None);
+        let served = without_controller(v1(Stage::Served, Conversion::None));
+        assert_eq!(add(&stored, false).unwrap(), [served, stored.clone()]);
+        // What it has does not go unasked.
+        let without = without_controller(stored);
+        assert_eq!(
+            add(&without, false).unwrap_err(),
+            "`webapp/v1/Guestbook` exists with other settings: controller `guestbook` -> `none`"
+        );
+        assert!(add(&without, true).is_ok());
+        // Without a conversion, what is stored would not be read in full.
+        let stored = v2(Stage::Stored, missing);
+        assert_eq!(
+            add(&stored, false).unwrap_err(),
+            "`webapp/v1/Guestbook` would no longer be served, and nothing converts the objects that are \
+             stored in it"
+        );
+        let unserved = without_controller(v1(Stage::Unserved, missing));
+        assert_eq!(add(&stored, true).unwrap(), [unserved, stored]);
+    }
+
+    #[test]
+    fn a_version_is_served_without_force_and_no_longer_served_with_it() {
+        let v1 = at_stage(
+            api("webapp", "v1", "Guestbook"),
+            Stage::Stored,
+            Conversion::None,
+        );
+        let v2 = without_controller(api("webapp", "v2", "Guestbook"));
+        let [served, unserved] = [Stage::Served, Stage::Unserved]
+            .map(|stage| at_stage(v2.clone(), stage, Conversion::None));
+        let mut project = Project {
+            resources: vec![v1, unserved.clone()],
+            ..empty()
+        };
+        project.add(served.clone(), false).unwrap();
+        assert_eq!(project.resources[1], served);
+        assert_eq!(
+            project
+                .add(unserved.clone(), false)
+                .unwrap_err()
+                .to_string(),
+            "`webapp/v2/Guestbook` exists with other settings: served `yes` -> `no`"
+        );
+        project.add(unserved.clone(), true).unwrap();
+        assert_eq!(project.resources[1], unserved);
+    }
+
+    #[test]
     fn a_controller_is_added_without_force_and_removed_with_it() {
         let mut project = empty();
         let with = api("webapp", "v1", "Guestbook");
@@ -432,9 +580,12 @@ mod tests {
             .add(api("webapp", "v1", "Guestbook"), false)
             .unwrap();
         let before = project.clone();
-        project
-            .add(api("webapp", "v2", "Guestbook"), true)
-            .unwrap_err();
+        let served = at_stage(
+            api("webapp", "v2", "Guestbook"),
+            Stage::Served,
+            Conversion::Missing,
+        );
+        project.add(served, true).unwrap_err();
         assert_eq!(project, before);
     }
 

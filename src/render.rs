@@ -41,15 +41,72 @@ pub struct Rendered {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
     template: &'static str,
-    /// For example `webapp/v1/Guestbook`; empty for the project itself.
-    item: String,
+    item: Item,
+}
+
+/// What a template is rendered for, such as `webapp/v1/Guestbook`. What does not belong to the name of
+/// an item is empty, as everything is for the project itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Item {
+    /// The group as the user gave it.
+    group: String,
+    version: String,
+    /// The kind, or the controller.
+    name: String,
+}
+
+impl Item {
+    fn new(group: &str, version: &str, name: &str) -> Self {
+        let [group, version, name] = [group, version, name].map(str::to_owned);
+        Self {
+            group,
+            version,
+            name,
+        }
+    }
+}
+
+impl Origin {
+    /// The API group of its item; empty for the project itself.
+    pub fn group(&self) -> &str {
+        &self.item.group
+    }
+
+    /// The kind of its item, if that is a version of a kind of the project.
+    pub fn kind(&self) -> Option<&str> {
+        let Item { version, name, .. } = &self.item;
+        (!version.is_empty() && !name.is_empty()).then_some(name)
+    }
+
+    /// The origin of the same file for an item of another group.
+    #[must_use]
+    pub fn in_group(&self, group: &str) -> Self {
+        let mut origin = self.clone();
+        group.clone_into(&mut origin.item.group);
+        origin
+    }
+
+    /// The origin of the same file for another version.
+    #[must_use]
+    pub fn in_version(&self, version: &str) -> Self {
+        let mut origin = self.clone();
+        version.clone_into(&mut origin.item.version);
+        origin
+    }
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Item {
+            group,
+            version,
+            name,
+        } = &self.item;
+        let parts = [group, version, name].map(String::as_str);
+        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         write!(f, "`{}`", self.template)?;
-        if !self.item.is_empty() {
-            write!(f, " for `{}`", self.item)?;
+        if !parts.is_empty() {
+            write!(f, " for `{}`", parts.join("/"))?;
         }
         Ok(())
     }
@@ -65,44 +122,45 @@ pub fn render(project: &Project) -> Result<Rendered> {
     let view = view::Project::new(project)?;
     let mut renderer = Renderer::new(&view)?;
     renderer.bodies(&view.controllers)?;
-    renderer.scope("project", "project", (), "")?;
+    renderer.scope("project", "project", (), &Item::default())?;
     for feature in &project.features {
-        renderer.scope(&format!("{FEATURE}/{feature}"), "project", (), "")?;
+        let folder = format!("{FEATURE}/{feature}");
+        renderer.scope(&folder, "project", (), &Item::default())?;
     }
     for group in &view.groups {
         let name = &group.names.name;
-        renderer.scope("group", "group", group, name)?;
+        renderer.scope("group", "group", group, &Item::new(name, "", ""))?;
         for version in &group.versions {
-            let key = format!("{name}/{}", version.name);
-            renderer.scope("version", "version", version, &key)?;
+            let item = Item::new(name, &version.name, "");
+            renderer.scope("version", "version", version, &item)?;
         }
     }
     for api in &view.apis {
         let (group, kind) = (&api.kind.group.name, &api.kind.kind);
-        let key = format!("{group}/{}/{kind}", api.kind.version);
-        renderer.scope("api", "api", api, &key)?;
+        let item = Item::new(group, &api.kind.version, kind);
+        renderer.scope("api", "api", api, &item)?;
     }
     for crd in &view.crds {
         let kind = &crd.stored.kind;
-        let key = format!("{}/{}", kind.group.name, kind.kind);
-        renderer.scope("kind", "crd", crd, &key)?;
+        let item = Item::new(&kind.group.name, "", &kind.kind);
+        renderer.scope("kind", "crd", crd, &item)?;
     }
     for controller in &view.controllers {
         // Without the kind and its version, because a group has no two controllers with one name.
         let group = &controller.kind.group.name;
-        let key = format!("{group}/{}", controller.short_name);
-        renderer.scope("controller", "controller", controller, &key)?;
+        let item = Item::new(group, "", &controller.short_name);
+        renderer.scope("controller", "controller", controller, &item)?;
     }
     for webhook in &view.webhooks {
         let (group, kind) = (&webhook.kind.group.name, &webhook.kind.kind);
-        renderer.scope("webhook", "webhook", webhook, &format!("{group}/{kind}"))?;
+        renderer.scope("webhook", "webhook", webhook, &Item::new(group, "", kind))?;
     }
 
     let mut all = renderer.rendered;
     if project.runtime == Runtime::Vendored {
         for (template, text) in kube_manager::source::FILES {
-            let item = Runtime::FOLDER.to_owned();
-            let path = format!("{item}/{template}");
+            let folder = Runtime::FOLDER;
+            let (item, path) = (Item::new("", "", folder), format!("{folder}/{template}"));
             all.insert(path, (*text).to_owned(), Origin { template, item })?;
         }
     }
@@ -149,6 +207,7 @@ impl Renderer {
         })?;
         tera.autoescape_on([""; 0]);
         tera.register_filter("yaml", yaml);
+        tera.register_filter("rust", rust);
         *tera.global_context() = Context::from_serialize(view)?;
 
         let mut templates = Vec::new();
@@ -172,7 +231,7 @@ impl Renderer {
 
     /// Renders the templates in the folder `scope` for `item`, which they call `name`. `key` tells the
     /// item from the others, without the domain.
-    fn scope(&mut self, scope: &str, name: &str, item: impl Serialize, key: &str) -> Result<()> {
+    fn scope(&mut self, scope: &str, name: &str, item: impl Serialize, key: &Item) -> Result<()> {
         let Some(folder) = TEMPLATES.get_dir(scope) else {
             ensure!(scope.starts_with(FEATURE), "no templates/{scope}");
             return Ok(());
@@ -182,7 +241,7 @@ impl Renderer {
         for file in files(folder) {
             let origin = Origin {
                 template: template(file)?,
-                item: key.to_owned(),
+                item: key.clone(),
             };
             self.file(file, scope, &context, origin)?;
         }
@@ -251,6 +310,12 @@ fn yaml(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
     serde_yaml::to_fmt_writer_with_options(&mut scalar, &text, options)
         .map_err(tera::Error::message)?;
     Ok(scalar.trim_end().to_owned())
+}
+
+/// A text as a literal of Rust.
+#[expect(clippy::unnecessary_wraps, reason = "what a filter is")]
+fn rust(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
+    Ok(format!("{text:?}"))
 }
 
 /// The name of the template in `file`.

@@ -34,7 +34,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
         ],
     ),
     // Groups with dots and dashes, kinds that share a name or are Rust keywords, irregular plurals,
-    // several versions, cluster scope, finalizers. All that a project can have.
+    // several versions, served and not, cluster scope, finalizers. All that a project can have.
     (
         "fleet",
         &[
@@ -44,8 +44,11 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group sea --version v1 --kind Ship",
             "create api --group sea --version v2 --kind Ship",
             "create api --group sea --version v1 --kind Person --plural people --short-name crew,c",
-            "create api --group sea --version v1alpha1 --kind Person",
+            "create api --group sea --version v1alpha1 --kind Person --conversion=none --deprecated=use:\"v1\"",
             "create api --group sea --version v1beta1 --kind Type",
+            "create api --group sea --version v1 --kind Type --storage --conversion=none",
+            "create api --group sea --version v1beta1 --kind Type --deprecated",
+            "create api --group sea --version v1alpha1 --kind Type --served=false",
             "create api --group air-traffic.control --version v1alpha1 --kind Ship",
             "create api --group air-traffic.control --version v10 --kind Policy --namespaced=false",
             "create api --group air-traffic.control --version v9 --kind HTTPRoute --namespaced=false --finalizer",

@@ -10,7 +10,10 @@ use crate::{
     builtin,
     hint::OrHint,
     names::{ControllerName, Dependency, Domain, GroupVersionKind, Plural, ShortName, TypePath},
-    project::{self, Controller, Definition, Project, Resource, Webhooks},
+    project::{
+        self, Controller, Conversion, Definition, Deprecation, Own, Project, Resource, Stage,
+        Webhooks,
+    },
     report::{NextStep, Outcome, Story, UsageError},
     worktree::WorkTree,
 };
@@ -48,8 +51,12 @@ Examples:
   # A kind whose controller creates a Deployment for each object
   rscaffold create api --group webapp --version v1 --kind Guestbook --owns apps/v1/Deployment
 
-  # A second version of a kind, with plural, scope and short names of the first
+  # A second version of a kind, which begins with your types of the first
   rscaffold create api --group webapp --version v2 --kind Guestbook
+
+  # A version with the schema of the one before: both are served, and the new one is stored
+  rscaffold create api --group webapp --version v1 --kind Guestbook --storage --conversion=none
+  rscaffold create api --group webapp --version v1beta1 --kind Guestbook --deprecated='use v1'
 
   # A second controller for a kind
   rscaffold create api --group webapp --version v1 --kind Guestbook --controller-name backup
@@ -115,6 +122,29 @@ struct ApiSettings {
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     watches: Option<Vec<GroupVersionKind>>,
 
+    /// Store objects in this version, which the controllers and the webhooks of the kind then work with
+    /// [default: the first version is stored]
+    #[arg(long)]
+    storage: bool,
+
+    /// Whether the API server serves this version [default: true for the first version of a kind, and
+    /// for another one if there is a conversion]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
+    served: Option<bool>,
+
+    /// Have the API server warn clients that use this version, in its own words or in these;
+    /// `--deprecated=false` ends that [default: false]
+    #[arg(long, value_name = "WARNING", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true")]
+    deprecated: Option<Deprecation>,
+
+    /// How the API server converts between the versions of the kind: `none` is for equal schemas, which
+    /// `make manifests` checks [default: not at all, and one version is served]
+    #[arg(long, value_name = "HOW", value_enum)]
+    #[arg(hide_possible_values = true)]
+    conversion: Option<Conversion>,
+
     #[command(flatten)]
     external: Option<ExternalType>,
 }
@@ -154,6 +184,7 @@ pub fn run(args: CreateApi, root: &Path) -> Result<Outcome> {
     or_way_out(after.add(wanted.clone(), args.force))?;
 
     let mut story = story(&id, &wanted, &settings.controller_of(&id), &after);
+    story.notes.extend(moved_storage(&before, &wanted));
     story.notes.extend(args.kubebuilder.note());
     bring_in_line(&tree, &before, after, &args.mode, &story)
 }
@@ -183,6 +214,7 @@ impl ApiSettings {
         if self.resource == Some(false) || !resource.has_api() {
             self.not_described(id, &resource)?;
         }
+        self.version(&mut resource, project)?;
         let only_version =
             project.position(&resource).is_none() && project.versions(&resource).next().is_none();
         let usual = self.resource == Some(false)
@@ -198,6 +230,45 @@ impl ApiSettings {
             resource.short_names.clone_from(short_names);
         }
         Ok(resource)
+    }
+
+    /// Gives `resource` what they say of it as a version of a kind of the project.
+    fn version(&self, resource: &mut Resource, project: &Project) -> Result<()> {
+        let is_new = project.position(resource).is_none();
+        let stored = project.versions(resource).find(|it| it.is_stored());
+        let stored = stored.filter(|it| it.version != resource.version);
+        let id = resource.to_string();
+        let Definition::Own(own) = &mut resource.definition else {
+            return Ok(());
+        };
+        if let Some(conversion) = self.conversion {
+            own.conversion = conversion;
+            if is_new && stored.is_some() {
+                own.stage = Own::further(conversion).stage;
+            }
+        }
+        if let Some(deprecation) = &self.deprecated {
+            own.deprecation.clone_from(deprecation);
+        }
+        if self.storage {
+            own.stage = Stage::Stored;
+        }
+        match self.served {
+            Some(true) => own.stage = own.stage.max(Stage::Served),
+            Some(false) if own.stage == Stage::Stored => {
+                return Err(anyhow!(
+                    "{id} is the version that is stored, so it must be served"
+                ))
+                .or_hint("give `--storage` to another version first");
+            }
+            Some(false) => own.stage = Stage::Unserved,
+            None => {}
+        }
+        if let Some(stored) = stored.filter(|_| self.storage) {
+            resource.controllers.clone_from(&stored.controllers);
+            resource.webhooks.clone_from(&stored.webhooks);
+        }
+        Ok(())
     }
 
     /// The controller that they are about.
@@ -236,6 +307,10 @@ impl ApiSettings {
             ("--plural", self.plural.is_some() && !unknown),
             ("--short-name", self.short_names.is_some()),
             ("--namespaced", self.namespaced.is_some() && !unknown),
+            ("--storage", self.storage),
+            ("--served", self.served.is_some()),
+            ("--deprecated", self.deprecated.is_some()),
+            ("--conversion", self.conversion.is_some()),
         ];
         for (flag, given) in about_the_kind {
             ensure!(!given, "`{flag}` describes a new kind, which `{id}` is not");
@@ -288,7 +363,7 @@ fn own(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
     let (group, domain) = project.group(id.group())?;
     let new = Resource {
         domain,
-        ..Resource::new(group, id, Definition::Own { served: true })
+        ..Resource::new(group, id, Definition::Own(Own::first()))
     };
     let versions: Vec<_> = project.versions(&new).collect();
     let there = versions.iter().find(|it| it.version == new.version);
@@ -296,7 +371,9 @@ fn own(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
         (Some(there), _) => Resource::clone(there),
         (None, Some(&sibling)) => Resource {
             version: new.version,
-            definition: Definition::Own { served: false },
+            definition: Definition::Own(Own::further(
+                sibling.own().map(|own| own.conversion).unwrap_or_default(),
+            )),
             controllers: Vec::new(),
             webhooks: Webhooks::default(),
             ..sibling.clone()
@@ -310,6 +387,18 @@ pub(super) fn external_note(resource: &Resource) -> Option<String> {
     let path = &resource.external()?.path;
     Some(format!(
         "`{path}` must be for the kube and the k8s-openapi of Cargo.toml: `cargo check` tells"
+    ))
+}
+
+/// A note about the objects that are stored in another version than `resource`, in which new ones will
+/// be.
+fn moved_storage(before: &Project, resource: &Resource) -> Option<String> {
+    let stored = before.versions(resource).find(|it| it.is_stored());
+    let stored = stored.filter(|it| resource.is_stored() && it.version != resource.version)?;
+    Some(format!(
+        "with the new CRD, objects are stored as `{}` when they are written; until then they stay stored \
+         as `{}`",
+        resource.version, stored.version
     ))
 }
 
@@ -334,7 +423,8 @@ fn story(
              `api-approved.kubernetes.io: unapproved, experimental-only`"
         ));
     }
-    if resource.has_api() && !resource.is_served() {
+    let conversion = resource.own().map(|own| own.conversion);
+    if conversion == Some(Conversion::Missing) && !resource.is_served() {
         notes.push(format!(
             "{resource} is not served yet: the API server cannot convert between it and the version \
              that is"

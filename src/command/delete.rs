@@ -66,11 +66,15 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
 
     let mut notes = Vec::new();
     let (plural, group) = (&resource.plural, before.full_group(&resource));
-    let successor = after.versions(&resource).find(|it| it.is_served());
-    let successor = successor.filter(|_| resource.is_served());
+    let successor = after.versions(&resource).find(|it| it.is_stored());
+    let successor = successor.filter(|_| resource.is_stored());
     if let Some(successor) = successor {
+        let was_served = before
+            .position(successor)
+            .map(|it| before.resources[it].is_served());
+        let what = ["served", "stored"][usize::from(was_served == Some(true))];
         notes.push(format!(
-            "`{}` of {} is served now, in place of `{}`",
+            "`{}` of {} is {what} now, in place of `{}`",
             successor.version, resource.kind, resource.version
         ));
     }

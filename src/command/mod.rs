@@ -79,8 +79,11 @@ fn or_way_out<T>(changed: Result<T>) -> Result<T> {
         let hint = match error.downcast_ref() {
             Some(project::Error::Changes(_)) => "`--force` applies the new settings",
             Some(project::Error::Controller(_)) => "`--controller=false` adds no controller",
+            Some(project::Error::Storage(_)) => {
+                "`--conversion=none` if the schemas are equal; `--force` if no cluster has such objects"
+            }
             Some(project::Error::Webhook(_)) => {
-                "give it to the version that is served: `served` in `PROJECT` says which"
+                "give it to the version that is stored, which is called for all versions"
             }
             Some(project::Error::Crate(_)) => {
                 "give `--external-api-crate` the crate that is there, or change it in all kinds \

@@ -92,8 +92,9 @@ impl Conversion {
             ensure!(
                 !is_given,
                 UsageError(format!(
-                    "`{flag}` is not supported: one version of a kind is served, so nothing is \
-                     converted; add fields to that version, each an `Option` or with a default"
+                    "`{flag}` is not supported: no webhook converts; `rscaffold create api \
+                     --conversion=none` serves versions with equal schemas, else add fields to the \
+                     version that is stored, each an `Option` or with a default"
                 ))
             );
         }

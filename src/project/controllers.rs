@@ -331,12 +331,12 @@ mod tests {
     }
 
     #[test]
-    fn a_version_that_is_not_served_has_none_of_any_name() {
+    fn a_version_that_is_not_stored_has_none_of_any_name() {
         let v1 = without_controller(guestbook());
         let v2 = with_controller(unserved(api("webapp", "v2", "Guestbook")), "backup");
         assert_eq!(
             error([v1, v2]),
-            "`webapp/v2/Guestbook` cannot have a controller: the API server does not serve this \
+            "`webapp/v2/Guestbook` cannot have a controller: the API server does not store this \
              version"
         );
     }

@@ -12,6 +12,8 @@ pub enum Error {
     Crate(String),
     /// Cargo.toml has the crate of a resource anyway.
     NeedlessCrate(String),
+    /// Another version would be stored, and nothing converts what is.
+    Storage(String),
     /// A webhook of a version that cannot have any.
     Webhook(String),
     /// A controller owns or watches what would be removed.

@@ -7,11 +7,14 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Value, from_value, to_value};
 
 use super::{
-    Controller, Definition, External, Project, Resource, Webhooks, webhooks::WebhooksEntry, yaml,
+    Controller, Conversion, Definition, Deprecation, External, Own, Project, Resource, Stage,
+    Webhooks, webhooks::WebhooksEntry, yaml,
 };
 use crate::{
     builtin,
-    names::{Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ShortName, Version},
+    names::{
+        Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ShortName, Version, Warning,
+    },
 };
 
 const HEADER: &str = "\
@@ -54,6 +57,7 @@ impl Project {
         yaml::read_or_default::<Format>(text).check()?;
         let mut project: Self = yaml::read(file, text)?;
         project.sort();
+        project.store_what_is_served();
         project
             .validate()
             .with_context(|| format!("`{file}` contradicts itself"))?;
@@ -91,6 +95,12 @@ impl Project {
             if let (None, Some((module, _))) = (resource.external(), path.rsplit_once("::")) {
                 let ident = sorted.repo.crate_name().ident();
                 entry["path"] = module.replacen("crate", &ident, 1).into();
+            }
+            let served = sorted.versions(resource).filter(|it| it.is_served());
+            let api = entry.get_mut("api").and_then(Value::as_object_mut);
+            if let Some(api) = api.filter(|_| served.count() == 1) {
+                // The one that is served can only be the one.
+                api.remove("storage");
             }
         }
         let below = fields.split_off("resources");
@@ -156,12 +166,65 @@ pub(super) struct Entry {
 /// What the file says of a kind that the project defines.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the file")]
 struct ApiEntry {
+    #[serde(default, skip_serializing_if = "Conversion::is_missing")]
+    conversion: Conversion,
     crd_version: CrdVersion,
+    #[serde(default, skip_serializing_if = "Not::not")]
+    deprecated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deprecation_warning: Option<Warning>,
     #[serde(default, skip_serializing_if = "Not::not")]
     namespaced: bool,
     #[serde(default = "served", skip_serializing_if = "Clone::clone")]
     served: bool,
+    /// May be left out if no other version is served.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    storage: bool,
+}
+
+impl ApiEntry {
+    /// What the file says of the version `id`.
+    fn own(self, id: &GroupVersionKind) -> Result<Own> {
+        let stage = match (self.served, self.storage) {
+            (true, true) => Stage::Stored,
+            (true, false) => Stage::Served,
+            (false, false) => Stage::Unserved,
+            (false, true) => bail!("`{id}` has `storage: true`, so it cannot have `served: false`"),
+        };
+        let deprecation = match (self.deprecated, self.deprecation_warning) {
+            (true, Some(warning)) => Deprecation::Warning(warning),
+            (true, None) => Deprecation::Yes,
+            (false, None) => Deprecation::No,
+            (false, Some(_)) => bail!(
+                "`{id}` has a `deprecationWarning`, but is not deprecated: add `deprecated: true`"
+            ),
+        };
+        Ok(Own {
+            stage,
+            deprecation,
+            conversion: self.conversion,
+        })
+    }
+}
+
+impl Own {
+    /// What the file says of it.
+    fn entry(&self, namespaced: bool) -> ApiEntry {
+        ApiEntry {
+            conversion: self.conversion,
+            crd_version: CrdVersion::V1,
+            deprecated: self.deprecation != Deprecation::No,
+            deprecation_warning: match &self.deprecation {
+                Deprecation::Warning(warning) => Some(warning.clone()),
+                Deprecation::No | Deprecation::Yes => None,
+            },
+            namespaced,
+            served: self.stage != Stage::Unserved,
+            storage: self.stage == Stage::Stored,
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -235,8 +298,8 @@ impl TryFrom<Entry> for Resource {
             let api = entry.api.with_context(|| {
                 format!("`{id}` has no `api`, and is neither `core` nor `external`")
             })?;
-            let served = api.served;
-            (Definition::Own { served }, api.namespaced)
+            let namespaced = api.namespaced;
+            (Definition::Own(api.own(&id)?), namespaced)
         };
         let mut resource = Self {
             group: entry.group,
@@ -284,11 +347,7 @@ impl From<Resource> for Entry {
             all => (None, all.to_vec()),
         };
         Self {
-            api: resource.has_api().then(|| ApiEntry {
-                crd_version: CrdVersion::V1,
-                namespaced: resource.namespaced,
-                served: resource.is_served(),
-            }),
+            api: resource.own().map(|own| own.entry(resource.namespaced)),
             controller: own.is_some(),
             controllers,
             core: resource.is_builtin(),
@@ -475,6 +534,129 @@ version: '3'
         let project = project();
         assert_eq!(project.to_text().unwrap(), TEXT);
         assert_eq!(Project::parse(TEXT).unwrap(), project);
+    }
+
+    /// The project with two versions of a kind, which the API server uses so.
+    fn versions(one: Own, other: Own) -> Project {
+        let mut project = empty();
+        for (version, own) in [("v1", one), ("v2", other)] {
+            let definition = Definition::Own(own);
+            project.resources.push(Resource {
+                definition,
+                ..without_controller(api("webapp", version, "Guestbook"))
+            });
+        }
+        project
+    }
+
+    /// What the text of `PROJECT` has in `api` of each resource.
+    fn api_lines(text: &str) -> Vec<&str> {
+        let lines = text.lines().filter_map(|line| line.strip_prefix("    "));
+        lines
+            .filter(|line| !line.starts_with("crdVersion") && !line.starts_with("namespaced"))
+            .collect()
+    }
+
+    #[test]
+    fn what_the_api_server_does_with_each_version() {
+        let none = Conversion::None;
+        let old = |stage, warning: Option<&str>| Own {
+            stage,
+            deprecation: warning.map_or(Deprecation::Yes, |it| {
+                Deprecation::Warning(it.parse().unwrap())
+            }),
+            conversion: none,
+        };
+        let stored = Own {
+            stage: Stage::Stored,
+            ..Own::further(none)
+        };
+        let unserved = Own {
+            stage: Stage::Unserved,
+            ..Own::further(none)
+        };
+        let cases: [(_, _, &[&str]); 4] = [
+            // As before there were conversions.
+            (
+                Own::first(),
+                Own::further(Conversion::Missing),
+                &["served: false"],
+            ),
+            (
+                stored.clone(),
+                unserved,
+                &["conversion: none", "conversion: none", "served: false"],
+            ),
+            (
+                old(Stage::Served, Some("use: v2")),
+                stored.clone(),
+                &[
+                    "conversion: none",
+                    "deprecated: true",
+                    "deprecationWarning: 'use: v2'",
+                    "conversion: none",
+                    "storage: true",
+                ],
+            ),
+            (
+                old(Stage::Stored, None),
+                Own::further(none),
+                &[
+                    "conversion: none",
+                    "deprecated: true",
+                    "storage: true",
+                    "conversion: none",
+                ],
+            ),
+        ];
+        for (one, other, expected) in cases {
+            let project = versions(one, other);
+            let text = project.to_text().unwrap();
+            assert_eq!(api_lines(&text), expected);
+            assert_eq!(Project::parse(&text).unwrap(), project);
+        }
+        // It may be said of the only one, too.
+        let said = with(
+            "    crdVersion: v1\n    namespaced: true\n",
+            "    crdVersion: v1\n    namespaced: true\n    storage: true\n",
+        );
+        assert_eq!(Project::parse(&said).unwrap(), self::project());
+    }
+
+    #[test]
+    fn what_a_version_cannot_be() {
+        let error = |lines: &str| {
+            let api = "    crdVersion: v1\n    namespaced: true\n";
+            let error = Project::parse(&with(api, &format!("{api}    {lines}\n"))).unwrap_err();
+            format!("{error:#}").split_once(": ").unwrap().1.to_owned()
+        };
+        let id = "`webapp/v1/Guestbook`";
+        for (lines, expected) in [
+            (
+                "deprecationWarning: use v2",
+                format!(
+                    "{id} has a `deprecationWarning`, but is not deprecated: add `deprecated: true`"
+                ),
+            ),
+            (
+                "served: false\n    storage: true",
+                format!("{id} has `storage: true`, so it cannot have `served: false`"),
+            ),
+            (
+                "conversion: webhook",
+                "`webhook` must be one of `none`".to_owned(),
+            ),
+            (
+                "conversion: missing",
+                "`missing` must be one of `none`".to_owned(),
+            ),
+            (
+                "served: false",
+                "no version of `Guestbook` in `webapp.com` is served: one must be".to_owned(),
+            ),
+        ] {
+            assert_eq!(error(lines), expected, "{lines}");
+        }
     }
 
     #[test]

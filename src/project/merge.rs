@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 
-use super::{Feature, Project, Resource};
+use super::{Definition, Feature, Project, Resource};
 use crate::names::GroupVersionKind;
 
 impl Project {
@@ -84,8 +84,17 @@ fn pick_resource(third: &Resource, mut ours: Resource, theirs: &Resource) -> Res
     pick_fields!(
         Some(third), ours, theirs, of;
         domain: "domain", namespaced: "namespaced", plural: "plural", short_names: "shortNames",
-        definition: "api",
     );
+    if let (Definition::Own(third), Definition::Own(ours), Definition::Own(theirs)) =
+        (&third.definition, &mut ours.definition, &theirs.definition)
+    {
+        pick_fields!(
+            Some(third), ours, theirs, of;
+            stage: "served", deprecation: "deprecated", conversion: "conversion",
+        );
+    } else {
+        pick_fields!(Some(third), ours, theirs, of; definition: "api");
+    }
     let (webhooks, theirs_webhooks) = (&mut ours.webhooks, &theirs.webhooks);
     pick_fields!(
         Some(&third.webhooks), webhooks, theirs_webhooks, of;
@@ -142,8 +151,11 @@ mod tests {
 
     use super::{
         super::{
-            Controller, License,
-            tests::{api, empty, unserved, with_controller, with_short_name},
+            Controller, Conversion, License, Own, Stage,
+            tests::{
+                api, at_stage, empty, unserved, with_controller, with_short_name,
+                without_controller,
+            },
         },
         *,
     };
@@ -230,6 +242,30 @@ mod tests {
         assert_eq!(Project::merge(Some(&both), &owns, &other).unwrap(), parent);
         assert_eq!(Project::merge(Some(&both), &owns, &both).unwrap(), owns);
 
+        let api = |stage, warning: &str| {
+            let own = Own {
+                stage,
+                deprecation: warning.parse().unwrap(),
+                conversion: Conversion::None,
+            };
+            let second = Resource {
+                definition: Definition::Own(own),
+                ..without_controller(api("webapp", "v2", "Page"))
+            };
+            with([at_stage(page(), Stage::Stored, Conversion::None), second])
+        };
+        let (before, served) = (api(Stage::Unserved, "false"), api(Stage::Served, "false"));
+        let deprecated = api(Stage::Unserved, "use v3");
+        let both = api(Stage::Served, "use v3");
+        assert_eq!(
+            Project::merge(Some(&before), &served, &deprecated).unwrap(),
+            both
+        );
+        assert_eq!(
+            error(Some(&before), &deprecated, &api(Stage::Unserved, "true")),
+            "the branches disagree on `deprecated` of `webapp/v2/Page`"
+        );
+
         let [short, long] = ["pg", "pages"].map(|name| with([with_short_name(page(), name)]));
         assert_eq!(
             error(Some(&parent), &short, &long),
@@ -243,7 +279,7 @@ mod tests {
         let parent = with([v1.clone()]);
         let served = with([v1.clone(), unserved(api("webapp", "v2", "Page"))]);
         let merged = error(Some(&parent), &served, &with([]));
-        assert!(merged.contains("0 versions of `Page`"), "{merged}");
+        assert!(merged.contains("no version of `Page`"), "{merged}");
     }
 
     #[test]

@@ -117,14 +117,13 @@ impl Project {
                 self.instead(id.kind())
             );
         };
-        let served = |other: &&Resource| self.is_one_kind(other, &kind) && other.is_served();
-        if let Some(served) = self.resources.iter().find(served) {
-            ensure!(
-                served.version == kind.version,
-                "the API server does not serve this version, but {}",
-                served.version
-            );
-        }
+        let served = self.versions(&kind).filter(|it| it.is_served());
+        let served: Vec<_> = served.map(|it| it.version.as_str()).collect();
+        ensure!(
+            served.is_empty() || served.contains(&kind.version.as_str()),
+            "the API server does not serve this version, but {}",
+            served.join(" and ")
+        );
         Ok(RelatedKind {
             relation,
             identifiers: kind.kind.identifiers(None),

@@ -2,14 +2,14 @@
 
 use anyhow::{Result, anyhow, ensure};
 
-use super::{Definition, Error, Project, Resource, Webhooks};
+use super::{Error, Project, Resource, Stage, Webhooks};
 use crate::names::{ControllerName, GroupVersionKind};
 
 impl Project {
     /// Removes the resource called `id` with its controllers. Returns the resource as it was.
     ///
-    /// If the API server serves this version, it serves the newest remaining one from then on, which
-    /// takes over the controllers.
+    /// If the API server stores this version, it stores the newest remaining one from then on, of those
+    /// that it serves if there are any. That one takes over controllers and webhooks.
     ///
     /// # Errors
     /// If there is none, or a controller owns or watches it, or the remaining resources contradict each other.
@@ -31,9 +31,12 @@ impl Project {
         }
         let versions = project.resources.iter_mut();
         let versions = versions.filter(|other| self.is_one_kind(other, &resource));
-        let newest = versions.max_by(|a, b| a.version.cmp(&b.version));
-        if let Some(newest) = newest.filter(|_| resource.is_served()) {
-            newest.definition = Definition::Own { served: true };
+        let newest =
+            versions.max_by(|a, b| (a.is_served(), &a.version).cmp(&(b.is_served(), &b.version)));
+        if let Some(newest) = newest.filter(|_| resource.is_stored()) {
+            if let Some(own) = newest.own_mut() {
+                own.stage = Stage::Stored;
+            }
             newest.controllers.clone_from(&resource.controllers);
             newest.webhooks.clone_from(&resource.webhooks);
         }

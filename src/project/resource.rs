@@ -3,9 +3,11 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
+    str::FromStr,
 };
 
 use anyhow::{Result, ensure};
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::{Controller, Error, Project, Webhooks, file::Entry};
@@ -13,7 +15,7 @@ use crate::{
     builtin::Builtin,
     names::{
         self, Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ShortName, TypePath,
-        Version,
+        Version, Warning,
     },
 };
 
@@ -47,15 +49,103 @@ pub struct Resource {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Definition {
     /// By the project.
-    Own {
-        /// Whether the API server serves this version, and stores it. One version of each kind is
-        /// served: two would need a conversion between them.
-        served: bool,
-    },
+    Own(Own),
     /// By Kubernetes.
     Builtin(Builtin),
     /// By others. Without a domain, [`Resource::group`] is the whole group.
     External(External),
+}
+
+/// A version of a kind that the project defines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Own {
+    /// What the API server does with this version.
+    pub stage: Stage,
+    /// What the API server tells clients that use it.
+    pub deprecation: Deprecation,
+    /// How objects of another version become objects of this one; the same for all versions of a kind.
+    pub conversion: Conversion,
+}
+
+/// What the API server does with a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Nothing: no client can use it.
+    Unserved,
+    /// It serves the version, and stores objects in another one.
+    Served,
+    /// It serves the version, and stores all objects of the kind in it.
+    Stored,
+}
+
+/// What the API server tells clients that use a version.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Deprecation {
+    /// Nothing: the version is not deprecated.
+    #[default]
+    No,
+    /// That the version is deprecated.
+    Yes,
+    /// This warning.
+    Warning(Warning),
+}
+
+impl FromStr for Deprecation {
+    type Err = anyhow::Error;
+
+    /// As the command line has it.
+    fn from_str(text: &str) -> Result<Self> {
+        Ok(match text {
+            "false" => Self::No,
+            "true" => Self::Yes,
+            warning => Self::Warning(warning.parse()?),
+        })
+    }
+}
+
+/// How the API server converts between the versions of a kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Conversion {
+    /// Not at all: one version is served
+    #[default]
+    #[serde(skip)]
+    #[value(skip)]
+    Missing,
+    /// Only `apiVersion` changes, because the schemas are equal
+    None,
+}
+
+impl Conversion {
+    /// Whether there is none.
+    pub fn is_missing(&self) -> bool {
+        *self == Self::Missing
+    }
+}
+
+impl Own {
+    /// The first version of a kind.
+    pub fn first() -> Self {
+        Self {
+            stage: Stage::Stored,
+            deprecation: Deprecation::No,
+            conversion: Conversion::Missing,
+        }
+    }
+
+    /// Another version of a kind with this `conversion`. Without one, the API server would hand out the
+    /// same object in either version, but without what only the other one has.
+    pub fn further(conversion: Conversion) -> Self {
+        let stage = match conversion {
+            Conversion::Missing => Stage::Unserved,
+            Conversion::None => Stage::Served,
+        };
+        Self {
+            stage,
+            deprecation: Deprecation::No,
+            conversion,
+        }
+    }
 }
 
 /// Where the type of a kind is that others define.
@@ -114,7 +204,23 @@ impl Resource {
 
     /// Whether the project defines the kind.
     pub fn has_api(&self) -> bool {
-        matches!(self.definition, Definition::Own { .. })
+        self.own().is_some()
+    }
+
+    /// What is known of the version if the project defines it.
+    pub fn own(&self) -> Option<&Own> {
+        match &self.definition {
+            Definition::Own(own) => Some(own),
+            _ => None,
+        }
+    }
+
+    /// The same, to change it.
+    pub(super) fn own_mut(&mut self) -> Option<&mut Own> {
+        match &mut self.definition {
+            Definition::Own(own) => Some(own),
+            _ => None,
+        }
     }
 
     /// What is known of the kind if others define it.
@@ -132,12 +238,17 @@ impl Resource {
 
     /// Whether the API server serves a version that the project defines.
     pub fn is_served(&self) -> bool {
-        matches!(self.definition, Definition::Own { served: true })
+        self.own().is_some_and(|own| own.stage != Stage::Unserved)
+    }
+
+    /// Whether the API server stores objects in this version, which the project defines.
+    pub fn is_stored(&self) -> bool {
+        self.own().is_some_and(|own| own.stage == Stage::Stored)
     }
 
     pub(super) fn definer(&self) -> &'static str {
         match self.definition {
-            Definition::Own { .. } => "this project",
+            Definition::Own(_) => "this project",
             Definition::Builtin(_) => "Kubernetes",
             Definition::External(_) => "others",
         }
@@ -157,6 +268,10 @@ impl Resource {
             let after = after.dependency().map_or("none", Dependency::as_str);
             changes.extend(change("crate", before.as_str(), after));
         }
+        if self.is_served() && after.has_api() {
+            let served = |it: &Self| ["no", "yes"][usize::from(it.is_served())];
+            changes.extend(change("served", served(self), served(after)));
+        }
         changes.extend(self.changes_of_controllers(after));
         changes.extend(self.webhooks.changes(&after.webhooks));
         changes
@@ -175,6 +290,17 @@ impl Resource {
             change("short names", &short_names(self), &short_names(after)),
         ];
         changes.into_iter().flatten().collect()
+    }
+
+    /// In what this version contradicts another one of the same kind.
+    pub(super) fn contradiction(&self, other: &Self) -> Option<String> {
+        let conversion = |it: &Self| match it.own().map(|own| own.conversion) {
+            Some(Conversion::None) => "none",
+            Some(Conversion::Missing) | None => "missing",
+        };
+        let changes = self.changes_of_crd(other).into_iter();
+        let conversion = change("conversion", conversion(self), conversion(other));
+        changes.chain(conversion).next()
     }
 
     /// Takes over what all versions of a kind have in common, because they are one CRD.
@@ -205,7 +331,7 @@ impl Project {
     /// group is empty.
     pub fn full_group(&self, resource: &Resource) -> String {
         let usual = match &resource.definition {
-            Definition::Own { .. } => Some(&self.domain),
+            Definition::Own(_) => Some(&self.domain),
             Definition::Builtin(builtin) => return builtin.group.to_owned(),
             Definition::External(_) => None,
         };
@@ -219,7 +345,7 @@ impl Project {
     pub fn type_path(&self, resource: &Resource) -> String {
         let (group, version) = (resource.group.module(), &resource.version);
         match &resource.definition {
-            Definition::Own { .. } => format!("crate::api::{group}::{version}::{}", resource.kind),
+            Definition::Own(_) => format!("crate::api::{group}::{version}::{}", resource.kind),
             Definition::Builtin(builtin) => builtin.path.to_owned(),
             Definition::External(external) => external.path.to_string(),
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail, ensure};
 
-use super::{Error, Project, Resource, Runtime};
+use super::{Conversion, Error, Project, Resource, Runtime};
 use crate::{builtin, visible::is_hidden};
 
 impl Project {
@@ -87,7 +87,7 @@ impl Project {
                     "{resource} is there twice"
                 );
                 let version = &other.version;
-                if let Some(change) = other.changes_of_crd(resource).first() {
+                if let Some(change) = other.contradiction(resource) {
                     bail!("{resource} must share the CRD of {version}, but differs: {change}");
                 }
                 ensure!(
@@ -100,16 +100,26 @@ impl Project {
         }
         for resource in self.resources.iter().filter(|it| it.has_api()) {
             let (kind, group) = (&resource.kind, self.full_group(resource));
-            let count = self.versions(resource).filter(|it| it.is_served()).count();
+            let served = self.versions(resource).filter(|it| it.is_served()).count();
+            let stored = self.versions(resource).filter(|it| it.is_stored()).count();
+            let conversion = resource.own().map(|own| own.conversion);
             ensure!(
-                count == 1,
-                "{count} versions of `{kind}` in `{group}` are served: it must be one, and the \
-                 others need `served: false`"
+                served > 0,
+                "no version of `{kind}` in `{group}` is served: one must be"
             );
             ensure!(
-                resource.controllers.is_empty() || resource.is_served(),
+                served == 1 || conversion != Some(Conversion::Missing),
+                "{served} versions of `{kind}` in `{group}` are served, and nothing converts between \
+                 them: `conversion: none` is for equal schemas, else all but one need `served: false`"
+            );
+            ensure!(
+                stored == 1,
+                "{stored} versions of `{kind}` in `{group}` have `storage: true`: it must be one"
+            );
+            ensure!(
+                resource.controllers.is_empty() || resource.is_stored(),
                 Error::Controller(format!(
-                    "{resource} cannot have a controller: the API server does not serve this version"
+                    "{resource} cannot have a controller: the API server does not store this version"
                 ))
             );
         }
@@ -176,11 +186,13 @@ pub fn is_line(text: &str) -> bool {
 mod tests {
     use super::{
         super::tests::{
-            api, cluster, core, empty, error, error_in, unserved, with_controller, with_domain,
-            with_plural, with_short_name, without_controller,
+            api, at_stage, cluster, core, empty, error, error_in, unserved, with_controller,
+            with_domain, with_plural, with_short_name, without_controller,
         },
         *,
     };
+
+    use crate::project::Stage;
 
     #[track_caller]
     fn assert_valid(resources: impl IntoIterator<Item = Resource>) {
@@ -307,22 +319,48 @@ mod tests {
     }
 
     #[test]
-    fn one_version_of_a_kind_is_served() {
-        let served = |count: usize| {
-            format!(
-                "{count} versions of `Guestbook` in `webapp.com` are served: it must be one, and \
-                 the others need `served: false`"
-            )
-        };
+    fn one_version_of_a_kind_is_stored_and_served() {
         let v1 = || api("webapp", "v1", "Guestbook");
         let v2 = || api("webapp", "v2", "Guestbook");
-        assert_eq!(error([v1(), without_controller(v2())]), served(2));
-        assert_eq!(error([unserved(v1()), unserved(v2())]), served(0));
+        let of_guestbook = "of `Guestbook` in `webapp.com`";
+        assert_eq!(
+            error([v1(), without_controller(v2())]),
+            format!(
+                "2 versions {of_guestbook} are served, and nothing converts between them: `conversion: \
+                 none` is for equal schemas, else all but one need `served: false`"
+            )
+        );
+        assert_eq!(
+            error([unserved(v1()), unserved(v2())]),
+            format!("no version {of_guestbook} is served: one must be")
+        );
         let controlled = with_controller(unserved(v2()), "guestbook");
         assert_eq!(
             error([without_controller(v1()), controlled]),
-            "`webapp/v2/Guestbook` cannot have a controller: the API server does not serve this \
-             version"
+            "`webapp/v2/Guestbook` cannot have a controller: the API server does not store this version"
+        );
+        let at = |resource, stage| at_stage(resource, stage, Conversion::None);
+        let [one, other] = [v1(), without_controller(v2())];
+        assert_valid([
+            at(one.clone(), Stage::Stored),
+            at(other.clone(), Stage::Served),
+        ]);
+        assert_valid([
+            at(one.clone(), Stage::Stored),
+            at(other.clone(), Stage::Unserved),
+        ]);
+        for (stages, count) in [([Stage::Stored; 2], 2), ([Stage::Served; 2], 0)] {
+            assert_eq!(
+                error([at(one.clone(), stages[0]), at(other.clone(), stages[1])]),
+                format!("{count} versions {of_guestbook} have `storage: true`: it must be one")
+            );
+        }
+        assert_eq!(
+            error([
+                at(one, Stage::Stored),
+                at_stage(other, Stage::Unserved, Conversion::Missing)
+            ]),
+            "`webapp/v2/Guestbook` must share the CRD of v1, but differs: conversion `none` -> `missing`"
         );
     }
 

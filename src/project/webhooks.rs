@@ -164,9 +164,9 @@ impl Project {
         let mut paths = BTreeMap::new();
         for resource in self.webhooks() {
             ensure!(
-                !resource.has_api() || resource.is_served(),
+                !resource.has_api() || resource.is_stored(),
                 Error::Webhook(format!(
-                    "{resource} cannot have webhooks: the API server does not serve this version"
+                    "{resource} cannot have webhooks: the API server does not store this version"
                 ))
             );
             if let "Defaulter" | "Validator" = resource.kind.as_str() {
@@ -272,7 +272,7 @@ mod tests {
         ];
         assert_eq!(
             error(two),
-            "`crew/v2/Captain` cannot have webhooks: the API server does not serve this version"
+            "`crew/v2/Captain` cannot have webhooks: the API server does not store this version"
         );
         assert_eq!(
             error([

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     names::{Dependency, Identifiers, ShortName},
-    project::{self, Feature, License, RelatedKind, Relation, Resource, Runtime},
+    project::{self, Deprecation, Feature, License, RelatedKind, Relation, Resource, Runtime},
     templates::{self, TEMPLATES},
 };
 
@@ -126,9 +126,15 @@ pub struct Api {
     pub kind: Kind,
     module: String,
     short_names: Vec<ShortName>,
-    /// Served by the API server, and stored.
+    /// Served by the API server.
     served: bool,
-    /// Whether a controller makes objects of it.
+    /// Stored by the API server.
+    stored: bool,
+    /// Whether the API server can convert between it and the other versions.
+    converted: bool,
+    deprecated: bool,
+    deprecation_warning: Option<String>,
+    /// Whether a controller makes objects of the kind.
     owned: bool,
     /// In a group that belongs to the Kubernetes project.
     unapproved: bool,
@@ -337,11 +343,22 @@ impl Api {
     fn new(project: &project::Project, resource: &Resource, controllers: &[Controller]) -> Self {
         let kind = Kind::new(project, resource);
         let mut owned = controllers.iter().flat_map(|it| &it.owns);
+        let conversion = resource.own().map(|own| own.conversion);
+        let deprecation = resource.own().map(|own| &own.deprecation);
+        let deprecation = deprecation.unwrap_or(&Deprecation::No);
         Self {
             module: resource.kind.module(),
             short_names: resource.short_names.clone(),
             served: resource.is_served(),
-            owned: owned.any(|owned| owned.kind == kind),
+            stored: resource.is_stored(),
+            converted: conversion.is_some_and(|it| !it.is_missing()),
+            deprecated: *deprecation != Deprecation::No,
+            deprecation_warning: match deprecation {
+                Deprecation::Warning(warning) => Some(warning.to_string()),
+                Deprecation::No | Deprecation::Yes => None,
+            },
+            owned: owned
+                .any(|owned| owned.kind.kind == kind.kind && owned.kind.group == kind.group),
             unapproved: project.is_protected(resource),
             kind,
         }
@@ -464,10 +481,10 @@ fn crds(apis: &[Api]) -> Vec<Crd> {
         kinds.entry(kind).or_default().push(api.clone());
     }
     let crd = |versions: Vec<Api>| {
-        let stored = versions.iter().find(|api| api.served)?.clone();
+        let stored = versions.iter().find(|api| api.stored)?.clone();
         let (group, lower) = (&stored.kind.group.name, &stored.kind.lower);
         let mut manifest_versions: Vec<_> = versions.iter().rev().cloned().collect();
-        manifest_versions.sort_by_key(|api| !api.served);
+        manifest_versions.sort_by_key(|api| !api.stored);
         Some(Crd {
             file: format!("{group}_{lower}"),
             role: format!("{group}-{lower}"),

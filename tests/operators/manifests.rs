@@ -321,6 +321,52 @@ impl Deployed<'_> {
     }
 }
 
+/// An object is the same in each version, whichever is stored, and clients of an old one are warned.
+#[test]
+fn versions_with_equal_schemas_are_served_beside_each_other() {
+    let project = Project::new(&[
+        "init --domain versions.example.com",
+        "create api --group shop --version v1alpha1 --kind Book --controller=false",
+    ]);
+    let install = || {
+        run(kubectl("apply --server-side -k").arg(project.folder().join("config/crd")));
+        run(&mut kubectl(
+            "wait --for=condition=Established crd/books.shop.versions.example.com --timeout=30s",
+        ));
+    };
+    let book = |version: &str| {
+        let arguments = format!("get books.{version}.shop.versions.example.com tale -o json");
+        let output = kubectl(&arguments).output().expect("kubectl");
+        let book: Value = serde_json::from_slice(&output.stdout).expect("an object");
+        (
+            book["spec"].clone(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    install();
+    project.write(
+        "../book.yaml",
+        "apiVersion: shop.versions.example.com/v1alpha1\nkind: Book\nmetadata: {name: tale}\n\
+         spec: {title: A tale}\n",
+    );
+    run(kubectl("apply -f").arg(project.folder().join("../book.yaml")));
+    let (stored, warning) = book("v1alpha1");
+    assert_eq!(
+        (text(&stored["title"]).as_str(), warning.as_str()),
+        ("A tale", "")
+    );
+
+    project.all(&[
+        "create api --group shop --version v1 --kind Book --storage --conversion=none",
+        "create api --group shop --version v1alpha1 --kind Book --deprecated=v1-is-\"stable\"",
+    ]);
+    install();
+    assert_eq!(book("v1"), (stored.clone(), String::new()));
+    let (old, warning) = book("v1alpha1");
+    assert_eq!(old, stored);
+    assert_eq!(warning, "Warning: v1-is-\"stable\"\n");
+}
+
 #[test]
 fn an_api_server_takes_them() {
     for settings in ["", " --namespaced"] {

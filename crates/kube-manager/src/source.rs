@@ -70,6 +70,10 @@ pub const FILES: &[(&str, &str)] = &[
     ("src/runtime/scope.rs", include_str!("runtime/scope.rs")),
     ("src/runtime/serve.rs", include_str!("runtime/serve.rs")),
     ("src/runtime/status.rs", include_str!("runtime/status.rs")),
+    (
+        "src/runtime/versions.rs",
+        include_str!("runtime/versions.rs"),
+    ),
     ("src/runtime/watch.rs", include_str!("runtime/watch.rs")),
     (
         "src/runtime/webhook/authority.rs",

@@ -34,7 +34,7 @@ fn unusual() -> Resource {
         finalizer: None,
         owns: None,
         watches: None,
-        external: None,
+        ..ApiSettings::default()
     };
     let id = id("webapp/v1/Guestbook");
     settings.resource(&id, &project(Vec::new())).unwrap()
@@ -55,7 +55,7 @@ fn a_new_kind_is_namespaced_and_has_a_controller() {
         namespaced: true,
         plural: "guestbooks".parse().unwrap(),
         short_names: Vec::new(),
-        definition: Definition::Own { served: true },
+        definition: Definition::Own(Own::first()),
         controllers: vec![Controller::new("guestbook".parse().unwrap())],
         webhooks: Webhooks::default(),
     };
@@ -88,11 +88,67 @@ fn another_version_gives_names_and_scope_but_no_second_controller() {
     let expected = Resource {
         version: id.version().clone(),
         // There is no conversion.
-        definition: Definition::Own { served: false },
+        definition: Definition::Own(Own::further(Conversion::Missing)),
         controllers: Vec::new(),
         ..unusual()
     };
     assert_eq!(resource, expected);
+}
+
+#[test]
+fn what_the_api_server_does_with_a_version_is_said_by_flags() {
+    let project = project(vec![unusual()]);
+    let stage = |version: &str, settings: ApiSettings| {
+        let id = id(&format!("webapp/{version}/Guestbook"));
+        let resource = settings.resource(&id, &project)?;
+        Ok::<_, anyhow::Error>(resource.own().unwrap().stage)
+    };
+    let none = || ApiSettings {
+        conversion: Some(Conversion::None),
+        ..ApiSettings::default()
+    };
+    let served = |is_served, settings| ApiSettings {
+        served: Some(is_served),
+        ..settings
+    };
+    let stored = |settings| ApiSettings {
+        storage: true,
+        ..settings
+    };
+    for (version, settings, expected) in [
+        ("v1", none(), Stage::Stored),
+        ("v1", served(true, none()), Stage::Stored),
+        ("v2", none(), Stage::Served),
+        ("v2", served(false, none()), Stage::Unserved),
+        ("v2", served(true, ApiSettings::default()), Stage::Served),
+        ("v2", stored(none()), Stage::Stored),
+        ("v2", stored(ApiSettings::default()), Stage::Stored),
+    ] {
+        assert_eq!(stage(version, settings).unwrap(), expected);
+    }
+    for (version, settings) in [
+        ("v1", served(false, none())),
+        ("v2", served(false, stored(none()))),
+    ] {
+        assert_eq!(
+            stage(version, settings).unwrap_err().to_string(),
+            format!(
+                "`webapp/{version}/Guestbook` is the version that is stored, so it must be served"
+            )
+        );
+    }
+    // What is stored has the controllers, which flags may change at once.
+    let settings = ApiSettings {
+        finalizer: Some(true),
+        ..stored(none())
+    };
+    let mut v1 = unusual();
+    v1.set_controller(Controller::new("guestbook".parse().unwrap()));
+    let project = self::project(vec![v1]);
+    let v2 = settings
+        .resource(&id("webapp/v2/Guestbook"), &project)
+        .unwrap();
+    assert!(v2.controllers[0].finalizer);
 }
 
 #[test]
@@ -440,7 +496,7 @@ proptest! {
                     path: "a::A".parse().unwrap(),
                 })
             } else {
-                Definition::Own { served: true }
+                Definition::Own(Own::first())
             };
             let mut resource = Resource::new(id.group().clone(), &id, definition);
             resource.domain = domain.map(|domain| domain.parse().unwrap());

@@ -71,9 +71,11 @@ pub fn crds() -> Result<Vec<CustomResourceDefinition>, MergeError> {
         merge_crds(
             vec![
                 // Its versions, oldest first.
+                sea::v1alpha1::Type::crd(),
                 sea::v1beta1::Type::crd(),
+                sea::v1::Type::crd(),
             ],
-            "v1beta1", // the version to store
+            "v1", // the version to store
         )?,
         // End of the kinds.
     ])

@@ -11,7 +11,7 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-use crate::api::sea::v1beta1::*;
+use crate::api::sea::v1::*;
 
 /// Brings the cluster to what each Type asks for.
 pub struct Controller {
@@ -84,7 +84,7 @@ mod tests {
     fn sample() -> Type {
         let text = include_str!(
             // What `kubectl apply -k config/samples` creates.
-            "../../../config/samples/sea_v1beta1_type.yaml"
+            "../../../config/samples/sea_v1_type.yaml"
         );
         serde_saphyr::from_str(text).expect("the sample fits the type")
     }

@@ -6,9 +6,11 @@
 // One module for each kind.
 mod person;
 mod ship;
+mod type_;
 // End of the kinds.
 
 // The types of each kind.
 pub use person::*;
 pub use ship::*;
+pub use type_::*;
 // End of the types.

@@ -5,8 +5,10 @@
 
 // One module for each kind.
 mod person;
+mod type_;
 // End of the kinds.
 
 // The types of each kind.
 pub use person::*;
+pub use type_::*;
 // End of the types.

@@ -13,14 +13,12 @@ use serde::{Deserialize, Serialize};
 #[kube(
     group = "sea.example.com",
     version = "v1alpha1",
+    deprecated = "use:\"v1\"",
     kind = "Person",
     plural = "people",
     shortname = "crew",
     shortname = "c",
     namespaced,
-    // Not served yet. The API server would hand out the same object in either version, but without
-    // what only the other one has: serve this one once there is a conversion.
-    served = false,
     status = "PersonStatus",
     derive = "PartialEq",
     doc = "A resource of the fleet operator.",

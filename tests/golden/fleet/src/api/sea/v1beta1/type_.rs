@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 #[kube(
     group = "sea.example.com",
     version = "v1beta1",
+    deprecated,
     kind = "Type",
     plural = "types",
     namespaced,

@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 #[kube(
     group = "sea.example.com",
     version = "v2",
+    // Not served. The API server would hand out the same object in either version, but without
+    // what only the other one has: serve this one once there is a conversion.
+    served = false,
     kind = "Ship",
     plural = "ships",
     namespaced,
-    // Not served yet. The API server would hand out the same object in either version, but without
-    // what only the other one has: serve this one once there is a conversion.
-    served = false,
     status = "ShipStatus",
     derive = "PartialEq",
     doc = "A resource of the fleet operator.",

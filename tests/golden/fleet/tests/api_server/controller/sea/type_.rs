@@ -9,14 +9,14 @@ use kube::{
 };
 use tokio::time::timeout;
 
-use fleet_operator::api::sea::v1beta1::Type;
+use fleet_operator::api::sea::v1::Type;
 
 use crate::control_plane::{PATIENCE, client};
 
 fn sample() -> Type {
     let text = include_str!(
         // What `kubectl apply -k config/samples` creates.
-        "../../../../config/samples/sea_v1beta1_type.yaml"
+        "../../../../config/samples/sea_v1_type.yaml"
     );
     serde_saphyr::from_str(text).expect("the sample fits the type")
 }

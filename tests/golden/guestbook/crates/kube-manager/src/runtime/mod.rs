@@ -43,6 +43,7 @@ mod serve;
 mod status;
 mod task;
 mod trigger;
+mod versions;
 mod watch;
 mod watched;
 #[cfg(feature = "webhook")]
@@ -199,8 +200,12 @@ impl Manager {
     ///
     /// # Errors
     ///
-    /// When a file cannot be written, or two webhooks have the same name or path.
+    /// When a file cannot be written, when two webhooks have the same name or path, and when several
+    /// versions of a kind are served with unequal schemas, although the CRD has no conversion.
     pub fn write_manifests(&self, out: &Path, crds: &[CustomResourceDefinition]) -> Result<()> {
+        for crd in crds {
+            versions::check(crd)?;
+        }
         #[cfg(feature = "webhook")]
         self.webhooks.write_manifests(&self.operator, out)?;
         let rules = self.rules.iter().copied().flatten();

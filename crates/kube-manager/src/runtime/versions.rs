@@ -1,0 +1,189 @@
+//! Whether the versions of a kind can be served beside each other.
+
+use std::collections::BTreeSet;
+
+use anyhow::ensure;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, CustomResourceDefinitionVersion,
+};
+use serde_json::{Map, Value};
+
+/// What a schema says to readers alone.
+const DOCUMENTATION: [&str; 4] = ["description", "example", "externalDocs", "title"];
+
+/// Refuses a CRD that has several versions in use, no conversion between them, and unequal schemas. The
+/// API server would hand out objects of one version as objects of another one, without the fields that
+/// this one has not.
+pub(super) fn check(crd: &CustomResourceDefinition) -> anyhow::Result<()> {
+    let conversion = crd.spec.conversion.as_ref();
+    if conversion.is_some_and(|it| it.strategy != "None") {
+        return Ok(());
+    }
+    let versions = &crd.spec.versions;
+    let Some(stored) = versions.iter().find(|it| it.storage) else {
+        return Ok(());
+    };
+    for other in versions.iter().filter(|it| it.served && !it.storage) {
+        let [stored_schema, other_schema] = [schema(stored)?, schema(other)?];
+        let difference = difference(&stored_schema, &other_schema, "");
+        ensure!(
+            difference.is_none(),
+            "`{stored}` and `{other}` of {kind} are both in use, and nothing converts between them, but \
+             their schemas differ in {place}: make the schemas equal, let `served = false` stand in the \
+             types of one of them, or give the CRD a conversion",
+            stored = stored.name,
+            other = other.name,
+            kind = crd.spec.names.kind,
+            place = difference.unwrap_or_default(),
+        );
+    }
+    Ok(())
+}
+
+fn schema(version: &CustomResourceDefinitionVersion) -> serde_json::Result<Value> {
+    let schema = version.schema.as_ref();
+    serde_json::to_value(schema.and_then(|it| it.open_api_v3_schema.as_ref()))
+}
+
+/// The first field in which two schemas differ, such as `` `.spec.title` ``, with the keyword if both
+/// have the field: `` `maxLength` of `.spec.title` ``. `field` is where they stand.
+fn difference(a: &Value, b: &Value, field: &str) -> Option<String> {
+    let (Value::Object(a), Value::Object(b)) = (a, b) else {
+        return (a != b).then(|| place(field));
+    };
+    let mut keywords = keys(a, b);
+    keywords.retain(|keyword| !DOCUMENTATION.contains(keyword));
+    keywords.into_iter().find_map(|keyword| {
+        let differs = || Some(format!("`{keyword}` of {}", place(field)));
+        match (keyword, a.get(keyword), b.get(keyword)) {
+            ("properties", Some(Value::Object(a)), Some(Value::Object(b))) => {
+                keys(a, b).into_iter().find_map(|name| {
+                    let field = format!("{field}.{name}");
+                    match (a.get(name), b.get(name)) {
+                        (Some(a), Some(b)) => difference(a, b, &field),
+                        _ => Some(place(&field)),
+                    }
+                })
+            }
+            ("items", Some(a), Some(b)) => difference(a, b, &format!("{field}[]")),
+            ("additionalProperties", Some(a), Some(b)) => difference(a, b, &format!("{field}.*")),
+            // The order of these says nothing.
+            ("required" | "enum", Some(Value::Array(a)), Some(Value::Array(b))) => {
+                let is_same = a.len() == b.len() && a.iter().all(|it| b.contains(it));
+                if is_same { None } else { differs() }
+            }
+            (_, a, b) if a == b => None,
+            _ => differs(),
+        }
+    })
+}
+
+fn keys<'a>(a: &'a Map<String, Value>, b: &'a Map<String, Value>) -> BTreeSet<&'a str> {
+    a.keys().chain(b.keys()).map(String::as_str).collect()
+}
+
+fn place(field: &str) -> String {
+    match field {
+        "" => "the object itself".to_owned(),
+        field => format!("`{field}`"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// What is wrong with versions `v1`, which is stored, and `v2`, which have these schemas of `spec`.
+    fn error(v1: &Value, v2: &Value, change: impl Fn(&mut Value)) -> Option<String> {
+        let version = |name: &str, spec: &Value| {
+            let schema =
+                json!({"type": "object", "description": name, "properties": {"spec": spec}});
+            json!({"name": name, "served": true, "storage": name == "v1",
+                "schema": {"openAPIV3Schema": schema}})
+        };
+        let names = json!({"kind": "Book", "plural": "books"});
+        let mut crd = json!({"metadata": {}, "spec": {"group": "shop.example.com", "names": names,
+            "scope": "Namespaced", "versions": [version("v1", v1), version("v2", v2)]}});
+        change(&mut crd);
+        let crd = serde_json::from_value(crd).expect("a CRD");
+        check(&crd).err().map(|error| error.to_string())
+    }
+
+    fn place_of(v1: &Value, v2: &Value) -> Option<String> {
+        let error = error(v1, v2, |_| ())?;
+        let (_, place) = error.split_once("differ in ").expect("a place");
+        Some(place.split_once(": make").expect("advice").0.to_owned())
+    }
+
+    #[test]
+    fn equal_schemas_need_no_conversion() {
+        let v1 = json!({"type": "object", "description": "One.", "required": ["a", "b"],
+            "properties": {"title": {"type": "string", "enum": ["x", "y"], "title": "One"}}});
+        let v2 = json!({"type": "object", "description": "Two.", "required": ["b", "a"],
+            "properties": {"title": {"type": "string", "enum": ["y", "x"], "description": "Two"}}});
+        assert_eq!(place_of(&v1, &v2), None);
+    }
+
+    #[test]
+    fn a_difference_is_told_with_its_place() {
+        let of = |title: Value| json!({"type": "object", "properties": {"title": title}});
+        let text = of(json!({"type": "string", "maxLength": 80}));
+        let list = |items: Value| of(json!({"type": "array", "items": items}));
+        let map = |values: Value| of(json!({"type": "object", "additionalProperties": values}));
+        let cases = [
+            (
+                of(json!({"type": "string"})),
+                "`maxLength` of `.spec.title`",
+            ),
+            (
+                of(json!({"type": "integer", "maxLength": 80})),
+                "`type` of `.spec.title`",
+            ),
+            (
+                of(json!({"type": "string", "maxLength": 80, "default": "a"})),
+                "`default` of `.spec.title`",
+            ),
+            (json!({"type": "object", "properties": {}}), "`.spec.title`"),
+            (json!({"type": "object"}), "`properties` of `.spec`"),
+            // What a field is called says nothing about it.
+            (
+                json!({"type": "object", "properties": {
+                    "description": {"type": "string"}, "title": {"type": "string", "maxLength": 80}}}),
+                "`.spec.description`",
+            ),
+        ];
+        for (other, expected) in cases {
+            assert_eq!(place_of(&text, &other).as_deref(), Some(expected));
+            assert_eq!(place_of(&other, &text).as_deref(), Some(expected));
+        }
+        let (text, number) = (json!({"type": "string"}), json!({"type": "integer"}));
+        let expected = Some("`type` of `.spec.title[]`".to_owned());
+        assert_eq!(
+            place_of(&list(text.clone()), &list(number.clone())),
+            expected
+        );
+        let expected = Some("`type` of `.spec.title.*`".to_owned());
+        assert_eq!(place_of(&map(text), &map(number)), expected);
+    }
+
+    #[test]
+    fn versions_that_are_not_in_use_or_converted_may_differ() {
+        let (v1, v2) = (json!({"type": "object"}), json!({"type": "string"}));
+        let error = |change: fn(&mut Value)| error(&v1, &v2, change);
+        assert_eq!(
+            error(|_| ()).as_deref(),
+            Some(
+                "`v1` and `v2` of Book are both in use, and nothing converts between them, but their \
+                 schemas differ in `type` of `.spec`: make the schemas equal, let `served = false` stand \
+                 in the types of one of them, or give the CRD a conversion"
+            )
+        );
+        assert!(error(|crd| crd["spec"]["conversion"] = json!({"strategy": "None"})).is_some());
+        // What is stored is in use, served or not.
+        assert!(error(|crd| crd["spec"]["versions"][0]["served"] = false.into()).is_some());
+        assert!(error(|crd| crd["spec"]["versions"][1]["served"] = false.into()).is_none());
+        assert!(error(|crd| crd["spec"]["conversion"] = json!({"strategy": "Webhook"})).is_none());
+    }
+}

@@ -1,0 +1,63 @@
+//! What the API server tells those who use a deprecated version.
+
+use anyhow::{Result, ensure};
+
+use super::{allow_only, read_or, traits};
+use crate::visible::is_hidden;
+
+/// A warning, such as `use v2`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Warning(String);
+
+traits!(Warning.0);
+
+impl Warning {
+    fn read(text: &str) -> Result<Self> {
+        // What the API server takes, which counts bytes.
+        const MAX: usize = 256;
+        let what = ("the warning of a deprecated version", "use v2");
+        read_or(text, what, text.trim(), |text| {
+            ensure!(!text.trim().is_empty(), "it is empty");
+            ensure!(
+                text.len() <= MAX,
+                "it has {} bytes, at most {MAX} are allowed",
+                text.len()
+            );
+            let is_blank = |c: char| {
+                c.is_whitespace() || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{feff}')
+            };
+            let allowed = |c: char| c == ' ' || !is_blank(c) && !is_hidden(c);
+            allow_only(text, allowed, ", only what can be printed")
+        })?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_that_the_api_server_takes() {
+        let longest = "é".repeat(128);
+        for text in ["use v2", "\"v1\" goes: \\ 'ß' 日本", &longest] {
+            assert_eq!(text.parse::<Warning>().unwrap().as_str(), text);
+        }
+        for (text, reason) in [
+            ("", "it is empty, as in `use v2`"),
+            (" ", "it is empty, as in `use v2`"),
+            (
+                &format!("{longest}."),
+                "it has 257 bytes, at most 256 are allowed",
+            ),
+            ("use\nv2", "is not allowed, only what can be printed"),
+            ("use\u{a0}v2", "is not allowed, only what can be printed"),
+            ("use\u{200b}v2", "is not allowed, only what can be printed"),
+            ("\u{202e}", "is not allowed, only what can be printed"),
+            ("use v2\n", "did you mean `use v2`?"),
+        ] {
+            let error = text.parse::<Warning>().unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+}
