@@ -25,15 +25,16 @@ pub type Texts = BTreeMap<String, String>;
 pub struct Sides {
     /// What the tool wrote last.
     pub base: Texts,
-    /// What the user has made of it. This is what is on disk, except for a file that moves to another
-    /// path and for a file that git left open.
+    /// What the user has made of it. This is what is on disk, except for a file that begins with
+    /// one at another path and for a file that git left open.
     pub ours: Texts,
     /// The new render.
     pub theirs: Texts,
     /// What is on disk.
     pub disk: Texts,
-    /// Paths in `ours` whose text comes from another path on disk.
-    pub moved: BTreeSet<String>,
+    /// Paths whose file begins with one at another path: that has their base, and as long as they are
+    /// not on disk, their ours.
+    pub carried: BTreeSet<String>,
     /// Files with conflict markers that the tool wrote and that the user has not resolved.
     pub marked: BTreeSet<String>,
     /// Files that two branches changed in ways that cannot be merged.
@@ -207,6 +208,7 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
             base: sides.base.get(path).map(String::as_str),
             ours: sides.ours.get(path).map(String::as_str),
             theirs: sides.theirs.get(path).map(String::as_str),
+            is_carried: sides.carried.contains(path),
         };
         let disk = sides.disk.get(path).map(String::as_str);
         let on_conflict = policy.of(path);
@@ -223,7 +225,7 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
         };
         // Whatever is on disk: this text is not what `make manifests` will write.
         let is_stale = change == Change::Keep(Kept::Stale);
-        let mut change = file.on_disk(change, disk, sides.moved.contains(path));
+        let mut change = file.on_disk(change, disk);
         let refuses = |text| !accepts(path, text);
         if !matches!(change, Change::Conflict(_)) && change.after(disk).is_some_and(refuses) {
             change = file.insist(on_conflict);
@@ -247,6 +249,8 @@ struct File<'a> {
     base: Option<&'a str>,
     ours: Option<&'a str>,
     theirs: Option<&'a str>,
+    /// Whether it begins with a file at another path.
+    is_carried: bool,
 }
 
 impl File<'_> {
@@ -272,8 +276,8 @@ impl File<'_> {
     }
 
     /// What `change`, which makes something of `ours`, is for the file on disk. These differ for a
-    /// file that moves, and for one that git left open.
-    fn on_disk(self, change: Change, disk: Option<&str>, is_moved: bool) -> Change {
+    /// file that begins with another one, and for one that git left open.
+    fn on_disk(self, change: Change, disk: Option<&str>) -> Change {
         if self.ours == disk || matches!(change, Change::Conflict(_)) {
             return change;
         }
@@ -283,7 +287,7 @@ impl File<'_> {
                 _ => Change::Unchanged,
             },
             (_, None) => Change::Delete,
-            (Some(disk), Some(text)) if is_moved => {
+            (Some(disk), Some(text)) if self.is_carried => {
                 Change::Conflict(merge::differences(Reason::Occupied, disk, text))
             }
             (_, Some(text)) => match change {
@@ -364,6 +368,8 @@ impl File<'_> {
             Merge::nothing("", &ours, theirs)
         } else if self.base.is_some_and(is_digest) {
             Merge::unrelated(&ours, theirs)
+        } else if self.is_carried {
+            Merge::of(self.base.unwrap_or_default(), &ours, theirs).beside()
         } else {
             Merge::of(self.base.unwrap_or_default(), &ours, theirs)
         };

@@ -23,6 +23,8 @@ use crate::{
     worktree::{Record, Unmerged, WorkTree},
 };
 
+use moves::Sources;
+
 /// Where a turn starts, and where it leads.
 #[derive(Debug)]
 pub struct Turn<'a> {
@@ -68,27 +70,24 @@ impl Turn<'_> {
             base.insert(Project::FILE.to_owned(), before.written(text)?);
         }
         let mut sides = Sides::new(base, disk, render.texts);
-        self.follow_moves(&mut sides, &render.origins)?;
-        self.settle_markers(&mut sides, policy)?;
+        let sources = self.sources(&sides, &render.origins)?;
+        self.settle_markers(&mut sides, policy, &sources)?;
+        self.carry(&mut sides, &sources)?;
         Ok(Files(sides))
     }
 
     /// Settles what stands between conflict markers, as far as it is not for the user to decide.
     ///
     /// Markers count where the tool or git put them. Elsewhere they are text.
-    fn settle_markers(&self, sides: &mut Sides, policy: &Policy) -> Result<()> {
+    fn settle_markers(&self, sides: &mut Sides, policy: &Policy, sources: &Sources) -> Result<()> {
         let marked = sides.disk.iter();
         let marked = marked.filter_map(|(path, text)| Some((path.clone(), Marked::parse(text)?)));
         let (own, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
             marked.partition(|(path, it)| it.own && self.record.marked.contains(path));
-        refuse(
-            &own,
-            |path| policy.of(path) != OnConflict::Markers,
-            "decide between the lines, and run the command again",
-        )?;
+        refuse(&own, |path| policy.of(path) != OnConflict::Markers, DECIDE)?;
         sides.marked = own.into_keys().collect();
         if let Some(branches) = &self.branches {
-            branches::settle(branches, sides)?;
+            branches::settle(branches, sides, sources)?;
         } else if !others.is_empty() {
             let open = self.tree.unmerged(&self.record)?;
             refuse(
@@ -101,6 +100,9 @@ impl Turn<'_> {
         Ok(())
     }
 }
+
+/// What to do about conflict markers of the tool.
+const DECIDE: &str = "decide between the lines, and run the command again";
 
 /// Refuses those of the files with conflict markers that are `open`.
 fn refuse(

@@ -171,8 +171,9 @@ impl WorkTree {
         let mut stage = Stage::new(&self.jail)?;
         let files = plan.changes.iter();
         let mut files: Vec<_> = files.filter(|(path, _)| *path != Project::FILE).collect();
-        // Removals come last: a file that moves is at its new path before it leaves the old one.
-        files.sort_by_key(|(_, change)| **change == Change::Delete);
+        // A file that begins with another one is there before that one changes, or goes: then the
+        // same command finds what it began with.
+        files.sort_by_key(|(path, change)| (**change == Change::Delete, self.seen.has(path)));
         for (path, change) in files {
             if change.text().is_some() {
                 self.seen.ensure_text(path)?;
@@ -195,6 +196,14 @@ impl WorkTree {
             stage.change(Project::FILE, change)?;
         }
         Ok(stage)
+    }
+
+    /// Refuses the file at `path`, which was read, if it is not UTF-8 text.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn ensure_text(&self, path: &str) -> Result<()> {
+        self.seen.ensure_text(path)
     }
 
     fn read_text(&self, path: &str) -> Result<Option<String>> {

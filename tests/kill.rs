@@ -137,6 +137,14 @@ impl Case {
         )
     }
 
+    /// A command that creates files from others, which it changes as well.
+    fn create_version() -> Self {
+        Self::of(
+            edited_project(),
+            "create api --group webapp --version v2 --kind Guestbook --storage --force",
+        )
+    }
+
     /// A command after which no file is left in many folders.
     fn delete_api() -> Self {
         Self::of(
@@ -318,7 +326,12 @@ fn sample(writes: &[Call]) -> impl Iterator<Item = &Call> {
 
 #[test]
 fn a_command_that_is_killed_at_any_write_is_completed_by_the_same_command() {
-    for case in [Case::create_api(), Case::delete_api(), Case::init()] {
+    for case in [
+        Case::create_api(),
+        Case::create_version(),
+        Case::delete_api(),
+        Case::init(),
+    ] {
         let names: BTreeSet<_> = case.writes.iter().map(|call| &*call.name).collect();
         assert!(names.len() >= 4, "{names:?}");
         case.killed(KILL, sample(&case.writes));

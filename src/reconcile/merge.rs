@@ -4,7 +4,7 @@
 //! values that know their line in ours: the report and every `--on-conflict` policy are made from
 //! them, and a user's text may hold markers of its own.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
 use diffy::{DiffOptions, Line};
 
@@ -35,6 +35,16 @@ impl<'a> Merge<'a> {
     pub(super) fn of(base: &'a str, ours: &'a str, theirs: &'a str) -> Self {
         let parts = Self::compare(base, ours, theirs).0.into_iter();
         Self(parts.flat_map(Part::settle).collect())
+    }
+
+    /// Settles the clashes in which ours and theirs changed neighbouring lines, and none that the other
+    /// one changed.
+    ///
+    /// This is for a file that begins with another one. What theirs changes there are names that the
+    /// tool gives, such as the version of a kind, and not what stands around them.
+    pub(super) fn beside(self) -> Self {
+        let parts = self.0.into_iter();
+        Self(parts.flat_map(Part::settle_beside).collect())
     }
 
     /// Lines that are the same in all three are settled, and those between them clash, even if only
@@ -162,6 +172,13 @@ impl Part<'_> {
             part => vec![part],
         }
     }
+
+    fn settle_beside(self) -> Vec<Self> {
+        match self {
+            Self::Clash(clash) => clash.settle_beside(),
+            Self::Settled(lines) => vec![Self::Settled(lines)],
+        }
+    }
 }
 
 impl<'a> Clash<'a> {
@@ -190,6 +207,37 @@ impl<'a> Clash<'a> {
         merge.0
     }
 
+    fn settle_beside(self) -> Vec<Part<'a>> {
+        let (ours, theirs) = (
+            changes(self.base, self.ours),
+            changes(self.base, self.theirs),
+        );
+        let is_done = |change: &Change| {
+            let is_in_ours = |line: &str| self.ours.split_inclusive('\n').any(|it| it == line);
+            let mut before = self.base[change.at.clone()].split_inclusive('\n');
+            self.ours.contains(change.text) && !before.any(is_in_ours)
+        };
+        if !self.base.is_empty() && theirs.iter().all(is_done) {
+            // By a command that was killed.
+            return vec![Part::Settled(self.ours)];
+        }
+        let clashes = |a: &Change| theirs.iter().any(|b| a.clashes(b));
+        if ours.iter().any(clashes) {
+            return vec![Part::Clash(self)];
+        }
+        let mut all: Vec<_> = ours.into_iter().chain(theirs).collect();
+        all.sort_by_key(|change| (change.at.start, change.at.end));
+        let mut parts = Vec::new();
+        let mut done = 0;
+        for change in all {
+            parts.push(Part::Settled(&self.base[done..change.at.start]));
+            parts.push(Part::Settled(change.text));
+            done = change.at.end;
+        }
+        parts.push(Part::Settled(&self.base[done..]));
+        parts
+    }
+
     fn hunk(self) -> Hunk {
         let lines = |text: &str| text.lines().map(str::to_owned).collect();
         Hunk {
@@ -199,6 +247,38 @@ impl<'a> Clash<'a> {
             theirs: lines(self.theirs),
         }
     }
+}
+
+/// Lines in the place of others.
+struct Change<'a> {
+    /// Where the others stand, in bytes.
+    at: Range<usize>,
+    text: &'a str,
+}
+
+impl Change<'_> {
+    /// Whether both are about one line, or insert lines at one place.
+    fn clashes(&self, other: &Self) -> bool {
+        let (a, b) = (&self.at, &other.at);
+        a.start < b.end && b.start < a.end || a.is_empty() && a == b
+    }
+}
+
+/// What has to be done to `old` to make it `new`.
+fn changes<'a>(old: &str, new: &'a str) -> Vec<Change<'a>> {
+    let mut changes = Vec::new();
+    let mut done = (0, 0);
+    for (at, new_at) in kept(old, new) {
+        if done != (at, new_at) {
+            changes.push(Change {
+                at: done.0..at,
+                text: &new[done.1..new_at],
+            });
+        }
+        let line = old[at..].split_inclusive('\n').next().unwrap_or_default();
+        done = (at + line.len(), new_at + line.len());
+    }
+    changes
 }
 
 /// The conflict of a file that the tool drops, with what ours made of base.

@@ -561,7 +561,7 @@ fn change_on_disk(
     let mut sides = Sides::new(texts(base), texts(disk), texts(theirs));
     sides.ours = texts(ours);
     if is_moved {
-        sides.moved.insert(MERGED.to_owned());
+        sides.carried.insert(MERGED.to_owned());
     }
     let mut plan = plan(&sides, on_conflict);
     plan.changes

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 
-use super::{Turn, put};
+use super::{Sources, Turn, put};
 use crate::{
     hint::OrHint,
     project::Project,
@@ -129,7 +129,7 @@ fn ensure_one_version(ours: &str, theirs: &str) -> Result<()> {
 ///
 /// # Errors
 /// When the branches are of different versions of rscaffold, or `PROJECT` of one cannot be read.
-pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides) -> Result<()> {
+pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides, sources: &Sources) -> Result<()> {
     let commits = unmerged.commits.as_ref();
     if let Some(Commits { ours, theirs, .. }) = commits {
         ensure_one_version(&version(ours)?, &version(theirs)?)?;
@@ -139,19 +139,20 @@ pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides) -> Result<()> {
         let Some(is_as_git_left_it) = is_open(disk, stages) else {
             continue;
         };
+        let target = sources.target(path, sides).unwrap_or(path);
         let parent = commits.and_then(|commits| commits.parent.as_ref());
         let parent = parent.map(|it| side(path, Some(it), stages.parent.clone()));
         let ours = side(path, commits.map(|it| &it.ours), stages.ours.clone())?;
         let theirs = side(path, commits.map(|it| &it.theirs), stages.theirs.clone())?;
         let merged = if is_as_git_left_it {
-            let render = sides.theirs.get(path).map(String::as_str);
+            let render = sides.theirs.get(target).map(String::as_str);
             merge(parent.transpose()?, ours, theirs, render)
         } else {
             let [ours, theirs] = [&stages.ours, &stages.theirs];
             Err(differences(ours.as_deref(), theirs.as_deref()))
         };
         let (base, ours) = match merged {
-            Ok(text) => (sides.theirs.get(path).cloned(), text),
+            Ok(text) => (sides.theirs.get(target).cloned(), text),
             // Neither side is what `make manifests` will write.
             Err(_) if is_derived(path) => (Some(String::new()), stages.ours.clone()),
             Err(conflict) => {
@@ -331,7 +332,7 @@ mod tests {
         };
         let side = |text: &str| Texts::from([(path.to_owned(), text.to_owned())]);
         let mut sides = Sides::new(Texts::new(), side(disk), side(render));
-        settle(&unmerged, &mut sides)?;
+        settle(&unmerged, &mut sides, &Sources::default())?;
         Ok(sides)
     }
 

@@ -1,57 +1,160 @@
-//! Files whose path changes, such as those of a chart when the project gets another name.
+//! Files that begin with another file: a move where the path of a file changes, as that of a chart does
+//! when the project gets another name; a copy where a kind gets another version.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 
-use super::{Turn, put};
+use super::{DECIDE, Turn, put, refuse};
 use crate::{
     project::Project,
-    reconcile::{Sides, is_derived},
+    reconcile::{Sides, is_derived, markers::Marked},
     render::{Origin, render},
 };
 
+/// For each file that begins with another one: the path of that other one.
+#[derive(Debug, Default)]
+pub(super) struct Sources(BTreeMap<String, String>);
+
+impl Sources {
+    /// The path to which the file at `old` moves, if it does not stay there.
+    pub(super) fn target<'a>(&'a self, old: &str, sides: &Sides) -> Option<&'a str> {
+        let mut sources = self.0.iter();
+        let (new, _) = sources.find(|(_, it)| *it == old && !sides.theirs.contains_key(*it))?;
+        Some(new)
+    }
+}
+
 impl Turn<'_> {
-    /// Has base and ours follow the files that the new render has at another path: those that come
-    /// from the same template for the same item. `origins` are those of the new render.
+    /// The files that the new render has, and that begin with a file of the last one:
     ///
-    /// A derived file does not move. It would keep the old names until `make manifests` writes it.
-    pub(super) fn follow_moves(
+    /// - a file that comes from the same template for the same item, and whose path is gone, also if
+    ///   the item is in another group now;
+    /// - a file of a version of a kind: the same file of the version that is the kind's hub.
+    ///
+    /// `origins` are those of the new render. A derived file does not begin with another one: it would
+    /// keep the old names until `make manifests` writes it.
+    pub(super) fn sources(
         &self,
-        sides: &mut Sides,
+        sides: &Sides,
         origins: &BTreeMap<String, Origin>,
-    ) -> Result<()> {
+    ) -> Result<Sources> {
         let (base, theirs) = (&sides.base, &sides.theirs);
         let is_new = |path: &String| !base.contains_key(path) && !is_derived(path);
         let is_gone = |path: &String| base.contains_key(path) && !theirs.contains_key(path);
-        let new = origins.iter().filter(|(path, _)| is_new(path));
-        let new: BTreeMap<_, _> = new.map(|(path, origin)| (origin, path)).collect();
-        if new.is_empty() || !base.keys().any(is_gone) {
-            return Ok(());
+        let new: Vec<_> = origins.iter().filter(|(path, _)| is_new(path)).collect();
+        let mut sources = Sources::default();
+        if new.is_empty() {
+            return Ok(sources);
         }
+        let is_any_gone = base.keys().any(is_gone);
         // After a merge of branches, the record can be about several projects.
         let recorded = self.record.projects.iter();
         let recorded = recorded.filter_map(|text| Project::parse(text).ok());
-        let mut moves = BTreeMap::new();
-        for project in recorded.chain(self.before.clone()) {
-            for (old, origin) in render(&project)?.origins {
-                if let Some(new) = new.get(&origin).filter(|_| is_gone(&old)) {
-                    moves.insert((*new).clone(), old);
+        let mut projects: Vec<_> = recorded.collect();
+        projects.extend(self.before.clone().filter(|it| !projects.contains(it)));
+        for project in projects {
+            let groups = renamed_groups(&project, &self.after);
+            let of_hub = |origin: &Origin| {
+                let hub = project.hub(origin.group(), origin.kind()?)?;
+                Some(origin.in_version(hub.version.as_str()))
+            };
+            let is_version = |origin: &Origin| {
+                former(origin, &groups)
+                    .iter()
+                    .any(|it| of_hub(it).is_some())
+            };
+            if !is_any_gone && !new.iter().any(|(_, origin)| is_version(origin)) {
+                continue;
+            }
+            let rendered = render(&project)?.origins.into_iter();
+            let paths: BTreeMap<_, _> = rendered.map(|(path, origin)| (origin, path)).collect();
+            for (path, origin) in &new {
+                let former = former(origin, &groups);
+                let path_of = |origin: &Origin| paths.get(origin);
+                let moved = former.iter().filter_map(path_of).find(|old| is_gone(old));
+                let copied = former.iter().filter_map(of_hub);
+                let mut copied = copied.filter_map(|origin| paths.get(&origin));
+                let copied = || copied.find(|old| base.contains_key(*old));
+                if let Some(old) = moved.or_else(copied) {
+                    sources.0.insert((*path).clone(), old.clone());
                 }
             }
         }
-        for (new, old) in moves {
-            let base = sides.base.remove(&old);
-            put(&mut sides.base, &new, base);
-            let is_moved = !sides.disk.contains_key(&old) && sides.disk.contains_key(&new);
-            if is_moved {
-                // By a command that was killed.
+        Ok(sources)
+    }
+
+    /// Gives each file that begins with another one the base and the ours of that one. A file that
+    /// moves leaves its old path.
+    ///
+    /// # Errors
+    /// When a file is to be copied that has conflict markers of the tool, or that is not text.
+    pub(super) fn carry(&self, sides: &mut Sides, sources: &Sources) -> Result<()> {
+        let is_open = |old: &str, sides: &Sides| sides.open.contains_key(old);
+        for (new, old) in &sources.0 {
+            let stays = sides.theirs.contains_key(old);
+            let is_deleted = !sides.ours.contains_key(old);
+            if is_open(old, sides) || stays && is_deleted {
+                // Of a kind whose types the user has put elsewhere, there is nothing to begin with.
                 continue;
             }
-            let ours = sides.ours.remove(&old);
-            put(&mut sides.ours, &new, ours);
-            sides.moved.insert(new);
+            if stays && sides.marked.contains(old) {
+                let marked = sides.disk.get(old).and_then(|text| Marked::parse(text));
+                let marked = marked.map(|it| (old.clone(), it)).into_iter().collect();
+                refuse(&marked, |_| true, DECIDE)?;
+            }
+            let base = sides.base.get(old).cloned();
+            put(&mut sides.base, new, base);
+            sides.carried.insert(new.clone());
+            let has = |path| sides.disk.contains_key(path);
+            // By a command that was killed, or by the user.
+            let is_there = has(new) && (stays || !has(old));
+            if !is_there {
+                self.tree.ensure_text(old)?;
+                let ours = sides.ours.get(old).cloned();
+                put(&mut sides.ours, new, ours);
+            }
+        }
+        let left: BTreeSet<_> = sources.0.values().collect();
+        for old in left {
+            if let Some(new) = sources.target(old, sides).filter(|_| !is_open(old, sides)) {
+                put(&mut sides.base, old, None);
+                put(&mut sides.ours, old, None);
+                if sides.marked.remove(old) {
+                    sides.marked.insert(new.to_owned());
+                }
+            }
         }
         Ok(())
     }
+}
+
+/// All origins that `origin` may have had before `groups` got another name.
+fn former(origin: &Origin, groups: &BTreeSet<(String, String)>) -> Vec<Origin> {
+    let others = groups.iter().filter(|(new, _)| new == origin.group());
+    let others = others.map(|(_, old)| origin.in_group(old));
+    [origin.clone()].into_iter().chain(others).collect()
+}
+
+/// The groups whose kinds `after` has in another group than `before`: each pair is the new one, then
+/// the old one.
+fn renamed_groups(before: &Project, after: &Project) -> BTreeSet<(String, String)> {
+    let has = |project: &Project, group: &str, kind: &str| {
+        let mut resources = project.resources.iter();
+        resources.any(|it| it.group.as_str() == group && it.kind.as_str() == kind)
+    };
+    let mut groups = BTreeSet::new();
+    for new in &after.resources {
+        let kind = new.kind.as_str();
+        if has(before, new.group.as_str(), kind) {
+            continue;
+        }
+        let old = before
+            .resources
+            .iter()
+            .filter(|it| it.kind.as_str() == kind);
+        let old = old.filter(|it| !has(after, it.group.as_str(), kind));
+        groups.extend(old.map(|it| (new.group.to_string(), it.group.to_string())));
+    }
+    groups
 }

@@ -1,10 +1,12 @@
 use std::{fs, process::Command};
 
+use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    project::{Feature, License},
+    names::GroupVersionKind,
+    project::{Conversion, Definition, Deprecation, Feature, License, Own, Resource, Stage},
     reconcile::{Change, Kept, Reason},
     worktree::{Commit, Commits},
 };
@@ -47,8 +49,13 @@ struct Folder(TempDir);
 impl Folder {
     /// The project `guestbook`, as it is rendered.
     fn new() -> Self {
+        Self::of(guestbook())
+    }
+
+    /// This project, as it is rendered.
+    fn of(project: Project) -> Self {
         let folder = Self(tempfile::tempdir().unwrap());
-        folder.apply(None, guestbook());
+        folder.apply(None, project);
         folder
     }
 
@@ -478,4 +485,384 @@ fn a_record_that_git_merged_is_made_of_those_of_the_branches() {
         merged_base(&guestbook(), record, Some(commits)),
         texts(&expected)
     );
+}
+
+const V1: &str = "src/api/webapp/v1/guestbook.rs";
+const V2: &str = "src/api/webapp/v2/guestbook.rs";
+const SAMPLE_V1: &str = "config/samples/webapp_v1_guestbook.yaml";
+const SAMPLE_V2: &str = "config/samples/webapp_v2_guestbook.yaml";
+
+/// The project `guestbook` with these versions of a kind in `group`, and what the API server does with
+/// each.
+fn kind_in(group: &str, versions: &[(&str, Stage)]) -> Project {
+    let mut project = guestbook();
+    for (version, stage) in versions {
+        let id = format!("{group}/{version}/Guestbook");
+        let id: GroupVersionKind = id.parse().unwrap();
+        let own = Own {
+            stage: *stage,
+            deprecation: Deprecation::No,
+            conversion: Conversion::Missing,
+        };
+        let resource = Resource::new(id.group().clone(), &id, Definition::Own(own));
+        project.resources.push(resource);
+    }
+    project.validate().unwrap();
+    project
+}
+
+fn kind(versions: &[(&str, Stage)]) -> Project {
+    kind_in("webapp", versions)
+}
+
+fn one_version() -> Project {
+    kind(&[("v1", Stage::Stored)])
+}
+
+fn two_versions() -> Project {
+    kind(&[("v1", Stage::Stored), ("v2", Stage::Unserved)])
+}
+
+/// The types of a user.
+fn with_pages(types: &str) -> String {
+    let line = "    pub title: String,\n";
+    assert!(types.contains(line), "{types}");
+    types.replace(line, "    pub title: String,\n\n    pub pages: u32,\n")
+}
+
+/// The sample of a user.
+fn with_remark(sample: &str) -> String {
+    format!("# Ours.\n{sample}  pages: 3\n")
+}
+
+/// A project with one version of a kind, which the user has edited.
+fn edited() -> Folder {
+    let folder = Folder::of(one_version());
+    folder.edit(V1, with_pages);
+    folder.edit(SAMPLE_V1, with_remark);
+    folder
+}
+
+#[test]
+fn a_version_begins_with_the_files_of_the_stored_version() {
+    let folder = edited();
+    let [v1, sample] = [V1, SAMPLE_V1].map(|path| folder.read(path));
+    let plan = folder.apply(Some(one_version()), two_versions());
+    for path in [V2, SAMPLE_V2] {
+        assert!(matches!(plan.changes[path], Change::Merge(_)), "{path}");
+    }
+    let fresh = render(&two_versions()).unwrap().texts;
+    assert_eq!(folder.read(V2), with_pages(&fresh[V2]));
+    assert_eq!(folder.read(SAMPLE_V2), with_remark(&fresh[SAMPLE_V2]));
+    // The first version stays as it is, and what was rendered is recorded.
+    assert_eq!([folder.read(V1), folder.read(SAMPLE_V1)], [v1, sample]);
+    let record = WorkTree::open(folder.0.path()).unwrap().record().unwrap();
+    assert_eq!(record.texts[V2], fresh[V2]);
+    let again = folder.plan(Some(two_versions()), two_versions());
+    assert!(again.is_noop());
+    assert_eq!(again.changes[V2], Change::Keep(Kept::Edited));
+}
+
+#[test]
+fn a_version_of_files_that_nobody_edited_is_new() {
+    let folder = Folder::of(one_version());
+    let plan = folder.apply(Some(one_version()), two_versions());
+    let fresh = render(&two_versions()).unwrap().texts;
+    for path in [V2, SAMPLE_V2] {
+        assert_eq!(plan.changes[path], Change::Create(fresh[path].clone()));
+    }
+}
+
+#[test]
+fn a_version_begins_with_the_one_that_was_stored_also_after_an_edit_of_the_project_by_hand() {
+    let stored = kind(&[("v1", Stage::Unserved), ("v2", Stage::Stored)]);
+    for after in [two_versions(), stored] {
+        let expected = with_pages(&render(&after).unwrap().texts[V2]);
+        // By a command, and by `apply` after an edit of PROJECT.
+        for before in [one_version(), after.clone()] {
+            let folder = edited();
+            folder.write(Project::FILE, &before.to_text().unwrap());
+            folder.apply(Some(before), after.clone());
+            assert_eq!(folder.read(V2), expected);
+        }
+    }
+    // Not with the one that was there first, nor with the newest.
+    let before = kind(&[
+        ("v1alpha1", Stage::Unserved),
+        ("v1", Stage::Stored),
+        ("v3", Stage::Unserved),
+    ]);
+    let folder = Folder::of(before.clone());
+    folder.edit(V1, with_pages);
+    let mut after = before.clone();
+    after.resources.extend(two_versions().resources.pop());
+    folder.apply(Some(before), after);
+    assert!(folder.read(V2).contains("pub pages: u32"));
+}
+
+#[test]
+fn versions_that_are_new_together_begin_with_the_template() {
+    let folder = Folder::of(guestbook());
+    folder.apply(Some(guestbook()), two_versions());
+    let fresh = render(&two_versions()).unwrap().texts;
+    for path in [V1, V2, SAMPLE_V1, SAMPLE_V2] {
+        assert_eq!(folder.read(path), fresh[path]);
+    }
+}
+
+#[test]
+fn a_version_begins_with_the_template_if_the_user_put_the_types_elsewhere() {
+    let folder = edited();
+    fs::remove_file(folder.0.path().join(V1)).unwrap();
+    let plan = folder.apply(Some(one_version()), two_versions());
+    let fresh = render(&two_versions()).unwrap().texts;
+    assert_eq!(plan.changes[V2], Change::Create(fresh[V2].clone()));
+    assert!(!folder.has(V1));
+}
+
+#[test]
+fn a_version_in_the_place_of_another_one_takes_its_files() {
+    let folder = edited();
+    let after = kind(&[("v2", Stage::Stored)]);
+    let fresh = render(&after).unwrap().texts;
+    folder.write(Project::FILE, &after.to_text().unwrap());
+    let plan = folder.apply(Some(after.clone()), after);
+    assert_eq!(plan.changes[V1], Change::Delete);
+    assert_eq!(folder.read(V2), with_pages(&fresh[V2]));
+    assert_eq!(folder.read(SAMPLE_V2), with_remark(&fresh[SAMPLE_V2]));
+    assert!(!folder.has(V1) && !folder.has(SAMPLE_V1));
+}
+
+#[test]
+fn a_group_with_another_name_keeps_its_files() {
+    let folder = edited();
+    folder.edit("src/api/webapp/mod.rs", |text| {
+        format!("{text}\nmod ours;\n")
+    });
+    // It gets a version on the way.
+    let after = kind_in("press", &[("v1", Stage::Stored), ("v2", Stage::Unserved)]);
+    let fresh = render(&after).unwrap().texts;
+    folder.write(Project::FILE, &after.to_text().unwrap());
+    folder.apply(Some(after.clone()), after);
+    for path in [V1, V2] {
+        let path = path.replace("webapp", "press");
+        assert_eq!(folder.read(&path), with_pages(&fresh[&path]));
+    }
+    assert!(
+        folder
+            .read("src/api/press/mod.rs")
+            .ends_with("\nmod ours;\n")
+    );
+    assert!(!folder.has("src/api/webapp"));
+}
+
+#[test]
+fn a_version_that_a_killed_command_began_is_completed() {
+    // The first version gets another text as well.
+    let after = kind(&[("v1", Stage::Unserved), ("v2", Stage::Stored)]);
+    let done = edited();
+    done.apply(Some(one_version()), after.clone());
+    let orders: [&[&str]; 3] = [&[V2], &[V2, SAMPLE_V2], &[V2, SAMPLE_V2, V1]];
+    for written in orders {
+        let folder = edited();
+        for path in written {
+            folder.write(path, &done.read(path));
+        }
+        folder.apply(Some(one_version()), after.clone());
+        for path in [V1, V2, SAMPLE_V2, crate::worktree::LAST_APPLIED] {
+            assert_eq!(folder.read(path), done.read(path), "{written:?}");
+        }
+    }
+}
+
+#[test]
+fn lines_of_the_user_beside_the_version_stay_beside_it() {
+    let folder = Folder::of(one_version());
+    let version = |number: u8| format!("    version = \"v{number}\",\n");
+    let (above, below) = ("    // above\n", "    category = \"all\",\n");
+    folder.edit(V1, |text| {
+        text.replace(&version(1), &format!("{above}{}{below}", version(1)))
+    });
+    folder.apply(Some(one_version()), two_versions());
+    let v2 = folder.read(V2);
+    assert!(v2.contains(&format!("{above}{}", version(2))), "{v2}");
+    assert!(
+        v2.contains(&format!("    served = false,\n{below}")),
+        "{v2}"
+    );
+}
+
+/// The plan of a second version, where the user has changed the name of the first one in its types.
+fn clash(folder: &Folder, on_conflict: OnConflict) -> Plan {
+    let policy = Policy {
+        everywhere: on_conflict,
+        ..Policy::default()
+    };
+    let files = folder.files(Some(one_version()), two_versions(), &policy);
+    files.unwrap().plan(&policy).unwrap()
+}
+
+#[test]
+fn types_in_which_the_user_changed_the_version_are_for_the_user_to_decide() {
+    let folder = Folder::of(one_version());
+    let theirs = render(&two_versions()).unwrap().texts.remove(V2).unwrap();
+    folder.edit(V1, |text| text.replace("\"v1\"", "VERSION"));
+    let plan = clash(&folder, OnConflict::Abort);
+    let conflicts: Vec<_> = plan
+        .conflicts()
+        .map(|it| (it.0.as_str(), it.1.reason))
+        .collect();
+    assert_eq!(conflicts, [(V2, Reason::BothChanged)]);
+    let ours = folder.read(V1).replace(SAMPLE_V1, SAMPLE_V2);
+    let ours = Change::Merge(ours);
+    assert_eq!(clash(&folder, OnConflict::Ours).changes[V2], ours);
+    assert_eq!(
+        clash(&folder, OnConflict::Theirs).changes[V2],
+        Change::Create(theirs)
+    );
+    let Change::Mark(marked) = &clash(&folder, OnConflict::Markers).changes[V2] else {
+        panic!("no markers");
+    };
+    // A command that was killed has written them.
+    folder.write(V2, marked);
+    let again = clash(&folder, OnConflict::Markers);
+    assert_eq!(again.changes[V2], Change::Keep(Kept::Marked));
+    assert!(again.marked.contains(V2));
+}
+
+#[test]
+fn a_file_in_the_place_of_a_version_is_a_conflict() {
+    let folder = edited();
+    folder.write(V2, "pub struct Guestbook;\n");
+    let plan = clash(&folder, OnConflict::Abort);
+    assert!(plan.conflicts().any(|(path, _)| path == V2));
+    // But a copy by hand is what was asked for.
+    let copy = with_pages(&render(&two_versions()).unwrap().texts[V2]);
+    folder.write(V2, &format!("{copy}// by hand\n"));
+    folder.apply(Some(one_version()), two_versions());
+    let v2 = folder.read(V2);
+    assert!(
+        v2.contains("pub pages: u32") && v2.ends_with("// by hand\n"),
+        "{v2}"
+    );
+}
+
+#[test]
+fn types_with_conflict_markers_are_not_copied() {
+    let folder = edited();
+    let markers = "<<<<<<< yours\na\n=======\nb\n>>>>>>> rscaffold\n";
+    folder.edit(V1, |text| format!("{markers}{text}"));
+    let record = folder.read(crate::worktree::LAST_APPLIED);
+    let record = format!("{{\"marked\":\"{V1}\"}}\n{record}");
+    folder.write(crate::worktree::LAST_APPLIED, &record);
+    let policy = Policy {
+        everywhere: OnConflict::Markers,
+        ..Policy::default()
+    };
+    let files = folder.files(Some(one_version()), two_versions(), &policy);
+    let expected = format!("there are conflict markers in\n  {V1}:1");
+    assert_eq!(files.unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn types_that_are_not_text_are_not_copied() {
+    let folder = edited();
+    let path = folder.0.path().join(V1);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.push(0xff);
+    fs::write(path, bytes).unwrap();
+    let files = folder.files(Some(one_version()), two_versions(), &Policy::default());
+    let error = files.unwrap_err().to_string();
+    assert!(
+        error.starts_with(&format!("`{V1}` is not UTF-8 text")),
+        "{error}"
+    );
+}
+
+#[test]
+fn types_that_git_left_open_are_merged_before_they_are_copied() {
+    let folder = edited();
+    let git = |arguments: &[&str]| assert!(folder.git(arguments), "{arguments:?}");
+    let commit = || {
+        git(&["add", "--all"]);
+        git(&["commit", "--quiet", "--message=change"]);
+    };
+    git(&["init", "--quiet", "--initial-branch=main"]);
+    commit();
+    // Two lines of the tool, one beside the other.
+    git(&["switch", "--quiet", "--create=theirs"]);
+    let mut theirs = one_version();
+    theirs.resources[0].namespaced = false;
+    folder.apply(Some(one_version()), theirs);
+    commit();
+    git(&["switch", "--quiet", "main"]);
+    let mut ours = one_version();
+    ours.resources[0].short_names.extend("gb".parse());
+    folder.apply(Some(one_version()), ours.clone());
+    folder.edit(V1, |text| format!("{text}// ours\n"));
+    commit();
+    assert!(!folder.git(&["merge", "theirs"]), "they clash");
+    assert!(folder.read(V1).contains("<<<<<<<"));
+
+    let mut after = two_versions();
+    for resource in &mut after.resources {
+        resource.namespaced = false;
+        resource.short_names.extend("gb".parse());
+    }
+    let text = after.to_text().unwrap();
+    folder.write(Project::FILE, &text);
+    let tree = WorkTree::open(folder.0.path()).unwrap();
+    let policy = Policy::default();
+    let turn = Turn::of_branches(&tree, &text, tree.record().unwrap(), &policy).unwrap();
+    let files = turn.files(&policy).unwrap();
+    let plan = files.plan(&policy).unwrap();
+    let fresh = render(&after).unwrap().texts;
+    for path in [V1, V2] {
+        let expected = with_pages(&fresh[path]) + "// ours\n";
+        assert_eq!(plan.changes[path], Change::Merge(expected));
+    }
+}
+
+/// What a user does at each line: deletes the line, or inserts some above it.
+fn edits() -> impl Strategy<Value = Vec<(usize, bool, usize)>> {
+    prop::collection::vec((0..80_usize, any::<bool>(), 0..3_usize), 1..6)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #[test]
+    fn each_edit_of_a_version_is_in_the_next_one(edits in edits()) {
+        let folder = Folder::of(one_version());
+        for (path, name) in [(V1, "    version = \"v1\",\n"), (SAMPLE_V1, "apiVersion: webapp.com/v1\n")] {
+            let text = folder.read(path);
+            let mut lines: Vec<_> = text.split_inclusive('\n').map(str::to_owned).collect();
+            for (at, is_deleted, inserted) in &edits {
+                let at = at % lines.len();
+                let is_name = lines[at].ends_with(name) || lines[at].contains(SAMPLE_V1);
+                if *is_deleted && !is_name {
+                    lines[at].clear();
+                }
+                for n in 0..*inserted {
+                    lines[at].insert_str(0, &format!("# ours {at} {n}\n"));
+                }
+            }
+            folder.write(path, &lines.concat());
+        }
+        folder.apply(Some(one_version()), two_versions());
+        let fresh = render(&two_versions()).unwrap().texts;
+        for (old, new, name) in [
+            (V1, V2, "    version = "),
+            (SAMPLE_V1, SAMPLE_V2, "apiVersion: "),
+        ] {
+            // What the tool changed, and nothing else, is another one.
+            let [of_old, of_new] = [&fresh[old], &fresh[new]].map(|text| {
+                let start = text.find(name).unwrap();
+                let end = text[start..].find("kind").unwrap();
+                let block = &text[start..start + end];
+                block.rfind('\n').map(|at| block[..=at].to_owned()).unwrap()
+            });
+            let expected = folder.read(old).replace(&of_old, &of_new);
+            prop_assert_eq!(folder.read(new), expected.replace(SAMPLE_V1, SAMPLE_V2));
+        }
+    }
 }

@@ -39,6 +39,12 @@ impl Seen {
         self.0.borrow_mut().insert(path.to_owned(), file);
     }
 
+    /// Whether the file at `path` was read, and existed.
+    pub(super) fn has(&self, path: &str) -> bool {
+        let seen = self.0.borrow();
+        seen.get(path).is_some_and(|file| file.stamp.is_some())
+    }
+
     /// Refuses a file that is not text.
     pub(super) fn ensure_text(&self, path: &str) -> Result<()> {
         let is_text = self.0.borrow().get(path).is_none_or(|file| file.is_text);
