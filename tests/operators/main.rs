@@ -9,6 +9,7 @@
 )]
 
 mod adopt;
+mod by_url;
 mod children;
 mod compile;
 #[path = "../document.rs"]

@@ -196,6 +196,7 @@ impl Project {
             project: self,
             cluster: cluster(),
             account: None,
+            is_administrator: false,
             command: Command::new(&self.program),
         };
         // As variables, which a test may say otherwise by flags.
@@ -211,6 +212,7 @@ pub struct Launch<'a> {
     project: &'a Project,
     cluster: &'a Cluster,
     account: Option<&'a str>,
+    is_administrator: bool,
     command: Command,
 }
 
@@ -233,6 +235,14 @@ impl<'a> Launch<'a> {
         }
     }
 
+    /// As the administrator of the cluster, as a developer does.
+    pub fn administrator(self) -> Self {
+        Self {
+            is_administrator: true,
+            ..self
+        }
+    }
+
     /// With arguments separated by spaces.
     pub fn args(mut self, arguments: &str) -> Self {
         self.command.args(arguments.split(' '));
@@ -247,16 +257,11 @@ impl<'a> Launch<'a> {
 
     /// Starts it, with a log of its own.
     pub fn start(mut self) -> Operator {
-        let namespace = self.project.namespace();
-        let own = format!("{}-controller-manager", self.project.name);
-        let account = self.account.unwrap_or_else(|| {
-            self.project.grant_on(self.cluster);
-            &own
-        });
-        let kubeconfig = self
-            .cluster
-            .service_account_kubeconfig(&namespace, account)
-            .expect("a token for the ServiceAccount");
+        let (user, kubeconfig) = if self.is_administrator {
+            ("admin".to_owned(), self.cluster.kubeconfig().to_owned())
+        } else {
+            self.as_account()
+        };
         let log = self.project.file("operator-", ".log", "");
         let file = fs::File::create(&log).expect("a log file");
         let child = self
@@ -267,11 +272,22 @@ impl<'a> Launch<'a> {
             .stderr(file)
             .spawn()
             .expect("the operator starts");
-        Operator {
-            child,
-            log,
-            user: format!("system:serviceaccount:{namespace}:{account}"),
-        }
+        Operator { child, log, user }
+    }
+
+    /// The name of the ServiceAccount, and a kubeconfig with its token.
+    fn as_account(&self) -> (String, PathBuf) {
+        let namespace = self.project.namespace();
+        let own = format!("{}-controller-manager", self.project.name);
+        let account = self.account.unwrap_or_else(|| {
+            self.project.grant_on(self.cluster);
+            &own
+        });
+        let kubeconfig = self.cluster.service_account_kubeconfig(&namespace, account);
+        (
+            format!("system:serviceaccount:{namespace}:{account}"),
+            kubeconfig.expect("a token for the ServiceAccount"),
+        )
     }
 }
 

@@ -99,7 +99,7 @@ impl webhook::Validator for Validator {
 
 /// One project for all tests here. Each has a control plane of its own, because webhooks see the requests of
 /// all.
-fn project() -> &'static Project {
+pub fn project() -> &'static Project {
     static PROJECT: LazyLock<Project> = LazyLock::new(new_project);
     &PROJECT
 }
@@ -170,7 +170,7 @@ fn apply(cluster: &Cluster, items: &[Value]) {
 }
 
 /// kubectl with `arguments` and a page: whether it succeeds, and all that it says.
-fn send(cluster: &Cluster, arguments: &str, name: &str, fields: &str) -> (bool, String) {
+pub fn send(cluster: &Cluster, arguments: &str, name: &str, fields: &str) -> (bool, String) {
     let manifest = project().manifest(&format!(
         "apiVersion: pages.example.com/v1\nkind: Page\nmetadata: {{name: {name}}}\nspec: {{{fields}}}\n"
     ));
@@ -187,7 +187,7 @@ fn send(cluster: &Cluster, arguments: &str, name: &str, fields: &str) -> (bool, 
 }
 
 /// Waits until the defaulter is called: the API server hears of a configuration a little later.
-fn wait_for_defaults(cluster: &Cluster) {
+pub fn wait_for_defaults(cluster: &Cluster) {
     let dry_run = "create --dry-run=server -o json";
     wait_until("the defaulter to be called", PATIENCE, || {
         let (_, text) = send(cluster, dry_run, "first", "title: first");
@@ -197,13 +197,13 @@ fn wait_for_defaults(cluster: &Cluster) {
 }
 
 #[track_caller]
-fn allows((success, text): (bool, String)) -> String {
+pub fn allows((success, text): (bool, String)) -> String {
     assert!(success, "{text}");
     text
 }
 
 #[track_caller]
-fn refuses((success, text): (bool, String), parts: &[&str]) {
+pub fn refuses((success, text): (bool, String), parts: &[&str]) {
     assert!(!success, "{text}");
     for part in parts {
         assert!(text.contains(part), "{text:?} has no {part:?}");

@@ -80,6 +80,10 @@ pub const FILES: &[(&str, &str)] = &[
         include_str!("runtime/webhook/authority.rs"),
     ),
     (
+        "src/runtime/webhook/by_url.rs",
+        include_str!("runtime/webhook/by_url.rs"),
+    ),
+    (
         "src/runtime/webhook/certificates.rs",
         include_str!("runtime/webhook/certificates.rs"),
     ),

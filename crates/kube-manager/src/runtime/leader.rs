@@ -95,6 +95,14 @@ impl Leadership {
     }
 }
 
+/// What tells this process from all others. It differs from call to call.
+pub fn identity() -> String {
+    // The host name is that of the Pod; the rest tells two processes on one machine apart.
+    let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "localhost".to_owned());
+    let started = Timestamp::now().as_nanosecond();
+    format!("{host}_{}_{started}", std::process::id())
+}
+
 /// A participant of the election.
 pub struct Candidate {
     leases: Api<Lease>,
@@ -115,13 +123,10 @@ impl Candidate {
         let name = election.leader_elect_resource_name.clone();
         let namespace = election.leader_elect_resource_namespace.clone();
         let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
-        // The host name is that of the Pod; the rest tells two processes on one machine apart.
-        let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "localhost".to_owned());
-        let started = Timestamp::now().as_nanosecond();
         Self {
             leases: Api::namespaced(client, &namespace),
             lease: name.unwrap_or_else(|| runtime.operator.lease()),
-            identity: format!("{host}_{}_{started}", std::process::id()),
+            identity: identity(),
             election,
             leadership: runtime.leadership.clone(),
             health: runtime.health.clone(),

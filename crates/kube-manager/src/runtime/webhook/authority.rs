@@ -14,13 +14,15 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use k8s_openapi::jiff::Timestamp;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose, date_time_ymd,
 };
 use serde::{Deserialize, Serialize};
+
+use crate::runtime::serve::Pair;
 
 /// How long before it was made a certificate is valid already, for clocks that are slow.
 const BACKDATED: Duration = Duration::from_secs(60 * 60);
@@ -96,6 +98,22 @@ impl Authorities {
         let newest = self.0.iter().rev().find(signs);
         // Nobody trusts anything yet, or all that was trusted is expired.
         newest.or(self.0.first())
+    }
+
+    /// The leaf that is to replace `old` now, if any.
+    pub fn leaf(
+        &self,
+        old: Option<&Leaf>,
+        hosts: &[String],
+        now: Timestamp,
+        lifetimes: &Lifetimes,
+    ) -> Result<Option<Leaf>> {
+        let signer = self.signer(now, lifetimes);
+        let signer = signer.context("there is no authority")?;
+        let is_new = old.is_none_or(|leaf| leaf.is_old(signer, now, lifetimes));
+        is_new
+            .then(|| signer.sign(hosts, now, lifetimes))
+            .transpose()
     }
 
     /// What must become of them now, if anything.
@@ -186,6 +204,14 @@ impl Authority {
 }
 
 impl Leaf {
+    /// What a server needs of it.
+    pub fn pair(&self) -> Pair {
+        Pair {
+            certificate: self.certificate.clone(),
+            key: self.key.clone(),
+        }
+    }
+
     /// Whether there shall be another leaf, with `signer` as the authority.
     pub fn is_old(&self, signer: &Authority, now: Timestamp, lifetimes: &Lifetimes) -> bool {
         // Also after the clock was set back.

@@ -73,12 +73,23 @@ pub(super) async fn answer(handler: &dyn Handler, body: &[u8]) -> Result<Vec<u8>
         patch: patch.map(ByteString),
         warnings: verdict.headers(),
     };
-    let outgoing = Outgoing {
-        api_version: API_VERSION,
-        kind: KIND,
-        response,
+    serde_json::to_vec(&Outgoing::new(response)).map_err(|error| Failure::Failed(error.into()))
+}
+
+/// Refuses the request that the review in `body` is about, because its webhook failed; none if `body` is no
+/// review.
+pub(super) fn refuse(body: &[u8], message: String) -> Option<Vec<u8>> {
+    let review = Review::read(body).ok()?;
+    let status = Status::failure(&message, "InternalError").with_code(500);
+    let response = Response {
+        uid: &review.uid,
+        allowed: false,
+        status: Some(status),
+        patch_type: None,
+        patch: None,
+        warnings: Vec::new(),
     };
-    serde_json::to_vec(&outgoing).map_err(|error| Failure::Failed(error.into()))
+    serde_json::to_vec(&Outgoing::new(response)).ok()
 }
 
 fn message(panic: &(dyn std::any::Any + Send)) -> String {
@@ -122,6 +133,16 @@ struct Outgoing<'a> {
     api_version: &'static str,
     kind: &'static str,
     response: Response<'a>,
+}
+
+impl<'a> Outgoing<'a> {
+    fn new(response: Response<'a>) -> Self {
+        Self {
+            api_version: API_VERSION,
+            kind: KIND,
+            response,
+        }
+    }
 }
 
 #[derive(Serialize)]

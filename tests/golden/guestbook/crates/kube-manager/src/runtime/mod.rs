@@ -284,7 +284,7 @@ impl Manager {
         let mut webhooks = JoinSet::new();
         #[cfg(feature = "webhook")]
         self.webhooks
-            .serve(&options.webhooks, &runtime, &pod, &mut webhooks)?;
+            .serve(&options.webhooks, &runtime, &server, &pod, &mut webhooks)?;
         if let Some(listener) = options.metrics_bind_address.listen("metrics")? {
             let routes = serve::metrics(metrics.clone());
             if options.metrics_secure {

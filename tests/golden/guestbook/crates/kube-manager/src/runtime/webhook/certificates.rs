@@ -117,17 +117,8 @@ impl Certificates {
             };
             tracing::info!("the authorities of the webhooks have changed");
         }
-        let signer = authorities.signer(now, &self.lifetimes);
-        let signer = signer.context("there is no authority")?;
-        if leaf
-            .as_ref()
-            .is_none_or(|leaf| leaf.is_old(signer, now, &self.lifetimes))
-        {
-            let made = signer.sign(&self.hosts, now, &self.lifetimes)?;
-            leaves.send_replace(Some(Pair {
-                certificate: made.certificate.clone(),
-                key: made.key.clone(),
-            }));
+        if let Some(made) = authorities.leaf(leaf.as_ref(), &self.hosts, now, &self.lifetimes)? {
+            leaves.send_replace(Some(made.pair()));
             *leaf = Some(made);
         }
         if let Some(missing) = self.publish(&authorities.bundle()).await? {

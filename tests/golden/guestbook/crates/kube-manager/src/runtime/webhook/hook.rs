@@ -339,6 +339,10 @@ impl Webhook {
         self.purpose
     }
 
+    pub fn failure_policy(&self) -> FailurePolicy {
+        self.hook.failure_policy
+    }
+
     fn conditions(&self) -> Option<Vec<MatchCondition>> {
         let conditions = self.hook.conditions.iter().flatten();
         let conditions = conditions.map(|(name, expression)| MatchCondition {

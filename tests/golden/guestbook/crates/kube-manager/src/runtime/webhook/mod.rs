@@ -57,6 +57,18 @@
 //! All of these rights can be limited to the names of the objects. Replicas agree by the Secret, and no
 //! authority signs before all API servers have heard of it, so no request fails meanwhile.
 //!
+//! # Outside of a cluster
+//!
+//! With `--webhook-url=auto`, the API server calls webhooks on the machine that the operator runs on. The
+//! operator finds an address of the machine that the API server reaches, makes a certificate for it, and
+//! applies the configurations `<name>-run-mutating-webhook-configuration` and
+//! `<name>-run-validating-webhook-configuration`. It needs the right to do so, but no Secret and no Service. If
+//! the API server reaches no address, the log says why, and the operator goes on without webhooks. A URL such
+//! as `--webhook-url=https://192.168.1.2:9443` says where the API server has to reach it.
+//!
+//! The operator deletes these configurations when it ends. If it is killed they stay, so their failure policy is
+//! `Ignore`; while it runs, it refuses requests itself where a webhook with [`FailurePolicy::Fail`] fails.
+//!
 //! # When not to use one
 //!
 //! Where the schema of a CRD can say a rule, as in `#[schemars(range(min = 0))]` or a CEL expression, no code
@@ -66,12 +78,14 @@
 use std::{fmt::Debug, path::Path};
 
 use anyhow::Result;
+use http::Uri;
 use k8s_openapi::api::admissionregistration::v1::{ServiceReference, WebhookClientConfig};
 use kube::{Client, Resource};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::{sync::watch, task::JoinSet, time::sleep};
 
 mod authority;
+mod by_url;
 mod certificates;
 mod hook;
 mod patch;
@@ -88,6 +102,7 @@ pub use server::Options;
 pub use verdict::{FieldError, Verdict};
 
 use authority::Lifetimes;
+use by_url::ByUrl;
 use certificates::Certificates;
 use hook::{Purpose, Webhook};
 use review::{Defaults, Handler, Validates};
@@ -240,8 +255,8 @@ impl Webhooks {
         if self.0.is_empty() {
             return None;
         }
-        if !options.are_on() {
-            tracing::info!("webhooks are off");
+        if let Some(why) = options.off() {
+            tracing::info!("webhooks are off: {why}");
             return None;
         }
         let health = Health::default();
@@ -249,15 +264,23 @@ impl Webhooks {
         Some(health)
     }
 
-    /// Serves the webhooks as one of `servers`, until some time after `stop`.
+    /// Serves the webhooks as one of `servers`, until some time after `stop`. `server` is the URL of the API
+    /// server.
     pub fn serve(
         self,
         options: &Options,
         runtime: &Runtime,
+        server: &Uri,
         health: &Health,
         servers: &mut JoinSet<Result<()>>,
     ) -> Result<()> {
-        if self.0.is_empty() || !options.are_on() {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        if options.off().is_some() {
+            if options.webhook_url.is_some() {
+                by_url::clean_up(runtime, servers);
+            }
             return Ok(());
         }
         let webhooks = self.all();
@@ -274,6 +297,18 @@ impl Webhooks {
             }
         });
         let routes = server::routes(endpoints, &Metrics::new(&runtime.registry)?, &stop);
+        if options.webhook_url.is_some() {
+            let by_url = ByUrl::new(
+                options,
+                runtime,
+                server,
+                health,
+                webhooks,
+                listener.local_addr()?,
+            )?;
+            by_url.serve(listener, routes, servers);
+            return Ok(());
+        }
         let certificate = match options.webhook_cert_path.clone() {
             Some(folder) => {
                 health.ready("webhooks", "served");
@@ -305,14 +340,8 @@ fn certified(
     webhooks: &[Webhook],
     servers: &mut JoinSet<Result<()>>,
 ) -> Result<watch::Receiver<Option<Pair>>> {
-    let lifetimes = Lifetimes {
-        authority: options.webhook_ca_lifetime,
-        leaf: options.webhook_cert_lifetime,
-        delay: options.webhook_ca_delay,
-    };
-    lifetimes.validate()?;
-    let prefix = options.webhook_name_prefix.clone();
-    let prefix = prefix.unwrap_or_else(|| format!("{}-", runtime.operator.name));
+    let lifetimes = lifetimes(options)?;
+    let prefix = prefix(options, runtime);
     let client = runtime.unguarded.clone();
     let service = format!("{prefix}webhook-service.{}", client.default_namespace());
     let mut hosts = vec![format!("{service}.svc"), service];
@@ -337,4 +366,20 @@ fn certified(
         Ok(())
     });
     Ok(receiver)
+}
+
+fn lifetimes(options: &Options) -> Result<Lifetimes> {
+    let lifetimes = Lifetimes {
+        authority: options.webhook_ca_lifetime,
+        leaf: options.webhook_cert_lifetime,
+        delay: options.webhook_ca_delay,
+    };
+    lifetimes.validate()?;
+    Ok(lifetimes)
+}
+
+/// What the names of the deployed objects begin with.
+fn prefix(options: &Options, runtime: &Runtime) -> String {
+    let prefix = options.webhook_name_prefix.clone();
+    prefix.unwrap_or_else(|| format!("{}-", runtime.operator.name))
 }

@@ -23,12 +23,15 @@ use prometheus::{
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::review::{self, Failure, Handler};
+use super::{
+    by_url::Place,
+    review::{self, Failure, Handler},
+};
 use crate::runtime::options::{Address, duration};
 
 /// How large a review may be: two objects of 3 MB, the most that the API server takes, and what is
 /// around them.
-const MOST: usize = 8 << 20;
+pub(super) const MOST: usize = 8 << 20;
 
 /// How long a call may take if it does not say: as for the API server.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -61,6 +64,13 @@ pub struct Options {
     #[arg(long, env = "KUBE_MANAGER_WEBHOOK_NAME_PREFIX", value_name = "PREFIX")]
     pub webhook_name_prefix: Option<String>,
 
+    /// URL that the API server calls webhooks at, such as `https://192.168.1.2:9443`, for an operator
+    /// outside of the cluster; `auto` finds an address of this machine. The operator makes the certificate
+    /// [default: none, it calls the Service]
+    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_URL", value_name = "URL")]
+    #[arg(conflicts_with = "webhook_cert_path")]
+    pub webhook_url: Option<Place>,
+
     /// Name or address that the API server may call webhooks at, besides those of the Service; can be
     /// repeated
     #[arg(long = "webhook-host", env = "KUBE_MANAGER_WEBHOOK_HOST")]
@@ -89,10 +99,19 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether webhooks are served. The variable is the one that operators in Go read.
-    pub(super) fn are_on(&self) -> bool {
-        let is_off = env::var("ENABLE_WEBHOOKS").is_ok_and(|value| value == "false");
-        self.webhooks && !is_off && !self.webhook_bind_address.is_none()
+    /// Why no webhooks are served, if none are.
+    pub(super) fn off(&self) -> Option<&'static str> {
+        // The variable that operators in Go read.
+        let variable = env::var("ENABLE_WEBHOOKS");
+        if variable.is_ok_and(|value| value == "false") {
+            Some("`ENABLE_WEBHOOKS` is `false`")
+        } else if !self.webhooks {
+            Some("`--webhooks` is `false`")
+        } else if self.webhook_bind_address.is_none() {
+            Some("`--webhook-bind-address` is `0`")
+        } else {
+            None
+        }
     }
 }
 
@@ -183,7 +202,7 @@ impl Drop for InFlight {
 }
 
 /// How long a call may take, from its query: `timeout=10s`.
-fn limit(query: &str) -> Duration {
+pub(super) fn limit(query: &str) -> Duration {
     let mut fields = query.split('&');
     let asked = fields.find_map(|field| field.strip_prefix("timeout="));
     let asked = asked.and_then(|text| kube::core::Duration::from_str(text).ok());

@@ -1,0 +1,883 @@
+//! Webhooks of an operator outside of the cluster: the API server calls them by a URL of this machine.
+//!
+//! The operator applies webhook configurations of its own and deletes them at its end. Their names are not
+//! those of the deployed ones: a webhook has either a Service or a URL, and two writers of one object would
+//! give it both.
+//!
+//! A laptop may be gone at any moment, so the API server must not depend on it. All of these configurations
+//! have the failure policy `Ignore`. As long as the operator runs, it gives the same answer as with `Fail`: it
+//! refuses a request itself when the webhook for it fails.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Debug,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs, UdpSocket},
+    str::FromStr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use axum::{
+    Router,
+    body::{Body, Bytes, to_bytes},
+    extract::{Request, State},
+    http::{StatusCode, header::CONTENT_TYPE},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use futures::{FutureExt, future::BoxFuture};
+use http::Uri;
+use k8s_openapi::{
+    ByteString,
+    api::{
+        admissionregistration::v1::{
+            MatchCondition, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
+            ValidatingWebhookConfiguration, WebhookClientConfig,
+        },
+        authorization::v1::{
+            NonResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+        },
+        discovery::v1::EndpointSlice,
+    },
+    jiff::Timestamp,
+};
+use kube::{
+    Api, Client, Resource, ResourceExt,
+    api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions},
+    core::ClusterResourceScope,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use tokio::{
+    sync::watch,
+    task::{JoinSet, spawn_blocking},
+    time::{Instant, sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    authority::{Authorities, Leaf, Lifetimes},
+    hook::{self, FailurePolicy, Webhook},
+    lifetimes, prefix,
+    review::{self, Answer, Handler, Review},
+    server::{self, Options},
+    verdict::Verdict,
+};
+use crate::runtime::{
+    Runtime, failure,
+    health::Health,
+    leader::identity,
+    serve::{self, Certificate, Pair},
+};
+
+/// What the names of the configurations end with.
+const MUTATING: &str = "mutating-webhook-configuration";
+const VALIDATING: &str = "validating-webhook-configuration";
+
+/// The annotation that says which process a configuration belongs to.
+const RUN_BY: &str = "kube-manager/run-by";
+
+/// The webhook that tests whether the API server reaches this machine.
+const TEST: &str = "reachable.webhooks.kb.io";
+
+/// The path of that webhook: below any path that a webhook has by itself.
+const TEST_PATH: &str = "/kube-manager/reachable";
+
+/// How many seconds a test waits for an answer. A firewall that drops packets gives none.
+const TEST_SECONDS: u8 = 3;
+
+/// How long the API server may take to hear of a configuration.
+const HEARS: Duration = Duration::from_secs(10);
+
+/// How often to look at the configurations.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+/// How long to wait after a failure.
+const SOON: Duration = Duration::from_secs(1);
+
+/// How long the API server may take to hear that a configuration was deleted.
+const FORGETS: Duration = Duration::from_secs(1);
+
+/// How long the end of the operator waits for the configurations to be deleted.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Where the API server calls webhooks.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Place {
+    /// At an address of this machine that the operator finds.
+    Auto,
+    /// At this URL, without a slash at its end.
+    Url(String),
+}
+
+impl FromStr for Place {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        let url = text.strip_suffix('/').unwrap_or(text);
+        let is_base = url.parse::<Uri>().is_ok_and(|uri| {
+            let authority = uri.authority().map(|it| it.as_str());
+            let base = authority.map(|authority| format!("https://{authority}"));
+            base.as_deref() == Some(url) && !url.contains('@')
+        });
+        ensure!(
+            is_base,
+            "it must look like `https://192.168.1.2:9443`, or be `auto`"
+        );
+        Ok(Self::Url(url.to_owned()))
+    }
+}
+
+/// The host of a URL, as a certificate has it.
+fn host(url: &str) -> Option<String> {
+    let uri = url.parse::<Uri>().ok()?;
+    let host = uri.host()?.trim_matches(['[', ']']);
+    Some(host.to_owned())
+}
+
+/// The address of this machine that packets to `server` come from.
+fn facing(server: IpAddr) -> Option<IpAddr> {
+    let any = match server {
+        IpAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
+    };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    // It sends nothing: the system only chooses a route.
+    socket.connect((server, 443)).ok()?;
+    Some(socket.local_addr().ok()?.ip())
+}
+
+/// The URLs at which an API server may reach this machine, the likeliest first. `addresses` are those that
+/// the API server has for the Pods of the cluster, `server` is where this machine reaches it, and webhooks
+/// listen on `bound`.
+fn candidates(mut addresses: Vec<IpAddr>, server: &Uri, bound: SocketAddr) -> Vec<String> {
+    if !bound.ip().is_unspecified() {
+        return vec![format!("https://{bound}")];
+    }
+    let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
+    let resolved = (host, server.port_u16().unwrap_or(443)).to_socket_addrs();
+    let resolved: Vec<_> = resolved.into_iter().flatten().map(|it| it.ip()).collect();
+    let is_local = resolved.iter().any(IpAddr::is_loopback);
+    addresses.extend(resolved);
+    let mut urls = Vec::new();
+    for own in addresses.into_iter().filter_map(facing) {
+        let url = format!("https://{}", SocketAddr::new(own, bound.port()));
+        if !urls.contains(&url) {
+            urls.push(url);
+        }
+    }
+    if is_local {
+        // The API server may be in a container of a virtual machine.
+        urls.push(format!("https://host.docker.internal:{}", bound.port()));
+    }
+    urls
+}
+
+/// A webhook that allows everything.
+struct Allows;
+
+impl Handler for Allows {
+    fn handle<'a>(&'a self, _: &'a Review) -> BoxFuture<'a, Result<Answer>> {
+        std::future::ready(Ok(Verdict::allowed().into())).boxed()
+    }
+}
+
+fn json(answer: Vec<u8>) -> Response {
+    ([(CONTENT_TYPE, "application/json")], answer).into_response()
+}
+
+/// Has requests refused that a webhook without an answer must not let pass. The API server would let them
+/// pass, because the configurations ask it to.
+pub(super) fn refusing(routes: Router, webhooks: &[Webhook]) -> Router {
+    let strict = webhooks
+        .iter()
+        .filter(|it| it.failure_policy() == FailurePolicy::Fail);
+    let strict: BTreeSet<_> = strict.map(|it| it.path().to_owned()).collect();
+    routes.layer(middleware::from_fn_with_state(
+        Arc::new(strict),
+        refuse_failures,
+    ))
+}
+
+async fn refuse_failures(
+    State(strict): State<Arc<BTreeSet<String>>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if !strict.contains(request.uri().path()) {
+        return next.run(request).await;
+    }
+    let (mut parts, body) = request.into_parts();
+    let body = match to_bytes(body, server::MOST).await {
+        Ok(body) => body,
+        Err(error) => return (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
+    };
+    // The answer has to arrive before the API server stops waiting.
+    let limit = server::limit(parts.uri.query().unwrap_or_default()) * 9 / 10;
+    let sooner = format!("{}?timeout={}ms", parts.uri.path(), limit.as_millis());
+    if let Ok(sooner) = sooner.parse() {
+        parts.uri = sooner;
+    }
+    let request = Request::from_parts(parts, Body::from(body.clone()));
+    let response = next.run(request).await;
+    if response.status().is_success() {
+        return response;
+    }
+    let (parts, text) = response.into_parts();
+    let text = to_bytes(text, server::MOST).await.unwrap_or_default();
+    match review::refuse(&body, String::from_utf8_lossy(&text).into_owned()) {
+        Some(answer) => json(answer),
+        None => Response::from_parts(parts, Body::from(text)),
+    }
+}
+
+/// Deletes as one of `servers` what a process left behind that was killed.
+pub(super) fn clean_up(runtime: &Runtime, servers: &mut JoinSet<Result<()>>) {
+    let configurations = Configurations::new(runtime);
+    let stop = runtime.stop.clone();
+    servers.spawn(async move {
+        configurations.delete_all(Whose::Any).await;
+        stop.cancelled().await;
+        Ok(())
+    });
+}
+
+/// Keeps webhooks at a URL.
+pub(super) struct ByUrl {
+    client: Client,
+    configurations: Configurations,
+    /// The URL of the API server.
+    server: Uri,
+    /// What the names of the deployed configurations begin with.
+    prefix: String,
+    place: Place,
+    /// Where webhooks are served.
+    bound: SocketAddr,
+    /// What the certificates are for, besides the host of the URL.
+    hosts: Vec<String>,
+    webhooks: Vec<Webhook>,
+    lifetimes: Lifetimes,
+    /// How long webhooks are served after the API server was told to call them no more.
+    delay: Duration,
+    health: Health,
+    stop: CancellationToken,
+    /// Whether the API server has called the webhook of the test.
+    called: Arc<AtomicBool>,
+}
+
+/// Where the search for a URL ended.
+enum Found {
+    At(String),
+    /// Why the API server calls no URL of this machine.
+    Nowhere(String),
+}
+
+/// The certificates of this process. Nobody else has to know them, so they are in memory.
+#[derive(Default)]
+struct Own {
+    authorities: Authorities,
+    leaf: Option<Leaf>,
+}
+
+impl ByUrl {
+    /// The webhooks that are served at `bound` and called by the URL of `options`. `server` is the URL of the
+    /// API server.
+    pub fn new(
+        options: &Options,
+        runtime: &Runtime,
+        server: &Uri,
+        health: &Health,
+        webhooks: Vec<Webhook>,
+        bound: SocketAddr,
+    ) -> Result<Self> {
+        Ok(Self {
+            client: runtime.unguarded.clone(),
+            configurations: Configurations::new(runtime),
+            server: server.clone(),
+            prefix: prefix(options, runtime),
+            place: options.webhook_url.clone().unwrap_or(Place::Auto),
+            bound,
+            hosts: options.webhook_hosts.clone(),
+            webhooks,
+            lifetimes: lifetimes(options)?,
+            delay: options.webhook_shutdown_delay.min(FORGETS),
+            health: health.clone(),
+            stop: runtime.stop.clone(),
+            called: Arc::default(),
+        })
+    }
+
+    /// Serves `routes` as one of `servers` until the API server calls them no more.
+    pub fn serve(self, listener: TcpListener, routes: Router, servers: &mut JoinSet<Result<()>>) {
+        let routes = refusing(routes, &self.webhooks).merge(self.test_route());
+        let (leaves, receiver) = watch::channel(None);
+        let (deleted, delay) = (CancellationToken::new(), self.delay);
+        servers.spawn(self.keep(leaves, deleted.clone()));
+        let stopped = async move {
+            deleted.cancelled().await;
+            sleep(delay).await;
+        };
+        let certificate = Certificate::Sent(receiver);
+        servers.spawn(serve::secure(
+            listener,
+            routes,
+            certificate,
+            "webhooks",
+            stopped,
+        ));
+    }
+
+    /// The webhook that tests the way from the API server.
+    fn test_route(&self) -> Router {
+        let called = self.called.clone();
+        let answer = async move |body: Bytes| {
+            called.store(true, Ordering::Relaxed);
+            let answer = review::answer(&Allows, &body).await;
+            answer.map_or_else(|_| StatusCode::BAD_REQUEST.into_response(), json)
+        };
+        Router::new().route(TEST_PATH, post(answer))
+    }
+
+    /// Keeps the configurations until the operator stops, and sends each new leaf to `leaves`. Cancels
+    /// `deleted` when the API server is not to call any more.
+    ///
+    /// # Errors
+    ///
+    /// When the API server does not reach the URL that the user gave.
+    async fn keep(
+        self,
+        leaves: watch::Sender<Option<Pair>>,
+        deleted: CancellationToken,
+    ) -> Result<()> {
+        let ended = self.work(&leaves).await;
+        self.configurations.delete_all(Whose::Own).await;
+        deleted.cancel();
+        ended
+    }
+
+    async fn work(&self, leaves: &watch::Sender<Option<Pair>>) -> Result<()> {
+        let urls = match &self.place {
+            Place::Url(url) => vec![url.clone()],
+            Place::Auto => {
+                let Some(addresses) = self.until_stop(self.addresses()).await else {
+                    return Ok(());
+                };
+                let (server, bound) = (self.server.clone(), self.bound);
+                spawn_blocking(move || candidates(addresses, &server, bound)).await?
+            }
+        };
+        let mut hosts = self.hosts.clone();
+        hosts.extend(urls.iter().filter_map(|url| host(url)));
+        let mut own = Own::default();
+        let mut said = String::new();
+        let url = loop {
+            let bundle = self.renew(&mut own, &hosts, leaves)?;
+            match self.find(&urls, &bundle).await {
+                _ if self.stop.is_cancelled() => return Ok(()),
+                Ok(Found::At(url)) => break url,
+                Ok(Found::Nowhere(why)) => return self.off(&why).await,
+                Err(error) => self.waits(&error, &mut said).await,
+            }
+        };
+        let mut published = None;
+        loop {
+            let bundle = self.renew(&mut own, &hosts, leaves)?;
+            let is_new = published.as_ref() != Some(&bundle);
+            match self.publish(&url, &bundle, is_new).await {
+                Ok(true) => {
+                    if published.is_none() {
+                        tracing::info!(url, "webhooks are on: the API server calls this machine");
+                        self.health.ready("webhooks", "served");
+                        // A warning is not worth a retry.
+                        let _ = self.warn_of_deployed().await;
+                    }
+                    own.authorities = own
+                        .authorities
+                        .published(Timestamp::now())
+                        .unwrap_or(own.authorities);
+                    published = Some(bundle);
+                    said.clear();
+                    if self.until_stop(sleep(INTERVAL)).await.is_none() {
+                        return Ok(());
+                    }
+                }
+                Ok(false) => {
+                    tracing::warn!("webhooks are off: another process serves them by URL now");
+                    self.health.ready("webhooks", "another process serves them");
+                    self.stop.cancelled().await;
+                    return Ok(());
+                }
+                Err(error) => self.waits(&error, &mut said).await,
+            }
+            if self.stop.is_cancelled() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The output of `work`; none if the operator stops before.
+    async fn until_stop<F: Future>(&self, work: F) -> Option<F::Output> {
+        self.stop.run_until_cancelled(work).await
+    }
+
+    /// Pauses after a failure, and says it once.
+    async fn waits(&self, error: &anyhow::Error, said: &mut String) {
+        let error = failure::says(error.as_ref());
+        self.health.waits("webhooks", error.as_str());
+        if *said != error {
+            tracing::warn!(error, "waits with the webhook configurations");
+            *said = error;
+        }
+        self.until_stop(sleep(SOON)).await;
+    }
+
+    /// Goes on without webhooks, unless the user said where they are.
+    async fn off(&self, why: &str) -> Result<()> {
+        // Also what a process left behind that was killed.
+        self.configurations.delete_all(Whose::Any).await;
+        if let Place::Url(url) = &self.place {
+            return Err(anyhow!(
+                "the API server cannot call webhooks at {url}: {why}"
+            ));
+        }
+        tracing::warn!(
+            error = why,
+            "webhooks are off: the API server cannot call this machine, unless `--webhook-url` says where"
+        );
+        self.health.ready("webhooks", "off");
+        self.stop.cancelled().await;
+        Ok(())
+    }
+
+    /// The authorities to trust, and a leaf for the server.
+    fn renew(
+        &self,
+        own: &mut Own,
+        hosts: &[String],
+        leaves: &watch::Sender<Option<Pair>>,
+    ) -> Result<String> {
+        let now = Timestamp::now();
+        if let Some(next) = own.authorities.next(now, &self.lifetimes)? {
+            own.authorities = next;
+        }
+        let leaf = own.leaf.as_ref();
+        if let Some(made) = own.authorities.leaf(leaf, hosts, now, &self.lifetimes)? {
+            leaves.send_replace(Some(made.pair()));
+            own.leaf = Some(made);
+        }
+        Ok(own.authorities.bundle())
+    }
+
+    /// The addresses that the API server has for the Pods of the cluster.
+    async fn addresses(&self) -> Vec<IpAddr> {
+        let slices = Api::<EndpointSlice>::namespaced(self.client.clone(), "default");
+        let of_server = ListParams::default().labels("kubernetes.io/service-name=kubernetes");
+        match slices.list(&of_server).await {
+            Ok(slices) => {
+                let endpoints = slices
+                    .items
+                    .into_iter()
+                    .filter_map(|it| it.endpoints)
+                    .flatten();
+                let addresses = endpoints.flat_map(|it| it.addresses);
+                addresses.filter_map(|it| it.parse().ok()).collect()
+            }
+            Err(error) => {
+                let error = failure::says(&error);
+                tracing::debug!(error, "cannot tell which addresses the API server has");
+                Vec::new()
+            }
+        }
+    }
+
+    /// The first of `urls` at which the API server reaches this machine.
+    async fn find(&self, urls: &[String], bundle: &str) -> Result<Found> {
+        let mut failures = Vec::new();
+        for url in urls {
+            match self.test(url, bundle).await {
+                Ok(None) => return Ok(Found::At(url.clone())),
+                Ok(Some(why)) => failures.push(why),
+                Err(kube::Error::Api(status)) if status.is_forbidden() => {
+                    return Ok(Found::Nowhere(status.message.clone()));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Found::Nowhere(failures.join("; ")))
+    }
+
+    /// Has the API server call `url`, and says why it cannot, if so.
+    async fn test(&self, url: &str, bundle: &str) -> kube::Result<Option<String>> {
+        let asks = format!("/{}", Timestamp::now().as_nanosecond());
+        let webhook = ValidatingWebhook {
+            admission_review_versions: vec!["v1".to_owned()],
+            client_config: client(url, TEST_PATH, bundle),
+            failure_policy: Some("Fail".to_owned()),
+            // No request but the one that is sent here.
+            match_conditions: Some(vec![MatchCondition {
+                name: "test".to_owned(),
+                expression: format!(
+                    "has(object.spec.nonResourceAttributes) && object.spec.nonResourceAttributes.path == '{asks}'"
+                ),
+            }]),
+            name: TEST.to_owned(),
+            rules: Some(vec![RuleWithOperations {
+                api_groups: Some(vec!["authorization.k8s.io".to_owned()]),
+                api_versions: Some(vec!["v1".to_owned()]),
+                operations: Some(vec!["CREATE".to_owned()]),
+                resources: Some(vec!["selfsubjectaccessreviews".to_owned()]),
+                scope: None,
+            }]),
+            side_effects: "None".to_owned(),
+            timeout_seconds: Some(TEST_SECONDS.into()),
+            ..ValidatingWebhook::default()
+        };
+        let configuration = ValidatingWebhookConfiguration {
+            metadata: self.configurations.metadata(VALIDATING),
+            webhooks: Some(vec![webhook]),
+        };
+        self.configurations.apply(&configuration).await?;
+        // A question that everybody may ask, and that nothing is stored of.
+        let review = SelfSubjectAccessReview {
+            spec: SelfSubjectAccessReviewSpec {
+                non_resource_attributes: Some(NonResourceAttributes {
+                    path: Some(asks),
+                    verb: Some("get".to_owned()),
+                }),
+                resource_attributes: None,
+            },
+            ..SelfSubjectAccessReview::default()
+        };
+        self.called.store(false, Ordering::Relaxed);
+        let end = Instant::now() + HEARS;
+        while Instant::now() < end {
+            let reviews = Api::all(self.client.clone());
+            let params = PostParams::default();
+            match self.until_stop(reviews.create(&params, &review)).await {
+                None => break,
+                Some(Err(kube::Error::Api(status))) if status.message.contains(TEST) => {
+                    return Ok(Some(status.message.clone()));
+                }
+                Some(Err(error)) => return Err(error),
+                Some(Ok(_)) if self.called.load(Ordering::Relaxed) => return Ok(None),
+                // The API server has not heard of the webhook yet.
+                Some(Ok(_)) => {
+                    self.until_stop(sleep(Duration::from_millis(100))).await;
+                }
+            }
+        }
+        Ok(Some(format!("the API server does not call {url}")))
+    }
+
+    /// Has the API server call all webhooks at `url`, and trust `bundle`. `is_new` says whether they have
+    /// changed. False if the configurations are those of another process.
+    async fn publish(&self, url: &str, bundle: &str, is_new: bool) -> Result<bool> {
+        let client = |path: &str| client(url, path, bundle);
+        let (mut mutating, mut validating) = hook::configurations(&self.webhooks, client);
+        // See the head of this file.
+        let ignore = || Some("Ignore".to_owned());
+        if let Some(configuration) = &mut mutating {
+            configuration.metadata = self.configurations.metadata(MUTATING);
+            for webhook in configuration.webhooks.iter_mut().flatten() {
+                webhook.failure_policy = ignore();
+            }
+        }
+        if let Some(configuration) = &mut validating {
+            configuration.metadata = self.configurations.metadata(VALIDATING);
+            for webhook in configuration.webhooks.iter_mut().flatten() {
+                webhook.failure_policy = ignore();
+            }
+        }
+        Ok(self.publish_one(MUTATING, mutating, is_new).await?
+            && self.publish_one(VALIDATING, validating, is_new).await?)
+    }
+
+    async fn publish_one<K: Configuration>(
+        &self,
+        end: &str,
+        wanted: Option<K>,
+        is_new: bool,
+    ) -> Result<bool> {
+        let Some(wanted) = wanted else {
+            if is_new {
+                self.configurations.delete::<K>(end, Whose::Any).await?;
+            }
+            return Ok(true);
+        };
+        let what = format!("{} `{}`", K::kind(&()), wanted.name_any());
+        let api = Api::<K>::all(self.client.clone());
+        let there = api.get_metadata_opt(&wanted.name_any()).await;
+        let there = there.with_context(|| format!("cannot read the {what}"))?;
+        match there {
+            Some(there) if !is_new => return Ok(self.configurations.is_own(there.annotations())),
+            None if !is_new => tracing::info!("the {what} was deleted, and is applied again"),
+            _ => {}
+        }
+        let applied = self.configurations.apply(&wanted).await;
+        applied.with_context(|| format!("cannot apply the {what}"))?;
+        Ok(true)
+    }
+
+    /// Warns of an operator in the cluster, which the API server calls as well.
+    async fn warn_of_deployed(&self) -> kube::Result<()> {
+        let mutating = format!("{}{MUTATING}", self.prefix);
+        let validating = format!("{}{VALIDATING}", self.prefix);
+        let client = || self.client.clone();
+        let mutates = Api::<MutatingWebhookConfiguration>::all(client());
+        let validates = Api::<ValidatingWebhookConfiguration>::all(client());
+        if mutates.get_metadata_opt(&mutating).await?.is_some()
+            || validates.get_metadata_opt(&validating).await?.is_some()
+        {
+            tracing::warn!(
+                "the API server calls the operator in the cluster too: `make undeploy` removes it"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// The configurations for webhooks by URL, of which a cluster has one set for each operator.
+struct Configurations {
+    client: Client,
+    /// The name of the operator.
+    operator: &'static str,
+    /// What the annotation of this process's configurations says.
+    identity: String,
+}
+
+impl Configurations {
+    fn new(runtime: &Runtime) -> Self {
+        Self {
+            client: runtime.unguarded.clone(),
+            operator: runtime.operator.name,
+            identity: identity(),
+        }
+    }
+
+    /// The name of a configuration for webhooks by URL.
+    fn name(&self, end: &str) -> String {
+        format!("{}-run-{end}", self.operator)
+    }
+
+    fn metadata(&self, end: &str) -> ObjectMeta {
+        ObjectMeta {
+            name: Some(self.name(end)),
+            annotations: Some([(RUN_BY.to_owned(), self.identity.clone())].into()),
+            ..ObjectMeta::default()
+        }
+    }
+
+    async fn apply<K: Configuration>(&self, configuration: &K) -> kube::Result<()> {
+        let params = PatchParams::apply(&format!("{}-run", self.operator)).force();
+        let api = Api::<K>::all(self.client.clone());
+        let name = configuration.name_any();
+        api.patch(&name, &params, &Patch::Apply(configuration))
+            .await?;
+        Ok(())
+    }
+
+    fn is_own(&self, annotations: &BTreeMap<String, String>) -> bool {
+        annotations.get(RUN_BY) == Some(&self.identity)
+    }
+
+    /// Deletes the configurations for webhooks by URL.
+    async fn delete_all(&self, whose: Whose) {
+        let deleted = timeout(PATIENCE, async {
+            let mutating = self.delete::<MutatingWebhookConfiguration>(MUTATING, whose);
+            let validating = self.delete::<ValidatingWebhookConfiguration>(VALIDATING, whose);
+            mutating.await.and(validating.await)
+        });
+        let error = match deleted.await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => failure::says(error.as_ref()),
+            Err(_) => "the API server does not answer".to_owned(),
+        };
+        tracing::warn!(
+            error,
+            "the webhook configurations by URL may still be there"
+        );
+    }
+
+    async fn delete<K: Configuration>(&self, end: &str, whose: Whose) -> Result<()> {
+        let name = self.name(end);
+        let context = || format!("cannot delete the {} `{name}`", K::kind(&()));
+        let api = Api::<K>::all(self.client.clone());
+        loop {
+            let there = api.get_metadata_opt(&name).await.with_context(context)?;
+            let Some(there) = there else { return Ok(()) };
+            if matches!(whose, Whose::Own) && !self.is_own(there.annotations()) {
+                return Ok(());
+            }
+            let params = DeleteParams {
+                preconditions: Some(Preconditions {
+                    resource_version: there.resource_version(),
+                    uid: there.uid(),
+                }),
+                ..DeleteParams::default()
+            };
+            match api.delete(&name, &params).await {
+                Ok(_) => return Ok(()),
+                Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(()),
+                // It has changed in between, and may be another process's now.
+                Err(kube::Error::Api(status)) if status.is_conflict() => {}
+                Err(error) => return Err(error).with_context(context),
+            }
+        }
+    }
+}
+
+/// Which configurations to delete.
+#[derive(Clone, Copy)]
+enum Whose {
+    /// Those of this process.
+    Own,
+    /// Also those that another process left behind.
+    Any,
+}
+
+/// A kind of webhook configurations.
+trait Configuration:
+    Resource<DynamicType = (), Scope = ClusterResourceScope>
+    + Clone
+    + Debug
+    + DeserializeOwned
+    + Serialize
+{
+}
+
+impl Configuration for MutatingWebhookConfiguration {}
+impl Configuration for ValidatingWebhookConfiguration {}
+
+fn client(url: &str, path: &str, bundle: &str) -> WebhookClientConfig {
+    WebhookClientConfig {
+        ca_bundle: Some(ByteString(bundle.as_bytes().to_vec())),
+        service: None,
+        url: Some(format!("{url}{path}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::Method;
+    use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
+    use serde_json::{Value, json};
+    use tower::ServiceExt;
+
+    use super::{
+        super::hook::{Hook, Purpose},
+        *,
+    };
+
+    #[test]
+    fn a_place_is_a_url_without_a_path() {
+        let url = |text: &str| Ok(Place::Url(text.to_owned()));
+        let place = |text: &str| text.parse::<Place>().map_err(|error| error.to_string());
+        assert_eq!(place("auto"), Ok(Place::Auto));
+        assert_eq!(place("https://a.b:9443"), url("https://a.b:9443"));
+        assert_eq!(place("https://a.b/"), url("https://a.b"));
+        assert_eq!(place("https://[::1]:1"), url("https://[::1]:1"));
+        assert_eq!(host("https://[::1]:1").as_deref(), Some("::1"));
+        assert_eq!(host("https://a.b").as_deref(), Some("a.b"));
+        for wrong in [
+            "",
+            "Auto",
+            "a.b:9443",
+            "http://a.b",
+            "https://",
+            "https://a.b/c",
+            "https://a.b//",
+            "https://a.b?c",
+            "https://me@a.b",
+        ] {
+            let error = place(wrong).expect_err(wrong);
+            assert!(error.contains("https://192.168.1.2:9443"), "{error}");
+        }
+    }
+
+    #[test]
+    fn this_machine_is_looked_for_on_the_way_to_the_api_server() {
+        let server = Uri::from_static("https://127.0.0.1:6443");
+        let bound = |text: &str| text.parse::<SocketAddr>().expect("an address");
+        let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
+        let expected = [
+            "https://127.0.0.1:9443",
+            "https://host.docker.internal:9443",
+        ];
+        for addresses in [vec![], vec![loopback, loopback]] {
+            let found = candidates(addresses, &server, bound("[::]:9443"));
+            assert_eq!(found, expected);
+        }
+        // What listens on one address is called there.
+        let found = candidates(vec![loopback], &server, bound("192.0.2.1:9443"));
+        assert_eq!(found, ["https://192.0.2.1:9443"]);
+        // A server that is not on this machine is in no container of it.
+        let server = Uri::from_static("https://192.0.2.1");
+        let found = candidates(vec![loopback], &server, bound("0.0.0.0:1"));
+        assert_eq!(found[0], "https://127.0.0.1:1");
+        assert!(!found.iter().any(|url| url.contains("docker")), "{found:?}");
+    }
+
+    async fn call(routes: &Router, path: &str, body: &str) -> (StatusCode, String) {
+        let request = Request::builder().method(Method::POST).uri(path);
+        let request = request.body(Body::from(body.to_owned()));
+        let response = routes.clone().oneshot(request.expect("a request")).await;
+        let (parts, body) = response.expect("an answer").into_parts();
+        let body = to_bytes(body, server::MOST).await.expect("a body");
+        (
+            parts.status,
+            String::from_utf8(body.to_vec()).expect("text"),
+        )
+    }
+
+    #[tokio::test]
+    async fn what_fails_refuses_the_request_if_it_may_not_be_ignored() {
+        let strict = Webhook::new::<Pod>(Purpose::Validate, Hook::new());
+        let lenient = Hook::new().failure_policy(FailurePolicy::Ignore);
+        let lenient = Webhook::new::<Deployment>(Purpose::Validate, lenient);
+        let fails = post(async |uri: Uri| {
+            let query = uri.query().unwrap_or_default().to_owned();
+            (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!("failed after {query}"),
+            )
+        });
+        let routes = Router::new()
+            .route(strict.path(), fails.clone())
+            .route(lenient.path(), fails)
+            .route("/good", post(async || "good"));
+        let routes = refusing(routes, &[strict.clone(), lenient.clone()]);
+        let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+            "request": {"uid": "1", "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "operation": "CREATE", "object": {}}})
+        .to_string();
+
+        // In time for the API server.
+        let path = format!("{}?timeout=10s", strict.path());
+        let (code, text) = call(&routes, &path, &review).await;
+        assert_eq!(code, StatusCode::OK);
+        let answer: Value = serde_json::from_str(&text).expect("JSON");
+        let response = &answer["response"];
+        assert_eq!(response["allowed"], false);
+        assert_eq!(response["uid"], "1");
+        assert_eq!(response["status"]["code"], 500);
+        assert_eq!(response["status"]["message"], "failed after timeout=9000ms");
+
+        let path = format!("{}?timeout=10s", lenient.path());
+        let (code, text) = call(&routes, &path, &review).await;
+        assert_eq!(code, StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(text, "failed after timeout=10s");
+
+        // Whom to refuse is not known.
+        let (code, text) = call(&routes, strict.path(), "{").await;
+        assert_eq!(code, StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(text.starts_with("failed after"), "{text}");
+        assert_eq!(call(&routes, "/good", "").await.1, "good");
+    }
+}

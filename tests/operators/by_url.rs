@@ -1,0 +1,379 @@
+//! `make run` with webhooks: the API server calls them by URL. And what becomes of the cluster when `make run`,
+//! `make install` and `make deploy` follow one another in any order.
+
+use std::{
+    fs::{self, File},
+    hash::{BuildHasher, RandomState},
+    os::unix::process::CommandExt,
+    path::PathBuf,
+    process::{Child, Command, ExitStatus, Stdio},
+};
+
+use base64::prelude::*;
+use cluster::{Cluster, wait_until};
+use serde_json::Value;
+
+use crate::{
+    compile::{building, make},
+    operator::{PATIENCE, kubectl_on, new_cluster},
+    scaffold::run,
+    serving::probe,
+    webhooks::{allows, project, refuses, send, wait_for_defaults},
+};
+
+const KINDS: [&str; 2] = ["mutating", "validating"];
+
+/// `make run`, with all that it starts as a process group; killed if a test fails.
+struct MakeRun {
+    child: Child,
+    log: PathBuf,
+}
+
+impl MakeRun {
+    fn start(cluster: &Cluster, arguments: &str) -> Self {
+        let log = project().manifest("");
+        let file = File::create(&log).expect("a log file");
+        let _building = building();
+        let mut make = make(project().path(), "run");
+        if !arguments.is_empty() {
+            make.arg(arguments);
+        }
+        let child = make
+            .arg("ARGS=--webhook-bind-address=:0 --health-probe-bind-address=0")
+            .env("KUBECONFIG", cluster.kubeconfig())
+            .stdin(Stdio::null())
+            .stdout(file.try_clone().expect("a file"))
+            .stderr(file)
+            .process_group(0)
+            .spawn()
+            .expect("make starts");
+        Self { child, log }
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(&self.log).expect("a log file")
+    }
+
+    /// Waits until the log has all of `parts` in one line.
+    fn says(&self, parts: &[&str]) {
+        let said = wait_until(&format!("{parts:?}"), PATIENCE * 2, || {
+            let log = self.log();
+            let mut lines = log.lines();
+            let has = lines.any(|line| parts.iter().all(|part| line.contains(part)));
+            Ok(has.then_some(()))
+        });
+        said.unwrap_or_else(|error| panic!("{error:#}\n{}", self.log()));
+    }
+
+    /// Sends a signal to all processes, as a terminal does for Ctrl-C, and waits for their end.
+    fn end_by(&mut self, signal: &str) -> ExitStatus {
+        let group = format!("-{}", self.child.id());
+        run(Command::new("kill").args(["-s", signal, "--", &group]));
+        let ended = wait_until("`make run` to end", PATIENCE, || {
+            Ok(self.child.try_wait()?)
+        });
+        ended.unwrap_or_else(|error| panic!("{error:#}\n{}", self.log()))
+    }
+}
+
+impl Drop for MakeRun {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            let group = format!("-{}", self.child.id());
+            let _ = Command::new("kill")
+                .args(["-s", "KILL", "--", &group])
+                .status();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// A webhook configuration, if it is there; `name` is what follows `pages-`.
+fn configuration(cluster: &Cluster, kind: &str, name: &str) -> Option<Value> {
+    let arguments = format!(
+        "get {kind}webhookconfiguration pages-{name}{kind}-webhook-configuration \
+         --ignore-not-found -o json"
+    );
+    let text = run(&mut kubectl_on(cluster, &arguments));
+    (!text.is_empty()).then(|| serde_json::from_str(&text).expect("JSON"))
+}
+
+/// How many configurations by URL there are.
+fn by_url(cluster: &Cluster) -> usize {
+    let there = KINDS
+        .iter()
+        .filter_map(|kind| configuration(cluster, kind, "run-"));
+    let there = there.inspect(|it| {
+        let client = &it["webhooks"][0]["clientConfig"];
+        assert!(
+            client["url"].is_string() && client["service"].is_null(),
+            "{it:#}"
+        );
+    });
+    there.count()
+}
+
+fn wait_for_urls(cluster: &Cluster, count: usize) {
+    wait_until("webhook configurations by URL", PATIENCE, || {
+        Ok((by_url(cluster) == count).then_some(()))
+    })
+    .expect("the configurations follow");
+}
+
+const DRY_RUN: &str = "create --dry-run=server -o json";
+
+#[test]
+fn a_laptop_is_called_by_url_while_it_serves_and_not_needed_after() {
+    let (project, cluster) = (project(), &new_cluster());
+    project.make_on(cluster, "install");
+    let send = |name: &str, fields: &str| send(cluster, DRY_RUN, name, fields);
+
+    let mut operator = MakeRun::start(cluster, "");
+    operator.says(&["webhooks are on", "url=\"https://127.0.0.1:"]);
+    wait_for_defaults(cluster);
+    refuses(send("bad", "title: bad"), &["spec.title: Invalid value"]);
+    for kind in KINDS {
+        // Without the operator, requests go on.
+        let configuration = configuration(cluster, kind, "run-").expect("a configuration");
+        assert_eq!(configuration["webhooks"][0]["failurePolicy"], "Ignore");
+    }
+    // With it, a failure refuses the request all the same.
+    refuses(
+        send("panic", "title: panic"),
+        &["mpage-v1.kb.io", "panicked"],
+    );
+    refuses(
+        send("slow", "title: slow"),
+        &["vpage-v1.kb.io", "took too long"],
+    );
+
+    // Whoever deletes the configurations has them back soon.
+    run(kubectl_on(cluster, "delete mutatingwebhookconfiguration")
+        .arg("pages-run-mutating-webhook-configuration"));
+    operator.says(&["pages-run-mutating-webhook-configuration", "applied again"]);
+    wait_for_defaults(cluster);
+
+    operator.end_by("INT");
+    assert_eq!(by_url(cluster), 0, "{}", operator.log());
+    allows(send("bad", "title: bad"));
+
+    // What was killed leaves them, but they do no harm, and the next one takes them.
+    let mut operator = MakeRun::start(cluster, "");
+    wait_for_defaults(cluster);
+    operator.end_by("KILL");
+    assert_eq!(by_url(cluster), 2);
+    allows(send("bad", "title: bad"));
+    let mut operator = MakeRun::start(cluster, "");
+    operator.says(&["webhooks are on"]);
+    wait_for_defaults(cluster);
+    operator.end_by("KILL");
+
+    // Also one that has none.
+    let mut operator = MakeRun::start(cluster, "ENABLE_WEBHOOKS=false");
+    operator.says(&["webhooks are off: `ENABLE_WEBHOOKS` is `false`"]);
+    wait_for_urls(cluster, 0);
+    operator.end_by("INT");
+}
+
+#[test]
+fn a_machine_that_cannot_be_called_is_not_waited_for() {
+    let (project, cluster) = (project(), &new_cluster());
+    project.make_on(cluster, "install");
+    let launch = || {
+        let launch = project.operator().on(cluster).administrator();
+        launch.args("--webhook-bind-address=127.0.0.1:0")
+    };
+
+    // What was asked for is an error if it cannot be.
+    let mut wrong = launch().args("--webhook-url=https://127.0.0.1:1").start();
+    assert_eq!(wrong.ends_within(PATIENCE).code(), Some(1));
+    let why = [
+        "cannot call webhooks at https://127.0.0.1:1",
+        "connection refused",
+    ];
+    wrong.says(&why);
+    assert_eq!(by_url(cluster), 0);
+    let mut both = launch()
+        .args("--webhook-url=auto --webhook-cert-path=/tmp")
+        .start();
+    assert_eq!(both.ends_within(PATIENCE).code(), Some(2));
+    both.says(&["'--webhook-url <URL>' cannot be used with '--webhook-cert-path <FOLDER>'"]);
+
+    // What may be is not, and the controllers work.
+    let launch_as_account = project.operator().on(cluster);
+    let mut without = launch_as_account
+        .args("--webhook-bind-address=127.0.0.1:0 --webhook-url=auto")
+        .start();
+    without.says(&["webhooks are off", "cannot patch resource"]);
+    probe(&without, "/readyz", 200, &["[+] webhooks: off"]);
+    probe(&without, "/readyz/controllers", 200, &["in sync"]);
+    without.signal("TERM");
+    assert!(without.ends_within(PATIENCE).success());
+
+    // Of two processes, the last one counts, and the first one leaves it alone.
+    project.make_on(cluster, "undeploy");
+    project.make_on(cluster, "install");
+    let mut first = launch().args("--webhook-url=auto").start();
+    first.says(&["webhooks are on"]);
+    let mut second = launch().args("--webhook-url=auto").start();
+    second.says(&["webhooks are on"]);
+    first.says(&["webhooks are off", "another process"]);
+    first.signal("TERM");
+    assert!(first.ends_within(PATIENCE).success());
+    assert_eq!(by_url(cluster), 2);
+    wait_for_defaults(cluster);
+    second.signal("TERM");
+    assert!(second.ends_within(PATIENCE).success());
+    assert_eq!(by_url(cluster), 0);
+}
+
+/// What a developer does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Step {
+    Run,
+    Interrupt,
+    Kill,
+    Install,
+    Uninstall,
+    Deploy,
+    Undeploy,
+}
+
+use Step::{Deploy, Install, Interrupt, Kill, Run, Undeploy, Uninstall};
+
+/// A cluster, and what is to be there.
+struct Site {
+    cluster: Cluster,
+    operator: Option<MakeRun>,
+    has_crd: bool,
+    is_deployed: bool,
+    /// Whether configurations of a process that was killed may be there.
+    has_remains: bool,
+}
+
+impl Site {
+    fn take(&mut self, step: Step) {
+        let make = |target: &str| project().make_on(&self.cluster, target);
+        match step {
+            Run if self.operator.is_some() => {}
+            Run => {
+                let operator = MakeRun::start(&self.cluster, "");
+                operator.says(&["webhooks are on"]);
+                if self.is_deployed {
+                    operator.says(&["calls the operator in the cluster too"]);
+                }
+                (self.operator, self.has_remains) = (Some(operator), false);
+            }
+            Interrupt | Kill => {
+                if let Some(mut operator) = self.operator.take() {
+                    operator.end_by(if step == Kill { "KILL" } else { "INT" });
+                    self.has_remains = step == Kill;
+                }
+            }
+            Install => {
+                make("install");
+                self.has_crd = true;
+            }
+            Uninstall | Undeploy => {
+                make(if step == Undeploy {
+                    "undeploy"
+                } else {
+                    "uninstall"
+                });
+                self.is_deployed &= step == Uninstall;
+                (self.has_crd, self.has_remains) = (false, false);
+            }
+            Deploy => {
+                make("deploy");
+                if !self.is_deployed {
+                    self.inject();
+                }
+                (self.is_deployed, self.has_crd, self.has_remains) = (true, true, false);
+            }
+        }
+    }
+
+    /// Injects what the operator in the cluster would: there is no node for it.
+    fn inject(&self) {
+        for kind in KINDS {
+            let bundle = BASE64_STANDARD.encode("deployed");
+            let patch = format!(
+                "[{{\"op\":\"add\",\"path\":\"/webhooks/0/clientConfig/caBundle\",\"value\":\"{bundle}\"}}]"
+            );
+            let name = format!("pages-{kind}-webhook-configuration");
+            let kind = format!("{kind}webhookconfiguration");
+            run(self.cluster.kubectl().args([
+                "patch",
+                &kind,
+                &name,
+                "--type=json",
+                "--patch",
+                &patch,
+            ]));
+        }
+    }
+
+    fn check(&self) {
+        let cluster = &self.cluster;
+        for kind in KINDS {
+            let deployed = configuration(cluster, kind, "");
+            assert_eq!(deployed.is_some(), self.is_deployed);
+            if let Some(deployed) = deployed {
+                let client = &deployed["webhooks"][0]["clientConfig"];
+                assert!(
+                    client["service"].is_object() && client["url"].is_null(),
+                    "{client:#}"
+                );
+                assert_eq!(client["caBundle"], BASE64_STANDARD.encode("deployed"));
+            }
+        }
+        if self.operator.is_some() {
+            wait_for_urls(cluster, 2);
+        } else if !self.has_remains {
+            assert_eq!(by_url(cluster), 0);
+        }
+        // Nobody answers for the operator in the cluster.
+        if !self.has_crd || self.is_deployed {
+            return;
+        }
+        if self.operator.is_some() {
+            wait_for_defaults(cluster);
+            refuses(send(cluster, DRY_RUN, "bad", "title: bad"), &["spec.title"]);
+        } else {
+            let wait = wait_until("requests without webhooks", PATIENCE, || {
+                Ok(send(cluster, DRY_RUN, "bad", "title: bad").0.then_some(()))
+            });
+            wait.expect("nobody is asked");
+        }
+    }
+}
+
+#[test]
+fn run_install_and_deploy_follow_one_another_in_any_order() {
+    let mut site = Site {
+        cluster: new_cluster(),
+        operator: None,
+        has_crd: false,
+        is_deployed: false,
+        has_remains: false,
+    };
+    let mut steps = vec![
+        Run, Install, Deploy, Interrupt, Run, Kill, Deploy, Install, Run, Undeploy, Install, Kill,
+        Install, Uninstall, Install, Run, Interrupt,
+    ];
+    // And some more, which differ from run to run.
+    let all = [Run, Interrupt, Kill, Install, Uninstall, Deploy, Undeploy];
+    let random = RandomState::new();
+    let random = |index: usize| usize::from(random.hash_one(index).to_le_bytes()[0]);
+    steps.extend((0..10).map(|index| all[random(index) % all.len()]));
+    // In the end, nothing is left.
+    steps.extend([Interrupt, Undeploy]);
+    eprintln!("{steps:?}");
+    for (index, step) in steps.into_iter().enumerate() {
+        eprintln!("{index}: {step:?}");
+        site.take(step);
+        site.check();
+    }
+    let left = "get mutatingwebhookconfigurations,validatingwebhookconfigurations -o name";
+    assert_eq!(run(&mut kubectl_on(&site.cluster, left)), "");
+}
