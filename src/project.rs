@@ -268,6 +268,32 @@ impl Project {
     pub fn has_secure_metrics(&self) -> bool {
         self.features.contains(&Feature::MetricsSecure) && !self.namespaced
     }
+
+    /// Who makes the certificates that webhooks are served with; `None` without webhooks.
+    pub fn webhook_certificates(&self) -> Option<WebhookCertificates> {
+        let has = |feature| self.features.contains(&feature);
+        self.webhooks().next().map(|_| {
+            if has(Feature::WebhookFiles) {
+                WebhookCertificates::Files
+            } else if has(Feature::Certmanager) {
+                WebhookCertificates::Certmanager
+            } else {
+                WebhookCertificates::Operator
+            }
+        })
+    }
+}
+
+/// Who makes the certificates that webhooks are served with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WebhookCertificates {
+    /// The operator itself.
+    Operator,
+    /// cert-manager.
+    Certmanager,
+    /// The user, who has them in files.
+    Files,
 }
 
 #[cfg(test)]

@@ -53,6 +53,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group air-traffic.control --version v10 --kind Policy --namespaced=false",
             "create api --group air-traffic.control --version v9 --kind HTTPRoute --namespaced=false --finalizer",
             "create api --group on --version v1 --kind Yes --short-name no",
+            "create webhook --group sea --version v1beta1 --kind Ship --defaulting --programmatic-validation",
         ],
     ),
     // Controllers without a type of their own: the kinds are Kubernetes' own. Two of one kind, with a
@@ -75,17 +76,20 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group webapp --version v1 --kind Guestbook --controller=false",
         ],
     ),
-    // An operator that needs no rights beyond its namespace, with two controllers of one kind.
+    // An operator that needs no rights beyond its namespace, with two controllers of one kind, and with
+    // webhooks whose certificates cert-manager makes.
     (
         "tenant",
         &[
-            "init --runtime registry --domain example.com --namespaced --multigroup --enable helm",
+            "init --runtime registry --domain example.com --namespaced --multigroup \
+             --enable certmanager,helm",
             "create api --group webapp --version v1 --kind Guestbook --finalizer --watches v1/Secret",
             "create api --group webapp --version v1 --kind Shelf --namespaced=false --controller=false",
             "create api --group webapp --version v1 --kind Guestbook --resource=false \
              --controller-name backup --finalizer",
             "create webhook --group webapp --version v1 --kind Guestbook --defaulting \
              --programmatic-validation",
+            "create webhook --group core --version v1 --kind Pod --programmatic-validation",
         ],
     ),
     // Controllers that make objects of other kinds: of Kubernetes, of the project in the same group
@@ -156,11 +160,12 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group crddemo --version v1 --kind Mydemo",
         ],
     ),
-    // The longest names for which the code still has the layout that rustfmt gives it.
+    // The longest names for which the code still has the layout that rustfmt gives it, and webhooks with a
+    // certificate from files.
     (
         "long",
         &[
-            "init --runtime registry --domain a-rather-long-domain.example.com --project-name a-project-with-a-rather-long-name",
+            "init --runtime registry --domain a-rather-long-domain.example.com --project-name a-project-with-a-rather-long-name --enable webhook-files",
             "create api --group a-group-of-26-characters-it --version v1alpha1 --kind Averylongkindofthirtyoneletters --owns apps/v1/StatefulSet,v1/PersistentVolumeClaim",
             "create api --group a-group-of-26-characters-it --version v1beta1 --kind Averylongkindofthirtyoneletters",
             "create webhook --group a-group-of-26-characters-it --version v1alpha1 --kind Averylongkindofthirtyoneletters --defaulting --programmatic-validation",

@@ -7,13 +7,15 @@ use crate::{
     scaffold::run,
 };
 
-const APIS: [&str; 2] = [
+const APIS: [&str; 3] = [
     "create api --group webapp --version v1 --kind Guestbook --owns v1/ConfigMap --finalizer",
     "create api --group webapp --version v2 --kind Guestbook",
+    "create webhook --group webapp --version v1 --kind Guestbook --defaulting \
+     --programmatic-validation",
 ];
 
 /// A change of settings, and what undoes it.
-const CHANGES: [(&str, &str); 16] = [
+const CHANGES: [(&str, &str); 17] = [
     ("--disable agents", "--enable agents"),
     ("--enable certmanager", "--disable certmanager"),
     ("--disable devcontainer", "--enable devcontainer"),
@@ -24,6 +26,7 @@ const CHANGES: [(&str, &str); 16] = [
     ("--disable metrics-secure", "--enable metrics-secure"),
     ("--enable network-policy", "--disable network-policy"),
     ("--enable prometheus", "--disable prometheus"),
+    ("--enable webhook-files", "--disable webhook-files"),
     ("--namespaced", "--namespaced=false"),
     ("--license mit", "--license apache2"),
     ("--owner Example", "--owner="),

@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::{
     names::{Domain, ProjectName, Repo},
-    project::{Feature, License, Project, Runtime, is_line},
+    project::{Feature, License, Project, Runtime, WebhookCertificates, is_line},
     report::UsageError,
 };
 
@@ -102,14 +102,25 @@ pub fn notes(project: &Project, enabled: &[Feature]) -> Vec<String> {
             Feature::NetworkPolicy if project.namespaced => {
                 "a namespaced project always has a NetworkPolicy"
             }
+            Feature::WebhookFiles if project.webhook_certificates().is_none() => {
+                "there are no webhooks yet"
+            }
             _ => continue,
         };
         notes.push(format!("`{feature}` makes no difference: {reason}"));
     }
     let has_certmanager = project.features.contains(&Feature::Certmanager);
-    if has_certmanager && !project.has_secure_metrics() {
+    let webhooks = match project.webhook_certificates() {
+        None => Some("there are no webhooks"),
+        Some(WebhookCertificates::Files) => Some("webhooks have a certificate of yours"),
+        Some(WebhookCertificates::Certmanager | WebhookCertificates::Operator) => None,
+    };
+    if let Some(webhooks) = webhooks
+        && has_certmanager
+        && !project.has_secure_metrics()
+    {
         notes.push(format!(
-            "`{}` has nothing to certify: metrics are not served over HTTPS",
+            "`{}` has nothing to certify: {webhooks}, and metrics are not served over HTTPS",
             Feature::Certmanager
         ));
     }
@@ -123,7 +134,7 @@ mod tests {
     use super::*;
 
     /// A change of settings, and its inverse.
-    const CHANGES: [(&str, &str); 17] = [
+    const CHANGES: [(&str, &str); 18] = [
         ("--disable=agents", "--enable=agents"),
         ("--enable=certmanager", "--disable=certmanager"),
         ("--disable=devcontainer", "--enable=devcontainer"),
@@ -134,6 +145,7 @@ mod tests {
         ("--disable=metrics-secure", "--enable=metrics-secure"),
         ("--enable=network-policy", "--disable=network-policy"),
         ("--enable=prometheus", "--disable=prometheus"),
+        ("--enable=webhook-files", "--disable=webhook-files"),
         ("--namespaced", "--namespaced=false"),
         ("--license=mit", "--license=apache2"),
         ("--owner=Example", "--owner="),
@@ -240,8 +252,10 @@ version: '3'
             let notes = notes(&edited(&[settings]).unwrap(), &[feature]);
             notes.join("\n")
         };
+        let webhooks = "`webhook-files` makes no difference: there are no webhooks yet";
         for feature in Feature::all() {
-            assert_eq!(noted("--license=mit", *feature), "", "{feature}");
+            let expected = [webhooks, ""][usize::from(*feature != Feature::WebhookFiles)];
+            assert_eq!(noted("--license=mit", *feature), expected, "{feature}");
         }
         for feature in [Feature::MetricsSecure, Feature::NetworkPolicy] {
             let expected = format!("`{feature}` makes no difference: a namespaced project ");
@@ -253,7 +267,8 @@ version: '3'
                 "--enable=certmanager --disable=metrics-secure",
                 Feature::Certmanager
             ),
-            "`certmanager` has nothing to certify: metrics are not served over HTTPS"
+            "`certmanager` has nothing to certify: there are no webhooks, and metrics are not served \
+             over HTTPS"
         );
 
         let member = Project {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub enum Feature {
     /// AGENTS.md tells coding agents about the project
     Agents,
-    /// cert-manager issues the certificate of the metrics server
+    /// cert-manager issues the certificates of metrics and webhooks
     Certmanager,
     /// .devcontainer has a container to develop in
     Devcontainer,
@@ -31,6 +31,8 @@ pub enum Feature {
     NetworkPolicy,
     /// A service monitor makes the Prometheus operator scrape the metrics
     Prometheus,
+    /// Webhooks are served with a certificate of yours, from files
+    WebhookFiles,
 }
 
 impl Feature {

@@ -14,7 +14,10 @@ use serde_json::{Value, json};
 
 use crate::{
     names::{Dependency, Identifiers, ShortName},
-    project::{self, Deprecation, Feature, License, RelatedKind, Relation, Resource, Runtime},
+    project::{
+        self, Deprecation, Feature, License, RelatedKind, Relation, Resource, Runtime,
+        WebhookCertificates,
+    },
     templates::{self, TEMPLATES},
 };
 
@@ -46,6 +49,8 @@ pub struct Project {
     metrics_secure: bool,
     /// Whether cert-manager makes the certificate for that.
     metrics_certificate: bool,
+    /// Whether cert-manager makes any certificate.
+    certificates: bool,
     /// Whether a `NetworkPolicy` protects the operator: asked for, or because an operator of one
     /// namespace has no other way to protect its metrics.
     network_policy: bool,
@@ -60,6 +65,8 @@ pub struct Project {
     pub crds: Vec<Crd>,
     pub controllers: Vec<Controller>,
     pub webhooks: Vec<Webhook>,
+    /// Who makes the certificates that they are served with.
+    webhook_certificates: Option<WebhookCertificates>,
     /// Whether any of them sets defaults, and whether any validates.
     defaulting: bool,
     validation: bool,
@@ -270,6 +277,8 @@ impl Project {
         let dependency = |it: &Dependency| json!({ "name": it.name(), "source": it.toml() });
         let switch = |it: &Feature| (it.to_string().replace('-', "_"), has(*it));
         let metrics_secure = project.has_secure_metrics();
+        let metrics_certificate = metrics_secure && has(Feature::Certmanager);
+        let webhook_certificates = project.webhook_certificates();
         Ok(Self {
             project_name: project.project_name.to_string(),
             crate_name: crate_name.to_string(),
@@ -289,7 +298,10 @@ impl Project {
             vendored: project.runtime == Runtime::Vendored,
             features: Feature::all().iter().map(switch).collect(),
             metrics_secure,
-            metrics_certificate: metrics_secure && has(Feature::Certmanager),
+            metrics_certificate,
+            certificates: metrics_certificate
+                || webhook_certificates == Some(WebhookCertificates::Certmanager),
+            webhook_certificates,
             network_policy: project.namespaced || has(Feature::NetworkPolicy),
             role_kind: ["ClusterRole", "Role"][usize::from(project.namespaced)],
             tested: controllers.iter().any(|controller| controller.tested),

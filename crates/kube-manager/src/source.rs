@@ -88,8 +88,20 @@ pub const FILES: &[(&str, &str)] = &[
         include_str!("runtime/webhook/certificates.rs"),
     ),
     (
+        "src/runtime/webhook/configurations.rs",
+        include_str!("runtime/webhook/configurations.rs"),
+    ),
+    (
+        "src/runtime/webhook/files.rs",
+        include_str!("runtime/webhook/files.rs"),
+    ),
+    (
         "src/runtime/webhook/hook.rs",
         include_str!("runtime/webhook/hook.rs"),
+    ),
+    (
+        "src/runtime/webhook/issued.rs",
+        include_str!("runtime/webhook/issued.rs"),
     ),
     (
         "src/runtime/webhook/mod.rs",
@@ -110,6 +122,10 @@ pub const FILES: &[(&str, &str)] = &[
     (
         "src/runtime/webhook/server.rs",
         include_str!("runtime/webhook/server.rs"),
+    ),
+    (
+        "src/runtime/webhook/trouble.rs",
+        include_str!("runtime/webhook/trouble.rs"),
     ),
     (
         "src/runtime/webhook/verdict.rs",

@@ -31,11 +31,12 @@ use k8s_openapi::api::{
     authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
 };
 use kube::{Api, Client, api::PostParams};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 #[cfg(feature = "webhook")]
 use tokio::sync::watch;
 use tokio::{
     sync::Semaphore,
-    time::{interval, timeout},
+    time::{sleep, timeout},
 };
 
 use super::metrics::Metrics;
@@ -80,12 +81,86 @@ pub enum Certificate {
     Sent(watch::Receiver<Option<Pair>>),
 }
 
-/// A certificate and its key, both in DER.
-#[cfg(feature = "webhook")]
-#[derive(Clone)]
+/// A certificate, followed by those that lead to its authority, and its key; all in DER.
+#[derive(Clone, PartialEq)]
 pub struct Pair {
-    pub certificate: Vec<u8>,
+    pub certificates: Vec<Vec<u8>>,
     pub key: Vec<u8>,
+}
+
+impl Pair {
+    fn self_signed() -> Result<Self> {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
+        Ok(Self {
+            certificates: vec![made.cert.der().to_vec()],
+            key: made.signing_key.serialize_der(),
+        })
+    }
+
+    /// From the texts of `tls.crt` and `tls.key`.
+    pub fn from_pem(certificates: &[u8], key: &[u8]) -> Result<Self> {
+        let certificates = CertificateDer::pem_slice_iter(certificates)
+            .map(|it| it.map(|it| it.to_vec()))
+            .collect::<Result<_, _>>()
+            .context("cannot understand `tls.crt`")?;
+        let key = PrivateKeyDer::from_pem_slice(key).context("cannot understand `tls.key`")?;
+        Ok(Self {
+            certificates,
+            key: key.secret_der().to_vec(),
+        })
+    }
+
+    fn read(folder: &Path) -> Result<Self> {
+        let read = |file| {
+            let path = folder.join(file);
+            fs::read(&path).with_context(|| format!("cannot read `{}`", path.display()))
+        };
+        let pair = Self::from_pem(&read("tls.crt")?, &read("tls.key")?);
+        pair.with_context(|| format!("cannot use the certificate in `{}`", folder.display()))
+    }
+
+    /// How to serve with it.
+    ///
+    /// # Errors
+    ///
+    /// When there is no certificate, or the key is not that of the first one.
+    pub async fn config(self) -> Result<RustlsConfig> {
+        Ok(RustlsConfig::from_der(self.certificates, self.key).await?)
+    }
+}
+
+impl Certificate {
+    /// The first one; none if nothing is sent any more.
+    async fn first(&mut self) -> Result<Option<Pair>> {
+        match self {
+            Self::SelfSigned => Pair::self_signed().map(Some),
+            Self::Folder(folder) => Pair::read(folder).map(Some),
+            #[cfg(feature = "webhook")]
+            Self::Sent(pairs) => {
+                let sent = pairs.wait_for(Option::is_some).await;
+                Ok(sent.ok().and_then(|pair| pair.clone()))
+            }
+        }
+    }
+
+    /// The next one, which may be the one before.
+    async fn next(&mut self) -> Result<Pair> {
+        match self {
+            Self::SelfSigned => pending().await,
+            Self::Folder(folder) => {
+                sleep(RELOAD).await;
+                Pair::read(folder)
+            }
+            #[cfg(feature = "webhook")]
+            Self::Sent(pairs) => match pairs.changed().await {
+                Ok(()) => {
+                    let pair = pairs.borrow_and_update().clone();
+                    pair.context("there is none")
+                }
+                Err(_) => pending().await,
+            },
+        }
+    }
 }
 
 /// Serves HTTPS until `stop` ends: then no connection is accepted any more, and requests in flight are
@@ -97,33 +172,15 @@ pub async fn secure(
     what: &'static str,
     stop: impl Future<Output = ()>,
 ) -> Result<()> {
-    #[cfg_attr(
-        not(feature = "webhook"),
-        expect(unused_mut, reason = "only a certificate that is sent is waited for")
-    )]
     let mut stop = pin!(stop);
-    let tls = match &mut certificate {
-        Certificate::SelfSigned => {
-            let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
-            let (certificate, key) = (made.cert.der().to_vec(), made.signing_key.serialize_der());
-            RustlsConfig::from_der(vec![certificate], key).await?
-        }
-        Certificate::Folder(folder) => {
-            let (certificate, key) = read(folder)?;
-            RustlsConfig::from_pem(certificate, key).await?
-        }
-        #[cfg(feature = "webhook")]
-        Certificate::Sent(pairs) => {
-            let first = tokio::select! {
-                sent = pairs.wait_for(Option::is_some) => sent.ok().and_then(|it| it.clone()),
-                () = &mut stop => None,
-            };
-            let Some(Pair { certificate, key }) = first else {
-                return Ok(());
-            };
-            RustlsConfig::from_der(vec![certificate], key).await?
-        }
+    let first = tokio::select! {
+        first = certificate.first() => first?,
+        () = &mut stop => None,
     };
+    let Some(first) = first else {
+        return Ok(());
+    };
+    let tls = first.clone().config().await?;
     let handle = Handle::new();
     let mut server = axum_server::from_tcp_rustls(listener, tls.clone())?.handle(handle.clone());
     let http = server.http_builder();
@@ -137,63 +194,36 @@ pub async fn secure(
     };
     tokio::select! {
         ended = server.serve(routes.into_make_service()) => Ok(ended?),
-        never = reload(certificate, &tls, what) => never,
+        never = reload(certificate, first, &tls, what) => never,
         never = stopped => never,
     }
 }
 
-/// Gives each new certificate to `tls`.
-async fn reload(certificate: Certificate, tls: &RustlsConfig, what: &str) -> Result<()> {
-    match certificate {
-        Certificate::SelfSigned => pending().await,
-        Certificate::Folder(folder) => {
-            let mut pair = None;
-            let mut tick = interval(RELOAD);
-            loop {
-                tick.tick().await;
-                let changed = match read(&folder) {
-                    Ok(new) if pair.as_ref() == Some(&new) => continue,
-                    Ok(new) => {
-                        let (certificate, key) = new.clone();
-                        let is_first = pair.replace(new).is_none();
-                        let taken = tls.reload_from_pem(certificate, key).await;
-                        if is_first && taken.is_ok() {
-                            continue;
-                        }
-                        taken.map_err(anyhow::Error::from)
-                    }
-                    Err(error) => Err(error),
-                };
-                match changed {
-                    Ok(()) => tracing::info!("took the new certificate of the {what}"),
-                    Err(error) => {
-                        let error = format!("{error:#}");
-                        tracing::warn!(error, "keeps the old certificate of the {what}");
-                    }
-                }
+/// Gives each new certificate to `tls`, which has `last`.
+async fn reload(
+    mut certificate: Certificate,
+    mut last: Pair,
+    tls: &RustlsConfig,
+    what: &str,
+) -> Result<()> {
+    loop {
+        let taken = match certificate.next().await {
+            Ok(next) if next == last => continue,
+            Ok(next) => {
+                last = next.clone();
+                let taken = tls.reload_from_der(next.certificates, next.key).await;
+                taken.map_err(anyhow::Error::from)
             }
-        }
-        #[cfg(feature = "webhook")]
-        Certificate::Sent(mut pairs) => {
-            while pairs.changed().await.is_ok() {
-                let pair = pairs.borrow_and_update().clone();
-                if let Some(Pair { certificate, key }) = pair {
-                    tls.reload_from_der(vec![certificate], key).await?;
-                    tracing::debug!("took a new certificate of the {what}");
-                }
+            Err(error) => Err(error),
+        };
+        match taken {
+            Ok(()) => tracing::info!("took the new certificate of the {what}"),
+            Err(error) => {
+                let error = format!("{error:#}");
+                tracing::warn!(error, "keeps the old certificate of the {what}");
             }
-            pending().await
         }
     }
-}
-
-/// The certificate and its key, as PEM.
-fn read(folder: &Path) -> Result<(Vec<u8>, Vec<u8>)> {
-    let read = |file| {
-        let path = folder.join(file);
-        fs::read(&path).with_context(|| format!("cannot read `{}`", path.display()))
-    };
-    Ok((read("tls.crt")?, read("tls.key")?))
 }
 
 /// /metrics, without authentication.

@@ -11,3 +11,5 @@ pub mod api;
 pub mod cli;
 #[cfg(feature = "operator")]
 pub mod controller;
+#[cfg(feature = "operator")]
+pub mod webhook;

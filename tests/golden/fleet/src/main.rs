@@ -11,7 +11,7 @@ use kube_manager::{Manager, Operator};
 use fleet_operator::{
     api,
     cli::{Cli, Command},
-    controller,
+    controller, webhook,
 };
 
 /// The name of the operator, and the domain that makes it unique in a cluster.
@@ -26,6 +26,7 @@ async fn main() -> anyhow::Result<()> {
         .chart("charts/fleet");
     let mut manager = Manager::new(operator);
     controller::register(&mut manager);
+    webhook::register(&mut manager);
 
     match cli.command {
         Some(Command::Manifests { out }) => manager.write_manifests(&out, &api::crds()?),

@@ -59,7 +59,8 @@ eventually() {
 }
 
 samples_are_reconciled() {
-  on_samples apply --kustomize config/samples
+  # The API server calls webhooks by their Service, which knows of a new Pod a moment later.
+  eventually on_samples apply --kustomize config/samples
   # One line for each controller.
   on_samples wait --for=condition=Ready --timeout=2m --all httproutes.air-traffic.control.example.com
   on_samples wait --for=condition=Ready --timeout=2m --all policies.air-traffic.control.example.com
@@ -115,6 +116,11 @@ fi
 step "Deploy the operator"
 make deploy "IMG=$IMG"
 in_namespace wait --for=condition=Available --timeout=3m "$deployment"
+# The API server trusts its webhooks.
+kubectl wait --for=jsonpath='{.webhooks[0].clientConfig.caBundle}' --timeout=1m \
+  mutatingwebhookconfigurations/fleet-mutating-webhook-configuration
+kubectl wait --for=jsonpath='{.webhooks[0].clientConfig.caBundle}' --timeout=1m \
+  validatingwebhookconfigurations/fleet-validating-webhook-configuration
 
 step "Apply the samples, and wait for what the controllers say"
 samples_are_reconciled

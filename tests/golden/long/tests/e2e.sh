@@ -95,6 +95,8 @@ if [ -n "$KIND" ]; then
   "$KIND" load image-archive --name "$cluster" "$folder/image.tar"
 fi
 
+# The operator waits for the Secret with the certificate of its webhooks, which is yours to make here.
+
 step "Deploy the operator"
 make deploy "IMG=$IMG"
 in_namespace wait --for=condition=Available --timeout=3m "$deployment"

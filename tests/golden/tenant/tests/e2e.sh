@@ -83,11 +83,25 @@ if [ -n "$KIND" ]; then
   "$KIND" create cluster --name "$cluster" --wait 3m
   "$CONTAINER_TOOL" save --output "$folder/image.tar" "$IMG"
   "$KIND" load image-archive --name "$cluster" "$folder/image.tar"
+
+  step "Install cert-manager"
+  releases=https://github.com/cert-manager/cert-manager/releases/download
+  kubectl apply --server-side --filename "$releases/v1.21.1/cert-manager.yaml"
+  kubectl wait --namespace cert-manager --for=condition=Available --timeout=3m --all deployments
+  # The API server trusts its webhooks.
+  kubectl wait --for=jsonpath='{.webhooks[0].clientConfig.caBundle}' --timeout=1m \
+    validatingwebhookconfigurations/cert-manager-webhook \
+    mutatingwebhookconfigurations/cert-manager-webhook
 fi
 
 step "Deploy the operator"
 make deploy "IMG=$IMG"
 in_namespace wait --for=condition=Available --timeout=3m "$deployment"
+# The API server trusts its webhooks.
+kubectl wait --for=jsonpath='{.webhooks[0].clientConfig.caBundle}' --timeout=1m \
+  mutatingwebhookconfigurations/tenant-mutating-webhook-configuration
+kubectl wait --for=jsonpath='{.webhooks[0].clientConfig.caBundle}' --timeout=1m \
+  validatingwebhookconfigurations/tenant-validating-webhook-configuration
 
 step "Apply the samples, and wait for what the controllers say"
 samples_are_reconciled

@@ -207,7 +207,7 @@ impl Leaf {
     /// What a server needs of it.
     pub fn pair(&self) -> Pair {
         Pair {
-            certificate: self.certificate.clone(),
+            certificates: vec![self.certificate.clone()],
             key: self.key.clone(),
         }
     }

@@ -61,8 +61,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     authority::{Authorities, Leaf, Lifetimes},
-    hook::{self, FailurePolicy, Webhook},
-    lifetimes, prefix,
+    hook::{self, FailurePolicy, Namespaces, Webhook},
+    lifetimes,
     review::{self, Answer, Handler, Review},
     server::{self, Options},
     verdict::Verdict,
@@ -255,8 +255,11 @@ pub(super) struct ByUrl {
     configurations: Configurations,
     /// The URL of the API server.
     server: Uri,
-    /// What the names of the deployed configurations begin with.
-    prefix: String,
+    /// The names of the deployed configurations.
+    deployed_mutating: String,
+    deployed_validating: String,
+    /// The namespaces that webhooks are called for; if empty, all.
+    only: Vec<String>,
     place: Place,
     /// Where webhooks are served.
     bound: SocketAddr,
@@ -301,7 +304,13 @@ impl ByUrl {
             client: runtime.unguarded.clone(),
             configurations: Configurations::new(runtime),
             server: server.clone(),
-            prefix: prefix(options, runtime),
+            deployed_mutating: options.mutating_configuration(runtime.operator.name),
+            deployed_validating: options.validating_configuration(runtime.operator.name),
+            only: if runtime.operator.namespaced {
+                runtime.namespaces.clone()
+            } else {
+                Vec::new()
+            },
             place: options.webhook_url.clone().unwrap_or(Place::Auto),
             bound,
             hosts: options.webhook_hosts.clone(),
@@ -580,7 +589,12 @@ impl ByUrl {
     /// changed. False if the configurations are those of another process.
     async fn publish(&self, url: &str, bundle: &str, is_new: bool) -> Result<bool> {
         let client = |path: &str| client(url, path, bundle);
-        let (mut mutating, mut validating) = hook::configurations(&self.webhooks, client);
+        let namespaces = Namespaces {
+            own: self.client.default_namespace(),
+            only: &self.only,
+        };
+        let (mut mutating, mut validating) =
+            hook::configurations(&self.webhooks, &namespaces, client);
         // See the head of this file.
         let ignore = || Some("Ignore".to_owned());
         if let Some(configuration) = &mut mutating {
@@ -627,13 +641,12 @@ impl ByUrl {
 
     /// Warns of an operator in the cluster, which the API server calls as well.
     async fn warn_of_deployed(&self) -> kube::Result<()> {
-        let mutating = format!("{}{MUTATING}", self.prefix);
-        let validating = format!("{}{VALIDATING}", self.prefix);
+        let (mutating, validating) = (&self.deployed_mutating, &self.deployed_validating);
         let client = || self.client.clone();
         let mutates = Api::<MutatingWebhookConfiguration>::all(client());
         let validates = Api::<ValidatingWebhookConfiguration>::all(client());
-        if mutates.get_metadata_opt(&mutating).await?.is_some()
-            || validates.get_metadata_opt(&validating).await?.is_some()
+        if mutates.get_metadata_opt(mutating).await?.is_some()
+            || validates.get_metadata_opt(validating).await?.is_some()
         {
             tracing::warn!(
                 "the API server calls the operator in the cluster too: `make undeploy` removes it"

@@ -43,19 +43,35 @@
 //!
 //! # Certificates
 //!
-//! With `--webhook-cert-path`, the certificate is in a folder, as `tls.crt` and `tls.key`. Without it, the
-//! operator makes authorities and certificates itself and replaces them in time. In the operator's namespace
-//! and with the prefix of `--webhook-name-prefix`, which is the operator's name and a dash by default, this
-//! needs
+//! There are three ways, and `rscaffold edit` switches between them.
 //!
-//! - a Secret `<prefix>webhook-ca` without data, with the rights to `get` and `update` it;
-//! - a Service `<prefix>webhook-service`, for which the certificates are;
-//! - the configurations `<prefix>mutating-webhook-configuration` and
-//!   `<prefix>validating-webhook-configuration`, with the rights to `get` and `patch` them. Their `caBundle`
-//!   is the operator's.
+//! | the certificate is | by the flag | who has the API server trust it |
+//! |---|---|---|
+//! | made by the operator, and replaced in time | none | the operator |
+//! | in a Secret that others keep, such as cert-manager | `--webhook-cert-secret` | others |
+//! | in a folder of files | `--webhook-cert-path` | the operator, if `ca.crt` is there; otherwise others |
 //!
-//! All of these rights can be limited to the names of the objects. Replicas agree by the Secret, and no
-//! authority signs before all API servers have heard of it, so no request fails meanwhile.
+//! **Made by the operator.** It makes authorities, and under them a certificate for each replica. This needs
+//!
+//! - a Secret without data, with the rights to `get` and `update` it: `--webhook-ca-secret` has its name;
+//! - a Service, for which the certificates are: `--webhook-service`;
+//! - the webhook configurations, with the rights to `get` and `patch` them:
+//!   `--webhook-mutating-configuration` and `--webhook-validating-configuration`. Their `caBundle` is the
+//!   operator's.
+//!
+//! Replicas agree by the Secret, and no authority signs before all API servers have heard of it, so no
+//! request fails meanwhile.
+//!
+//! **In a Secret.** The operator reads `tls.crt` and `tls.key`, and takes each new pair as soon as it is
+//! there. It needs the rights to `list` and `watch` the Secret. Where a certificate is renewed under the same
+//! authority, no request fails.
+//!
+//! **In a folder.** The operator reads `tls.crt` and `tls.key` every 10 s. If `ca.crt` is there too, the
+//! operator puts it into the configurations, which needs the same rights to them as above. A new authority
+//! must be in `ca.crt`, beside the old one, some minutes before it signs.
+//!
+//! All of these rights can be limited to the names of the objects. Secret and Service are in the operator's
+//! namespace.
 //!
 //! # Outside of a cluster
 //!
@@ -78,6 +94,7 @@
 use std::{fmt::Debug, path::Path};
 
 use anyhow::Result;
+use futures::{FutureExt, future::BoxFuture};
 use http::Uri;
 use k8s_openapi::api::admissionregistration::v1::{ServiceReference, WebhookClientConfig};
 use kube::{Client, Resource};
@@ -87,15 +104,20 @@ use tokio::{sync::watch, task::JoinSet, time::sleep};
 mod authority;
 mod by_url;
 mod certificates;
+mod configurations;
+mod files;
 mod hook;
+mod issued;
 mod patch;
 mod request;
 mod review;
 mod server;
+mod trouble;
 mod verdict;
 
 pub use hook::{
-    FailurePolicy, Hook, Label, MatchPolicy, NAMESPACE_NAME, Reinvocation, SideEffects,
+    FailurePolicy, Hook, Label, MatchPolicy, NAMESPACE_NAME, OWN_NAMESPACE, Reinvocation,
+    SideEffects,
 };
 pub use request::{Change, Operation, Request};
 pub use server::Options;
@@ -104,7 +126,10 @@ pub use verdict::{FieldError, Verdict};
 use authority::Lifetimes;
 use by_url::ByUrl;
 use certificates::Certificates;
-use hook::{Purpose, Webhook};
+use configurations::{Configuration, Configurations};
+use files::Files;
+use hook::{Namespaces, Purpose, Webhook};
+use issued::Issued;
 use review::{Defaults, Handler, Validates};
 use server::{Endpoint, Metrics};
 
@@ -114,7 +139,7 @@ use super::{
     manifests,
     operator::Operator,
     rbac::Rule,
-    serve::{self, Certificate, Pair},
+    serve::{self, Certificate},
 };
 
 /// A type of objects that a webhook can be about.
@@ -219,23 +244,30 @@ impl Webhooks {
         self.0.iter().map(|it| it.webhook.clone()).collect()
     }
 
-    /// Writes `config/webhook/manifests.yaml` below `out`, and a copy to the chart. kustomize puts the names of the Service and its
-    /// namespace in.
+    /// Writes `config/webhook/manifests.yaml` below `out`, and a copy to the chart. kustomize puts the names
+    /// of the Service and of its namespace in.
     pub fn write_manifests(&self, operator: &Operator, out: &Path) -> Result<()> {
         let webhooks = self.all();
         if webhooks.is_empty() {
             return Ok(());
         }
         hook::check(&webhooks)?;
-        let (mutating, validating) = hook::configurations(&webhooks, |path| WebhookClientConfig {
+        let client = |path: &str| WebhookClientConfig {
             service: Some(ServiceReference {
                 name: "webhook-service".to_owned(),
-                namespace: "system".to_owned(),
+                namespace: OWN_NAMESPACE.to_owned(),
                 path: Some(path.to_owned()),
                 port: None,
             }),
             ..WebhookClientConfig::default()
-        });
+        };
+        // kustomize knows how the namespace is called.
+        let only = [OWN_NAMESPACE.to_owned()];
+        let namespaces = Namespaces {
+            own: OWN_NAMESPACE,
+            only: if operator.namespaced { &only } else { &[] },
+        };
+        let (mutating, validating) = hook::configurations(&webhooks, &namespaces, client);
         let mut documents = Vec::new();
         if let Some(mutating) = mutating {
             documents.push(serde_json::to_value(mutating)?);
@@ -309,13 +341,7 @@ impl Webhooks {
             by_url.serve(listener, routes, servers);
             return Ok(());
         }
-        let certificate = match options.webhook_cert_path.clone() {
-            Some(folder) => {
-                health.ready("webhooks", "served");
-                Certificate::Folder(folder)
-            }
-            None => Certificate::Sent(certified(options, runtime, health, &webhooks, servers)?),
-        };
+        let certificate = certificate(options, runtime, health, &webhooks, servers)?;
         let delay = options.webhook_shutdown_delay;
         let stopped = async move {
             stop.cancelled().await;
@@ -332,40 +358,74 @@ impl Webhooks {
     }
 }
 
-/// Makes certificates beside the server, as one of `servers`.
-fn certified(
+/// Where the server gets its certificate from: one of three ways, with what is to be done for it beside the
+/// server, as one of `servers`.
+fn certificate(
     options: &Options,
     runtime: &Runtime,
     health: &Health,
     webhooks: &[Webhook],
     servers: &mut JoinSet<Result<()>>,
-) -> Result<watch::Receiver<Option<Pair>>> {
-    let lifetimes = lifetimes(options)?;
-    let prefix = prefix(options, runtime);
+) -> Result<Certificate> {
     let client = runtime.unguarded.clone();
-    let service = format!("{prefix}webhook-service.{}", client.default_namespace());
+    let operator = runtime.operator.name;
+    let configuration = |name, purpose| {
+        let webhooks = webhooks.iter().filter(|it| it.purpose() == purpose);
+        Configuration {
+            name,
+            webhooks: webhooks.map(|it| it.name().to_owned()).collect(),
+        }
+    };
+    let configurations = Configurations {
+        client: client.clone(),
+        mutating: configuration(options.mutating_configuration(operator), Purpose::Default),
+        validating: configuration(
+            options.validating_configuration(operator),
+            Purpose::Validate,
+        ),
+    };
+    let stop = runtime.stop.clone();
+    let mut beside = |task: BoxFuture<'static, ()>| {
+        let stop = stop.clone();
+        servers.spawn(async move {
+            let _ = stop.run_until_cancelled(task).await;
+            Ok(())
+        });
+    };
+    if let Some(folder) = options.webhook_cert_path.clone() {
+        health.ready("webhooks", "served");
+        let files = Files {
+            folder: folder.clone(),
+            configurations,
+        };
+        beside(files.publish().boxed());
+        return Ok(Certificate::Folder(folder));
+    }
+    let (sender, receiver) = watch::channel(None);
+    if let Some(secret) = options.webhook_cert_secret.clone() {
+        let issued = Issued {
+            client,
+            secret,
+            health: health.clone(),
+        };
+        beside(issued.follow(sender).boxed());
+        return Ok(Certificate::Sent(receiver));
+    }
+    let lifetimes = lifetimes(options)?;
+    let (service, namespace) = (options.service(operator), client.default_namespace());
+    let service = format!("{service}.{namespace}");
     let mut hosts = vec![format!("{service}.svc"), service];
     hosts.extend(options.webhook_hosts.iter().cloned());
-    let names = |purpose| {
-        let webhooks = webhooks.iter().filter(|it| it.purpose() == purpose);
-        webhooks.map(|it| it.name().to_owned()).collect()
-    };
     let certificates = Certificates {
         client,
-        prefix,
+        secret: options.ca_secret(operator),
         hosts,
         lifetimes,
-        mutating: names(Purpose::Default),
-        validating: names(Purpose::Validate),
+        configurations,
         health: health.clone(),
     };
-    let (sender, receiver) = watch::channel(None);
-    let stop = runtime.stop.clone();
-    servers.spawn(async move {
-        let _ = stop.run_until_cancelled(certificates.keep(sender)).await;
-        Ok(())
-    });
-    Ok(receiver)
+    beside(certificates.keep(sender).boxed());
+    Ok(Certificate::Sent(receiver))
 }
 
 fn lifetimes(options: &Options) -> Result<Lifetimes> {
@@ -376,10 +436,4 @@ fn lifetimes(options: &Options) -> Result<Lifetimes> {
     };
     lifetimes.validate()?;
     Ok(lifetimes)
-}
-
-/// What the names of the deployed objects begin with.
-fn prefix(options: &Options, runtime: &Runtime) -> String {
-    let prefix = options.webhook_name_prefix.clone();
-    prefix.unwrap_or_else(|| format!("{}-", runtime.operator.name))
 }

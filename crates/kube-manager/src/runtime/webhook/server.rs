@@ -14,6 +14,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::post,
 };
+use clap::builder::NonEmptyStringValueParser;
 use prometheus::{
     HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Registry, exponential_buckets,
     register_histogram_vec_with_registry as histogram,
@@ -54,15 +55,40 @@ pub struct Options {
     #[arg(default_value = ":9443", value_name = "ADDRESS")]
     pub webhook_bind_address: Address,
 
-    /// Folder of tls.crt and tls.key for webhooks, read again when they change [default: none, the
-    /// operator makes certificates itself]
+    /// Folder of tls.crt and tls.key for webhooks, read again when they change. The API server is made to
+    /// trust ca.crt, if that is there too [default: none, the operator makes certificates itself]
     #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CERT_PATH", value_name = "FOLDER")]
     pub webhook_cert_path: Option<PathBuf>,
 
-    /// What the names of the operator's objects begin with: the Service `<PREFIX>webhook-service`, the Secret
-    /// `<PREFIX>webhook-ca` and the webhook configurations [default: name of the operator, and a dash]
-    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_NAME_PREFIX", value_name = "PREFIX")]
-    pub webhook_name_prefix: Option<String>,
+    /// Secret of tls.crt and tls.key for webhooks in the operator's namespace, which others keep, such as
+    /// cert-manager [default: none, the operator makes certificates itself]
+    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CERT_SECRET", value_name = "SECRET")]
+    #[arg(conflicts_with = "webhook_cert_path", value_parser = NonEmptyStringValueParser::new())]
+    pub webhook_cert_secret: Option<String>,
+
+    /// Secret that has, or is to have, the authority of the certificates that the operator makes
+    /// [default: name of the operator, and `-webhook-ca`]
+    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CA_SECRET", value_name = "SECRET")]
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub webhook_ca_secret: Option<String>,
+
+    /// Service of the webhooks, for which the operator makes certificates [default: name of the
+    /// operator, and `-webhook-service`]
+    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_SERVICE", value_name = "SERVICE")]
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub webhook_service: Option<String>,
+
+    /// MutatingWebhookConfiguration that is to trust the certificates [default: name of the operator,
+    /// and `-mutating-webhook-configuration`]
+    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_MUTATING_CONFIGURATION")]
+    #[arg(value_name = "CONFIGURATION", value_parser = NonEmptyStringValueParser::new())]
+    pub webhook_mutating_configuration: Option<String>,
+
+    /// ValidatingWebhookConfiguration that is to trust the certificates [default: name of the operator,
+    /// and `-validating-webhook-configuration`]
+    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_VALIDATING_CONFIGURATION")]
+    #[arg(value_name = "CONFIGURATION", value_parser = NonEmptyStringValueParser::new())]
+    pub webhook_validating_configuration: Option<String>,
 
     /// URL that the API server calls webhooks at, such as `https://192.168.1.2:9443`, for an operator
     /// outside of the cluster; `auto` finds an address of this machine. The operator makes the certificate
@@ -99,6 +125,30 @@ pub struct Options {
 }
 
 impl Options {
+    /// The name of the MutatingWebhookConfiguration of `operator`.
+    pub(super) fn mutating_configuration(&self, operator: &str) -> String {
+        let name = self.webhook_mutating_configuration.clone();
+        name.unwrap_or_else(|| format!("{operator}-mutating-webhook-configuration"))
+    }
+
+    /// The name of the ValidatingWebhookConfiguration of `operator`.
+    pub(super) fn validating_configuration(&self, operator: &str) -> String {
+        let name = self.webhook_validating_configuration.clone();
+        name.unwrap_or_else(|| format!("{operator}-validating-webhook-configuration"))
+    }
+
+    /// The name of the Service of `operator`.
+    pub(super) fn service(&self, operator: &str) -> String {
+        let name = self.webhook_service.clone();
+        name.unwrap_or_else(|| format!("{operator}-webhook-service"))
+    }
+
+    /// The name of the Secret in which `operator` keeps its authority.
+    pub(super) fn ca_secret(&self, operator: &str) -> String {
+        let name = self.webhook_ca_secret.clone();
+        name.unwrap_or_else(|| format!("{operator}-webhook-ca"))
+    }
+
     /// Why no webhooks are served, if none are.
     pub(super) fn off(&self) -> Option<&'static str> {
         // The variable that operators in Go read.

@@ -7,12 +7,14 @@
 use kube_manager::Manager;
 
 // One module for each group.
+pub mod core;
 pub mod webapp;
 // End of the groups.
 
 /// Hands each webhook to the manager.
 pub fn register(manager: &mut Manager) {
     // One line for each group.
+    core::register(manager);
     webapp::register(manager);
     // End of the calls.
 }

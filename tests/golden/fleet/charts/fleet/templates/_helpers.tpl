@@ -15,6 +15,17 @@
 {{- printf "%s-metrics" $name -}}
 {{- end -}}
 
+{{/* What the names of the webhooks' objects begin with: that of a Service may have 63 characters at most. */}}
+{{- define "fleet.webhookPrefix" -}}
+{{- $name := include "fleet.fullname" . | trunc 47 | trimSuffix "-" -}}
+{{- printf "%s-" $name -}}
+{{- end -}}
+
+{{/* Who makes their certificates: operator, certmanager, or you, as files. */}}
+{{- define "fleet.webhookCertificates" -}}
+{{- if .Values.webhook.secret }}files{{ else if .Values.certmanager.enable }}certmanager{{ else }}operator{{ end -}}
+{{- end -}}
+
 {{- define "fleet.serviceAccount" -}}
 {{- if .Values.serviceAccount.create -}}
 {{- $name := printf "%s-controller-manager" (include "fleet.fullname" .) -}}

@@ -21,6 +21,11 @@
 {{- printf "%s-" $name -}}
 {{- end -}}
 
+{{/* Who makes their certificates: operator, certmanager, or you, as files. */}}
+{{- define "tenant.webhookCertificates" -}}
+{{- if .Values.webhook.secret }}files{{ else if .Values.certmanager.enable }}certmanager{{ else }}operator{{ end -}}
+{{- end -}}
+
 {{- define "tenant.serviceAccount" -}}
 {{- if .Values.serviceAccount.create -}}
 {{- $name := printf "%s-controller-manager" (include "tenant.fullname" .) -}}

@@ -21,6 +21,11 @@
 {{- printf "%s-" $name -}}
 {{- end -}}
 
+{{/* Who makes their certificates: operator, certmanager, or you, as files. */}}
+{{- define "warden.webhookCertificates" -}}
+{{- if .Values.webhook.secret }}files{{ else if .Values.certmanager.enable }}certmanager{{ else }}operator{{ end -}}
+{{- end -}}
+
 {{- define "warden.serviceAccount" -}}
 {{- if .Values.serviceAccount.create -}}
 {{- $name := printf "%s-controller-manager" (include "warden.fullname" .) -}}

@@ -25,11 +25,7 @@ impl webhook::Validator for Validator {
         .failure_policy(webhook::FailurePolicy::Ignore)
         .namespaces(&[webhook::Label::NotIn(
             webhook::NAMESPACE_NAME,
-            &[
-                "kube-system",
-                // The operator's own.
-                "warden-system",
-            ],
+            &["kube-system", webhook::OWN_NAMESPACE],
         )])
         // `Operation::Delete` has it called before deletions too.
         .operations(&[webhook::Operation::Create, webhook::Operation::Update]);

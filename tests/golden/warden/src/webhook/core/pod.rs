@@ -25,11 +25,7 @@ impl webhook::Defaulter for Defaulter {
         .failure_policy(webhook::FailurePolicy::Ignore)
         .namespaces(&[webhook::Label::NotIn(
             webhook::NAMESPACE_NAME,
-            &[
-                "kube-system",
-                // The operator's own.
-                "warden-system",
-            ],
+            &["kube-system", webhook::OWN_NAMESPACE],
         )])
         // A deletion leaves nothing to fill in.
         .operations(&[webhook::Operation::Create, webhook::Operation::Update]);

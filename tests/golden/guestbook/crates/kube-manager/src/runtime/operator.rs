@@ -33,7 +33,8 @@ impl Operator {
     }
 
     /// Has the operator work in single namespaces, with a Role in each. Without it, the operator has a
-    /// ClusterRole.
+    /// ClusterRole. Its webhooks are called for objects in its own namespace alone, unless their `HOOK` names
+    /// namespaces.
     #[must_use]
     pub const fn namespaced(mut self) -> Self {
         self.namespaced = true;

@@ -221,7 +221,7 @@ pub fn watch<K: Watchable>(
 }
 
 /// A length within [`LENGTH`], so that watches that began together do not all end together.
-fn length() -> u32 {
+pub fn length() -> u32 {
     let random = RandomState::new().hash_one(());
     let spread = u64::from(LENGTH.end - LENGTH.start);
     LENGTH.start + u32::try_from(random % spread).unwrap_or_default()
@@ -229,13 +229,13 @@ fn length() -> u32 {
 
 /// Whether a watch that had begun has ended. That is normal, for example when it expires; whether the
 /// next one begins shows how things are.
-fn is_interruption(error: &watcher::Error) -> bool {
+pub fn is_interruption(error: &watcher::Error) -> bool {
     use watcher::Error::{WatchError, WatchFailed};
     matches!(error, WatchError(_) | WatchFailed(_))
 }
 
 /// Delays that grow as long as retries fail.
-struct Pauses(ResetTimerBackoff<ExponentialBackoff>);
+pub struct Pauses(ResetTimerBackoff<ExponentialBackoff>);
 
 impl Default for Pauses {
     fn default() -> Self {

@@ -4,32 +4,22 @@
 //! All replicas do the same. Whoever is first to write the Secret under its resourceVersion decides; the
 //! others read what it wrote. The Secret is read by requests: a mounted one lags behind by minutes.
 
-use std::{fmt::Debug, time::Duration};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use k8s_openapi::{
-    ByteString,
-    api::{
-        admissionregistration::v1::{
-            MutatingWebhookConfiguration, ValidatingWebhookConfiguration, WebhookClientConfig,
-        },
-        core::v1::Secret,
-    },
-    jiff::Timestamp,
-};
-use kube::{
-    Api, Client, Resource,
-    api::{Patch, PatchParams, PostParams},
-};
-use serde::de::DeserializeOwned;
-use serde_json::json;
+use k8s_openapi::{ByteString, api::core::v1::Secret, jiff::Timestamp};
+use kube::{Api, Client, api::PostParams};
 use tokio::{
     sync::watch,
     time::{sleep, timeout},
 };
 
-use super::authority::{Authorities, Leaf, Lifetimes};
-use crate::runtime::{failure, health::Health, serve::Pair};
+use super::{
+    authority::{Authorities, Leaf, Lifetimes},
+    configurations::Configurations,
+    trouble::{Trouble, says},
+};
+use crate::runtime::{health::Health, serve::Pair};
 
 /// The key in the Secret.
 const KEY: &str = "authorities.json";
@@ -43,14 +33,12 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Where the certificates are kept, and what they are for.
 pub(super) struct Certificates {
     pub client: Client,
-    /// What the names of the Secret and of the webhook configurations begin with.
-    pub prefix: String,
+    /// The name of the Secret.
+    pub secret: String,
     /// What the leaf is for: names and addresses.
     pub hosts: Vec<String>,
     pub lifetimes: Lifetimes,
-    /// The names of the webhooks in each configuration.
-    pub mutating: Vec<String>,
-    pub validating: Vec<String>,
+    pub configurations: Configurations,
     pub health: Health,
 }
 
@@ -67,15 +55,12 @@ impl Certificates {
     /// Keeps the certificates, and sends each new leaf to `leaves`.
     pub async fn keep(self, leaves: watch::Sender<Option<Pair>>) {
         let mut leaf = None;
-        let mut said = String::new();
+        let mut trouble = Trouble::default();
         loop {
             let ended = match timeout(PATIENCE, self.look(&mut leaf, &leaves)).await {
                 Ok(Ok(Found::Good)) => Ok(()),
                 Ok(Ok(Found::Unconfigured(what))) => Err(what),
-                Ok(Err(error)) => Err(match error.downcast_ref::<kube::Error>() {
-                    Some(request) => format!("{error}: {}", failure::says(request)),
-                    None => format!("{error:#}"),
-                }),
+                Ok(Err(error)) => Err(says(&error)),
                 Err(_) => Err("the API server does not answer".to_owned()),
             };
             match (&ended, &leaf) {
@@ -85,15 +70,11 @@ impl Certificates {
             }
             let pause = match ended {
                 Ok(()) => {
-                    said.clear();
+                    trouble.ends();
                     self.lifetimes.interval()
                 }
                 Err(error) => {
-                    // Once, not each second.
-                    if said != error {
-                        tracing::warn!(error, "waits with the certificates of the webhooks");
-                        said = error;
-                    }
+                    trouble.is(error);
                     SOON.min(self.lifetimes.interval())
                 }
             };
@@ -121,7 +102,7 @@ impl Certificates {
             leaves.send_replace(Some(made.pair()));
             *leaf = Some(made);
         }
-        if let Some(missing) = self.publish(&authorities.bundle()).await? {
+        if let Some(missing) = self.configurations.publish(&authorities.bundle()).await? {
             return Ok(Found::Unconfigured(missing));
         }
         if let Some(next) = authorities.published(now) {
@@ -136,8 +117,8 @@ impl Certificates {
     }
 
     async fn read(&self) -> Result<(Secret, Authorities)> {
-        let name = format!("{}webhook-ca", self.prefix);
-        let secret = self.secrets().get_opt(&name).await;
+        let name = &self.secret;
+        let secret = self.secrets().get_opt(name).await;
         let secret = secret.with_context(|| format!("cannot read the Secret `{name}`"))?;
         let Some(secret) = secret else {
             bail!("there is no Secret `{name}`, which the manifests have without data");
@@ -166,97 +147,6 @@ impl Certificates {
             Ok(secret) => Ok(Some((secret, authorities))),
             Err(kube::Error::Api(status)) if status.is_conflict() => Ok(None),
             Err(error) => Err(error).with_context(|| format!("cannot write the Secret `{name}`")),
-        }
-    }
-
-    /// Has all webhook configurations trust `bundle`, and says what is missing, if anything.
-    async fn publish(&self, bundle: &str) -> Result<Option<String>> {
-        let mutating = self.publish_to::<MutatingWebhookConfiguration>(
-            "mutating-webhook-configuration",
-            &self.mutating,
-            |configuration| {
-                let webhooks = configuration.webhooks.unwrap_or_default();
-                let webhooks = webhooks.into_iter();
-                webhooks.map(|it| (it.name, it.client_config)).collect()
-            },
-            bundle,
-        );
-        let validating = self.publish_to::<ValidatingWebhookConfiguration>(
-            "validating-webhook-configuration",
-            &self.validating,
-            |configuration| {
-                let webhooks = configuration.webhooks.unwrap_or_default();
-                let webhooks = webhooks.into_iter();
-                webhooks.map(|it| (it.name, it.client_config)).collect()
-            },
-            bundle,
-        );
-        Ok(mutating.await?.or(validating.await?))
-    }
-
-    async fn publish_to<K>(
-        &self,
-        name: &str,
-        wanted: &[String],
-        webhooks: impl Fn(K) -> Vec<(String, WebhookClientConfig)>,
-        bundle: &str,
-    ) -> Result<Option<String>>
-    where
-        K: Resource<DynamicType = (), Scope = kube::core::ClusterResourceScope>
-            + Clone
-            + Debug
-            + DeserializeOwned,
-    {
-        if wanted.is_empty() {
-            return Ok(None);
-        }
-        let name = format!("{}{name}", self.prefix);
-        let what = format!("{} `{name}`", K::kind(&()));
-        let api = Api::<K>::all(self.client.clone());
-        let there = api.get_opt(&name).await;
-        let Some(there) = there.with_context(|| format!("cannot read the {what}"))? else {
-            return Ok(Some(format!("there is no {what}")));
-        };
-        let version = there.meta().resource_version.clone();
-        let there = webhooks(there);
-        if let Some(missing) = wanted
-            .iter()
-            .find(|name| there.iter().all(|it| it.0 != **name))
-        {
-            return Ok(Some(format!(
-                "the {what} has no `{missing}`: `make manifests` writes it"
-            )));
-        }
-        let trusts = |client: &WebhookClientConfig| {
-            let bundle_there = client.ca_bundle.as_ref().map(|it| it.0.as_slice());
-            bundle_there == Some(bundle.as_bytes())
-        };
-        let stale: Vec<_> = there
-            .iter()
-            .filter(|(name, client)| wanted.contains(name) && !trusts(client))
-            .map(|(name, _)| {
-                let bundle = ByteString(bundle.as_bytes().to_vec());
-                json!({"name": name, "clientConfig": {"caBundle": bundle}})
-            })
-            .collect();
-        if stale.is_empty() {
-            return Ok(None);
-        }
-        // A list that is merged by name, so that nothing else of a webhook changes.
-        let patch = json!({"metadata": {"resourceVersion": version}, "webhooks": stale});
-        let params = PatchParams::default();
-        match api
-            .patch_metadata(&name, &params, &Patch::Strategic(patch))
-            .await
-        {
-            Ok(_) => {
-                tracing::info!("the {what} trusts the operator's certificates");
-                Ok(None)
-            }
-            Err(kube::Error::Api(status)) if status.is_conflict() => {
-                Ok(Some(format!("the {what} changes at this moment")))
-            }
-            Err(error) => Err(error).with_context(|| format!("cannot change the {what}")),
         }
     }
 }

@@ -70,12 +70,21 @@ pub enum Label {
 }
 
 impl Label {
+    /// The name of the label, and the values that the condition names.
+    fn parts(self) -> (&'static str, &'static [&'static str]) {
+        match self {
+            Self::In(key, values) | Self::NotIn(key, values) => (key, values),
+            Self::Exists(key) | Self::DoesNotExist(key) => (key, &[]),
+        }
+    }
+
     fn requirement(self) -> LabelSelectorRequirement {
-        let (key, operator, values): (_, _, &[&str]) = match self {
-            Self::In(key, values) => (key, "In", values),
-            Self::NotIn(key, values) => (key, "NotIn", values),
-            Self::Exists(key) => (key, "Exists", &[]),
-            Self::DoesNotExist(key) => (key, "DoesNotExist", &[]),
+        let (key, values) = self.parts();
+        let operator = match self {
+            Self::In(..) => "In",
+            Self::NotIn(..) => "NotIn",
+            Self::Exists(_) => "Exists",
+            Self::DoesNotExist(_) => "DoesNotExist",
         };
         LabelSelectorRequirement {
             key: key.to_owned(),
@@ -88,15 +97,21 @@ impl Label {
 /// The label that each namespace has with its name.
 pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
+/// The namespace that the operator runs in, as a value of [`NAMESPACE_NAME`]. kustomize and the Helm chart put
+/// the name in its place that the namespace has in the cluster.
+pub const OWN_NAMESPACE: &str = "system";
+
 /// When the API server calls a webhook, and how.
 ///
 /// ```
-/// use kube_manager::webhook::{FailurePolicy, Hook, Label, NAMESPACE_NAME, Operation};
+/// use kube_manager::webhook::{
+///     FailurePolicy, Hook, Label, NAMESPACE_NAME, OWN_NAMESPACE, Operation,
+/// };
 ///
 /// const HOOK: Hook = Hook::new()
 ///     .operations(&[Operation::Create, Operation::Update, Operation::Delete])
 ///     .failure_policy(FailurePolicy::Ignore)
-///     .namespaces(&[Label::NotIn(NAMESPACE_NAME, &["kube-system"])])
+///     .namespaces(&[Label::NotIn(NAMESPACE_NAME, &["kube-system", OWN_NAMESPACE])])
 ///     .condition("not-by-nodes", "!('system:nodes' in request.userInfo.groups)");
 /// # let _ = HOOK;
 /// ```
@@ -234,7 +249,10 @@ impl Hook {
     }
 
     /// Has it called only for objects in namespaces with these labels. Each namespace has its name as the
-    /// label [`NAMESPACE_NAME`].
+    /// label [`NAMESPACE_NAME`]. Objects that are in no namespace are not affected.
+    ///
+    /// Without a condition on that label, the webhooks of an operator that is
+    /// [`namespaced`](crate::Operator::namespaced) are called only for its own namespace.
     #[must_use]
     pub const fn namespaces(mut self, labels: &'static [Label]) -> Self {
         self.namespaces = labels;
@@ -352,7 +370,32 @@ impl Webhook {
         Some(conditions.collect()).filter(|it: &Vec<_>| !it.is_empty())
     }
 
-    fn mutating(&self, client: WebhookClientConfig) -> MutatingWebhook {
+    fn namespace_selector(&self, namespaces: &Namespaces<'_>) -> Option<LabelSelector> {
+        let mut conditions = requirements(self.hook.namespaces);
+        let mut are_named = false;
+        for condition in conditions.iter_mut().filter(|it| it.key == NAMESPACE_NAME) {
+            are_named = true;
+            for name in condition.values.iter_mut().flatten() {
+                if name == OWN_NAMESPACE {
+                    namespaces.own.clone_into(name);
+                }
+            }
+        }
+        if !are_named && !namespaces.only.is_empty() {
+            conditions.push(LabelSelectorRequirement {
+                key: NAMESPACE_NAME.to_owned(),
+                operator: "In".to_owned(),
+                values: Some(namespaces.only.to_vec()),
+            });
+        }
+        selector(conditions)
+    }
+
+    fn mutating(
+        &self,
+        namespaces: &Namespaces<'_>,
+        client: WebhookClientConfig,
+    ) -> MutatingWebhook {
         MutatingWebhook {
             admission_review_versions: owned(&["v1"]),
             client_config: client,
@@ -360,8 +403,8 @@ impl Webhook {
             match_conditions: self.conditions(),
             match_policy: Some(format!("{:?}", self.hook.match_policy)),
             name: self.name.clone(),
-            namespace_selector: selector(self.hook.namespaces),
-            object_selector: selector(self.hook.objects),
+            namespace_selector: self.namespace_selector(namespaces),
+            object_selector: selector(requirements(self.hook.objects)),
             reinvocation_policy: Some(format!("{:?}", self.hook.reinvocation)),
             rules: Some(vec![self.rule.clone()]),
             side_effects: format!("{:?}", self.hook.side_effects),
@@ -369,7 +412,11 @@ impl Webhook {
         }
     }
 
-    fn validating(&self, client: WebhookClientConfig) -> ValidatingWebhook {
+    fn validating(
+        &self,
+        namespaces: &Namespaces<'_>,
+        client: WebhookClientConfig,
+    ) -> ValidatingWebhook {
         let MutatingWebhook {
             admission_review_versions,
             client_config,
@@ -383,7 +430,7 @@ impl Webhook {
             rules,
             side_effects,
             timeout_seconds,
-        } = self.mutating(client);
+        } = self.mutating(namespaces, client);
         ValidatingWebhook {
             admission_review_versions,
             client_config,
@@ -404,10 +451,13 @@ fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn selector(labels: &[Label]) -> Option<LabelSelector> {
-    let requirements: Vec<_> = labels.iter().map(|label| label.requirement()).collect();
-    (!requirements.is_empty()).then_some(LabelSelector {
-        match_expressions: Some(requirements),
+fn requirements(labels: &[Label]) -> Vec<LabelSelectorRequirement> {
+    labels.iter().map(|label| label.requirement()).collect()
+}
+
+fn selector(conditions: Vec<LabelSelectorRequirement>) -> Option<LabelSelector> {
+    (!conditions.is_empty()).then_some(LabelSelector {
+        match_expressions: Some(conditions),
         match_labels: None,
     })
 }
@@ -453,13 +503,31 @@ pub(super) fn check(webhooks: &[Webhook]) -> anyhow::Result<()> {
             (1..=30).contains(&seconds),
             "the timeout of the webhook `{name}` is {seconds} s, but must be 1 to 30 s"
         );
+        for label in webhook.hook.namespaces {
+            let (key, values) = label.parts();
+            ensure!(
+                key == NAMESPACE_NAME || !values.contains(&OWN_NAMESPACE),
+                "the label `{key}` in `Hook::namespaces` of the webhook `{name}` cannot have the value \
+                 `{OWN_NAMESPACE}`, which kustomize takes for the operator's namespace: use another \
+                 label, or `Hook::condition`"
+            );
+        }
     }
     Ok(())
+}
+
+/// The namespaces of an operator.
+pub(super) struct Namespaces<'a> {
+    /// Its own, which takes the place of [`OWN_NAMESPACE`].
+    pub own: &'a str,
+    /// Those that a webhook is called for if its hook names none; if empty, all.
+    pub only: &'a [String],
 }
 
 /// The configurations of all `webhooks`; `client` says how the API server reaches one by its path.
 pub(super) fn configurations(
     webhooks: &[Webhook],
+    namespaces: &Namespaces<'_>,
     client: impl Fn(&str) -> WebhookClientConfig,
 ) -> (
     Option<MutatingWebhookConfiguration>,
@@ -470,9 +538,9 @@ pub(super) fn configurations(
         name: Some(name.to_owned()),
         ..ObjectMeta::default()
     };
-    let mutating = of(Purpose::Default).map(|it| it.mutating(client(&it.path)));
+    let mutating = of(Purpose::Default).map(|it| it.mutating(namespaces, client(&it.path)));
     let mutating = Some(mutating.collect()).filter(|it: &Vec<_>| !it.is_empty());
-    let validating = of(Purpose::Validate).map(|it| it.validating(client(&it.path)));
+    let validating = of(Purpose::Validate).map(|it| it.validating(namespaces, client(&it.path)));
     let validating = Some(validating.collect()).filter(|it: &Vec<_>| !it.is_empty());
     (
         mutating.map(|webhooks| MutatingWebhookConfiguration {
@@ -497,6 +565,11 @@ mod tests {
     use super::*;
 
     fn configured(webhooks: &[Webhook]) -> serde_json::Value {
+        let (own, only) = (OWN_NAMESPACE, &[]);
+        configured_in(&Namespaces { own, only }, webhooks)
+    }
+
+    fn configured_in(namespaces: &Namespaces<'_>, webhooks: &[Webhook]) -> serde_json::Value {
         let service = |path: &str| WebhookClientConfig {
             service: Some(ServiceReference {
                 name: "webhook-service".to_owned(),
@@ -506,7 +579,7 @@ mod tests {
             }),
             ..WebhookClientConfig::default()
         };
-        serde_json::to_value(configurations(webhooks, service)).expect("JSON")
+        serde_json::to_value(configurations(webhooks, namespaces, service)).expect("JSON")
     }
 
     #[test]
@@ -587,6 +660,32 @@ mod tests {
     }
 
     #[test]
+    fn a_namespaced_operator_is_asked_for_its_own_namespaces_alone() {
+        let selected = |only: &[String], labels: &'static [Label]| {
+            let hook = Hook::new().namespaces(labels);
+            let webhook = Webhook::new::<Deployment>(Purpose::Default, hook);
+            let configured = configured_in(&Namespaces { own: "own", only }, &[webhook]);
+            configured[0]["webhooks"][0]["namespaceSelector"]["matchExpressions"].clone()
+        };
+        let only = ["own".to_owned()];
+        let own = json!({"key": NAMESPACE_NAME, "operator": "In", "values": ["own"]});
+        assert_eq!(selected(&[], &[]), serde_json::Value::Null);
+        assert_eq!(selected(&only, &[]), json!([own]));
+        let tier = json!({"key": "tier", "operator": "Exists"});
+        assert_eq!(
+            selected(&only, &[Label::Exists("tier")]),
+            json!([tier, own])
+        );
+        // Whoever names namespaces, names all of them.
+        let both = json!({"key": NAMESPACE_NAME, "operator": "In", "values": ["own", "shop"]});
+        let named = selected(
+            &only,
+            &[Label::In(NAMESPACE_NAME, &[OWN_NAMESPACE, "shop"])],
+        );
+        assert_eq!(named, json!([both]));
+    }
+
+    #[test]
     fn a_subresource_may_have_a_type_of_its_own() {
         let hook = Hook::new().subresources_of::<Deployment>(&["scale"]);
         let webhook = Webhook::new::<Scale>(Purpose::Validate, hook);
@@ -613,6 +712,10 @@ mod tests {
         let other = Hook::new().name("a.b.c");
         assert!(wrong(other.path("pod")).contains("must begin with `/`"));
         assert!(wrong(other.path("/pod").timeout_seconds(31)).contains("must be 1 to 30 s"));
-        assert!(check(&[pod(Hook::new()), pod(other.path("/pod"))]).is_ok());
+        let system = other.path("/pod");
+        let own = system.namespaces(&[Label::In(NAMESPACE_NAME, &[OWN_NAMESPACE])]);
+        let another = system.namespaces(&[Label::In("tier", &[OWN_NAMESPACE])]);
+        assert!(wrong(another).contains("the label `tier`"));
+        assert!(check(&[pod(Hook::new()), pod(own)]).is_ok());
     }
 }

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: Example
+// SPDX-License-Identifier: MIT
+
+//! What the API server asks before it stores an object: a module for each group, in it one for each
+//! kind.
+
+use kube_manager::Manager;
+
+// One module for each group.
+pub mod sea;
+// End of the groups.
+
+/// Hands each webhook to the manager.
+pub fn register(manager: &mut Manager) {
+    // One line for each group.
+    sea::register(manager);
+    // End of the calls.
+}

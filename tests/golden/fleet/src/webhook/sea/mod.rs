@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: Example
+// SPDX-License-Identifier: MIT
+
+//! The webhooks of group sea.
+
+use kube_manager::Manager;
+
+// One module for each kind.
+pub mod ship;
+// End of the kinds.
+
+/// Hands each webhook of the group to the manager.
+pub fn register(manager: &mut Manager) {
+    // One line for each webhook.
+    manager.add_defaulter(|_| ship::Defaulter);
+    manager.add_validator(|_| ship::Validator);
+    // End of the webhooks.
+}

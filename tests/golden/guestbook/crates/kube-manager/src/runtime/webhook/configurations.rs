@@ -1,0 +1,124 @@
+//! The webhook configurations in the cluster, as far as certificates are concerned: which authorities the
+//! API server trusts.
+
+use std::fmt::Debug;
+
+use anyhow::{Context, Result};
+use k8s_openapi::{
+    ByteString,
+    api::admissionregistration::v1::{
+        MutatingWebhookConfiguration, ValidatingWebhookConfiguration, WebhookClientConfig,
+    },
+};
+use kube::{
+    Api, Client, Resource,
+    api::{Patch, PatchParams},
+};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+/// The configurations of the operator's webhooks.
+pub(super) struct Configurations {
+    pub client: Client,
+    pub mutating: Configuration,
+    pub validating: Configuration,
+}
+
+/// A configuration, and the webhooks that must be in it. Without any, it does not have to be there.
+pub(super) struct Configuration {
+    pub name: String,
+    pub webhooks: Vec<String>,
+}
+
+impl Configurations {
+    /// Has all of them trust the authorities in `bundle`, which is PEM, and says what is missing, if
+    /// anything. Nothing else in them changes.
+    pub async fn publish(&self, bundle: &str) -> Result<Option<String>> {
+        let mutating = self.publish_to::<MutatingWebhookConfiguration>(
+            &self.mutating,
+            |configuration| {
+                let webhooks = configuration.webhooks.unwrap_or_default();
+                let webhooks = webhooks.into_iter();
+                webhooks.map(|it| (it.name, it.client_config)).collect()
+            },
+            bundle,
+        );
+        let validating = self.publish_to::<ValidatingWebhookConfiguration>(
+            &self.validating,
+            |configuration| {
+                let webhooks = configuration.webhooks.unwrap_or_default();
+                let webhooks = webhooks.into_iter();
+                webhooks.map(|it| (it.name, it.client_config)).collect()
+            },
+            bundle,
+        );
+        Ok(mutating.await?.or(validating.await?))
+    }
+
+    async fn publish_to<K>(
+        &self,
+        Configuration {
+            name,
+            webhooks: wanted,
+        }: &Configuration,
+        webhooks: impl Fn(K) -> Vec<(String, WebhookClientConfig)>,
+        bundle: &str,
+    ) -> Result<Option<String>>
+    where
+        K: Resource<DynamicType = (), Scope = kube::core::ClusterResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned,
+    {
+        if wanted.is_empty() {
+            return Ok(None);
+        }
+        let what = format!("{} `{name}`", K::kind(&()));
+        let api = Api::<K>::all(self.client.clone());
+        let there = api.get_opt(name).await;
+        let Some(there) = there.with_context(|| format!("cannot read the {what}"))? else {
+            return Ok(Some(format!("there is no {what}")));
+        };
+        let version = there.meta().resource_version.clone();
+        let there = webhooks(there);
+        if let Some(missing) = wanted
+            .iter()
+            .find(|name| there.iter().all(|it| it.0 != **name))
+        {
+            return Ok(Some(format!(
+                "the {what} has no `{missing}`: `make manifests` writes it"
+            )));
+        }
+        let trusts = |client: &WebhookClientConfig| {
+            let bundle_there = client.ca_bundle.as_ref().map(|it| it.0.as_slice());
+            bundle_there == Some(bundle.as_bytes())
+        };
+        let stale: Vec<_> = there
+            .iter()
+            .filter(|(name, client)| wanted.contains(name) && !trusts(client))
+            .map(|(name, _)| {
+                let bundle = ByteString(bundle.as_bytes().to_vec());
+                json!({"name": name, "clientConfig": {"caBundle": bundle}})
+            })
+            .collect();
+        if stale.is_empty() {
+            return Ok(None);
+        }
+        // A list that is merged by name, so that nothing else of a webhook changes.
+        let patch = json!({"metadata": {"resourceVersion": version}, "webhooks": stale});
+        let params = PatchParams::default();
+        match api
+            .patch_metadata(name, &params, &Patch::Strategic(patch))
+            .await
+        {
+            Ok(_) => {
+                tracing::info!("the {what} trusts the authorities of the certificates");
+                Ok(None)
+            }
+            Err(kube::Error::Api(status)) if status.is_conflict() => {
+                Ok(Some(format!("the {what} changes at this moment")))
+            }
+            Err(error) => Err(error).with_context(|| format!("cannot change the {what}")),
+        }
+    }
+}

@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The tenant authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The webhooks of group core.
+
+use kube_manager::Manager;
+
+// One module for each kind.
+pub mod pod;
+// End of the kinds.
+
+/// Hands each webhook of the group to the manager.
+pub fn register(manager: &mut Manager) {
+    // One line for each webhook.
+    manager.add_validator(|_| pod::Validator);
+    // End of the webhooks.
+}
