@@ -35,6 +35,17 @@ fn guestbook(settings: &str) -> Project {
     Project::new(&[&[init.as_str()], APIS.as_slice()].concat())
 }
 
+/// The same with webhooks, of the kind and of Pods.
+fn with_webhooks(settings: &str) -> Project {
+    let project = guestbook(settings);
+    let kind = "--group webapp --version v1 --kind Guestbook";
+    project.all(&[
+        &format!("create webhook {kind} --defaulting --programmatic-validation"),
+        "create webhook --group core --version v1 --kind Pod --defaulting",
+    ]);
+    project
+}
+
 /// Helm with nobody's settings, and none of a cluster.
 fn helm(folder: &Path) -> Command {
     static HELM: LazyLock<PathBuf> = LazyLock::new(|| go_build("helm", "helm.sh/helm/v3/cmd/helm"));
@@ -163,14 +174,19 @@ fn the_chart_installs_what_kustomize_does() {
         run(helm(&chart).args(["lint", "--strict", "."]));
         installs_what_kustomize_does(&project.folder(), "guestbook", settings);
     }
-    for settings in ["", "--namespaced", EVERYTHING] {
-        let project = guestbook(settings);
-        let kind = "--group webapp --version v1 --kind Guestbook";
-        project.rscaffold(&format!(
-            "create webhook {kind} --defaulting --programmatic-validation"
-        ));
+    for settings in [
+        "",
+        "--namespaced",
+        EVERYTHING,
+        "--namespaced --enable certmanager",
+        "--enable certmanager --disable metrics-secure",
+        "--enable webhook-files",
+        "--namespaced --enable webhook-files",
+        "--enable certmanager,prometheus,webhook-files",
+    ] {
+        let project = with_webhooks(settings);
         run(helm(&project.folder().join(CHART)).args(["lint", "--strict", "."]));
-        installs_what_kustomize_does(&project.folder(), "guestbook", "webhooks");
+        installs_what_kustomize_does(&project.folder(), "guestbook", settings);
     }
     // Without an API.
     let project = Project::new(&["init --domain com --repo guestbook --enable helm"]);
@@ -202,6 +218,29 @@ fn a_value_does_what_the_feature_does() {
             let with = guestbook(&format!("--enable {feature}"));
             let expected = installs(&with, "");
             assert_same(installs(&usual, &format!("{value}=true")), expected, value);
+        }
+    }
+}
+
+/// Of each way to have certificates for webhooks, a release can change to each other.
+#[test]
+fn values_say_who_makes_the_certificates_of_webhooks() {
+    let ways = [
+        ("", "certmanager.enable=false,webhook.secret="),
+        (
+            "--enable certmanager",
+            "certmanager.enable=true,webhook.secret=",
+        ),
+        (
+            "--enable webhook-files",
+            "certmanager.enable=false,webhook.secret=webhook-certs",
+        ),
+    ];
+    let projects = ways.map(|(settings, _)| with_webhooks(settings));
+    for (expected, (_, values)) in projects.iter().zip(ways) {
+        for project in &projects {
+            let expected = installs(expected, "");
+            assert_same(installs(project, values), expected, values);
         }
     }
 }
@@ -244,10 +283,12 @@ fn values_do_what_they_say() {
         .collect();
     is_gone(&project, "rbac.userRoles=false", &roles);
     let metrics = [
+        ("Certificate", "guestbook-ca"),
         ("Certificate", "guestbook-metrics-certs"),
         ("ClusterRole", "guestbook-metrics-auth-role"),
         ("ClusterRole", "guestbook-metrics-reader"),
         ("ClusterRoleBinding", "guestbook-metrics-auth-rolebinding"),
+        ("Issuer", "guestbook-ca-issuer"),
         ("Issuer", "guestbook-selfsigned-issuer"),
         ("Service", "guestbook-metrics"),
         (
@@ -371,7 +412,7 @@ fn the_numbers_of_a_crd_stay_what_they_are() {
 
 #[test]
 fn names_follow_from_the_release() {
-    let project = guestbook(EVERYTHING);
+    let project = with_webhooks(EVERYTHING);
     let long = "a-release-with-a-name-of-47-characters-at-least";
     for (release, arguments, prefix) in [
         ("guestbook", "", "guestbook-"),
@@ -394,7 +435,7 @@ fn names_follow_from_the_release() {
                 _ => assert!(name.starts_with(prefix), "{name}"),
             }
             let namespace = manifest["metadata"]["namespace"].as_str();
-            let is_clusters = kind.starts_with("Cluster");
+            let is_clusters = kind.starts_with("Cluster") || kind.ends_with("WebhookConfiguration");
             assert_eq!(
                 namespace,
                 (!is_clusters).then_some("there"),
@@ -519,6 +560,7 @@ fn make_installs_the_chart_and_removes_it() {
     let project = Project::new(&[
         "init --domain example.com --project-name charted --enable helm",
         "create api --group charted --version v1 --kind Chart",
+        "create webhook --group charted --version v1 --kind Chart --defaulting",
     ]);
     let folder = project.folder();
     let make = |target: &str, image: &str| {
@@ -557,6 +599,16 @@ fn make_installs_the_chart_and_removes_it() {
         assert_eq!(run(&mut kubectl(&get)), expected);
     }
     run(&mut kubectl(&format!("get {crd}")));
+
+    // What the operator or cert-manager has injected stays there.
+    let configuration = "mutatingwebhookconfiguration charted-mutating-webhook-configuration";
+    let patch = r#"[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"bWluZQ=="}]"#;
+    let inject = format!("patch {configuration} --type=json --patch");
+    run(kubectl(&inject).arg(patch));
+    make("helm-deploy", "charted:v2");
+    let bundle = "--output jsonpath={.webhooks[0].clientConfig.caBundle}";
+    let bundle = run(&mut kubectl(&format!("get {configuration} {bundle}")));
+    assert_eq!(bundle, "bWluZQ==");
     make("helm-undeploy", "");
     let kinds = "deployments,serviceaccounts,services,roles,rolebindings";
     let label = "app.kubernetes.io/instance=charted";

@@ -10,6 +10,7 @@
 
 mod adopt;
 mod by_url;
+mod certificates;
 mod children;
 mod compile;
 #[path = "../document.rs"]

@@ -225,15 +225,10 @@ impl Deployed<'_> {
     /// The Secret of the certificate, if cert-manager makes it.
     fn certificate(&self) -> Option<String> {
         let why = &self.why;
-        let certificate = find(self.manifests, "Certificate");
         let expected = self.is_secure() && self.has(Feature::Certmanager);
+        let certificate = of_cert_manager(self.manifests, "metrics-certs");
         assert_eq!(certificate.is_some(), expected, "{why}");
         let spec = &certificate?["spec"];
-        assert_eq!(
-            spec["issuerRef"]["name"],
-            self.one("Issuer")["metadata"]["name"],
-            "{why}"
-        );
         assert!(
             items(&spec["dnsNames"]).contains(&self.host().into()),
             "{why}"
@@ -365,6 +360,167 @@ fn versions_with_equal_schemas_are_served_beside_each_other() {
     let (old, warning) = book("v1alpha1");
     assert_eq!(old, stored);
     assert_eq!(warning, "Warning: v1-is-\"stable\"\n");
+}
+
+/// The Certificate whose name ends so, if there is one. An authority signs it that signs itself.
+fn of_cert_manager<'a>(manifests: &'a [Value], name: &str) -> Option<&'a Value> {
+    let named = |kind: &str, name: &Value| {
+        let mut found = manifests.iter().filter(|it| it["kind"] == kind);
+        let found = found.find(|it| it["metadata"]["name"] == *name);
+        &found.unwrap_or_else(|| panic!("no {kind} {name}"))["spec"]
+    };
+    let mut certificates = manifests.iter().filter(|it| it["kind"] == "Certificate");
+    let is_it = |it: &&Value| text(&it["metadata"]["name"]).ends_with(name);
+    let certificate = certificates.find(is_it)?;
+    let issuer = named("Issuer", &certificate["spec"]["issuerRef"]["name"]);
+    // A Secret has the name of its Certificate.
+    let authority = named("Certificate", &issuer["ca"]["secretName"]);
+    assert_eq!(authority["secretName"], issuer["ca"]["secretName"]);
+    assert_eq!(authority["isCA"], true);
+    // Whoever trusts the authority trusts it after its renewal, too.
+    assert_eq!(authority["privateKey"]["rotationPolicy"], "Never");
+    let signs_itself = named("Issuer", &authority["issuerRef"]["name"]);
+    assert_eq!(signs_itself["selfSigned"], serde_json::json!({}));
+    Some(certificate)
+}
+
+/// A project with webhooks, and the settings that it starts with.
+fn with_webhooks(settings: &str) -> Project {
+    let kind = "--group webapp --version v1 --kind Guestbook";
+    Project::new(&[
+        &format!("init --domain com --repo guestbook --project-name shelf {settings}"),
+        &format!("create api {kind}"),
+        &format!("create webhook {kind} --defaulting --programmatic-validation"),
+        "create webhook --group core --version v1 --kind Pod --defaulting",
+    ])
+}
+
+/// Each way to have certificates.
+const WAYS: [&str; 4] = [
+    "",
+    "--enable=certmanager,prometheus",
+    "--enable=webhook-files",
+    "--enable=certmanager,prometheus,webhook-files",
+];
+
+#[test]
+fn whoever_makes_certificates_is_found() {
+    for way in WAYS {
+        for namespaced in ["", " --namespaced"] {
+            let settings = format!("{way}{namespaced}");
+            let project = with_webhooks(&settings);
+            let manifests = kustomize(&project.folder().join("config/default"));
+            let deployment = find(&manifests, "Deployment").expect("a Deployment");
+            let pod = &deployment["spec"]["template"]["spec"];
+            let container = &pod["containers"][0];
+            let variable = |name: &str| {
+                let name = format!("KUBE_MANAGER_WEBHOOK_{name}");
+                let mut variables = items(&container["env"]).iter();
+                let variable = variables.find(|it| it["name"] == *name);
+                variable.map(|it| text(&it["value"]))
+            };
+            let is_there = |kind: &str, name: &str| {
+                let mut found = manifests.iter().filter(|it| it["kind"] == kind);
+                found.any(|it| it["metadata"]["name"] == *name)
+            };
+            let mut names = Vec::new();
+            for (name, kind) in [
+                ("SERVICE", "Service"),
+                ("CA_SECRET", "Secret"),
+                ("MUTATING_CONFIGURATION", "MutatingWebhookConfiguration"),
+                ("VALIDATING_CONFIGURATION", "ValidatingWebhookConfiguration"),
+                ("CERT_SECRET", "Certificate"),
+            ] {
+                if let Some(object) = variable(name) {
+                    assert!(is_there(kind, &object), "{settings}: {name} {object}");
+                    names.push(name);
+                }
+            }
+            let certificate = of_cert_manager(&manifests, "webhook-certs");
+            let configurations = [
+                "MutatingWebhookConfiguration",
+                "ValidatingWebhookConfiguration",
+            ]
+            .map(|kind| find(&manifests, kind).expect("a configuration"));
+            let from = "cert-manager.io/inject-ca-from";
+            let injected = configurations.map(|it| it["metadata"]["annotations"][from].as_str());
+            let names = names.join(" ");
+            let publishes = "MUTATING_CONFIGURATION VALIDATING_CONFIGURATION";
+            let path = serde_json::json!("--webhook-cert-path=/webhook-certs");
+            let of_files = way.contains("webhook-files");
+            assert_eq!(items(&container["args"]).contains(&path), of_files);
+            if of_files {
+                assert_eq!(names, publishes, "{settings}");
+                assert!(certificate.is_none(), "{settings}");
+                let mut mounts = items(&container["volumeMounts"]).iter();
+                let mount = mounts.find(|it| it["mountPath"] == "/webhook-certs");
+                let volume = &mount.expect("a mount")["name"];
+                let mut volumes = items(&pod["volumes"]).iter();
+                let volume = volumes.find(|it| it["name"] == *volume).expect("a volume");
+                assert_eq!(volume["secret"]["secretName"], "webhook-certs");
+            } else if way.contains("certmanager") {
+                assert_eq!(names, "CERT_SECRET", "{settings}");
+                let certificate = certificate.expect("a Certificate");
+                let host = "shelf-webhook-service.shelf-system.svc";
+                assert!(items(&certificate["spec"]["dnsNames"]).contains(&host.into()));
+                let expected = Some("shelf-system/shelf-webhook-certs");
+                assert_eq!(injected, [expected; 2], "{settings}");
+            } else {
+                assert_eq!(
+                    names,
+                    format!("SERVICE CA_SECRET {publishes}"),
+                    "{settings}"
+                );
+                assert!(certificate.is_none(), "{settings}");
+            }
+            if certificate.is_none() {
+                assert_eq!(injected, [None; 2], "{settings}");
+            }
+            // A namespaced operator has no say in other namespaces; another one stays out of its own.
+            let pods = &configurations[0]["webhooks"];
+            let pods = items(pods).iter().find(|it| it["name"] == "mpod-v1.kb.io");
+            let pods = &pods.expect("the webhook of Pods")["namespaceSelector"];
+            let (operator, values): (_, &[&str]) = match namespaced {
+                "" => ("NotIn", &["kube-system", "shelf-system"]),
+                _ => ("In", &["shelf-system"]),
+            };
+            let key = "kubernetes.io/metadata.name";
+            let expected =
+                serde_json::json!([{"key": key, "operator": operator, "values": values}]);
+            assert_eq!(pods["matchExpressions"], expected, "{settings}");
+        }
+    }
+}
+
+/// What is deployed under another namespace and prefix is the same but for these.
+#[test]
+fn names_follow_the_namespace_and_the_prefix() {
+    let by_name = |manifests: Vec<Value>| {
+        let mut manifests: Vec<_> = manifests.iter().map(Value::to_string).collect();
+        manifests.sort_unstable();
+        manifests
+    };
+    for way in WAYS {
+        let project = with_webhooks(way);
+        let folder = project.folder().join("config/default");
+        let usual = kustomize(&folder).into_iter().map(|manifest| {
+            let text = manifest.to_string().replace("shelf-system", "there");
+            serde_json::from_str(&text.replace("shelf-", "my-")).expect("JSON")
+        });
+        let usual = by_name(usual.collect());
+        let kustomization = "config/default/kustomization.yaml";
+        for (old, new) in [
+            ("namespace: shelf-system\n", "namespace: there\n"),
+            ("namePrefix: shelf-\n", "namePrefix: my-\n"),
+        ] {
+            project.replace(kustomization, old, new);
+        }
+        let edited = by_name(kustomize(&folder));
+        assert_eq!(edited.len(), usual.len(), "{way}");
+        for (edited, usual) in edited.iter().zip(&usual) {
+            assert_eq!(edited, usual, "{way}");
+        }
+    }
 }
 
 #[test]

@@ -195,6 +195,7 @@ impl Project {
         let launch = Launch {
             project: self,
             cluster: cluster(),
+            namespace: None,
             account: None,
             is_administrator: false,
             command: Command::new(&self.program),
@@ -211,6 +212,7 @@ impl Project {
 pub struct Launch<'a> {
     project: &'a Project,
     cluster: &'a Cluster,
+    namespace: Option<&'a str>,
     account: Option<&'a str>,
     is_administrator: bool,
     command: Command,
@@ -225,6 +227,14 @@ impl<'a> Launch<'a> {
     /// With its requests going through `proxy`.
     pub fn through(self, proxy: &Proxy) -> Self {
         self.args(&format!("--master {}", proxy.url()))
+    }
+
+    /// In another namespace than the usual one.
+    pub fn within(self, namespace: &'a str) -> Self {
+        Self {
+            namespace: Some(namespace),
+            ..self
+        }
     }
 
     /// As a ServiceAccount of the operator's namespace that exists, with the roles that it has.
@@ -277,7 +287,8 @@ impl<'a> Launch<'a> {
 
     /// The name of the ServiceAccount, and a kubeconfig with its token.
     fn as_account(&self) -> (String, PathBuf) {
-        let namespace = self.project.namespace();
+        let usual = || self.project.namespace();
+        let namespace = self.namespace.map_or_else(usual, str::to_owned);
         let own = format!("{}-controller-manager", self.project.name);
         let account = self.account.unwrap_or_else(|| {
             self.project.grant_on(self.cluster);

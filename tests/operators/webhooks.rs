@@ -162,7 +162,7 @@ fn configurations(address: &str, bundle: Option<&str>) -> Vec<Value> {
     documents.collect()
 }
 
-fn apply(cluster: &Cluster, items: &[Value]) {
+pub fn apply(cluster: &Cluster, items: &[Value]) {
     let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
     let manifest = project().manifest(&list.to_string());
     let apply = "apply --server-side --force-conflicts -f";
@@ -353,13 +353,13 @@ fn webhooks_can_be_switched_off() {
 }
 
 /// One address for all replicas, as a Service is: each connection goes to another one.
-struct Balancer {
-    address: String,
+pub struct Balancer {
+    pub address: String,
     replicas: Arc<Mutex<Vec<String>>>,
 }
 
 impl Balancer {
-    fn start(replicas: Vec<String>) -> Self {
+    pub fn start(replicas: Vec<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
         let replicas = Arc::new(Mutex::new(replicas));

@@ -1,0 +1,499 @@
+//! The certificates of webhooks that others make, and what a deployment leaves alone. There is no cert-manager
+//! here: the tests do what it does.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
+
+use base64::prelude::*;
+use cluster::{Cluster, wait_until};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    manifests::{find, items, kustomize, text},
+    operator::{Launch, Operator, PATIENCE, kubectl_on, new_cluster},
+    project,
+    scaffold::run,
+    serving::probe,
+    webhooks::{self, Balancer, allows, apply, send},
+};
+
+/// The namespace and the prefix that a user gave the operator, in the place of the usual ones.
+const NAMESPACE: &str = "there";
+const PREFIX: &str = "my-";
+
+/// An authority with one key, as the manifests ask cert-manager for.
+struct Authority(String);
+
+impl Authority {
+    fn new() -> Self {
+        Self(KeyPair::generate().expect("a key").serialize_pem())
+    }
+
+    fn key(&self) -> KeyPair {
+        KeyPair::from_pem(&self.0).expect("a key")
+    }
+
+    fn params() -> CertificateParams {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, "pages");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        params
+    }
+
+    /// Its certificate, in PEM: another one each time.
+    fn certificate(&self) -> String {
+        let made = Self::params().self_signed(&self.key());
+        made.expect("a certificate").pem()
+    }
+
+    /// A certificate for `hosts` and this machine, and its key, both in PEM.
+    fn sign(&self, hosts: &[String]) -> (String, String) {
+        let hosts = [hosts, &["127.0.0.1".to_owned()]].concat();
+        let mut params = CertificateParams::new(hosts).expect("hosts");
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.use_authority_key_identifier_extension = true;
+        let (key, issuer) = (KeyPair::generate(), Issuer::new(Self::params(), self.key()));
+        let key = key.expect("a key");
+        let signed = params.signed_by(&key, &issuer);
+        (signed.expect("a certificate").pem(), key.serialize_pem())
+    }
+}
+
+/// What is deployed, from manifests that kustomize made of a project.
+struct Deployed<'a> {
+    cluster: &'a Cluster,
+    manifests: Vec<Value>,
+    namespace: &'a str,
+    prefix: &'a str,
+}
+
+impl<'a> Deployed<'a> {
+    /// A project with these settings, deployed under names that its user chose. The operator is the one of
+    /// other tests: its code does not depend on the settings.
+    fn new(cluster: &'a Cluster, settings: &str) -> Self {
+        let init = "init --domain example.com --project-name pages --runtime registry";
+        let kind = "--group pages --version v1 --kind Page";
+        let project = project::Project::new(&[
+            &format!("{init} {settings}"),
+            &format!("create api {kind}"),
+            &format!("create webhook {kind} --defaulting --programmatic-validation"),
+        ]);
+        for (field, usual, other) in [
+            ("namespace", "pages-system", NAMESPACE),
+            ("namePrefix", "pages-", PREFIX),
+        ] {
+            project.replace(
+                "config/default/kustomization.yaml",
+                &format!("{field}: {usual}\n"),
+                &format!("{field}: {other}\n"),
+            );
+        }
+        let deployed = Self {
+            cluster,
+            manifests: kustomize(&project.folder().join("config/default")),
+            namespace: NAMESPACE,
+            prefix: PREFIX,
+        };
+        webhooks::project().make_on(cluster, "install");
+        let installed = deployed.manifests.iter().filter(|it| {
+            let kind = text(&it["kind"]);
+            let others = [
+                "Certificate",
+                "CustomResourceDefinition",
+                "Deployment",
+                "Issuer",
+            ];
+            !others.contains(&kind.as_str())
+        });
+        apply(cluster, &installed.cloned().collect::<Vec<_>>());
+        deployed
+    }
+
+    fn container(&self) -> &Value {
+        let deployment = find(&self.manifests, "Deployment").expect("a Deployment");
+        &deployment["spec"]["template"]["spec"]["containers"][0]
+    }
+
+    fn account(&self) -> String {
+        format!("{}controller-manager", self.prefix)
+    }
+
+    /// The operator with the variables of its Deployment, as its ServiceAccount.
+    fn start(&self, arguments: impl Fn(Launch<'_>) -> Launch<'_>) -> Operator {
+        let account = self.account();
+        let launch = webhooks::project().operator().on(self.cluster);
+        let mut launch = launch.within(self.namespace).account(&account);
+        for variable in items(&self.container()["env"]) {
+            launch = launch.env(&text(&variable["name"]), &text(&variable["value"]));
+        }
+        arguments(launch.args("--webhook-bind-address=127.0.0.1:0")).start()
+    }
+
+    fn configurations(&self) -> impl Iterator<Item = &Value> {
+        self.manifests.iter().filter(|it| {
+            let kind = text(&it["kind"]);
+            kind.ends_with("WebhookConfiguration")
+        })
+    }
+
+    /// Has the API server call webhooks at `address`, in the place of the Service.
+    fn reach(&self, address: &str) {
+        let configurations = self.configurations().cloned().map(|mut configuration| {
+            for webhook in configuration["webhooks"].as_array_mut().expect("a list") {
+                let path = text(&webhook["clientConfig"]["service"]["path"]);
+                webhook["clientConfig"] = json!({"url": format!("https://{address}{path}")});
+            }
+            configuration
+        });
+        apply(self.cluster, &configurations.collect::<Vec<_>>());
+    }
+
+    /// The only Certificate for webhooks.
+    fn certificate(&self) -> &Value {
+        let mut certificates = self.manifests.iter().filter(|it| {
+            let name = &it["metadata"]["name"];
+            it["kind"] == "Certificate" && *name == format!("{}webhook-certs", self.prefix)
+        });
+        certificates.next().expect("a Certificate")
+    }
+
+    /// Writes a Secret as cert-manager does for that.
+    fn issue(&self, authority: &Authority, of_authority: &str) {
+        let spec = &self.certificate()["spec"];
+        let hosts = items(&spec["dnsNames"]).iter().map(text);
+        let (certificate, key) = authority.sign(&hosts.collect::<Vec<_>>());
+        self.keep(&[
+            ("ca.crt", of_authority),
+            ("tls.crt", &certificate),
+            ("tls.key", &key),
+        ]);
+    }
+
+    fn keep(&self, files: &[(&str, &str)]) {
+        let certificate = self.certificate();
+        let files = files.iter();
+        let data = files.map(|(name, text)| ((*name).to_owned(), BASE64_STANDARD.encode(text)));
+        let secret = json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": certificate["spec"]["secretName"],
+                "namespace": certificate["metadata"]["namespace"],
+            },
+            "type": "kubernetes.io/tls",
+            "data": data.collect::<BTreeMap<_, _>>(),
+        });
+        apply(self.cluster, &[secret]);
+    }
+
+    /// Has the API server trust the authority in the Secret of the Certificate that a configuration names,
+    /// as the cainjector of cert-manager does.
+    fn inject(&self, of_authority: &str) {
+        for configuration in self.configurations() {
+            let (certificate, metadata) = (self.certificate(), &configuration["metadata"]);
+            let from = &metadata["annotations"]["cert-manager.io/inject-ca-from"];
+            let [namespace, name] = ["namespace", "name"].map(|it| &certificate["metadata"][it]);
+            assert_eq!(text(from), format!("{}/{}", text(namespace), text(name)));
+            inject(self.cluster, configuration, of_authority);
+        }
+    }
+
+    /// What the API server trusts, for each configuration; empty if that is nothing of its own.
+    fn bundles(&self) -> Vec<String> {
+        let bundles = self.configurations().map(|configuration| {
+            let get = format!(
+                "get {} {} -o jsonpath={{.webhooks[0].clientConfig.caBundle}}",
+                text(&configuration["kind"]),
+                text(&configuration["metadata"]["name"])
+            );
+            run(&mut kubectl_on(self.cluster, &get))
+        });
+        bundles.collect()
+    }
+
+    fn wait_for_bundles(&self, good: impl Fn(&str) -> bool) -> Vec<String> {
+        wait_until("the API server to trust the certificates", PATIENCE, || {
+            let bundles = self.bundles();
+            Ok(bundles.iter().all(|it| good(it)).then_some(bundles))
+        })
+        .expect("it does")
+    }
+
+    /// Whether defaults are set for an object in the operator's namespace, and what kubectl says.
+    fn defaults(&self) -> (bool, String) {
+        let create = format!(
+            "create --dry-run=server -o json --namespace {}",
+            self.namespace
+        );
+        send(self.cluster, &create, "first", "title: first")
+    }
+
+    /// Waits until the defaulter is called.
+    fn wait_for_defaults(&self) {
+        wait_until("the defaulter to be called", PATIENCE, || {
+            Ok(self.defaults().1.contains("\"size\": 3").then_some(()))
+        })
+        .expect("the webhooks are called");
+    }
+
+    /// What the operator did with Secrets and configurations: resource, name and verb, and none of it in
+    /// vain.
+    fn requests(&self) -> BTreeSet<(String, String)> {
+        let user = format!(
+            "system:serviceaccount:{}:{}",
+            self.namespace,
+            self.account()
+        );
+        let requests = self.cluster.requests().expect("an audit log");
+        let requests = requests.into_iter().filter(|request| {
+            let group = request.group == "admissionregistration.k8s.io";
+            request.user == user && (group || request.resource == "secrets")
+        });
+        let requests = requests.inspect(|request| assert_ne!(request.code, 403, "{request:?}"));
+        requests.map(|it| (it.resource, it.verb)).collect()
+    }
+
+    /// What its roles allow of that.
+    fn rights(&self) -> BTreeSet<(String, String)> {
+        let roles = self.manifests.iter().filter(|it| {
+            let name = text(&it["metadata"]["name"]);
+            name.starts_with(&format!("{}webhook-", self.prefix)) && it["rules"].is_array()
+        });
+        let mut rights = BTreeSet::new();
+        for rule in roles.flat_map(|role| items(&role["rules"])) {
+            let [name] = items(&rule["resourceNames"]) else {
+                panic!("{rule}");
+            };
+            assert!(text(name).starts_with(self.prefix), "{rule}");
+            for resource in items(&rule["resources"]) {
+                let verbs = items(&rule["verbs"]).iter();
+                rights.extend(verbs.map(|verb| (text(resource), text(verb))));
+            }
+        }
+        rights
+    }
+}
+
+/// Has the webhooks of a configuration trust an authority, without a word about anything else.
+fn inject(cluster: &Cluster, configuration: &Value, of_authority: &str) {
+    let bundle = BASE64_STANDARD.encode(of_authority);
+    let field = "/webhooks/0/clientConfig/caBundle";
+    let patch = json!([{"op": "add", "path": field, "value": bundle}]);
+    let target = format!(
+        "patch {} {} --type=json --field-manager=cert-manager-cainjector",
+        text(&configuration["kind"]),
+        text(&configuration["metadata"]["name"])
+    );
+    run(kubectl_on(cluster, &target).arg(format!("--patch={patch}")));
+}
+
+/// Has the load of a test end, also if the test fails.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_certificate_of_cert_manager_is_renewed_without_a_failed_request() {
+    let cluster = &new_cluster();
+    let deployed = &Deployed::new(cluster, "--namespaced --enable certmanager");
+    let start = || deployed.start(|launch| launch);
+    let mut replicas = [start(), start(), start()];
+    for operator in &replicas {
+        let waits = "[-] webhooks: there is no Secret `my-webhook-certs` yet\n";
+        probe(operator, "/readyz", 503, &[waits]);
+    }
+    let authority = Authority::new();
+    let first = authority.certificate();
+    deployed.issue(&authority, &first);
+    for operator in &replicas {
+        probe(operator, "/readyz", 200, &["[+] webhooks: served\n"]);
+    }
+    let addresses = replicas.iter().map(|it| it.address("webhooks"));
+    deployed.reach(&Balancer::start(addresses.collect()).address);
+    deployed.inject(&first);
+    deployed.wait_for_defaults();
+
+    let took = |times| {
+        for operator in &replicas {
+            operator.repeats(&["took the new certificate of the webhooks"], times);
+        }
+    };
+    let warned = |why: &str| {
+        for operator in &replicas {
+            operator.says(&["waits with the certificates", why]);
+        }
+    };
+    let ends = AtomicBool::new(false);
+    let sent = thread::scope(|scope| {
+        let load = || {
+            let mut sent = 0;
+            while !ends.load(Ordering::Relaxed) {
+                let text = allows(deployed.defaults());
+                assert!(text.contains("\"size\": 3"), "{text}");
+                sent += 1;
+            }
+            sent
+        };
+        let loads = [scope.spawn(load), scope.spawn(load)];
+        {
+            let _ends = Ends(&ends);
+            deployed.issue(&authority, &first);
+            took(1);
+            // The authority is renewed too. Either may be seen first, the certificate or whom to trust.
+            let second = authority.certificate();
+            deployed.issue(&authority, &second);
+            took(2);
+            deployed.inject(&second);
+            let third = authority.certificate();
+            deployed.inject(&third);
+            deployed.issue(&authority, &third);
+            took(3);
+            // What is no good is not taken.
+            deployed.keep(&[("tls.crt", "nonsense"), ("tls.key", "nonsense")]);
+            warned("no good certificate");
+            let secret = text(&deployed.certificate()["spec"]["secretName"]);
+            let delete = format!("delete secret {secret} --namespace {NAMESPACE}");
+            run(&mut kubectl_on(cluster, &delete));
+            warned("there is no Secret `my-webhook-certs` yet");
+            deployed.issue(&authority, &third);
+            took(4);
+        }
+        let sent = loads.map(|load| load.join().expect("no request fails"));
+        sent.iter().sum::<usize>()
+    });
+    eprintln!("{sent} requests");
+    assert!(sent > 0);
+
+    // With another authority, the API server connects anew, and trusts nothing but the new certificate.
+    let other = Authority::new();
+    let trusted = other.certificate();
+    deployed.issue(&other, &trusted);
+    took(5);
+    deployed.inject(&trusted);
+    deployed.wait_for_defaults();
+
+    // Objects in other namespaces are none of its business.
+    let elsewhere = send(
+        cluster,
+        "create --dry-run=server -o json --namespace default",
+        "first",
+        "title: first",
+    );
+    let says = allows(elsewhere);
+    assert!(!says.contains("\"size\""), "{says}");
+
+    let rights = ["list", "watch"].map(|verb| ("secrets".to_owned(), verb.to_owned()));
+    assert_eq!(deployed.rights(), rights.into());
+    assert_eq!(deployed.requests(), deployed.rights());
+    let kinds = deployed.manifests.iter().map(|it| text(&it["kind"]));
+    let of_cluster: BTreeSet<_> = kinds.filter(|kind| kind == "ClusterRoleBinding").collect();
+    assert_eq!(of_cluster, BTreeSet::new());
+    for operator in &mut replicas {
+        operator.signal("TERM");
+        assert!(operator.ends_within(PATIENCE).success());
+    }
+}
+
+#[test]
+fn a_folder_of_files_is_trusted_and_followed() {
+    let cluster = &new_cluster();
+    let deployed = &Deployed::new(cluster, "--enable webhook-files");
+    let folder = TempDir::new().expect("a temporary folder");
+    let write = |file: &str, text: &str| {
+        fs::write(folder.path().join(file), text).expect("a writable file");
+    };
+    let issue = |authority: &Authority| {
+        let (certificate, key) = authority.sign(&[]);
+        write("tls.key", &key);
+        write("tls.crt", &certificate);
+    };
+    let (old, new) = (Authority::new(), Authority::new());
+    let (of_old, of_new) = (old.certificate(), new.certificate());
+    issue(&old);
+    write("ca.crt", &of_old);
+    let path = format!("--webhook-cert-path={}", folder.path().display());
+    let mut operator = deployed.start(|launch| launch.args(&path));
+    deployed.reach(&operator.address("webhooks"));
+    let is = |bundle: &str| {
+        let expected = BASE64_STANDARD.encode(bundle);
+        move |actual: &str| actual == expected
+    };
+    deployed.wait_for_bundles(is(&of_old));
+    deployed.wait_for_defaults();
+    // The new authority is there before it signs.
+    let both = format!("{of_old}{of_new}");
+    write("ca.crt", &both);
+    deployed.wait_for_bundles(is(&both));
+    deployed.wait_for_defaults();
+    issue(&new);
+    operator.says(&["took the new certificate of the webhooks"]);
+    allows(deployed.defaults());
+
+    assert_eq!(deployed.requests(), deployed.rights());
+    operator.signal("TERM");
+    assert!(operator.ends_within(PATIENCE).success());
+}
+
+#[test]
+fn a_deployment_takes_back_nothing_that_was_injected() {
+    let cluster = &new_cluster();
+    let project = webhooks::project();
+    let deploy = || project.make_on(cluster, "install deploy install");
+    deploy();
+    let deployed = Deployed {
+        cluster,
+        manifests: kustomize(&project.path().join("config/default")),
+        namespace: "pages-system",
+        prefix: "pages-",
+    };
+    assert_eq!(deployed.bundles(), ["", ""]);
+    let mut operator = deployed.start(|launch| launch);
+    deployed.wait_for_bundles(|bundle| !bundle.is_empty());
+    // It would put back what is missing.
+    operator.signal("TERM");
+    assert!(operator.ends_within(PATIENCE).success());
+    let secret = "get secret pages-webhook-ca --namespace pages-system -o jsonpath={.data}";
+    let secret = || run(&mut kubectl_on(cluster, secret));
+    let (bundles, authority) = (deployed.bundles(), secret());
+    assert!(authority.contains("authorities.json"), "{authority}");
+    deploy();
+    assert_eq!(deployed.bundles(), bundles);
+    assert_eq!(secret(), authority);
+
+    let others = Authority::new().certificate();
+    for configuration in deployed.configurations() {
+        inject(cluster, configuration, &others);
+    }
+    deploy();
+    let others = BASE64_STANDARD.encode(&others);
+    assert_eq!(deployed.bundles(), [others.clone(), others]);
+}
+
+/// The operator finds its Secret, its Service and its configurations under the names that kustomize gave them.
+#[test]
+fn names_follow_the_namespace_and_the_prefix() {
+    let cluster = &new_cluster();
+    let deployed = &Deployed::new(cluster, "");
+    let mut operator = deployed.start(|launch| launch.args("--webhook-host=127.0.0.1"));
+    probe(&operator, "/readyz", 200, &["[+] webhooks: served\n"]);
+    deployed.reach(&operator.address("webhooks"));
+    deployed.wait_for_bundles(|bundle| !bundle.is_empty());
+    deployed.wait_for_defaults();
+    assert_eq!(deployed.requests(), deployed.rights());
+    operator.signal("TERM");
+    assert!(operator.ends_within(PATIENCE).success());
+}
