@@ -74,6 +74,11 @@ impl Leadership {
         let _ = self.0.subscribe().wait_for(leads).await;
     }
 
+    /// Lets the process go on after the end of its term, because nothing that needs the lease runs any more.
+    pub fn retire(&self) {
+        self.0.send_replace(Term::Standby);
+    }
+
     /// Ends the process if it still runs some time after the end of its term: twice `margin`. It needs a
     /// thread of its own: calls that block may occupy all threads of the runtime.
     fn guard(&self, margin: Duration) {

@@ -86,7 +86,7 @@ impl Issued {
         if pairs.borrow().as_ref() == Some(&pair) {
             return Ok(());
         }
-        let usable = pair.clone().config().await;
+        let usable = pair.clone().config();
         usable
             .map_err(|error| format!("the Secret `{name}` has no good certificate: {error:#}"))?;
         pairs.send_replace(Some(pair));

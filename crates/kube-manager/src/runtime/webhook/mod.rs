@@ -38,8 +38,22 @@
 //! [`Manager::add_defaulter`](crate::Manager::add_defaulter) and
 //! [`Manager::add_validator`](crate::Manager::add_validator) take them. All replicas serve them on port
 //! 9443, before the lease and before any watch: `/readyz` then says whether webhooks are served, and
-//! `/readyz/controllers` what controllers wait for. After SIGTERM they are served for 5 s more.
+//! `/readyz/controllers` what controllers wait for. After SIGTERM, and after the loss of the lease, they are
+//! served for 5 s more.
 //! [`Manager::write_manifests`](crate::Manager::write_manifests) writes the webhook configurations.
+//!
+//! # When a call fails
+//!
+//! No call fails while certificates are replaced, while a replica stops after SIGTERM, or after it has lost
+//! the lease: it answers what it is asked until it ends. These do:
+//!
+//! - calls that run in a process that is killed. The API server does not repeat a call without an answer,
+//!   because it cannot know what became of it.
+//! - calls for which there is no room, with code 429: more than `--webhook-max-calls`, or more than 64 MiB of
+//!   reviews at one time. The API server repeats such a call each second until its timeout.
+//! - calls that take longer than their timeout, and calls in which the webhook has an error or panics.
+//!
+//! For what fails, the [`FailurePolicy`] decides.
 //!
 //! # Certificates
 //!
@@ -328,7 +342,8 @@ impl Webhooks {
                 handler: new(client),
             }
         });
-        let routes = server::routes(endpoints, &Metrics::new(&runtime.registry)?, &stop);
+        let (metrics, calls) = (Metrics::new(&runtime.registry)?, options.webhook_max_calls);
+        let routes = server::routes(endpoints, &metrics, calls, &stop);
         if options.webhook_url.is_some() {
             let by_url = ByUrl::new(
                 options,

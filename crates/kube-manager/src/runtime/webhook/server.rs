@@ -5,23 +5,27 @@ use std::{env, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
-    body::Bytes,
-    extract::{DefaultBodyLimit, FromRequest, Request, State},
+    body::Body,
+    extract::{Request, State},
     http::{
         HeaderValue, StatusCode,
-        header::{CONNECTION, CONTENT_TYPE},
+        header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER},
     },
     response::{IntoResponse, Response},
     routing::post,
 };
 use clap::builder::NonEmptyStringValueParser;
+use futures::TryStreamExt;
 use prometheus::{
     HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Registry, exponential_buckets,
     register_histogram_vec_with_registry as histogram,
     register_int_counter_vec_with_registry as counter,
     register_int_gauge_vec_with_registry as gauge,
 };
-use tokio::time::timeout;
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::timeout,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -33,6 +37,10 @@ use crate::runtime::options::{Address, duration};
 /// How large a review may be: two objects of 3 MB, the most that the API server takes, and what is
 /// around them.
 pub(super) const MOST: usize = 8 << 20;
+
+/// How much all reviews that are answered at one time may have together, in bytes: more than the largest one,
+/// and far more than the API server sends at once.
+const MOST_OF_ALL: usize = 64 << 20;
 
 /// How long a call may take if it does not say: as for the API server.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -118,6 +126,12 @@ pub struct Options {
     #[arg(default_value = "5m", value_parser = duration, value_name = "TIME")]
     pub webhook_ca_delay: Duration,
 
+    /// How many calls may run at once; the API server repeats others for as long as they may take
+    #[arg(long, env = "KUBE_MANAGER_WEBHOOK_MAX_CALLS")]
+    #[arg(default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(value_name = "NUMBER")]
+    pub webhook_max_calls: u16,
+
     /// How long webhooks are served after SIGTERM, until the API server asks other replicas
     #[arg(long, env = "KUBE_MANAGER_WEBHOOK_SHUTDOWN_DELAY")]
     #[arg(default_value = "5s", value_parser = duration, value_name = "TIME")]
@@ -195,44 +209,83 @@ pub(super) struct Endpoint {
     pub handler: Box<dyn Handler>,
 }
 
-/// The routes of all webhooks. After `stop`, each answer asks the client to close its connection.
+/// What all calls together may take, so that no flood of them fills the memory.
+struct Room {
+    calls: Semaphore,
+    bytes: Semaphore,
+}
+
+impl Room {
+    fn new(calls: u16) -> Self {
+        Self {
+            calls: Semaphore::new(calls.into()),
+            bytes: Semaphore::new(MOST_OF_ALL),
+        }
+    }
+}
+
+/// What a call works with.
+struct Route {
+    endpoint: Endpoint,
+    metrics: Metrics,
+    room: Arc<Room>,
+    stop: CancellationToken,
+}
+
+/// The routes of all webhooks, which answer so many `calls` at once. After `stop`, each answer asks the client
+/// to close its connection.
 pub(super) fn routes(
     endpoints: impl IntoIterator<Item = Endpoint>,
     metrics: &Metrics,
+    calls: u16,
     stop: &CancellationToken,
 ) -> Router {
+    let room = Arc::new(Room::new(calls));
     let mut routes = Router::new();
     for endpoint in endpoints {
         let path = endpoint.path.clone();
-        let state = Arc::new((endpoint, metrics.clone(), stop.clone()));
+        let state = Arc::new(Route {
+            endpoint,
+            metrics: metrics.clone(),
+            room: room.clone(),
+            stop: stop.clone(),
+        });
         routes = routes.route(&path, post(call).with_state(state));
     }
-    routes.layer(DefaultBodyLimit::max(MOST))
+    routes
 }
 
-async fn call(
-    State(state): State<Arc<(Endpoint, Metrics, CancellationToken)>>,
-    request: Request,
-) -> Response {
-    let (endpoint, metrics, stop) = &*state;
-    let webhook = endpoint.path.as_str();
-    let _in_flight = InFlight::new(metrics.in_flight.with_label_values(&[webhook]));
-    let timer = metrics.seconds.with_label_values(&[webhook]).start_timer();
-    let limit = limit(request.uri().query().unwrap_or_default());
-    let answered = timeout(limit, answer(endpoint, request)).await;
-    let mut response = answered.unwrap_or_else(|_| {
-        tracing::error!(webhook, ?limit, "the webhook took too long");
-        (StatusCode::GATEWAY_TIMEOUT, "the webhook took too long").into_response()
-    });
-    timer.observe_duration();
+async fn call(State(route): State<Arc<Route>>, request: Request) -> Response {
+    let (metrics, webhook) = (&route.metrics, route.endpoint.path.as_str());
+    let mut response = match route.room.calls.try_acquire() {
+        Ok(_permit) => {
+            let _in_flight = InFlight::new(metrics.in_flight.with_label_values(&[webhook]));
+            let timer = metrics.seconds.with_label_values(&[webhook]).start_timer();
+            let limit = limit(request.uri().query().unwrap_or_default());
+            let answered = timeout(limit, answer(&route, request)).await;
+            timer.observe_duration();
+            answered.unwrap_or_else(|_| {
+                tracing::error!(webhook, ?limit, "the webhook took too long");
+                (StatusCode::GATEWAY_TIMEOUT, "the webhook took too long").into_response()
+            })
+        }
+        Err(_) => later(),
+    };
     let code = response.status();
     let labels = &[webhook, code.as_str()];
     metrics.requests.with_label_values(labels).inc();
-    if stop.is_cancelled() {
+    if route.stop.is_cancelled() {
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(CONNECTION, close);
     }
     response
+}
+
+/// The answer while there is no room for a call. The API server repeats it after a second, several times if
+/// need be, until the call may take no longer.
+fn later() -> Response {
+    let (status, after) = (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, "1")]);
+    (status, after, "too many calls at once").into_response()
 }
 
 /// Counts a call as long as it runs. A call is dropped when the client closes its connection.
@@ -260,7 +313,7 @@ pub(super) fn limit(query: &str) -> Duration {
     asked.unwrap_or(TIMEOUT).min(LONGEST)
 }
 
-async fn answer(endpoint: &Endpoint, request: Request) -> Response {
+async fn answer(route: &Route, request: Request) -> Response {
     let json = "application/json";
     let kind = request.headers().get(CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()?.split(';').next());
@@ -268,27 +321,61 @@ async fn answer(endpoint: &Endpoint, request: Request) -> Response {
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         return (status, "a review is application/json").into_response();
     }
-    let body = match Bytes::from_request(request, &()).await {
-        Ok(body) => body,
-        Err(rejection) => return rejection.into_response(),
+    let (body, _permit) = match read(request.into_body(), &route.room.bytes).await {
+        Ok(read) => read,
+        Err(refusal) => return refusal,
     };
-    match review::answer(&*endpoint.handler, &body).await {
+    let Endpoint { path, handler } = &route.endpoint;
+    match review::answer(&**handler, &body).await {
         Ok(answer) => ([(CONTENT_TYPE, json)], answer).into_response(),
         Err(failure @ Failure::Malformed(_)) => {
             (StatusCode::BAD_REQUEST, failure.to_string()).into_response()
         }
         Err(failure) => {
             let error = failure.to_string();
-            tracing::error!(webhook = endpoint.path, error, "the webhook failed");
+            tracing::error!(webhook = path, error, "the webhook failed");
             (StatusCode::INTERNAL_SERVER_ERROR, error).into_response()
         }
+    }
+}
+
+/// Reads a body, and takes `room` for it as it arrives: one that is announced and never sent takes none. The
+/// error is the answer.
+async fn read(
+    body: Body,
+    room: &Semaphore,
+) -> Result<(Vec<u8>, Option<SemaphorePermit<'_>>), Response> {
+    let (mut chunks, mut body) = (body.into_data_stream(), Vec::new());
+    let mut taken: Option<SemaphorePermit> = None;
+    loop {
+        let chunk = match chunks.try_next().await {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => return Ok((body, taken)),
+            Err(error) => {
+                let what = format!("the body cannot be read: {error}");
+                return Err((StatusCode::BAD_REQUEST, what).into_response());
+            }
+        };
+        if body.len() + chunk.len() > MOST {
+            let status = StatusCode::PAYLOAD_TOO_LARGE;
+            return Err((status, format!("a review has {MOST} bytes at most")).into_response());
+        }
+        let more = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
+        let Ok(more) = room.try_acquire_many(more) else {
+            return Err(later());
+        };
+        match &mut taken {
+            Some(taken) => taken.merge(more),
+            None => taken = Some(more),
+        }
+        body.extend_from_slice(&chunk);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use axum::{body::Body, http::Method};
-    use futures::{FutureExt, future::BoxFuture};
+    use futures::{FutureExt, StreamExt, future::BoxFuture};
     use serde_json::{Value, json};
     use tower::ServiceExt;
 
@@ -314,13 +401,17 @@ mod tests {
     }
 
     fn served(stop: &CancellationToken) -> (Router, Registry) {
+        served_at_once(1000, stop)
+    }
+
+    fn served_at_once(calls: u16, stop: &CancellationToken) -> (Router, Registry) {
         let registry = Registry::new();
         let metrics = Metrics::new(&registry).expect("metrics");
         let endpoints = [("/allows", true), ("/hangs", false)].map(|(path, allows)| Endpoint {
             path: path.to_owned(),
             handler: Box::new(Allows(allows)),
         });
-        (routes(endpoints, &metrics, stop), registry)
+        (routes(endpoints, &metrics, calls, stop), registry)
     }
 
     fn review() -> String {
@@ -418,6 +509,52 @@ mod tests {
         large["request"]["oldObject"] = object;
         let response = post(&routes, "/allows", large.to_string()).await;
         assert_eq!(response.status(), StatusCode::OK);
+    }
+
+    #[tokio::test]
+    async fn the_api_server_repeats_calls_for_which_there_is_no_room() {
+        let (routes, registry) = served_at_once(2, &CancellationToken::new());
+        let mut running = [(); 2].map(|()| Box::pin(post(&routes, "/hangs", review())));
+        for call in &mut running {
+            assert!(futures::poll!(call).is_pending());
+        }
+        // The limit is that of all webhooks together.
+        let refused = post(&routes, "/allows", review()).await;
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(refused.headers()[RETRY_AFTER], "1");
+        let families = registry.gather();
+        let counted = families
+            .iter()
+            .find(|it| it.name().ends_with("requests_total"));
+        let counted = counted.map(|it| it.get_metric()[0].clone()).expect("one");
+        let labels: Vec<_> = counted.get_label().iter().map(|it| it.value()).collect();
+        assert_eq!(labels, ["429", "/allows"]);
+        drop(running);
+        let answered = post(&routes, "/allows", review()).await;
+        assert_eq!(answered.status(), StatusCode::OK);
+    }
+
+    #[tokio::test]
+    async fn all_bodies_together_are_limited() {
+        let (routes, _) = served(&CancellationToken::new());
+        // Each announces more than it sends.
+        let large = || {
+            let sent = futures::stream::once(async { Ok(vec![b' '; MOST]) });
+            let sent = sent.chain(futures::stream::pending::<std::io::Result<Vec<u8>>>());
+            Body::from_stream(sent)
+        };
+        let mut running = Vec::new();
+        for _ in 0..MOST_OF_ALL / MOST {
+            let mut call = Box::pin(post(&routes, "/allows", large()));
+            assert!(futures::poll!(&mut call).is_pending());
+            running.push(call);
+        }
+        let refused = post(&routes, "/allows", review()).await;
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(refused.headers()[RETRY_AFTER], "1");
+        drop(running.pop());
+        let answered = post(&routes, "/allows", review()).await;
+        assert_eq!(answered.status(), StatusCode::OK);
     }
 
     #[test]

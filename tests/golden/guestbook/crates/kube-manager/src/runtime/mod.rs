@@ -218,7 +218,8 @@ impl Manager {
     ///
     /// When no cluster is configured, an address is in use, the lease is lost, or a controller or a
     /// server ends by itself. After the loss of the lease, the process ends within seconds even if the
-    /// caller goes on.
+    /// caller goes on; once all controllers and tasks have ended, webhooks are served a little longer, so
+    /// that no call of them fails.
     pub async fn run(self, options: Options) -> Result<()> {
         // With the features of another crate, rustls may have several providers, and choose none.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -335,9 +336,13 @@ impl Manager {
                 None => std::future::pending().await,
             }
         };
+        let mut has_lost = false;
         let mut ended = tokio::select! {
             () = stopped() => Ok(()),
-            lost = candidate.run() => return lost,
+            lost = candidate.run() => {
+                has_lost = true;
+                lost
+            }
             failed = task::failure(&mut background) => Err(failed),
             ended = work => ended.and(Err(anyhow!("a controller ended by itself"))),
             Some(ended) = async {
@@ -355,10 +360,6 @@ impl Manager {
         tracing::info!("stopping");
         let end = Instant::now() + DRAIN + RELEASE;
         runtime.stop.cancel();
-        let drained = async {
-            while tasks.join_next().await.is_some() {}
-            while background.join_next().await.is_some() {}
-        };
         let mut stopped_again = Box::pin(async {
             let _ = timeout(ONE_SIGNAL, async {
                 loop {
@@ -369,25 +370,43 @@ impl Manager {
             stopped().await;
         });
         let mut hurries = false;
-        tokio::select! {
-            _ = timeout(DRAIN, drained) => {}
-            lost = candidate.run() => return ended.and(lost),
-            () = &mut stopped_again => hurries = true,
-        }
-        if !tasks.is_empty() || !background.is_empty() {
-            let (controllers, tasks_left) = (tasks.len(), background.len());
-            tracing::warn!(controllers, tasks = tasks_left, "gave up waiting");
-            let aborted = async { tokio::join!(tasks.shutdown(), background.shutdown()) };
-            // A call that blocks cannot be aborted.
-            let _ = timeout(RELEASE, aborted).await;
-        }
-        match timeout(RELEASE, candidate.release()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
-                let error = failure::says(&error);
-                tracing::warn!(%error, "cannot give the lease back");
+        if !has_lost {
+            let drained = async {
+                while tasks.join_next().await.is_some() {}
+                while background.join_next().await.is_some() {}
+            };
+            tokio::select! {
+                _ = timeout(DRAIN, drained) => {}
+                lost = candidate.run() => {
+                    has_lost = true;
+                    ended = ended.and(lost);
+                }
+                () = &mut stopped_again => hurries = true,
             }
-            Err(_) => tracing::warn!("gave up giving the lease back"),
+        }
+        if has_lost {
+            // If calls that block keep these from ending, the process is ended before another one leads.
+            tokio::join!(tasks.shutdown(), background.shutdown());
+            if !webhooks.is_empty() {
+                leadership.retire();
+                pod.waits("lease", "lost, this process ends");
+            }
+        } else {
+            if !tasks.is_empty() || !background.is_empty() {
+                let (controllers, tasks_left) = (tasks.len(), background.len());
+                tracing::warn!(controllers, tasks = tasks_left, "gave up waiting");
+                let aborted = async { tokio::join!(tasks.shutdown(), background.shutdown()) };
+                // A call that blocks cannot be aborted.
+                let _ = timeout(RELEASE, aborted).await;
+            }
+            match timeout(RELEASE, candidate.release()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    let error = failure::says(&error);
+                    tracing::warn!(%error, "cannot give the lease back");
+                }
+                Err(_) => tracing::warn!("gave up giving the lease back"),
+            }
         }
         // Another replica may lead by now, but this one may still be asked.
         let answered = async { while webhooks.join_next().await.is_some() {} };

@@ -5,7 +5,7 @@ use std::{
     collections::HashMap,
     fs,
     future::pending,
-    net::TcpListener,
+    net::{SocketAddr, TcpListener},
     path::{Path, PathBuf},
     pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -24,14 +24,17 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use axum_server::{Handle, tls_rustls::RustlsConfig};
+use axum_server::{Handle, Server, tls_rustls::RustlsConfig};
 use hyper_util::rt::TokioTimer;
 use k8s_openapi::api::{
     authentication::v1::{TokenReview, TokenReviewSpec},
     authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
 };
 use kube::{Api, Client, api::PostParams};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+use rustls::{
+    ServerConfig,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+};
 #[cfg(feature = "webhook")]
 use tokio::sync::watch;
 use tokio::{
@@ -62,12 +65,23 @@ const RELOAD: Duration = Duration::from_secs(10);
 
 /// How long a connection may wait for a request, or take to send its head. Clients in Go close an idle
 /// connection after 90 s: a server that did so before might do so just when they send a request.
-const IDLE: Duration = Duration::from_secs(120);
+const IDLE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 120 });
 
 /// Serves plain HTTP.
 pub async fn plain(listener: TcpListener, routes: Router) -> Result<()> {
-    let server = axum_server::from_tcp(listener)?;
+    let server = strict(axum_server::from_tcp(listener)?);
     Ok(server.serve(routes.into_make_service()).await?)
+}
+
+/// With HTTP/1.1 alone, and without clients that keep a connection and say nothing.
+///
+/// A client of HTTP/2 could have any number of requests in flight on one connection. The API server calls
+/// webhooks by HTTP/1.1 anyway, but those on its own machine.
+fn strict<A>(server: Server<SocketAddr, A>) -> Server<SocketAddr, A> {
+    let mut server = server.http1_only();
+    let mut http = server.http_builder().http1();
+    http.timer(TokioTimer::new()).header_read_timeout(IDLE);
+    server
 }
 
 /// What HTTPS is served with.
@@ -124,8 +138,13 @@ impl Pair {
     /// # Errors
     ///
     /// When there is no certificate, or the key is not that of the first one.
-    pub async fn config(self) -> Result<RustlsConfig> {
-        Ok(RustlsConfig::from_der(self.certificates, self.key).await?)
+    pub fn config(self) -> Result<Arc<ServerConfig>> {
+        let certificates = self.certificates.into_iter().map(Into::into).collect();
+        let key = PrivateKeyDer::try_from(self.key).map_err(anyhow::Error::msg)?;
+        let config = ServerConfig::builder().with_no_client_auth();
+        let mut config = config.with_single_cert(certificates, key)?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Arc::new(config))
     }
 }
 
@@ -180,13 +199,10 @@ pub async fn secure(
     let Some(first) = first else {
         return Ok(());
     };
-    let tls = first.clone().config().await?;
+    let tls = RustlsConfig::from_config(first.clone().config()?);
     let handle = Handle::new();
-    let mut server = axum_server::from_tcp_rustls(listener, tls.clone())?.handle(handle.clone());
-    let http = server.http_builder();
-    http.http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(IDLE);
+    let server = strict(axum_server::from_tcp_rustls(listener, tls.clone())?);
+    let server = server.handle(handle.clone());
     let stopped = async {
         stop.await;
         handle.graceful_shutdown(None);
@@ -211,8 +227,8 @@ async fn reload(
             Ok(next) if next == last => continue,
             Ok(next) => {
                 last = next.clone();
-                let taken = tls.reload_from_der(next.certificates, next.key).await;
-                taken.map_err(anyhow::Error::from)
+                let config = next.config();
+                config.map(|config| tls.reload_from_config(config))
             }
             Err(error) => Err(error),
         };
@@ -394,10 +410,36 @@ mod tests {
     use futures::{future::join_all, poll};
     use kube::client::Body;
     use serde_json::{Value, json};
-    use tokio::sync::SetOnce;
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpStream,
+        sync::SetOnce,
+    };
     use tower::service_fn;
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_connection_that_says_nothing_is_closed() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.set_nonblocking(true).expect("a listener");
+        let address = listener.local_addr().expect("an address");
+        tokio::spawn(plain(
+            listener,
+            Router::new().route("/", get(async || "hello")),
+        ));
+        let asked = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+        // From the first byte on, within the head, and after an answer.
+        for sent in ["", "G", "GET / HTTP/1.1\r\nhost:", asked] {
+            let mut stream = TcpStream::connect(address).await.expect("a connection");
+            let written = stream.write_all(sent.as_bytes()).await;
+            written.expect("a request");
+            let mut answer = String::new();
+            let read = timeout(IDLE * 10, stream.read_to_string(&mut answer)).await;
+            read.expect("in time").expect("an end");
+            assert_eq!(answer.ends_with("hello"), sent == asked, "{answer}");
+        }
+    }
 
     /// A gate, and the number of its reviews. Only `good` is a token. A review of `slow` waits for `go`.
     fn gate(go: &Arc<SetOnce<()>>) -> (Gate, Arc<AtomicUsize>) {
