@@ -322,8 +322,7 @@ fn a_certificate_of_cert_manager_is_renewed_without_a_failed_request() {
     for operator in &replicas {
         probe(operator, "/readyz", 200, &["[+] webhooks: served\n"]);
     }
-    let addresses = replicas.iter().map(|it| it.address("webhooks"));
-    deployed.reach(&Balancer::start(addresses.collect()).address);
+    deployed.reach(&Balancer::start(&replicas).address);
     deployed.inject(&first);
     deployed.wait_for_defaults();
 

@@ -315,6 +315,11 @@ impl Operator {
         &self.user
     }
 
+    /// Of the process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).expect("a log file")
     }
@@ -348,7 +353,7 @@ impl Operator {
 
     /// Sends a signal such as `TERM`, `KILL`, `STOP` or `CONT`.
     pub fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
+        let id = self.id().to_string();
         run(Command::new("kill").args(["-s", name, &id]));
     }
 
