@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
 func main() {
@@ -29,15 +30,17 @@ func main() {
 }
 
 func run() error {
-	var metricsAddress, probeAddress, leaseNamespace string
+	var metricsAddress, probeAddress, leaseNamespace, webhookCertificates string
 	var leaderElection bool
-	var workers int
+	var workers, webhookPort int
 	flag.StringVar(&metricsAddress, "metrics-bind-address", "0", "Where metrics are served; 0 for nowhere.")
 	flag.StringVar(&probeAddress, "health-probe-bind-address", ":8081", "Where probes are served.")
 	flag.BoolVar(&leaderElection, "leader-elect", false, "Reconcile only while holding the lease.")
 	flag.StringVar(&leaseNamespace, "leader-election-namespace", "bench-system", "Where the lease is.")
 	// The default is 1: https://pkg.go.dev/sigs.k8s.io/controller-runtime/pkg/config#Controller
 	flag.IntVar(&workers, "max-concurrent-reconciles", 10, "How many objects to reconcile at once.")
+	flag.StringVar(&webhookCertificates, "webhook-cert-path", "", "The folder of the webhooks' certificate; none for no webhooks.")
+	flag.IntVar(&webhookPort, "webhook-port", 9443, "Where webhooks are served.")
 	// A line for each reconcile is logged by both operators; without Development, zap would drop
 	// most of them.
 	options := zap.Options{Development: true}
@@ -56,8 +59,14 @@ func run() error {
 	// No limit of the client's own on requests per second: the operator in Rust has none.
 	config.QPS = -1
 
+	var webhooks webhook.Server
+	if webhookCertificates != "" {
+		webhooks = webhookServer(webhookPort, webhookCertificates)
+	}
+
 	manager, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: scheme,
+		Scheme:        scheme,
+		WebhookServer: webhooks,
 		Cache: cache.Options{
 			// managedFields are half of what an object takes in memory.
 			DefaultTransform: cache.TransformStripManagedFields(),
@@ -85,6 +94,11 @@ func run() error {
 	reconciler := reconciler{Client: manager.GetClient(), scheme: manager.GetScheme()}
 	if err := reconciler.setupWithManager(manager, workers); err != nil {
 		return err
+	}
+	if webhooks != nil {
+		if err := setupWebhooks(manager); err != nil {
+			return err
+		}
 	}
 	if err := manager.AddHealthzCheck("healthz", healthz.Ping); err != nil {
 		return err

@@ -1,12 +1,13 @@
 //! How fast it is: rscaffold itself, and the operator that it scaffolds beside one in Go.
-//! `make bench` runs this.
+//! `make bench` runs this, `make bench ONLY=webhooks` one part of it.
 
 use std::{
-    path::PathBuf,
+    env,
+    path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 #[path = "bench/cli.rs"]
 mod cli;
@@ -28,12 +29,38 @@ fn release() -> PathBuf {
 
 use scaffold::{by_hand, root, run};
 
+/// What is measured, by name: it gets the program, and says whether all is as it should be.
+type Part = (&'static str, fn(&Path) -> Result<bool>);
+
+const PARTS: [Part; 3] = [
+    ("cli", cli::bench),
+    ("operators", operators::bench),
+    ("webhooks", operators::webhooks::bench),
+];
+
 fn main() -> Result<ExitCode> {
+    ensure!(
+        cfg!(target_os = "linux"),
+        "operators can be compared on Linux alone, whose /proc tells what they take"
+    );
+    let only = env::var("ONLY").unwrap_or_default();
+    let parts = PARTS
+        .iter()
+        .filter(|(name, _)| only.is_empty() || only == *name);
+    let parts: Vec<_> = parts.collect();
+    let names = PARTS.map(|(name, _)| name).join("`, `");
+    ensure!(
+        !parts.is_empty(),
+        "`ONLY` is `{only}`, and must be one of `{names}`"
+    );
     let rscaffold = release();
-    let good = [cli::bench(&rscaffold)?, operators::bench(&rscaffold)?];
-    Ok(if good.contains(&false) {
-        ExitCode::FAILURE
-    } else {
+    let mut good = true;
+    for (_, bench) in parts {
+        good &= bench(&rscaffold)?;
+    }
+    Ok(if good {
         ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     })
 }

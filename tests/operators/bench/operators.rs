@@ -17,6 +17,8 @@ mod requests;
 mod stage;
 #[path = "operators/table.rs"]
 mod table;
+#[path = "operators/webhooks.rs"]
+pub mod webhooks;
 
 use contender::{Contender, Project};
 use requests::Window;
@@ -60,10 +62,6 @@ struct Figures {
 
 /// Compares, and says whether all of it is as it should be.
 pub fn bench(rscaffold: &Path) -> Result<bool> {
-    ensure!(
-        cfg!(target_os = "linux"),
-        "operators can be compared on Linux alone, whose /proc tells what they take"
-    );
     let extent = Extent::from_environment()?;
     say("building the operator in Rust, which takes minutes the first time");
     let project = Project::scaffold(rscaffold)?;

@@ -20,11 +20,13 @@ use crate::{
 /// Where both have their `ServiceAccount`.
 pub const NAMESPACE: &str = "bench-system";
 
+const ARGUMENTS: [&str; 2] = ["--leader-elect", "--health-probe-bind-address=127.0.0.1:0"];
+
 /// An operator that can be started.
 pub struct Contender {
     pub name: &'static str,
     pub program: PathBuf,
-    pub arguments: &'static [&'static str],
+    pub arguments: Vec<String>,
     /// Its ServiceAccount.
     pub account: &'static str,
     /// What is to be applied besides the manifests of the project in Rust.
@@ -89,6 +91,17 @@ impl Project {
         Ok(project)
     }
 
+    /// Adds webhooks, whose code is `code`.
+    pub fn add_webhooks(&self, rscaffold: &Path, code: &str) -> Result<()> {
+        let create = "create webhook --group bench --version v1 --kind Bench --defaulting \
+                      --programmatic-validation";
+        run(Command::new(rscaffold)
+            .args(create.split_whitespace())
+            .current_dir(self.path()))?;
+        let path = self.path().join("src/webhook/bench/bench.rs");
+        fs::write(path, code).context("failed to write the webhooks")
+    }
+
     pub fn path(&self) -> PathBuf {
         self.folder.path().join("bench")
     }
@@ -107,7 +120,7 @@ impl Project {
         Ok(Contender {
             name: "Rust",
             program: target().join("release/bench"),
-            arguments: &["--leader-elect", "--health-probe-bind-address=127.0.0.1:0"],
+            arguments: ARGUMENTS.map(str::to_owned).into(),
             account: "bench-controller-manager",
             manifest: None,
         })
@@ -152,24 +165,28 @@ pub struct BuildTimes {
     pub again: Vec<f64>,
 }
 
-/// The operator of benches/go, built as releases are.
+/// The operator of benches/go.
 pub fn go() -> Result<Contender> {
-    let program = root().join("target/bench/go");
-    let module = root().join("benches/go");
+    Ok(Contender {
+        name: "Go",
+        program: go_program("go", ".")?,
+        arguments: ARGUMENTS.map(str::to_owned).into(),
+        account: "go",
+        manifest: Some(root().join("benches/go/rbac.yaml")),
+    })
+}
+
+/// A program of benches/go, built as releases are.
+pub fn go_program(name: &str, package: &str) -> Result<PathBuf> {
+    let program = root().join("target/bench").join(name);
     run(Command::new("go")
         .args(["build", "-mod=readonly", "-trimpath", "-ldflags=-s -w"])
         .args(["-buildvcs=false", "-o"])
-        .args([program.as_path(), Path::new(".")])
-        .current_dir(&module)
+        .args([program.as_path(), Path::new(package)])
+        .current_dir(root().join("benches/go"))
         .env("CGO_ENABLED", "0")
         .env("GOWORK", "off")
         .env_remove("GOOS")
         .env_remove("GOARCH"))?;
-    Ok(Contender {
-        name: "Go",
-        program,
-        arguments: &["--leader-elect", "--health-probe-bind-address=127.0.0.1:0"],
-        account: "go",
-        manifest: Some(module.join("rbac.yaml")),
-    })
+    Ok(program)
 }

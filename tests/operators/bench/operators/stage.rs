@@ -62,7 +62,7 @@ impl<'a> Stage<'a> {
             .service_account_kubeconfig(NAMESPACE, self.contender.account)?;
         Operator::start(
             Command::new(&self.contender.program)
-                .args(self.contender.arguments)
+                .args(&self.contender.arguments)
                 .env("KUBECONFIG", kubeconfig),
             &self.folder.path().join("log"),
         )

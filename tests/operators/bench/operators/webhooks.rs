@@ -1,0 +1,255 @@
+//! The webhooks of both operators, with as many calls in flight at any time as a large cluster has.
+
+use std::{
+    fs,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, ensure};
+use cluster::{run, wait_until};
+use serde::Deserialize;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{
+    contender::{self, Contender, Project},
+    float, median, number, say,
+    stage::Stage,
+    table::{self, Row, Target},
+};
+
+/// The paths are the same in both.
+const PATHS: [&str; 2] = [
+    "/mutate-bench-example-com-v1-bench",
+    "/validate-bench-example-com-v1-bench",
+];
+
+/// What the user writes: the same as the operator in Go has.
+const WEBHOOKS: &str = r#"
+use kube::ResourceExt;
+use kube_manager::webhook::{self, Change, FieldError, Request, Verdict};
+
+use crate::api::bench::v1::Bench;
+
+pub struct Defaulter;
+
+impl webhook::Defaulter for Defaulter {
+    type Object = Bench;
+
+    async fn default(&self, bench: &mut Bench, _: &Request) -> anyhow::Result<Verdict> {
+        let color = bench.labels_mut().entry("color".to_owned());
+        color.or_insert_with(|| "blue".to_owned());
+        Ok(Verdict::allowed())
+    }
+}
+
+pub struct Validator;
+
+impl webhook::Validator for Validator {
+    type Object = Bench;
+
+    async fn validate(&self, change: Change<'_, Bench>, _: &Request) -> anyhow::Result<Verdict> {
+        let mut verdict = Verdict::allowed();
+        if change.after().is_some_and(|bench| bench.spec.title.is_empty()) {
+            verdict.error(FieldError::required("spec.title", ""));
+        }
+        Ok(verdict)
+    }
+}
+"#;
+
+/// What one round says about one operator.
+#[derive(Deserialize)]
+struct Figures {
+    count: usize,
+    /// Both in milliseconds.
+    median: f64,
+    p99: f64,
+    /// In seconds for 1,000 calls.
+    #[serde(skip)]
+    cpu: f64,
+}
+
+/// Compares, and says whether all of it is as it should be.
+pub fn bench(rscaffold: &Path) -> Result<bool> {
+    let (rounds, calls) = (number("ROUNDS", 5)?, number("CALLS", 500)?);
+    let folder = TempDir::new().context("failed to create a temporary folder")?;
+    let folder = folder.path();
+    // Free until one of the operators takes it.
+    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let address = format!("127.0.0.1:{port}");
+    certify(folder)?;
+    fs::write(folder.join("review.json"), review().to_string())?;
+
+    say("building the operator in Rust with webhooks, which takes minutes the first time");
+    let project = Project::scaffold(rscaffold)?;
+    project.add_webhooks(rscaffold, WEBHOOKS)?;
+    let mut rust = project.build()?;
+    rust.arguments.extend([
+        format!("--webhook-bind-address={address}"),
+        format!("--webhook-cert-path={}", folder.display()),
+    ]);
+    say("building the operator in Go, which takes minutes the first time");
+    let mut go = contender::go()?;
+    go.arguments.extend([
+        format!("--webhook-port={port}"),
+        format!("--webhook-cert-path={}", folder.display()),
+    ]);
+    let load = Load {
+        program: contender::go_program("load", "./load")?,
+        folder,
+        address,
+        calls,
+    };
+
+    let stages = [Stage::new(&rust, &project)?, Stage::new(&go, &project)?];
+    let mut results = [Vec::new(), Vec::new()];
+    for round in 0..rounds {
+        let mut turns = [0, 1];
+        // Neither of them is always the first.
+        if round % 2 == 1 {
+            turns.reverse();
+        }
+        for turn in turns {
+            let Contender { name, .. } = [&rust, &go][turn];
+            let figures = play(&stages[turn], &load)
+                .with_context(|| format!("failed to measure the webhooks in {name}"))?;
+            say(&format!(
+                "round {} of {rounds}: {name}: {} calls, median {:.1} ms, 99th percentile {:.1} ms",
+                round + 1,
+                figures.count,
+                figures.median,
+                figures.p99
+            ));
+            results[turn].push(figures);
+        }
+    }
+
+    println!("\n{calls} calls of webhooks at any time, in the median of rounds: {rounds}");
+    let both = |what: &str, unit, figure: fn(&Figures) -> f64, target| {
+        let [rust, go] = results.each_ref().map(|rounds| median(rounds, figure));
+        Row {
+            what: what.to_owned(),
+            unit,
+            rust,
+            go: Some(go),
+            target,
+        }
+    };
+    Ok(table::print(&[
+        both(
+            "call, median",
+            "ms",
+            |of| of.median,
+            Target::AtMostOfGo(1.0),
+        ),
+        both(
+            "- 99th percentile",
+            "ms",
+            |of| of.p99,
+            Target::AtMostOfGo(1.0),
+        ),
+        Row {
+            go: None,
+            ..both(
+                "- the same, at most",
+                "ms",
+                |of| of.p99,
+                Target::Below(20.0),
+            )
+        },
+        both("- CPU for 1,000", "s", |of| of.cpu, Target::AtMostOfGo(1.0)),
+    ]))
+}
+
+/// One round of one operator.
+fn play(stage: &Stage, load: &Load) -> Result<Figures> {
+    let operator = stage.start()?;
+    wait_until("webhooks to be served", Duration::from_secs(30), || {
+        let first = load.run(1, Duration::ZERO, Duration::from_millis(500));
+        Ok(Some(first?))
+    })?;
+    operator.settle()?;
+    let cpu = operator.cpu()?;
+    let (warmup, duration) = (Duration::from_secs(1), Duration::from_secs(5));
+    let mut figures = load.run(load.calls, warmup, duration)?;
+    // Calls of the first second do not count, but take as much.
+    let calls = float(figures.count) * (warmup + duration).as_secs_f64() / duration.as_secs_f64();
+    figures.cpu = (operator.cpu()? - cpu) / calls * 1000.0;
+    operator.stop()?;
+    Ok(figures)
+}
+
+/// Who calls the webhooks.
+struct Load<'a> {
+    program: PathBuf,
+    /// Of the certificate and the review.
+    folder: &'a Path,
+    address: String,
+    /// How many are in flight.
+    calls: usize,
+}
+
+impl Load<'_> {
+    fn run(&self, calls: usize, warmup: Duration, duration: Duration) -> Result<Figures> {
+        let said = run(Command::new(&self.program)
+            .arg(format!("-address={}", self.address))
+            .arg(format!("-clients={calls}"))
+            .arg(format!("-warmup={}ms", warmup.as_millis()))
+            .arg(format!("-duration={}ms", duration.as_millis()))
+            .arg("-certificate")
+            .arg(self.folder.join("tls.crt"))
+            .arg("-review")
+            .arg(self.folder.join("review.json"))
+            .args(PATHS))?;
+        let figures: Figures = serde_json::from_str(&said)?;
+        ensure!(figures.count > 0, "no call was answered");
+        Ok(figures)
+    }
+}
+
+/// A certificate for this machine in `folder`.
+fn certify(folder: &Path) -> Result<()> {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])?;
+    fs::write(folder.join("tls.key"), made.signing_key.serialize_pem())?;
+    fs::write(folder.join("tls.crt"), made.cert.pem())?;
+    Ok(())
+}
+
+/// What the API server asks when kubectl creates an object.
+fn review() -> serde_json::Value {
+    let kind = json!({"group": "bench.example.com", "version": "v1", "kind": "Bench"});
+    let resource = json!({"group": "bench.example.com", "version": "v1", "resource": "benches"});
+    let object = json!({
+        "apiVersion": "bench.example.com/v1",
+        "kind": "Bench",
+        "metadata": {
+            "name": "object-1",
+            "namespace": "default",
+            "uid": "5a6f9a1e-8f0d-4b0e-9c84-6f0f1df6c1a7",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "generation": 1,
+            "labels": {"app.kubernetes.io/name": "bench", "app.kubernetes.io/part-of": "measurements"},
+            "annotations": {"example.com/note": "a text of the length that such a text may have"},
+            "managedFields": [{
+                "manager": "kubectl-create", "operation": "Update", "apiVersion": "bench.example.com/v1",
+                "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1", "fieldsV1": {
+                    "f:metadata": {
+                        "f:annotations": {".": {}, "f:example.com/note": {}},
+                        "f:labels": {".": {}, "f:app.kubernetes.io/name": {}, "f:app.kubernetes.io/part-of": {}}},
+                    "f:spec": {".": {}, "f:title": {}}}}],
+        },
+        "spec": {"title": "Object 1"},
+    });
+    json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": {
+        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+        "kind": kind, "resource": resource, "requestKind": kind, "requestResource": resource,
+        "name": "object-1", "namespace": "default", "operation": "CREATE",
+        "userInfo": {"username": "admin", "uid": "014fbff9a07c", "groups": ["system:authenticated", "admins"]},
+        "object": object, "oldObject": null, "dryRun": false,
+        "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", "fieldManager": "kubectl-create"},
+    }})
+}
