@@ -177,7 +177,11 @@ impl Project {
         let documents: Vec<&str> = manifests
             .split("\n---\n")
             .filter(|document| {
-                let others = ["kind: CustomResourceDefinition\n", "kind: Deployment\n"];
+                let others = [
+                    "kind: CustomResourceDefinition\n",
+                    "kind: Deployment\n",
+                    "WebhookConfiguration\n",
+                ];
                 !others.iter().any(|kind| document.contains(kind))
             })
             .collect();

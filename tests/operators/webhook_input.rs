@@ -52,19 +52,20 @@ fn whatever_comes_to_the_port_is_answered_and_forgotten() {
     // Connections that say nothing, or not all of it, are in nobody's way.
     answers_well();
     let files = files(&operator);
-    let silent: Vec<_> = (0..100).map(|_| target.open()).collect();
     let half = (0..100).map(|number| {
         let mut connection = target.connect();
         let head = post(VALIDATES, good.as_bytes());
         let length = number * head.len() / 100;
         connection
-            .0
+            .stream
             .write_all(&head[..length])
             .expect("half a request");
         connection
     });
     let half: Vec<_> = half.collect();
-    assert!(files_are(&operator, |now| now >= files + 200));
+    // Closed after 10 s without TLS, so the last ones.
+    let silent: Vec<_> = (0..100).map(|_| target.open()).collect();
+    assert!(files_are(&operator, |now| now >= files + 150));
     answers_well();
     drop((silent, half));
     assert!(files_are(&operator, |now| now <= files + 5));
@@ -72,7 +73,9 @@ fn whatever_comes_to_the_port_is_answered_and_forgotten() {
     // The first inputs make the operator as large as it gets.
     let count = inputs();
     send_large(&target);
-    send_all(&target, count, count + count / 4);
+    eprintln!("LARGE DONE");
+    let r = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| send_all(&target, count, count + count / 4)));
+    if r.is_err() { eprintln!("OPLOG {}", operator.log()); panic!("x"); }
     let before = memory(&operator);
     send_all(&target, 0, count);
     send_large(&target);
@@ -129,7 +132,7 @@ fn send(target: &Target, kept: &mut Option<Connection>, number: usize) {
         }
         3..6 => {
             let request = random.request();
-            let Connection(mut stream) = target.connect();
+            let Connection { mut stream, .. } = target.connect();
             let _ = stream.write_all(&request);
             stream.conn.send_close_notify();
             let _ = stream.flush();
@@ -148,11 +151,13 @@ fn send(target: &Target, kept: &mut Option<Connection>, number: usize) {
         _ => {
             let request = random.review();
             let connection = kept.get_or_insert_with(|| target.connect());
+            eprintln!("{number}: {}", String::from_utf8_lossy(&request[..request.len().min(150)]));
             let (code, body) = connection.send(&request);
+            eprintln!("{number}: {code}");
             let expected = [200, 400, 404, 405, 413, 415];
             assert!(expected.contains(&code), "input {number}: {code} {body}");
             // It may be closed after what was not read to its end.
-            if code != 200 && code != 400 {
+            if connection.closes || (code != 200 && code != 400) {
                 *kept = None;
             }
         }
@@ -207,34 +212,43 @@ impl Target {
         while stream.conn.is_handshaking() {
             stream.conn.complete_io(&mut stream.sock).expect("TLS");
         }
-        Connection(stream)
+        let closes = false;
+        Connection { stream, closes }
     }
 }
 
 /// A connection that was established.
-struct Connection(StreamOwned<ClientConnection, TcpStream>);
+struct Connection {
+    stream: StreamOwned<ClientConnection, TcpStream>,
+    /// Whether the server has said that it closes it.
+    closes: bool,
+}
 
 impl Connection {
     /// Sends a request, and gives the code and the body of the answer.
     fn send(&mut self, request: &[u8]) -> (u16, String) {
         // The answer may come before all was sent.
-        let written = self.0.write_all(request).and_then(|()| self.0.flush());
+        let written = self
+            .stream
+            .write_all(request)
+            .and_then(|()| self.stream.flush());
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             let mut byte = [0];
-            if let Err(error) = self.0.read_exact(&mut byte) {
+            if let Err(error) = self.stream.read_exact(&mut byte) {
                 panic!("no answer: {error}; sent: {written:?}");
             }
             head.push(byte[0]);
         }
         let head = String::from_utf8(head).expect("text");
+        self.closes = head.contains("\r\nconnection: close\r\n");
         let code = head.split(' ').nth(1).and_then(|code| code.parse().ok());
         let length = head
             .lines()
             .find_map(|line| line.strip_prefix("content-length: "));
         let length = length.map_or(0, |length| length.parse().expect("a number"));
         let mut body = vec![0; length];
-        self.0.read_exact(&mut body).expect("a body");
+        self.stream.read_exact(&mut body).expect("a body");
         let body = String::from_utf8_lossy(&body).into_owned();
         (code.expect("a code"), body)
     }
@@ -266,6 +280,10 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
+    fn byte(&mut self) -> u8 {
+        self.next().to_le_bytes()[0]
+    }
+
     fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % end as u64).expect("a small number")
     }
@@ -275,7 +293,7 @@ impl Random {
     }
 
     fn bytes(&mut self, most: usize) -> Vec<u8> {
-        (0..self.below(most)).map(|_| self.next() as u8).collect()
+        (0..self.below(most)).map(|_| self.byte()).collect()
     }
 
     /// A request that HTTP allows, with anything for a review.
@@ -343,7 +361,7 @@ impl Random {
             match self.below(5) {
                 0 => body.truncate(at),
                 1 if at < body.len() => drop(body.remove(at)),
-                2 if at < body.len() => body[at] = self.next() as u8,
+                2 if at < body.len() => body[at] = self.byte(),
                 3 => body.insert(at.min(body.len()), self.one(b"{}[]\",:\\0-\xff\x00e")),
                 _ => {
                     let end = (at + self.below(40)).min(body.len());

@@ -577,10 +577,13 @@ fn says(cluster: &Cluster, arguments: &str) -> (bool, String) {
 fn misfits_can_go(cluster: &Cluster) {
     let says = |arguments: &str| says(cluster, arguments);
     let refused = send(cluster, "create", "other", "title: other, pages: 1000");
-    let parts = ["The Page \"other\" is invalid", "spec.pages: Invalid value"];
+    let parts = [
+        "The Page \"other\" is invalid",
+        "spec.pages: Does not fit its type",
+    ];
     refuses(refused, &parts);
     let changes = r#"patch page misfit --type=merge -p {"spec":{"title":"fits"}}"#;
-    refuses(says(changes), &["spec.pages: Invalid value"]);
+    refuses(says(changes), &["spec.pages: Does not fit its type"]);
     allows(says("delete page misfit --wait=false"));
     let lets_go = r#"patch page misfit --type=merge -p {"metadata":{"finalizers":null}}"#;
     let text = allows(says(lets_go));
