@@ -91,12 +91,17 @@ fn place(field: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use serde_json::json;
 
-    use super::*;
+    use super::{
+        super::{Manager, Operator},
+        *,
+    };
 
-    /// What is wrong with versions `v1`, which is stored, and `v2`, which have these schemas of `spec`.
-    fn error(v1: &Value, v2: &Value, change: impl Fn(&mut Value)) -> Option<String> {
+    /// Versions `v1`, which is stored, and `v2`, which have these schemas of `spec`.
+    fn crd(v1: &Value, v2: &Value, change: impl Fn(&mut Value)) -> CustomResourceDefinition {
         let version = |name: &str, spec: &Value| {
             let schema =
                 json!({"type": "object", "description": name, "properties": {"spec": spec}});
@@ -107,8 +112,13 @@ mod tests {
         let mut crd = json!({"metadata": {}, "spec": {"group": "shop.example.com", "names": names,
             "scope": "Namespaced", "versions": [version("v1", v1), version("v2", v2)]}});
         change(&mut crd);
-        let crd = serde_json::from_value(crd).expect("a CRD");
-        check(&crd).err().map(|error| error.to_string())
+        serde_json::from_value(crd).expect("a CRD")
+    }
+
+    /// What is wrong with them.
+    fn error(v1: &Value, v2: &Value, change: impl Fn(&mut Value)) -> Option<String> {
+        let error = check(&crd(v1, v2, change)).err();
+        error.map(|error| error.to_string())
     }
 
     fn place_of(v1: &Value, v2: &Value) -> Option<String> {
@@ -185,5 +195,17 @@ mod tests {
         assert!(error(|crd| crd["spec"]["versions"][0]["served"] = false.into()).is_some());
         assert!(error(|crd| crd["spec"]["versions"][1]["served"] = false.into()).is_none());
         assert!(error(|crd| crd["spec"]["conversion"] = json!({"strategy": "Webhook"})).is_none());
+    }
+
+    #[test]
+    fn no_manifest_is_written_of_a_kind_that_is_refused() {
+        let (v1, v2) = (json!({"type": "object"}), json!({"type": "string"}));
+        let manager = Manager::new(Operator::new("shop", "example.com"));
+        // A folder in which nothing can be written.
+        let write = |crd| manager.write_manifests(Path::new("/dev/null"), &[crd]);
+        let error = write(crd(&v1, &v2, |_| ())).unwrap_err().to_string();
+        assert!(error.starts_with("`v1` and `v2` of Book"), "{error}");
+        let error = write(crd(&v1, &v1, |_| ())).unwrap_err().to_string();
+        assert!(error.starts_with("cannot write"), "{error}");
     }
 }
