@@ -52,7 +52,7 @@ impl Issued {
                 }
                 Ok(Event::InitApply(secret) | Event::Apply(secret)) => {
                     is_there = true;
-                    self.take(secret, &pairs).await
+                    self.take(secret, &pairs)
                 }
                 Ok(Event::InitDone) if is_there => continue,
                 Ok(Event::InitDone | Event::Delete(_)) => {
@@ -80,14 +80,13 @@ impl Issued {
     }
 
     /// Sends the certificate of `secret`, if it is another one; or says what is wrong with it.
-    async fn take(&self, secret: Secret, pairs: &Sender<Option<Pair>>) -> Result<(), String> {
+    fn take(&self, secret: Secret, pairs: &Sender<Option<Pair>>) -> Result<(), String> {
         let name = &self.secret;
         let pair = read(&secret).map_err(|error| format!("the Secret `{name}` {error:#}"))?;
         if pairs.borrow().as_ref() == Some(&pair) {
             return Ok(());
         }
-        let usable = pair.clone().config().await;
-        usable
+        (pair.clone().config())
             .map_err(|error| format!("the Secret `{name}` has no good certificate: {error:#}"))?;
         pairs.send_replace(Some(pair));
         Ok(())
