@@ -754,6 +754,19 @@ fn load(client: &http::Client, url: &str, ends: &AtomicBool) -> (usize, Vec<Fail
     (sent, failed)
 }
 
+/// Kills a replica, and gives the times between which the connections to it ended.
+fn kill(replica: &mut Operator, balancer: &Balancer) -> (Instant, Instant) {
+    let before = Instant::now();
+    replica.signal("KILL");
+    replica.ends_within(PATIENCE);
+    let connected = balancer.leave_out(replica).connected;
+    wait_until("the end of its connections", PATIENCE, || {
+        Ok((Arc::strong_count(&connected) == 1).then_some(()))
+    })
+    .expect("an end");
+    (before, Instant::now())
+}
+
 /// Nobody can answer what a process was asked just before it was killed: the API server does not know whether
 /// it may ask again. So that fails, and nothing else.
 fn fail_with_what_is_killed_alone(
@@ -826,15 +839,7 @@ fn certificates_rotate_without_a_failed_request() {
         // The leader is killed while the second authority is on its way. Another Pod takes its place.
         wait_for_bundles(2);
         let first = leader(&replicas, &[]);
-        let before = Instant::now();
-        replicas[first].signal("KILL");
-        replicas[first].ends_within(PATIENCE);
-        let connected = balancer.leave_out(&replicas[first]).connected;
-        wait_until("the end of its connections", PATIENCE, || {
-            Ok((Arc::strong_count(&connected) == 1).then_some(()))
-        })
-        .expect("an end");
-        killed = Some((before, Instant::now()));
+        killed = Some(kill(&mut replicas[first], &balancer));
         let other = start();
         balancer.add(&other);
         replicas.push(other);
