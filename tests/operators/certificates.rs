@@ -98,6 +98,11 @@ impl<'a> Deployed<'a> {
                 &format!("{field}: {other}\n"),
             );
         }
+        // With the webhooks that the operator's code has beside those of the commands.
+        if !settings.contains("--namespaced") {
+            let webhooks = "config/webhook/manifests.yaml";
+            project.write(webhooks, &webhooks::project().read(webhooks));
+        }
         let deployed = Self {
             cluster,
             manifests: kustomize(&project.folder().join("config/default")),

@@ -41,8 +41,6 @@ mod scaffold;
 mod serving;
 mod sharing;
 mod tutorials;
-#[cfg(target_os = "linux")]
-mod webhook_input;
 mod webhooks;
 #[path = "../wildcards.rs"]
 mod wildcards;
