@@ -14,11 +14,11 @@ use cluster::{Cluster, wait_until};
 use serde_json::Value;
 
 use crate::{
+    admission::{allows, project, refuses, send, wait_for_defaults},
     compile::{building, make},
     operator::{PATIENCE, kubectl_on, new_cluster},
     scaffold::run,
     serving::probe,
-    webhooks::{allows, project, refuses, send, wait_for_defaults},
 };
 
 const KINDS: [&str; 2] = ["mutating", "validating"];

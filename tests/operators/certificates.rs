@@ -18,12 +18,12 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
+    admission::{self, Balancer, allows, apply, send},
     manifests::{find, items, kustomize, text},
     operator::{Launch, Operator, PATIENCE, kubectl_on, new_cluster},
     project,
     scaffold::run,
     serving::probe,
-    webhooks::{self, Balancer, allows, apply, send},
 };
 
 /// The namespace and the prefix that a user gave the operator, in the place of the usual ones.
@@ -101,7 +101,7 @@ impl<'a> Deployed<'a> {
         // With the webhooks that the operator's code has beside those of the commands.
         if !settings.contains("--namespaced") {
             let webhooks = "config/webhook/manifests.yaml";
-            project.write(webhooks, &webhooks::project().read(webhooks));
+            project.write(webhooks, &admission::project().read(webhooks));
         }
         let deployed = Self {
             cluster,
@@ -109,7 +109,7 @@ impl<'a> Deployed<'a> {
             namespace: NAMESPACE,
             prefix: PREFIX,
         };
-        webhooks::project().make_on(cluster, "install");
+        admission::project().make_on(cluster, "install");
         let installed = deployed.manifests.iter().filter(|it| {
             let kind = text(&it["kind"]);
             let others = [
@@ -136,7 +136,7 @@ impl<'a> Deployed<'a> {
     /// The operator with the variables of its Deployment, as its ServiceAccount.
     fn start(&self, arguments: impl Fn(Launch<'_>) -> Launch<'_>) -> Operator {
         let account = self.account();
-        let launch = webhooks::project().operator().on(self.cluster);
+        let launch = admission::project().operator().on(self.cluster);
         let mut launch = launch.within(self.namespace).account(&account);
         for variable in items(&self.container()["env"]) {
             launch = launch.env(&text(&variable["name"]), &text(&variable["value"]));
@@ -455,7 +455,7 @@ fn a_folder_of_files_is_trusted_and_followed() {
 #[test]
 fn a_deployment_takes_back_nothing_that_was_injected() {
     let cluster = &new_cluster();
-    let project = webhooks::project();
+    let project = admission::project();
     let deploy = || project.make_on(cluster, "install deploy install");
     deploy();
     let deployed = Deployed {

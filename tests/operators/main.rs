@@ -8,11 +8,13 @@
     reason = "a test ends where something fails"
 )]
 
+mod admission;
 mod adopt;
 mod by_url;
 mod certificates;
 mod children;
 mod compile;
+mod docs;
 #[path = "../document.rs"]
 mod document;
 mod doors;
@@ -40,8 +42,7 @@ mod proxy;
 mod scaffold;
 mod serving;
 mod sharing;
-mod tutorials;
-mod webhooks;
+mod versions;
 #[path = "../wildcards.rs"]
 mod wildcards;
 mod workflows;

@@ -2,7 +2,8 @@
 //! # Features
 //!
 //! - `runtime`, a default one: everything but `source`.
-//! - `webhook`: admission webhooks, in the module `webhook`.
+//! - `webhook`: admission and conversion, in the module `webhook`.
+//! - `testing`: tests of what a user writes for webhooks, such as [`Hub::assert_lossless`](webhook::Hub).
 //! - `source`: the text of the crate's own files, for tools that write them into projects.
 #![cfg_attr(
     not(feature = "runtime"),

@@ -92,6 +92,34 @@ pub const FILES: &[(&str, &str)] = &[
         include_str!("runtime/webhook/configurations.rs"),
     ),
     (
+        "src/runtime/webhook/conversion/arbitrary.rs",
+        include_str!("runtime/webhook/conversion/arbitrary.rs"),
+    ),
+    (
+        "src/runtime/webhook/conversion/change.rs",
+        include_str!("runtime/webhook/conversion/change.rs"),
+    ),
+    (
+        "src/runtime/webhook/conversion/check.rs",
+        include_str!("runtime/webhook/conversion/check.rs"),
+    ),
+    (
+        "src/runtime/webhook/conversion/incomplete.rs",
+        include_str!("runtime/webhook/conversion/incomplete.rs"),
+    ),
+    (
+        "src/runtime/webhook/conversion/kept.rs",
+        include_str!("runtime/webhook/conversion/kept.rs"),
+    ),
+    (
+        "src/runtime/webhook/conversion/mod.rs",
+        include_str!("runtime/webhook/conversion/mod.rs"),
+    ),
+    (
+        "src/runtime/webhook/conversion/tests.rs",
+        include_str!("runtime/webhook/conversion/tests.rs"),
+    ),
+    (
         "src/runtime/webhook/files.rs",
         include_str!("runtime/webhook/files.rs"),
     ),
@@ -211,11 +239,16 @@ mod tests {
         let Value::Table(features) = &vendored["features"] else {
             panic!("no features");
         };
-        assert_eq!(features.keys().collect::<Vec<_>>(), ["webhook"]);
-        let webhook = feature(&vendored, "webhook");
-        assert_eq!(webhook, feature(&published, "webhook"));
-        let own = webhook.iter().filter(|name| name.starts_with("dep:"));
-        assert!(own.eq(&optional));
+        let features: Vec<_> = features.keys().collect();
+        assert_eq!(features, ["testing", "webhook"]);
+        let mut named = Vec::new();
+        for name in features {
+            let switched = feature(&vendored, name);
+            assert_eq!(switched, feature(&published, name));
+            named.extend(switched.into_iter().filter(|it| it.starts_with("dep:")));
+        }
+        named.sort();
+        assert_eq!(named, optional);
     }
 
     #[test]

@@ -2,9 +2,9 @@
 //! file is written, every patch applied, in order, on a control plane of its own with a simulated
 //! node. What the text says will be printed must be.
 
-#[path = "tutorials/markdown.rs"]
+#[path = "docs/markdown.rs"]
 mod markdown;
-#[path = "tutorials/terminal.rs"]
+#[path = "docs/terminal.rs"]
 mod terminal;
 
 use std::{

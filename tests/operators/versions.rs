@@ -1,0 +1,489 @@
+//! Several versions of a kind on a real API server, which has the operator convert between them.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    process::Stdio,
+    sync::LazyLock,
+};
+
+use base64::prelude::*;
+use cluster::{Cluster, wait_until};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    admission::{certify, serve},
+    operator::{Operator, PATIENCE, Project, kubectl_on, new_cluster},
+    scaffold::run,
+};
+
+/// Version v1, which is the hub and stored.
+const V1: &str = r##"
+use std::collections::BTreeMap;
+
+use kube::{CustomResource, KubeSchema};
+use serde::{Deserialize, Serialize};
+
+#[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[kube(
+    group = "shop.example.com",
+    version = "v1",
+    kind = "Book",
+    namespaced,
+    status = "BookStatus",
+    scale(spec_replicas_path = ".spec.copies", status_replicas_path = ".status.copies"),
+    derive = "PartialEq"
+)]
+pub struct BookSpec {
+    #[x_kube(validation = Rule::new("self != 'forbidden'").message("it is forbidden"))]
+    pub title: String,
+    pub first: String,
+    pub last: String,
+    #[serde(default = "copies")]
+    pub copies: i32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub colour: Option<Colour>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub chapters: Vec<Chapter>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
+}
+
+fn copies() -> i32 {
+    1
+}
+
+#[derive(schemars::JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub enum Colour {
+    Red,
+    Blue,
+}
+
+#[derive(KubeSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Chapter {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub struct BookStatus {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<i32>,
+}
+"##;
+
+/// Version v1alpha1, which has what v1 has not, and the other way round.
+const V1ALPHA1: &str = r##"
+use kube::{CustomResource, KubeSchema};
+use serde::{Deserialize, Serialize};
+
+#[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[kube(
+    group = "shop.example.com",
+    version = "v1alpha1",
+    deprecated = "shop.example.com/v1alpha1 Book goes; write v1",
+    kind = "Book",
+    namespaced,
+    status = "BookStatus",
+    derive = "PartialEq"
+)]
+pub struct BookSpec {
+    pub name: String,
+    pub author: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isbn: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub chapters: Vec<Chapter>,
+}
+
+#[derive(KubeSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Chapter {
+    pub name: String,
+}
+
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub struct BookStatus {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<i32>,
+}
+"##;
+
+const CONVERSION: &str = r#"
+use crate::api::shop::{v1, v1alpha1};
+
+impl From<v1alpha1::BookSpec> for v1::BookSpec {
+    fn from(spec: v1alpha1::BookSpec) -> Self {
+        let v1alpha1::BookSpec { name, author, isbn: _, chapters } = spec;
+        let (first, last) = author.split_once(' ').unwrap_or((&author, ""));
+        Self {
+            title: name,
+            first: first.to_owned(),
+            last: last.to_owned(),
+            copies: 1,
+            colour: None,
+            chapters: chapters.into_iter().map(|it| v1::Chapter { name: it.name, note: None }).collect(),
+            tags: Default::default(),
+        }
+    }
+}
+
+impl From<v1::BookSpec> for v1alpha1::BookSpec {
+    fn from(spec: v1::BookSpec) -> Self {
+        let v1::BookSpec { title, first, last, copies: _, colour: _, chapters, tags: _ } = spec;
+        Self {
+            name: title,
+            author: format!("{first} {last}").trim().to_owned(),
+            isbn: None,
+            chapters: chapters.into_iter().map(|it| v1alpha1::Chapter { name: it.name }).collect(),
+        }
+    }
+}
+
+impl From<v1alpha1::BookStatus> for v1::BookStatus {
+    fn from(v1alpha1::BookStatus { copies }: v1alpha1::BookStatus) -> Self {
+        Self { copies }
+    }
+}
+
+impl From<v1::BookStatus> for v1alpha1::BookStatus {
+    fn from(v1::BookStatus { copies }: v1::BookStatus) -> Self {
+        Self { copies }
+    }
+}
+"#;
+
+/// One project for all tests here.
+fn project() -> &'static Project {
+    static PROJECT: LazyLock<Project> = LazyLock::new(|| {
+        let project = Project::scaffold_shared(
+            "shop",
+            &[
+                "init --domain example.com",
+                "create api --group shop --version v1 --kind Book --controller=false",
+                "create api --group shop --version v1alpha1 --kind Book --controller=false",
+                "create webhook --group shop --version v1 --kind Book --conversion",
+            ],
+        );
+        for (file, text) in [
+            ("v1/book.rs", V1),
+            ("v1alpha1/book.rs", V1ALPHA1),
+            ("v1alpha1/book_conversion.rs", CONVERSION),
+        ] {
+            let file = project.path().join("src/api/shop").join(file);
+            fs::write(file, text).expect("a writable file");
+        }
+        project.compile();
+        project
+    });
+    &PROJECT
+}
+
+/// A control plane of its own, whose API server has the operator convert.
+struct Shop {
+    cluster: Cluster,
+    operator: Operator,
+    folder: TempDir,
+}
+
+impl Shop {
+    fn new() -> Self {
+        let (cluster, folder) = (new_cluster(), TempDir::new().expect("a temporary folder"));
+        let bundle = certify(folder.path());
+        let operator = start(&cluster, &folder);
+        let shop = Self {
+            cluster,
+            operator,
+            folder,
+        };
+        shop.install(Some(&bundle));
+        shop
+    }
+
+    /// Installs the CRD that `make manifests` made, with the address of the operator in the place of the Service.
+    fn install(&self, bundle: Option<&str>) {
+        let text = project().read("config/crd/bases/shop.example.com_books.yaml");
+        let mut crd: Value = serde_yaml::from_str(&text).expect("YAML");
+        let client = &mut crd["spec"]["conversion"]["webhook"]["clientConfig"];
+        let path = client["service"]["path"].as_str().expect("a path");
+        let address = self.operator.address("webhooks");
+        *client = json!({"url": format!("https://{address}{path}")});
+        if let Some(bundle) = bundle {
+            client["caBundle"] = BASE64_STANDARD.encode(bundle).into();
+        }
+        self.kubectl_with("apply --server-side --force-conflicts -f", &crd);
+        let wait = "wait --for=condition=Established crd/books.shop.example.com";
+        run(&mut kubectl_on(&self.cluster, wait));
+    }
+
+    fn kubectl(&self, arguments: &str) -> (bool, String) {
+        let output = kubectl_on(&self.cluster, arguments)
+            .output()
+            .expect("kubectl");
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        (output.status.success(), text)
+    }
+
+    #[track_caller]
+    fn kubectl_with(&self, arguments: &str, object: &Value) -> String {
+        let manifest = project().manifest(&object.to_string());
+        let (good, text) = self.kubectl(&format!("{arguments} {}", manifest.display()));
+        assert!(good, "{text}");
+        text
+    }
+
+    #[track_caller]
+    fn get(&self, version: &str, name: &str) -> Value {
+        let get =
+            format!("get books.{version}.shop.example.com {name} -o json --show-managed-fields");
+        serde_json::from_str(&run(&mut kubectl_on(&self.cluster, &get))).expect("JSON")
+    }
+}
+
+fn start(cluster: &Cluster, folder: &TempDir) -> Operator {
+    let operator = project().operator().on(cluster).administrator();
+    serve(operator, folder.path()).start()
+}
+
+fn book(version: &str, name: &str, spec: Value) -> Value {
+    json!({
+        "apiVersion": format!("shop.example.com/{version}"),
+        "kind": "Book",
+        "metadata": {"name": name},
+        "spec": spec,
+    })
+}
+
+#[test]
+fn each_version_is_written_and_read_as_the_other() {
+    let shop = Shop::new();
+    let dune = json!({
+        "title": "Dune", "first": "Frank", "last": "Herbert", "copies": 7, "colour": "Blue",
+        "chapters": [{"name": "one", "note": "sand"}, {"name": "two"}], "tags": {"genre": "sf"},
+    });
+    shop.kubectl_with("create -f", &book("v1", "dune", dune.clone()));
+    let old = shop.get("v1alpha1", "dune");
+    assert_eq!(
+        old["spec"],
+        json!({"name": "Dune", "author": "Frank Herbert",
+            "chapters": [{"name": "one"}, {"name": "two"}]})
+    );
+    // As a client that reads, changes and writes.
+    let mut edited = old;
+    edited["spec"]["author"] = json!("F Herbert");
+    edited["spec"]["chapters"] = json!([{"name": "two"}, {"name": "one"}, {"name": "three"}]);
+    edited["spec"]["isbn"] = json!("978");
+    shop.kubectl_with("replace -f", &edited);
+    let new = shop.get("v1", "dune");
+    let mut expected = dune;
+    expected["first"] = json!("F");
+    // The order of the chapters has changed, so the list is the client's as a whole.
+    expected["chapters"] = json!([{"name": "two"}, {"name": "one"}, {"name": "three"}]);
+    assert_eq!(new["spec"], expected);
+    assert_eq!(shop.get("v1alpha1", "dune")["spec"], edited["spec"]);
+
+    // The reverse.
+    let emma = json!({"name": "Emma", "author": "Jane Austen", "isbn": "979"});
+    let said = shop.kubectl_with("create -f", &book("v1alpha1", "emma", emma.clone()));
+    assert!(
+        said.contains("Warning: shop.example.com/v1alpha1 Book goes; write v1"),
+        "{said}"
+    );
+    assert_eq!(
+        shop.get("v1", "emma")["spec"],
+        json!({"title": "Emma", "first": "Jane", "last": "Austen", "copies": 1})
+    );
+    assert_eq!(shop.get("v1alpha1", "emma")["spec"], emma);
+
+    // Rules and defaults of each version.
+    let bad = project().manifest(
+        &book(
+            "v1",
+            "bad",
+            json!({
+        "title": "forbidden", "first": "a", "last": "b"}),
+        )
+        .to_string(),
+    );
+    let (good, text) = shop.kubectl(&format!("create -f {}", bad.display()));
+    assert!(!good && text.contains("it is forbidden"), "{text}");
+    let plain = json!({"title": "a", "first": "a", "last": "b"});
+    shop.kubectl_with("create -f", &book("v1", "plain", plain));
+    assert_eq!(shop.get("v1", "plain")["spec"]["copies"], 1);
+
+    // A subresource that only one version has.
+    let (good, text) = shop.kubectl("scale books.v1.shop.example.com dune --replicas=3");
+    assert!(good, "{text}");
+    assert_eq!(shop.get("v1", "dune")["spec"]["copies"], 3);
+    assert_eq!(shop.get("v1alpha1", "dune")["spec"]["isbn"], "978");
+
+    let (good, text) = shop.kubectl("get books.v1alpha1.shop.example.com -o name");
+    assert!(
+        good && text.matches("book.shop.example.com/").count() == 3,
+        "{text}"
+    );
+    let log = shop.operator.log();
+    assert!(
+        !log.contains("\"ERROR\"") && !log.contains("cannot be converted"),
+        "{log}"
+    );
+}
+
+#[test]
+fn field_managers_apply_either_version() {
+    let shop = Shop::new();
+    let apply = |manager: &str, version: &str, spec: Value| {
+        let apply = format!("apply --server-side --field-manager={manager} -f");
+        shop.kubectl_with(&apply, &book(version, "dune", spec));
+    };
+    // One has the title, in v1. Another one has the rest, in v1alpha1.
+    apply(
+        "new",
+        "v1",
+        json!({
+            "title": "Dune", "first": "Frank", "last": "Herbert", "colour": "Blue", "tags": {"a": "b"},
+            "chapters": [{"name": "one", "note": "sand"}],
+        }),
+    );
+    apply(
+        "old",
+        "v1alpha1",
+        json!({
+            "name": "Dune", "author": "Frank Herbert", "isbn": "978", "chapters": [{"name": "two"}],
+        }),
+    );
+    assert_eq!(
+        shop.get("v1", "dune")["spec"],
+        json!({
+            "title": "Dune", "first": "Frank", "last": "Herbert", "copies": 1, "colour": "Blue",
+            "tags": {"a": "b"}, "chapters": [{"name": "one", "note": "sand"}, {"name": "two"}],
+        })
+    );
+    let managers = shop.get("v1", "dune")["metadata"]["managedFields"].clone();
+    let managers = managers.as_array().expect("a list").iter().map(|it| {
+        let text = |field: &str| it[field].as_str().unwrap_or_default().to_owned();
+        [text("manager"), text("apiVersion")].join(" ")
+    });
+    let managers: Vec<_> = managers.collect();
+    for expected in ["new shop.example.com/v1", "old shop.example.com/v1alpha1"] {
+        assert!(managers.iter().any(|it| it == expected), "{managers:?}");
+    }
+    // What a field manager gives up goes, also where only its version has that.
+    apply(
+        "new",
+        "v1",
+        json!({
+            "title": "Dune", "first": "Frank", "last": "Herbert", "chapters": [{"name": "one"}],
+        }),
+    );
+    assert_eq!(
+        shop.get("v1", "dune")["spec"],
+        json!({
+            "title": "Dune", "first": "Frank", "last": "Herbert", "copies": 1,
+            "chapters": [{"name": "one"}, {"name": "two"}],
+        })
+    );
+    apply(
+        "old",
+        "v1alpha1",
+        json!({"name": "Dune", "author": "Frank Herbert"}),
+    );
+    let old = shop.get("v1alpha1", "dune");
+    assert_eq!(
+        old["spec"],
+        json!({
+        "name": "Dune", "author": "Frank Herbert", "chapters": [{"name": "one"}]})
+    );
+    assert_eq!(
+        shop.get("v1", "dune")["spec"]["chapters"],
+        json!([{"name": "one"}])
+    );
+    // A client-side apply, too.
+    let client = book(
+        "v1alpha1",
+        "emma",
+        json!({"name": "Emma", "author": "Jane Austen"}),
+    );
+    shop.kubectl_with("apply -f", &client);
+    let (good, text) = shop.kubectl(
+        "patch books.v1.shop.example.com emma --type=merge -p {\"spec\":{\"colour\":\"Red\"}}",
+    );
+    assert!(good, "{text}");
+    let client = book(
+        "v1alpha1",
+        "emma",
+        json!({"name": "Emma!", "author": "Jane Austen"}),
+    );
+    shop.kubectl_with("apply -f", &client);
+    let emma = shop.get("v1", "emma");
+    assert_eq!(
+        [&emma["spec"]["title"], &emma["spec"]["colour"]],
+        ["Emma!", "Red"]
+    );
+}
+
+#[test]
+fn without_the_operator_the_stored_version_is_served() {
+    let Shop {
+        cluster,
+        mut operator,
+        folder,
+    } = Shop::new();
+    let create = project().manifest(
+        &book(
+            "v1",
+            "dune",
+            json!({"title": "Dune", "first": "a", "last": "b"}),
+        )
+        .to_string(),
+    );
+    run(kubectl_on(&cluster, "create -f").arg(&create));
+    let mut watch = kubectl_on(
+        &cluster,
+        "get books.v1alpha1.shop.example.com --watch -o jsonpath={.spec.name}{\"\\n\"}",
+    );
+    let mut watch = watch.stdout(Stdio::piped()).spawn().expect("kubectl");
+    let mut lines = BufReader::new(watch.stdout.take().expect("its output")).lines();
+    let mut line = || lines.next().expect("a line").expect("text");
+    assert_eq!(line(), "Dune");
+    let patch = "patch books.v1.shop.example.com dune --type=merge -p {\"spec\":{\"title\":\"2\"}}";
+    run(&mut kubectl_on(&cluster, patch));
+    assert_eq!(line(), "2");
+    watch.kill().expect("a signal");
+    watch.wait().expect("an end");
+
+    operator.signal("TERM");
+    assert!(operator.ends_within(PATIENCE).success());
+    let get = |version: &str| {
+        let get = format!("get books.{version}.shop.example.com dune -o jsonpath={{.spec}}");
+        let output = kubectl_on(&cluster, &get).output().expect("kubectl");
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        (output.status.success(), text)
+    };
+    let (good, text) = get("v1");
+    assert!(good, "{text}");
+    let (good, text) = get("v1alpha1");
+    assert!(
+        !good && text.contains("conversion webhook for shop.example.com/v1, Kind=Book failed"),
+        "{text}"
+    );
+    // It is there again, elsewhere.
+    let operator = start(&cluster, &folder);
+    let shop = Shop {
+        cluster,
+        operator,
+        folder,
+    };
+    let bundle = fs::read_to_string(shop.folder.path().join("tls.crt")).expect("a certificate");
+    shop.install(Some(&bundle));
+    wait_until("the other version", PATIENCE, || {
+        let get = "get books.v1alpha1.shop.example.com dune -o jsonpath={.spec.name}";
+        Ok(shop.kubectl(get).0.then_some(()))
+    })
+    .expect("it is served");
+}
