@@ -38,7 +38,7 @@ fn project() -> Project {
     let (before, after) = (&text[..start], &text[end..]);
     let data = "    let mut data = std::collections::BTreeMap::new();\n    \
                 data.insert(\"title\".to_owned(), object.spec.title.clone());\n    \
-                if object.spec.title == \"more\" {\n        \
+                if object.spec.title.starts_with(\"more\") {\n        \
                 data.insert(\"more\".to_owned(), \"yes\".to_owned());\n    }\n";
     let body = format!("{}        data: Some(data),\n", &text[start..end]);
     std::fs::write(
@@ -121,6 +121,17 @@ fn children_are_as_their_owner_asks_for() {
     let more = "configmap one -o jsonpath={.data.more}";
     apply(&project, "one", "more");
     get_until(more, |more| more == "yes");
+    // Another value takes one request.
+    let of_config_maps = || {
+        let mut writes = writes(&operator);
+        writes.retain(|request| request.resource == "configmaps");
+        writes.len()
+    };
+    let before = of_config_maps();
+    apply(&project, "one", "more-of-it");
+    get_until(title, |title| title == "more-of-it");
+    in_step("one");
+    assert_eq!(of_config_maps(), before + 1);
     apply(&project, "one", "less");
     get_until(title, |title| title == "less");
     get_until(more, str::is_empty);
