@@ -3,6 +3,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::{
     Api, Resource, ResourceExt,
     api::{DeleteParams, Patch, PatchParams, Preconditions},
@@ -159,8 +160,10 @@ where
         let child = adorn(child, &self.kind, owner, self.context.operator, self.mark())?;
         let uid = owner.meta().uid.as_deref();
         match uid.and_then(|uid| self.owned.same(uid, &child)) {
-            Some(known) if difference(&json!(*known), &json!(child)).is_none() => Ok(known),
-            Some(_) => self.correct(owner, child).await,
+            Some(known) => match difference(&json!(*known), &json!(child)) {
+                None => Ok(known),
+                Some(field) => self.update(owner, &known, child, field).await,
+            },
             None => {
                 let params = self.context.post_params();
                 match self.api(&child).create(&params, &child).await {
@@ -193,6 +196,52 @@ where
         changed(patched).map_err(|source| self.failed("patch", child, source))
     }
 
+    /// Corrects the child `known`, which differs from `child` in `field`.
+    async fn update<K>(
+        &self,
+        owner: &K,
+        known: &C,
+        child: C,
+        field: String,
+    ) -> Result<Arc<C>, Error>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let mark = self.mark();
+        let shape = |child: &C| Some(child.labels().get(&mark)?.split_once('-')?.1.to_owned());
+        let same_fields = shape(known).is_some_and(|known| shape(&child) == Some(known));
+        if same_fields {
+            // An apply has no field to remove, so it does not matter who owns them.
+            match self.patch(known, child.clone(), field).await {
+                // The watch is behind.
+                Err(Error::Request {
+                    source: kube::Error::Api(status),
+                    ..
+                }) if status.is_conflict() || status.is_not_found() => {}
+                patched => return patched,
+            }
+        }
+        self.correct(owner, child).await
+    }
+
+    /// Applies `child` to the object `live`, from which it differs in `field`.
+    async fn patch(&self, live: &C, mut child: C, field: String) -> Result<Arc<C>, Error> {
+        // With the uid, the API server refuses the apply if another object has the name by now.
+        child.meta_mut().uid = live.uid();
+        let params = PatchParams::apply(&self.context.field_manager()).force();
+        let (api, name) = (self.api(&child), child.name_any());
+        let patched = api.patch(&name, &params, &Patch::Apply(&child)).await;
+        let patched = patched.map_err(|source| self.failed("patch", &child, source))?;
+        let child = describe(&self.kind, &child);
+        if patched.resource_version() == live.resource_version() {
+            let says = "the API server writes this field in its own way: write it as it does";
+            tracing::warn!(child, field, "{says}");
+        } else {
+            tracing::info!(child, field, "corrected");
+        }
+        Ok(Arc::new(patched))
+    }
+
     /// Corrects an existing object to be like `child`. Other programs may write to it at the same time,
     /// for example its status.
     async fn correct<K>(&self, owner: &K, child: C) -> Result<Arc<C>, Error>
@@ -213,7 +262,7 @@ where
     }
 
     /// One try, if `owner` owns the object.
-    async fn try_correct<K>(&self, owner: &K, mut child: C) -> Result<Arc<C>, Error>
+    async fn try_correct<K>(&self, owner: &K, child: C) -> Result<Arc<C>, Error>
     where
         K: Resource<DynamicType = ()>,
     {
@@ -235,32 +284,26 @@ where
         // those. So they are moved to an Apply of the same field manager.
         let manager = self.context.field_manager();
         let version = live.resource_version();
-        let mut updated = live.managed_fields_mut().iter_mut().filter(|fields| {
+        let own = |fields: &ManagedFieldsEntry, operation: &str| {
             fields.manager.as_ref() == Some(&manager)
-                && fields.operation.as_deref() == Some("Update")
+                && fields.operation.as_deref() == Some(operation)
                 && fields.subresource.is_none()
-        });
-        if let Some(fields) = updated.next() {
-            fields.operation = Some("Apply".to_owned());
+        };
+        let fields = live.managed_fields_mut();
+        if let Some(updated) = fields.iter().position(|it| own(it, "Update")) {
+            if fields.iter().any(|it| own(it, "Apply")) {
+                // Each apply had all fields that there were, so these belong to both.
+                fields.remove(updated);
+            } else {
+                fields[updated].operation = Some("Apply".to_owned());
+            }
             let metadata =
                 json!({"resourceVersion": version, "managedFields": live.managed_fields()});
             let patch = Patch::Merge(json!({"metadata": metadata}));
             let patched = api.patch(&name, &PatchParams::default(), &patch).await;
             live = patched.map_err(|source| self.failed("patch", &child, source))?;
         }
-        // With the uid, the API server refuses the apply if another object has the name by now.
-        child.meta_mut().uid = live.uid();
-        let params = PatchParams::apply(&manager).force();
-        let patched = api.patch(&name, &params, &Patch::Apply(&child)).await;
-        let patched = patched.map_err(|source| self.failed("patch", &child, source))?;
-        let child = describe(&self.kind, &child);
-        if patched.resource_version() == live.resource_version() {
-            let says = "the API server writes this field in its own way: write it as it does";
-            tracing::warn!(child, field, "{says}");
-        } else {
-            tracing::info!(child, field, "corrected");
-        }
-        Ok(Arc::new(patched))
+        self.patch(&live, child, field).await
     }
 
     /// Deletes a child. Returns `false` if it is deleted already.
@@ -328,10 +371,26 @@ where
     child.meta_mut().owner_references = owner.controller_owner_ref(&()).map(|owner| vec![owner]);
     let labels = child.labels_mut();
     labels.insert(LABEL.to_owned(), operator.to_owned());
-    // Only this hash shows that a field is no longer desired: other fields may be set by others.
-    let value = digest(&json!(child).to_string());
-    child.labels_mut().insert(mark, value);
+    // Only the first hash shows that a field is no longer desired: other fields may be set by others. The second
+    // one is that of the fields alone.
+    let desired = json!(child);
+    let [all, fields] = [&desired, &fields(&desired)].map(|it| digest(&it.to_string()));
+    child.labels_mut().insert(mark, format!("{all}-{fields}"));
     Ok(child)
+}
+
+/// The fields of `value`, without what they have. Lists stay: what tells their items apart may be any part of
+/// them.
+fn fields(value: &Value) -> Value {
+    match value {
+        Value::Object(object) => {
+            let inner = object.iter();
+            let inner = inner.map(|(name, value)| (name.clone(), fields(value)));
+            Value::Object(inner.collect())
+        }
+        Value::Array(_) => value.clone(),
+        _ => Value::Null,
+    }
 }
 
 fn describe<C: Resource>(kind: &Kind<C::DynamicType>, child: &C) -> String {
@@ -455,6 +514,19 @@ mod tests {
         };
         assert_eq!(mark("a"), mark("a"));
         assert_ne!(mark("a"), mark("b"));
+        let (a, b) = (mark("a"), mark("b"));
+        let fields = |mark: &str| mark.split_once('-').expect("two hashes").1.to_owned();
+        assert_eq!(fields(&a), fields(&b));
+    }
+
+    #[test]
+    fn fields_are_told_from_others_and_lists_by_what_they_have() {
+        let same = |a, b| fields(&a) == fields(&b);
+        assert!(same(json!({"a": {"b": 1}}), json!({"a": {"b": "2"}})));
+        assert!(!same(json!({"a": {"b": 1}}), json!({"a": {}})));
+        assert!(!same(json!({"a": {"b": 1}}), json!({"a": {"c": 1}})));
+        assert!(!same(json!({"a": [1]}), json!({"a": [2]})));
+        assert!(!same(json!({"a": [{"b": 1}]}), json!({"a": [{"b": 2}]})));
     }
 
     #[test]

@@ -52,6 +52,10 @@ use super::{
     written::Written,
 };
 
+/// How many objects the queue hands out for each that may be reconciled at once. kube's scheduler keeps an object
+/// for a millisecond or two: with as many objects as reconciles, quick reconciles would have to wait for more.
+const AHEAD: usize = 8;
+
 /// Why there was no successful reconcile.
 #[derive(Debug, thiserror::Error)]
 enum Error<E: std::error::Error + 'static> {
@@ -181,7 +185,8 @@ pub(super) fn start<R: Reconciler>(
     for namespace in &namespaces {
         let (store, writer) = reflector::store();
         let depth = worker.metrics.queued.with_label_values(&[R::NAME]);
-        let queue = Arc::new(Queue::new(usize::from(concurrency), depth));
+        let ahead = usize::from(concurrency).saturating_mul(AHEAD);
+        let queue = Arc::new(Queue::new(ahead, depth));
         let observe = builder.observers.iter();
         let handler = handler(
             &worker,

@@ -170,6 +170,12 @@ impl Manager {
         self.webhooks.add_validator(new);
     }
 
+    /// Adds the conversion between the versions of a kind.
+    #[cfg(feature = "webhook")]
+    pub fn add_conversion<H: webhook::Versioned>(&mut self, hub: webhook::Hub<H>) {
+        self.webhooks.add_conversion(hub);
+    }
+
     /// Adds rights that no controller needs, such as those of a task.
     pub fn add_rules(&mut self, rules: &'static [Rule]) {
         self.rules.push(rules);
@@ -203,13 +209,18 @@ impl Manager {
     /// When a file cannot be written, when two webhooks have the same name or path, and when several
     /// versions of a kind are served with unequal schemas, although the CRD has no conversion.
     pub fn write_manifests(&self, out: &Path, crds: &[CustomResourceDefinition]) -> Result<()> {
-        for crd in crds {
+        let mut crds = crds.to_vec();
+        #[cfg(feature = "webhook")]
+        for crd in &mut crds {
+            self.webhooks.convert(crd)?;
+        }
+        for crd in &crds {
             versions::check(crd)?;
         }
         #[cfg(feature = "webhook")]
         self.webhooks.write_manifests(&self.operator, out)?;
         let rules = self.rules.iter().copied().flatten();
-        manifests::write(&self.operator, out, crds, rules)
+        manifests::write(&self.operator, out, &crds, rules)
     }
 
     /// Runs the controllers until SIGTERM or SIGINT.

@@ -12,8 +12,8 @@ use prometheus::IntGauge;
 
 /// The objects of one watched namespace, or of all.
 ///
-/// kube's scheduler takes all that it gets, and keeps the order. So the queue hands out no more objects
-/// than may be reconciled at once, and keeps the others.
+/// kube's scheduler takes all that it gets, and keeps the order. So the queue hands out a few objects at a time,
+/// and keeps the others.
 pub struct Queue<T> {
     state: Mutex<State<T>>,
     waker: AtomicWaker,

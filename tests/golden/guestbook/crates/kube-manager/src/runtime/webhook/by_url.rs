@@ -215,7 +215,7 @@ async fn refuse_failures(
         return next.run(request).await;
     }
     let (mut parts, body) = request.into_parts();
-    let body = match to_bytes(body, server::MOST).await {
+    let body = match to_bytes(body, review::MOST).await {
         Ok(body) => body,
         Err(error) => return (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
     };
@@ -231,7 +231,7 @@ async fn refuse_failures(
         return response;
     }
     let (parts, text) = response.into_parts();
-    let text = to_bytes(text, server::MOST).await.unwrap_or_default();
+    let text = to_bytes(text, review::MOST).await.unwrap_or_default();
     match review::refuse(&body, String::from_utf8_lossy(&text).into_owned()) {
         Some(answer) => json(answer),
         None => Response::from_parts(parts, Body::from(text)),
@@ -842,7 +842,7 @@ mod tests {
         let request = request.body(Body::from(body.to_owned()));
         let response = routes.clone().oneshot(request.expect("a request")).await;
         let (parts, body) = response.expect("an answer").into_parts();
-        let body = to_bytes(body, server::MOST).await.expect("a body");
+        let body = to_bytes(body, review::MOST).await.expect("a body");
         (
             parts.status,
             String::from_utf8(body.to_vec()).expect("text"),

@@ -1,5 +1,5 @@
-//! The webhook configurations in the cluster, as far as certificates are concerned: which authorities the
-//! API server trusts.
+//! The webhook configurations and the CRDs in the cluster, as far as certificates are concerned: which
+//! authorities the API server trusts.
 
 use std::fmt::Debug;
 
@@ -9,6 +9,7 @@ use k8s_openapi::{
     api::admissionregistration::v1::{
         MutatingWebhookConfiguration, ValidatingWebhookConfiguration, WebhookClientConfig,
     },
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{
     Api, Client, Resource,
@@ -22,6 +23,8 @@ pub(super) struct Configurations {
     pub client: Client,
     pub mutating: Configuration,
     pub validating: Configuration,
+    /// The CRDs whose versions the operator converts.
+    pub crds: Vec<String>,
 }
 
 /// A configuration, and the webhooks that must be in it. Without any, it does not have to be there.
@@ -52,7 +55,40 @@ impl Configurations {
             },
             bundle,
         );
-        Ok(mutating.await?.or(validating.await?))
+        let mut missing = mutating.await?.or(validating.await?);
+        for name in &self.crds {
+            missing = self.publish_to_crd(name, bundle).await?.or(missing);
+        }
+        Ok(missing)
+    }
+
+    async fn publish_to_crd(&self, name: &str, bundle: &str) -> Result<Option<String>> {
+        let what = format!("CustomResourceDefinition `{name}`");
+        let api = Api::<CustomResourceDefinition>::all(self.client.clone());
+        let there = api.get_opt(name).await;
+        let Some(there) = there.with_context(|| format!("cannot read the {what}"))? else {
+            return Ok(Some(format!(
+                "there is no {what}: `make install` installs it"
+            )));
+        };
+        let webhook = there.spec.conversion.and_then(|it| it.webhook);
+        let Some(client) = webhook.and_then(|it| it.client_config) else {
+            return Ok(Some(format!(
+                "the {what} has no conversion by a webhook: `make install` brings it up to date"
+            )));
+        };
+        if client.ca_bundle.is_some_and(|it| it.0 == bundle.as_bytes()) {
+            return Ok(None);
+        }
+        let bundle = ByteString(bundle.as_bytes().to_vec());
+        let conversion = json!({"webhook": {"clientConfig": {"caBundle": bundle}}});
+        let metadata = json!({"resourceVersion": there.metadata.resource_version});
+        let patch = json!({"metadata": metadata, "spec": {"conversion": conversion}});
+        let params = PatchParams::default();
+        let patched = api
+            .patch_metadata(name, &params, &Patch::Merge(patch))
+            .await;
+        patched_or_missing(patched, &what)
     }
 
     async fn publish_to<K>(
@@ -107,18 +143,23 @@ impl Configurations {
         // A list that is merged by name, so that nothing else of a webhook changes.
         let patch = json!({"metadata": {"resourceVersion": version}, "webhooks": stale});
         let params = PatchParams::default();
-        match api
+        let patched = api
             .patch_metadata(name, &params, &Patch::Strategic(patch))
-            .await
-        {
-            Ok(_) => {
-                tracing::info!("the {what} trusts the authorities of the certificates");
-                Ok(None)
-            }
-            Err(kube::Error::Api(status)) if status.is_conflict() => {
-                Ok(Some(format!("the {what} changes at this moment")))
-            }
-            Err(error) => Err(error).with_context(|| format!("cannot change the {what}")),
+            .await;
+        patched_or_missing(patched, &what)
+    }
+}
+
+/// What is missing after `what` was to be changed.
+fn patched_or_missing<T>(patched: Result<T, kube::Error>, what: &str) -> Result<Option<String>> {
+    match patched {
+        Ok(_) => {
+            tracing::info!("the {what} trusts the authorities of the certificates");
+            Ok(None)
         }
+        Err(kube::Error::Api(status)) if status.is_conflict() => {
+            Ok(Some(format!("the {what} changes at this moment")))
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot change the {what}")),
     }
 }

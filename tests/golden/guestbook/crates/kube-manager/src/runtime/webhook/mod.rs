@@ -1,4 +1,5 @@
-//! Admission webhooks: typed functions that the API server calls before it stores an object.
+//! Webhooks: typed functions that the API server calls before it stores an object, and to convert an object to
+//! another version.
 //!
 //! A [`Defaulter`] fills in what an object leaves open. A [`Validator`] says whether an object may be
 //! created, changed or deleted. Neither sees anything of the API server's protocol: objects arrive as their
@@ -87,6 +88,31 @@
 //! All of these rights can be limited to the names of the objects. Secret and Service are in the operator's
 //! namespace.
 //!
+//! # Conversion
+//!
+//! A [`Hub`] converts between the versions of a kind. One version is the hub. For each other version, a spoke,
+//! the user writes the conversion to the hub and back, as plain `From` or `TryFrom` implementations. Two spokes
+//! are converted through the hub.
+//!
+//! **Nothing is lost** if a version cannot hold all that another version holds. For each such difference, the
+//! object has an annotation, such as `v2.webapp.example.com/spec.colour` on an object of version v1. When
+//! the object is converted to v2 again, the difference is put back, unless a client has changed that part of
+//! the object in the meantime: what a client writes always wins.
+//!
+//! - A client that drops the annotations, such as a `PUT` of an object that was not read before, also drops what
+//!   they keep. Nothing can prevent that.
+//! - The items of a list are told apart by their keys if the list has the type `map`, as with
+//!   `ListMerge::Map`. Any other list is kept as a whole: if a client changes one item, all differences of that
+//!   list are lost.
+//! - The API server limits the annotations of an object to 256 KiB. If there is more to keep, the object is
+//!   still converted, without these annotations, and the log has an error.
+//! - An object may lack fields that its schema requires, as during a server-side apply. Then the converted
+//!   object lacks what would follow from these fields.
+//!
+//! [`Manager::write_manifests`](crate::Manager::write_manifests) writes the conversion into the CRD. The
+//! operator has the API server trust its certificates there too, with the rights to `get` and `patch` the CRD.
+//! Without the operator, the API server still serves objects in the version that they are stored in.
+//!
 //! # Outside of a cluster
 //!
 //! With `--webhook-url=auto`, the API server calls webhooks on the machine that the operator runs on. The
@@ -107,10 +133,15 @@
 
 use std::{fmt::Debug, path::Path};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use futures::{FutureExt, future::BoxFuture};
 use http::Uri;
-use k8s_openapi::api::admissionregistration::v1::{ServiceReference, WebhookClientConfig};
+use k8s_openapi::{
+    api::admissionregistration::v1::{ServiceReference, WebhookClientConfig},
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+        self as crd, CustomResourceConversion, CustomResourceDefinition, WebhookConversion,
+    },
+};
 use kube::{Client, Resource};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::{sync::watch, task::JoinSet, time::sleep};
@@ -119,6 +150,7 @@ mod authority;
 mod by_url;
 mod certificates;
 mod configurations;
+mod conversion;
 mod files;
 mod hook;
 mod issued;
@@ -129,6 +161,7 @@ mod server;
 mod trouble;
 mod verdict;
 
+pub use conversion::{Hub, Versioned};
 pub use hook::{
     FailurePolicy, Hook, Label, MatchPolicy, NAMESPACE_NAME, OWN_NAMESPACE, Reinvocation,
     SideEffects,
@@ -141,6 +174,7 @@ use authority::Lifetimes;
 use by_url::ByUrl;
 use certificates::Certificates;
 use configurations::{Configuration, Configurations};
+use conversion::Conversions;
 use files::Files;
 use hook::{Namespaces, Purpose, Webhook};
 use issued::Issued;
@@ -227,9 +261,15 @@ pub trait Validator: Send + Sync + 'static {
     ) -> impl Future<Output = anyhow::Result<Verdict>> + Send;
 }
 
+/// What the Service of the webhooks is called in config/webhook.
+const SERVICE: &str = "webhook-service";
+
 /// The webhooks of a manager.
 #[derive(Default)]
-pub(super) struct Webhooks(Vec<Pending>);
+pub(super) struct Webhooks {
+    admission: Vec<Pending>,
+    conversions: Conversions,
+}
 
 /// A webhook that is not served yet.
 struct Pending {
@@ -241,21 +281,71 @@ type New = Box<dyn FnOnce(&Client) -> Box<dyn Handler> + Send>;
 
 impl Webhooks {
     pub fn add_defaulter<D: Defaulter>(&mut self, new: impl FnOnce(&Client) -> D + Send + 'static) {
-        self.0.push(Pending {
+        self.admission.push(Pending {
             webhook: Webhook::new::<D::Object>(Purpose::Default, D::HOOK),
             new: Box::new(|client| Box::new(Defaults(new(client)))),
         });
     }
 
     pub fn add_validator<V: Validator>(&mut self, new: impl FnOnce(&Client) -> V + Send + 'static) {
-        self.0.push(Pending {
+        self.admission.push(Pending {
             webhook: Webhook::new::<V::Object>(Purpose::Validate, V::HOOK),
             new: Box::new(|client| Box::new(Validates(new(client)))),
         });
     }
 
+    pub fn add_conversion<H: Versioned>(&mut self, hub: Hub<H>) {
+        self.conversions.add(hub.into());
+    }
+
+    fn is_empty(&self) -> bool {
+        self.admission.is_empty() && self.conversions.is_empty()
+    }
+
     fn all(&self) -> Vec<Webhook> {
-        self.0.iter().map(|it| it.webhook.clone()).collect()
+        self.admission.iter().map(|it| it.webhook.clone()).collect()
+    }
+
+    /// Has the API server call the operator for the conversion of `crd`, if it converts that kind. kustomize
+    /// puts the names of the Service and of its namespace in.
+    ///
+    /// # Errors
+    ///
+    /// When a version is served that is not converted.
+    pub fn convert(&self, crd: &mut CustomResourceDefinition) -> Result<()> {
+        let (group, kind) = (&crd.spec.group, &crd.spec.names.kind);
+        let Some(conversion) = self.conversions.of(group, kind) else {
+            return Ok(());
+        };
+        for version in crd
+            .spec
+            .versions
+            .iter()
+            .filter(|it| it.served || it.storage)
+        {
+            let version = &version.name;
+            ensure!(
+                conversion.has(version),
+                "version `{version}` of {kind} is in use, but not converted: make it a spoke of the `Hub`, or \
+                 let `served = false` stand in its types"
+            );
+        }
+        crd.spec.conversion = Some(CustomResourceConversion {
+            strategy: "Webhook".to_owned(),
+            webhook: Some(WebhookConversion {
+                client_config: Some(crd::WebhookClientConfig {
+                    service: Some(crd::ServiceReference {
+                        name: SERVICE.to_owned(),
+                        namespace: OWN_NAMESPACE.to_owned(),
+                        path: Some(conversion::PATH.to_owned()),
+                        port: None,
+                    }),
+                    ..crd::WebhookClientConfig::default()
+                }),
+                conversion_review_versions: vec!["v1".to_owned()],
+            }),
+        });
+        Ok(())
     }
 
     /// Writes `config/webhook/manifests.yaml` below `out`, and a copy to the chart. kustomize puts the names
@@ -268,7 +358,7 @@ impl Webhooks {
         hook::check(&webhooks)?;
         let client = |path: &str| WebhookClientConfig {
             service: Some(ServiceReference {
-                name: "webhook-service".to_owned(),
+                name: SERVICE.to_owned(),
                 namespace: OWN_NAMESPACE.to_owned(),
                 path: Some(path.to_owned()),
                 port: None,
@@ -298,7 +388,7 @@ impl Webhooks {
 
     /// The health that decides on the Pod's readiness, if webhooks are served.
     pub fn health(&self, options: &Options) -> Option<Health> {
-        if self.0.is_empty() {
+        if self.is_empty() {
             return None;
         }
         if let Some(why) = options.off() {
@@ -320,7 +410,7 @@ impl Webhooks {
         health: &Health,
         servers: &mut JoinSet<Result<()>>,
     ) -> Result<()> {
-        if self.0.is_empty() {
+        if self.is_empty() {
             return Ok(());
         }
         if options.off().is_some() {
@@ -335,13 +425,15 @@ impl Webhooks {
             return Ok(());
         };
         let (client, stop) = (&runtime.unguarded, runtime.stop.clone());
-        let endpoints = self.0.into_iter().map(|Pending { webhook, new }| {
+        let crds = self.conversions.crds();
+        let endpoints = self.admission.into_iter().map(|Pending { webhook, new }| {
             tracing::info!(webhook = webhook.name(), path = webhook.path(), "serves");
             Endpoint {
                 path: webhook.path().to_owned(),
-                handler: new(client),
+                handler: Box::new(new(client)),
             }
         });
+        let endpoints = endpoints.chain(self.conversions.endpoint());
         let (metrics, calls) = (Metrics::new(&runtime.registry)?, options.webhook_max_calls);
         let routes = server::routes(endpoints, &metrics, calls, &stop);
         if options.webhook_url.is_some() {
@@ -356,7 +448,7 @@ impl Webhooks {
             by_url.serve(listener, routes, servers);
             return Ok(());
         }
-        let certificate = certificate(options, runtime, health, &webhooks, servers)?;
+        let certificate = certificate(options, runtime, health, &webhooks, crds, servers)?;
         let delay = options.webhook_shutdown_delay;
         let stopped = async move {
             stop.cancelled().await;
@@ -380,6 +472,7 @@ fn certificate(
     runtime: &Runtime,
     health: &Health,
     webhooks: &[Webhook],
+    crds: Vec<String>,
     servers: &mut JoinSet<Result<()>>,
 ) -> Result<Certificate> {
     let client = runtime.unguarded.clone();
@@ -398,6 +491,7 @@ fn certificate(
             options.validating_configuration(operator),
             Purpose::Validate,
         ),
+        crds,
     };
     let stop = runtime.stop.clone();
     let mut beside = |task: BoxFuture<'static, ()>| {

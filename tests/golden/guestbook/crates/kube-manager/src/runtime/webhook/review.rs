@@ -11,8 +11,13 @@ use serde_json::{Map, Value};
 use super::{
     Defaulter, Validator, patch,
     request::{Asked, Change, Operation, Request},
+    server::Respond,
     verdict::{FieldError, Verdict},
 };
+
+/// How large a review may be: two objects of 3 MB, the most that the API server takes, and what is
+/// around them.
+pub(super) const MOST: usize = 8 << 20;
 
 const API_VERSION: &str = "admission.k8s.io/v1";
 const KIND: &str = "AdmissionReview";
@@ -35,6 +40,16 @@ pub(super) enum Failure {
 pub(super) trait Handler: Send + Sync {
     /// What becomes of `review`.
     fn handle<'a>(&'a self, review: &'a Review) -> BoxFuture<'a, anyhow::Result<Answer>>;
+}
+
+impl Respond for Box<dyn Handler> {
+    fn most(&self) -> usize {
+        MOST
+    }
+
+    fn respond(&self, body: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, Failure>> {
+        async move { answer(&**self, &body).await }.boxed()
+    }
 }
 
 /// What a webhook makes of a review.
@@ -92,7 +107,8 @@ pub(super) fn refuse(body: &[u8], message: String) -> Option<Vec<u8>> {
     serde_json::to_vec(&Outgoing::new(response)).ok()
 }
 
-fn message(panic: &(dyn std::any::Any + Send)) -> String {
+/// What a panic says.
+pub(super) fn message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "no message".to_owned())

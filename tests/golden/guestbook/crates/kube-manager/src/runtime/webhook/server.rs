@@ -15,7 +15,7 @@ use axum::{
     routing::post,
 };
 use clap::builder::NonEmptyStringValueParser;
-use futures::TryStreamExt;
+use futures::{TryStreamExt, future::BoxFuture};
 use prometheus::{
     HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Registry, exponential_buckets,
     register_histogram_vec_with_registry as histogram,
@@ -28,15 +28,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    by_url::Place,
-    review::{self, Failure, Handler},
-};
+use super::{by_url::Place, review::Failure};
 use crate::runtime::options::{Address, duration};
-
-/// How large a review may be: two objects of 3 MB, the most that the API server takes, and what is
-/// around them.
-pub(super) const MOST: usize = 8 << 20;
 
 /// How much all reviews that are answered at one time may have together, in bytes: more than the largest one,
 /// and far more than the API server sends at once.
@@ -203,10 +196,19 @@ impl Metrics {
     }
 }
 
+/// What answers the reviews of an endpoint.
+pub(super) trait Respond: Send + Sync {
+    /// How large a review may be, in bytes.
+    fn most(&self) -> usize;
+
+    /// The answer to the review in `body`.
+    fn respond(&self, body: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, Failure>>;
+}
+
 /// A webhook at its path.
 pub(super) struct Endpoint {
     pub path: String,
-    pub handler: Box<dyn Handler>,
+    pub handler: Box<dyn Respond>,
 }
 
 /// What all calls together may take, so that no flood of them fills the memory.
@@ -321,12 +323,13 @@ async fn answer(route: &Route, request: Request) -> Response {
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         return (status, "a review is application/json").into_response();
     }
-    let (body, _permit) = match read(request.into_body(), &route.room.bytes).await {
+    let Endpoint { path, handler } = &route.endpoint;
+    let read = read(request.into_body(), handler.most(), &route.room.bytes).await;
+    let (body, _permit) = match read {
         Ok(read) => read,
         Err(refusal) => return refusal,
     };
-    let Endpoint { path, handler } = &route.endpoint;
-    match review::answer(&**handler, &body).await {
+    match handler.respond(body).await {
         Ok(answer) => ([(CONTENT_TYPE, json)], answer).into_response(),
         Err(failure @ Failure::Malformed(_)) => {
             (StatusCode::BAD_REQUEST, failure.to_string()).into_response()
@@ -339,10 +342,11 @@ async fn answer(route: &Route, request: Request) -> Response {
     }
 }
 
-/// Reads a body, and takes `room` for it as it arrives: one that is announced and never sent takes none. The
-/// error is the answer.
+/// Reads a body of at most `most` bytes, and takes `room` for it as it arrives: one that is announced and never
+/// sent takes none. The error is the answer.
 async fn read(
     body: Body,
+    most: usize,
     room: &Semaphore,
 ) -> Result<(Vec<u8>, Option<SemaphorePermit<'_>>), Response> {
     let (mut chunks, mut body) = (body.into_data_stream(), Vec::new());
@@ -356,9 +360,9 @@ async fn read(
                 return Err((StatusCode::BAD_REQUEST, what).into_response());
             }
         };
-        if body.len() + chunk.len() > MOST {
+        if body.len() + chunk.len() > most {
             let status = StatusCode::PAYLOAD_TOO_LARGE;
-            return Err((status, format!("a review has {MOST} bytes at most")).into_response());
+            return Err((status, format!("a review has {most} bytes at most")).into_response());
         }
         let more = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
         let Ok(more) = room.try_acquire_many(more) else {
@@ -381,7 +385,7 @@ mod tests {
 
     use super::{
         super::{
-            review::{Answer, Review},
+            review::{Answer, Handler, MOST, Review},
             verdict::Verdict,
         },
         *,
@@ -409,7 +413,7 @@ mod tests {
         let metrics = Metrics::new(&registry).expect("metrics");
         let endpoints = [("/allows", true), ("/hangs", false)].map(|(path, allows)| Endpoint {
             path: path.to_owned(),
-            handler: Box::new(Allows(allows)),
+            handler: Box::new(Box::new(Allows(allows)) as Box<dyn Handler>),
         });
         (routes(endpoints, &metrics, calls, stop), registry)
     }

@@ -1,0 +1,174 @@
+//! Arbitrary values that fit a schema, for property tests.
+
+use std::collections::HashSet;
+
+use proptest::{collection, option, prelude::*, sample::select, string::string_regex};
+use serde_json::{Map, Value, json};
+
+/// Objects of a version with this schema: their type, a name, spec and status.
+pub(super) fn objects(api_version: &str, kind: &str, schema: &Value) -> BoxedStrategy<Value> {
+    let head = json!({
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": "a", "annotations": {"who": "me"}},
+    });
+    let body = values(schema).prop_map(move |body| {
+        let mut object = head.clone();
+        if let (Value::Object(object), Value::Object(body)) = (&mut object, body) {
+            let is_part = |(name, value): &(String, Value)| {
+                matches!(name.as_str(), "spec" | "status") && !value.is_null()
+            };
+            object.extend(body.into_iter().filter(is_part));
+        }
+        object
+    });
+    body.boxed()
+}
+
+/// Values that fit `schema`. Its CEL rules are left out.
+pub(super) fn values(schema: &Value) -> BoxedStrategy<Value> {
+    let plain = plain(schema);
+    if schema["nullable"] == true {
+        prop_oneof![9 => plain, 1 => Just(Value::Null)].boxed()
+    } else {
+        plain
+    }
+}
+
+fn plain(schema: &Value) -> BoxedStrategy<Value> {
+    if let Some(values) = schema["enum"]
+        .as_array()
+        .filter(|values| !values.is_empty())
+    {
+        return select(values.clone()).boxed();
+    }
+    if schema["x-kubernetes-int-or-string"] == true {
+        return prop_oneof![small().prop_map(Value::from), text("[a-z0-9]{1,4}")].boxed();
+    }
+    match schema["type"].as_str() {
+        Some("object") => object(schema),
+        Some("array") => array(schema),
+        Some("boolean") => any::<bool>().prop_map(Value::from).boxed(),
+        Some("integer") => integer(schema),
+        Some("number") => (-8..8i8).prop_map(|it| json!(f64::from(it) / 4.0)).boxed(),
+        Some("string") => string(schema),
+        _ => anything(),
+    }
+}
+
+fn object(schema: &Value) -> BoxedStrategy<Value> {
+    let mut fields = collection::vec(Just((String::new(), None)), 0).boxed();
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+        let value = values(schema);
+        let value = if required.contains(&json!(name)) {
+            value.prop_map(Some).boxed()
+        } else {
+            option::of(value).boxed()
+        };
+        let name = name.clone();
+        fields = (fields, value)
+            .prop_map(move |(mut fields, value)| {
+                fields.push((name.clone(), value));
+                fields
+            })
+            .boxed();
+    }
+    let others = match &schema["additionalProperties"] {
+        Value::Object(schema) => {
+            let schema = Value::Object(schema.clone());
+            collection::btree_map("[a-z./-]{1,3}", values(&schema), 0..4).boxed()
+        }
+        _ if schema["x-kubernetes-preserve-unknown-fields"] == true => {
+            collection::btree_map("[a-z]{1,3}", anything(), 0..3).boxed()
+        }
+        _ => Just(std::collections::BTreeMap::new()).boxed(),
+    };
+    let object = (fields, others).prop_map(|(fields, others)| {
+        let fields = fields.into_iter();
+        let fields = fields.filter_map(|(name, value)| Some((name, value?)));
+        let object: Map<_, _> = others.into_iter().chain(fields).collect();
+        Value::Object(object)
+    });
+    object.boxed()
+}
+
+fn array(schema: &Value) -> BoxedStrategy<Value> {
+    let length = |name: &str| {
+        schema[name]
+            .as_u64()
+            .and_then(|it| usize::try_from(it).ok())
+    };
+    let least = length("minItems").unwrap_or(0);
+    let most = length("maxItems").unwrap_or(least + 4).min(least + 4);
+    let keys = schema["x-kubernetes-list-map-keys"].clone();
+    let is_set = schema["x-kubernetes-list-type"] == "set";
+    let items = collection::vec(values(&schema["items"]), least..=most);
+    let items = items.prop_map(move |mut items| {
+        let mut seen = HashSet::new();
+        items.retain(|item| {
+            let keys: Vec<_> = match keys.as_array() {
+                Some(keys) => keys
+                    .iter()
+                    .map(|key| item[key.as_str().unwrap_or("")].clone())
+                    .collect(),
+                None if is_set => vec![item.clone()],
+                None => return true,
+            };
+            seen.insert(Value::Array(keys).to_string())
+        });
+        Value::Array(items)
+    });
+    items.boxed()
+}
+
+fn integer(schema: &Value) -> BoxedStrategy<Value> {
+    let least = schema["minimum"].as_f64().map_or(-9, |it| it as i64);
+    let most = schema["maximum"]
+        .as_f64()
+        .map_or(least.max(0) + 9, |it| it as i64);
+    (least..=most.max(least)).prop_map(Value::from).boxed()
+}
+
+fn string(schema: &Value) -> BoxedStrategy<Value> {
+    if schema["format"] == "date-time" {
+        let seconds = (0..60u8).prop_map(|it| json!(format!("2024-02-03T04:05:{it:02}Z")));
+        return seconds.boxed();
+    }
+    if let Some(pattern) = schema["pattern"].as_str() {
+        let inner = pattern.trim_start_matches('^').trim_end_matches('$');
+        if let Ok(texts) = string_regex(inner) {
+            return texts.prop_map(Value::from).boxed();
+        }
+    }
+    let least = schema["minLength"].as_u64().unwrap_or(0);
+    let most = schema["maxLength"]
+        .as_u64()
+        .unwrap_or(least + 6)
+        .min(least + 6);
+    prop_oneof![
+        4 => text(&format!("[ab ]{{{least},{most}}}")),
+        1 => text(&format!("\\PC{{{least},{most}}}")),
+    ]
+    .boxed()
+}
+
+fn text(pattern: &str) -> BoxedStrategy<Value> {
+    let texts = string_regex(pattern).expect("a pattern of this file");
+    texts.prop_map(Value::from).boxed()
+}
+
+fn small() -> impl Strategy<Value = i64> {
+    -3..9i64
+}
+
+fn anything() -> BoxedStrategy<Value> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        small().prop_map(Value::from),
+        text("[a-z]{0,3}"),
+        collection::vec(small().prop_map(Value::from), 0..3).prop_map(Value::Array),
+    ]
+    .boxed()
+}

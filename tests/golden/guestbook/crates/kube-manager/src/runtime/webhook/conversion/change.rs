@@ -1,0 +1,282 @@
+//! What differs between an object and what came back of it, as changes that can be made again later.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+/// The fields that tell the items of a list apart, with their values.
+pub(super) type Keys = Map<String, Value>;
+
+/// A step from a value to a part of it.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(untagged)]
+pub(super) enum Step {
+    /// To a field of an object.
+    Field(String),
+    /// To the item of a list that has these keys.
+    Item(Keys),
+}
+
+/// A difference at one place.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub(super) struct Change {
+    /// Where it is.
+    pub path: Vec<Step>,
+    /// The value that came back; none if there was none.
+    #[serde(
+        default,
+        deserialize_with = "some",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub from: Option<Value>,
+    /// The value that was there; none if there was none.
+    #[serde(
+        default,
+        deserialize_with = "some",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub to: Option<Value>,
+    /// Where an item stands in its list, if it did not come back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+}
+
+/// Where an item stands in its list.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub(super) struct Place {
+    /// Its number, from 0 on.
+    at: usize,
+    /// The item before it; none if it is the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    after: Option<Keys>,
+}
+
+/// Reads a value that is there, `null` too.
+fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// The changes that make `was` of `back`. `schema` is that of both values. The items of a list of type `map` are
+/// compared by their keys; any other list is compared as a whole.
+pub(super) fn between(schema: &Value, back: &Value, was: &Value) -> Vec<Change> {
+    let mut changes = Vec::new();
+    compare(schema, back, was, &mut Vec::new(), &mut changes);
+    changes
+}
+
+fn compare(
+    schema: &Value,
+    back: &Value,
+    was: &Value,
+    path: &mut Vec<Step>,
+    changes: &mut Vec<Change>,
+) {
+    match (back, was) {
+        (Value::Object(back), Value::Object(was)) => {
+            for (name, back) in back {
+                path.push(Step::Field(name.clone()));
+                match was.get(name) {
+                    Some(was) => compare(field(schema, name), back, was, path, changes),
+                    None => changes.push(Change::new(path, Some(back), None)),
+                }
+                path.pop();
+            }
+            for (name, was) in was.iter().filter(|(name, _)| !back.contains_key(*name)) {
+                path.push(Step::Field(name.clone()));
+                changes.push(Change::new(path, None, Some(was)));
+                path.pop();
+            }
+        }
+        (Value::Array(back), Value::Array(was)) if back != was => {
+            match Lists::new(schema, back, was) {
+                Some(lists) => lists.compare(&schema["items"], path, changes),
+                None => changes.push(whole(path, back, was)),
+            }
+        }
+        (back, was) if is_same(back, was) => {}
+        (back, was) => changes.push(Change::new(path, Some(back), Some(was))),
+    }
+}
+
+fn whole(path: &[Step], back: &[Value], was: &[Value]) -> Change {
+    let [from, to] = [back, was].map(|list| Some(Value::Array(list.to_vec())));
+    let path = path.to_vec();
+    Change {
+        path,
+        from,
+        to,
+        place: None,
+    }
+}
+
+/// The schema of a field of an object, or of a value of a map.
+pub(super) fn field<'a>(schema: &'a Value, name: &str) -> &'a Value {
+    match &schema["properties"][name] {
+        Value::Null => &schema["additionalProperties"],
+        schema => schema,
+    }
+}
+
+/// Whether two values mean the same: `1` is `1.0`.
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) if a.is_f64() != b.is_f64() => {
+            a.as_f64() == b.as_f64()
+        }
+        _ => a == b,
+    }
+}
+
+/// Two lists whose items have keys.
+struct Lists<'a> {
+    back: Vec<(Keys, &'a Value)>,
+    was: Vec<(Keys, &'a Value)>,
+}
+
+impl<'a> Lists<'a> {
+    /// None if `schema` names no keys, an item has none, two have the same, or what is in both has not the same
+    /// order in both.
+    fn new(schema: &Value, back: &'a [Value], was: &'a [Value]) -> Option<Self> {
+        let names = key_names(schema)?;
+        let keyed = |list: &'a [Value]| -> Option<Vec<(Keys, &'a Value)>> {
+            let with_keys = |item| Some((keys(&names, item)?, item));
+            let items: Vec<_> = list.iter().map(with_keys).collect::<Option<_>>()?;
+            let mut seen = HashSet::new();
+            let is_new = |keys: &Keys| seen.insert(Value::Object(keys.clone()).to_string());
+            let mut all = items.iter().map(|(keys, _)| keys);
+            (all.all(is_new)).then_some(items)
+        };
+        let (back, was) = (keyed(back)?, keyed(was)?);
+        let lists = Self { back, was };
+        let common = |list: &[(Keys, _)], other: &[(Keys, _)]| -> Vec<Keys> {
+            let keys = list.iter().map(|(keys, _)| keys);
+            keys.filter(|keys| other.iter().any(|(it, _)| it == *keys))
+                .cloned()
+                .collect()
+        };
+        let is_ordered = common(&lists.back, &lists.was) == common(&lists.was, &lists.back);
+        is_ordered.then_some(lists)
+    }
+
+    fn compare(&self, schema: &Value, path: &mut Vec<Step>, changes: &mut Vec<Change>) {
+        let find = |list: &[(Keys, &'a Value)], keys: &Keys| {
+            let mut items = list.iter();
+            items.find(|(it, _)| it == keys).map(|(_, item)| *item)
+        };
+        for (keys, back) in &self.back {
+            path.push(Step::Item(keys.clone()));
+            match find(&self.was, keys) {
+                Some(was) => compare(schema, back, was, path, changes),
+                None => changes.push(Change::new(path, Some(back), None)),
+            }
+            path.pop();
+        }
+        for (at, (keys, was)) in self.was.iter().enumerate() {
+            if find(&self.back, keys).is_some() {
+                continue;
+            }
+            let before = at.checked_sub(1).and_then(|before| self.was.get(before));
+            let after = before.map(|(keys, _)| keys.clone());
+            path.push(Step::Item(keys.clone()));
+            changes.push(Change {
+                place: Some(Place { at, after }),
+                ..Change::new(path, None, Some(was))
+            });
+            path.pop();
+        }
+    }
+}
+
+/// The names of the fields that tell the items of a list apart.
+fn key_names(schema: &Value) -> Option<Vec<&str>> {
+    if schema["x-kubernetes-list-type"] != "map" {
+        return None;
+    }
+    let names = schema["x-kubernetes-list-map-keys"].as_array()?;
+    names.iter().map(Value::as_str).collect()
+}
+
+/// The keys of `item`. One that is missing has a default, which a conversion may write out.
+fn keys(names: &[&str], item: &Value) -> Option<Keys> {
+    let item = item.as_object()?;
+    let key = |name: &&str| Some(((*name).to_owned(), item.get(*name)?.clone()));
+    names.iter().map(key).collect()
+}
+
+impl Change {
+    fn new(path: &[Step], from: Option<&Value>, to: Option<&Value>) -> Self {
+        Self {
+            path: path.to_vec(),
+            from: from.cloned(),
+            to: to.cloned(),
+            place: None,
+        }
+    }
+
+    /// Makes the change if `value` has [`Self::from`] at its place; says whether it does.
+    pub fn make(&self, value: &mut Value) -> bool {
+        let Some((last, parents)) = self.path.split_last() else {
+            return false;
+        };
+        let mut parent = Some(value);
+        for step in parents {
+            parent = parent.and_then(|it| part(it, step));
+        }
+        match (parent, last) {
+            (Some(Value::Object(fields)), Step::Field(name)) => {
+                if fields.get(name) != self.from.as_ref() {
+                    return false;
+                }
+                match &self.to {
+                    Some(to) => drop(fields.insert(name.clone(), to.clone())),
+                    None => drop(fields.remove(name)),
+                }
+                true
+            }
+            (Some(Value::Array(items)), Step::Item(keys)) => {
+                let at = items.iter().position(|item| has(item, keys));
+                if at.and_then(|at| items.get(at)) != self.from.as_ref() {
+                    return false;
+                }
+                match (at, &self.to) {
+                    (Some(at), Some(to)) => items[at] = to.clone(),
+                    (Some(at), None) => drop(items.remove(at)),
+                    (None, Some(to)) => {
+                        let after = self.place.as_ref().map(|place| place.after.as_ref());
+                        let at = match after {
+                            Some(None) => 0,
+                            Some(Some(after)) => {
+                                let before = items.iter().position(|item| has(item, after));
+                                before.map_or(items.len(), |before| before + 1)
+                            }
+                            None => items.len(),
+                        };
+                        items.insert(at, to.clone());
+                    }
+                    (None, None) => {}
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// In which order changes are made: an item comes back after the one before it.
+    pub fn order(&self) -> Option<usize> {
+        self.place.as_ref().map(|place| place.at)
+    }
+}
+
+fn part<'a>(value: &'a mut Value, step: &Step) -> Option<&'a mut Value> {
+    match (value, step) {
+        (Value::Object(fields), Step::Field(name)) => fields.get_mut(name),
+        (Value::Array(items), Step::Item(keys)) => items.iter_mut().find(|item| has(item, keys)),
+        _ => None,
+    }
+}
+
+fn has(item: &Value, keys: &Keys) -> bool {
+    keys.iter()
+        .all(|(name, value)| item.get(name) == Some(value))
+}

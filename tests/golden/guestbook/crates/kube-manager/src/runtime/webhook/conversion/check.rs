@@ -1,0 +1,82 @@
+//! A test of the conversions that a user writes.
+
+use proptest::{
+    collection::vec,
+    prelude::*,
+    sample::select,
+    test_runner::{Config, TestError, TestRunner},
+};
+use serde_json::Value;
+
+use super::{Conversion, Hub, Version, Versioned, arbitrary::objects};
+
+/// How many versions an object goes through, at most, before it comes back.
+const STOPS: usize = 4;
+
+impl<H: Versioned> Hub<H> {
+    /// Converts arbitrary objects of each version through other versions and back, and compares them. It takes
+    /// 256 objects, or as many as `$PROPTEST_CASES` says.
+    ///
+    /// # Panics
+    ///
+    /// When an object does not come back as it was, or cannot be converted. The message has the smallest such
+    /// object that was found.
+    #[track_caller]
+    pub fn assert_lossless(self) {
+        Conversion::from(self).assert_lossless();
+    }
+}
+
+impl Conversion {
+    #[track_caller]
+    pub(super) fn assert_lossless(&self) {
+        let config = Config {
+            failure_persistence: None,
+            ..Config::default()
+        };
+        let ended = TestRunner::new(config).run(&self.ways(), |(object, way)| {
+            let mut now = object.clone();
+            let mut stops = String::new();
+            for version in way {
+                let Value::Object(fields) = now else {
+                    return Err(TestCaseError::fail("no object"));
+                };
+                now = self
+                    .convert(fields, &version)
+                    .map_err(TestCaseError::fail)?;
+                stops = format!("{stops}\nas {version}: {now:#}");
+            }
+            prop_assert!(now == object, "what came back is another object{stops}");
+            Ok(())
+        });
+        match ended {
+            Ok(()) => {}
+            Err(TestError::Fail(why, (object, way))) => panic!("{object:#}\nby {way:?}: {why}"),
+            Err(error @ TestError::Abort(_)) => panic!("{error}"),
+        }
+    }
+
+    pub(super) fn versions(&self) -> impl Iterator<Item = &Version> {
+        let spokes = self.spokes.iter().map(|it| &it.version);
+        spokes.chain([&self.hub])
+    }
+
+    /// Arbitrary objects, each with the versions that it goes through. The last one is its own.
+    pub(super) fn ways(&self) -> impl Strategy<Value = (Value, Vec<String>)> + use<> {
+        let versions = self.versions().map(|version| {
+            let api_version = format!("{}/{}", self.group, version.name);
+            let objects = objects(&api_version, &self.kind, &version.schema);
+            (version.name.clone(), objects)
+        });
+        let versions: Vec<_> = versions.collect();
+        let names: Vec<_> = versions.iter().map(|(name, _)| name.clone()).collect();
+        select(versions).prop_flat_map(move |(own, objects)| {
+            let others = vec(select(names.clone()), 1..=STOPS);
+            let way = others.prop_map(move |mut way| {
+                way.push(own.clone());
+                way
+            });
+            (objects, way)
+        })
+    }
+}

@@ -1,0 +1,155 @@
+//! The annotations in which an object of one version keeps what only another version can hold.
+//!
+//! Each difference has an annotation of its own, because server-side apply looks at annotations one by one: where
+//! a field manager gives up a field that only the other version has, the annotation of that field goes with it.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::change::{Change, Step};
+use crate::runtime::context::digest;
+
+/// The annotations of an object.
+pub(super) type Annotations = Map<String, Value>;
+
+/// How long the annotations of an object may be together, from the API server: names and values, in bytes.
+pub(super) const MOST: usize = 256 << 10;
+
+/// The format that this release writes, and the only one that it can read.
+const FORMAT: u8 = 1;
+
+/// How long a name may be, from the API server.
+const LONGEST_NAME: usize = 63;
+
+/// What an annotation says.
+#[derive(Deserialize, Serialize)]
+struct Kept {
+    format: u8,
+    /// The digest of the object that the annotation was written to.
+    of: String,
+    #[serde(flatten)]
+    change: Change,
+}
+
+/// What an object has kept for a version.
+pub(super) struct Changes {
+    /// In the order in which they are to be made.
+    pub changes: Vec<Change>,
+    /// Whether nobody has changed the object since.
+    pub is_as_written: bool,
+}
+
+/// The annotations for a version of a group.
+pub(super) struct Kind<'a> {
+    pub version: &'a str,
+    pub group: &'a str,
+}
+
+impl Kind<'_> {
+    fn prefix(&self) -> String {
+        format!("{}.{}/", self.version, self.group)
+    }
+
+    /// Takes the changes for this version out of the `annotations` of an object, which is `body` besides. What
+    /// another release has written in another format stays.
+    pub fn take(&self, annotations: &mut Annotations, body: &Value) -> Changes {
+        let prefix = self.prefix();
+        let mut changes = Vec::new();
+        let mut is_as_written = true;
+        let of = digest(&body.to_string());
+        annotations.retain(|name, value| {
+            let read = || {
+                let text = value.as_str().filter(|_| name.starts_with(&prefix))?;
+                let kept: Kept = serde_json::from_str(text).ok()?;
+                (kept.format == FORMAT).then_some(kept)
+            };
+            let kept = read();
+            is_as_written &= kept.as_ref().is_none_or(|kept| kept.of == of);
+            let change = kept.map(|kept| kept.change);
+            let stays = change.is_none();
+            changes.extend(change);
+            stays
+        });
+        changes.sort_by_key(Change::order);
+        Changes {
+            changes,
+            is_as_written,
+        }
+    }
+
+    /// Adds `changes` for this version to the `annotations` of an object, which is `body` besides; says whether
+    /// there was room for them. Without room for all, none is added.
+    pub fn put(&self, changes: Vec<Change>, annotations: &mut Annotations, body: &Value) -> bool {
+        let prefix = self.prefix();
+        let of = digest(&body.to_string());
+        let mut names = BTreeSet::new();
+        let mut kept = Annotations::new();
+        for change in changes {
+            let mut name = name(&change.path);
+            while !names.insert(name.clone()) {
+                name = hashed("", &name);
+            }
+            let kept_one = Kept {
+                format: FORMAT,
+                of: of.clone(),
+                change,
+            };
+            let text = serde_json::to_string(&kept_one).unwrap_or_default();
+            kept.insert(format!("{prefix}{name}"), text.into());
+        }
+        let has_room = size(annotations) + size(&kept) <= MOST;
+        if has_room {
+            annotations.extend(kept);
+        }
+        has_room
+    }
+}
+
+/// How long `annotations` are together, as the API server counts.
+fn size(annotations: &Annotations) -> usize {
+    let sizes = annotations.iter();
+    let sizes = sizes.map(|(name, value)| name.len() + value.as_str().unwrap_or_default().len());
+    sizes.sum()
+}
+
+/// The name of the annotation for a place: its path, such as `spec.colour`, where that can be a name.
+fn name(path: &[Step]) -> String {
+    let parts = path.iter().flat_map(|step| match step {
+        Step::Field(name) => vec![name.clone()],
+        Step::Item(keys) => {
+            let text = |value: &Value| {
+                let text = value.as_str().map(str::to_owned);
+                text.unwrap_or_else(|| value.to_string())
+            };
+            keys.values().map(text).collect()
+        }
+    });
+    let parts: Vec<_> = parts.collect();
+    let is_word =
+        |part: &String| !part.is_empty() && part.chars().all(|char| char.is_ascii_alphanumeric());
+    let name = parts.join(".");
+    if name.len() <= LONGEST_NAME && parts.iter().all(is_word) {
+        return name;
+    }
+    let exact = serde_json::to_string(path).unwrap_or_default();
+    hashed(&name, &exact)
+}
+
+/// A name that begins like `name`, and is another one for each `exact`.
+fn hashed(name: &str, exact: &str) -> String {
+    let hash = digest(exact);
+    let words = name.chars().map(|char| {
+        if char.is_ascii_alphanumeric() {
+            char
+        } else {
+            '.'
+        }
+    });
+    let begin: String = words.take(LONGEST_NAME - hash.len() - 1).collect();
+    match begin.trim_matches('.') {
+        "" => hash,
+        begin => format!("{begin}-{hash}"),
+    }
+}

@@ -1,0 +1,588 @@
+//! Conversion between the versions of a kind. The user's code converts between one version, the hub, and each
+//! other one; the rest is here: any pair of versions, and what a version cannot hold.
+
+use std::{fmt::Display, marker::PhantomData, panic::AssertUnwindSafe, sync::Arc};
+
+use futures::{FutureExt, future::BoxFuture};
+use kube::{
+    CustomResourceExt, Resource,
+    core::{
+        conversion::{ConversionRequest, ConversionResponse, ConversionReview},
+        object::{HasSpec, HasStatus},
+        response::Status,
+    },
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+use tokio::task::spawn_blocking;
+
+#[cfg(any(test, feature = "testing"))]
+mod arbitrary;
+mod change;
+#[cfg(any(test, feature = "testing"))]
+mod check;
+mod incomplete;
+mod kept;
+
+use change::{Change, between};
+use incomplete::{common, complete};
+use kept::Annotations;
+
+use super::{
+    review::{self, Failure},
+    server::{Endpoint, Respond},
+};
+
+/// How many times an object is converted to find out what of it still fits, at most.
+const TRIES: usize = 1000;
+
+/// The conversion of a kind: between version `H`, and each version that is a spoke.
+///
+/// A spoke needs plain [`From`] or [`TryFrom`] implementations for spec and status, in both directions.
+///
+/// ```
+/// # use k8s_openapi::serde::{Deserialize, Serialize};
+/// # mod v1 {
+/// #     use kube::{CustomResource, KubeSchema};
+/// #     use serde::{Deserialize, Serialize};
+/// #     #[derive(CustomResource, KubeSchema, Clone, Debug, Deserialize, Serialize)]
+/// #     #[kube(group = "example.com", version = "v1", kind = "Book", namespaced, status = "BookStatus")]
+/// #     pub struct BookSpec { pub title: String }
+/// #     #[derive(KubeSchema, Clone, Debug, Deserialize, Serialize)]
+/// #     pub struct BookStatus { pub pages: u32 }
+/// # }
+/// # mod v2 {
+/// #     use kube::{CustomResource, KubeSchema};
+/// #     use serde::{Deserialize, Serialize};
+/// #     #[derive(CustomResource, KubeSchema, Clone, Debug, Deserialize, Serialize)]
+/// #     #[kube(group = "example.com", version = "v2", kind = "Book", namespaced, status = "BookStatus")]
+/// #     pub struct BookSpec { pub name: String }
+/// #     #[derive(KubeSchema, Clone, Debug, Deserialize, Serialize)]
+/// #     pub struct BookStatus { pub pages: u32 }
+/// # }
+/// use kube_manager::{Manager, Operator, webhook::Hub};
+///
+/// impl From<v1::BookSpec> for v2::BookSpec {
+///     fn from(v1::BookSpec { title }: v1::BookSpec) -> Self {
+///         Self { name: title }
+///     }
+/// }
+///
+/// impl From<v2::BookSpec> for v1::BookSpec {
+///     fn from(v2::BookSpec { name }: v2::BookSpec) -> Self {
+///         Self { title: name }
+///     }
+/// }
+/// # impl From<v1::BookStatus> for v2::BookStatus {
+/// #     fn from(v1::BookStatus { pages }: v1::BookStatus) -> Self { Self { pages } }
+/// # }
+/// # impl From<v2::BookStatus> for v1::BookStatus {
+/// #     fn from(v2::BookStatus { pages }: v2::BookStatus) -> Self { Self { pages } }
+/// # }
+///
+/// let mut manager = Manager::new(Operator::new("library", "example.com"));
+/// manager.add_conversion(Hub::<v2::Book>::new().spoke::<v1::Book>());
+/// ```
+pub struct Hub<H> {
+    spokes: Vec<Spoke>,
+    version: PhantomData<fn() -> H>,
+}
+
+/// A version of a kind of the operator's own.
+pub trait Versioned:
+    Resource<DynamicType = ()> + CustomResourceExt + HasSpec<Spec: DeserializeOwned + Serialize>
+{
+}
+
+impl<K> Versioned for K where
+    K: Resource<DynamicType = ()> + CustomResourceExt + HasSpec<Spec: DeserializeOwned + Serialize>
+{
+}
+
+impl<H: Versioned> Default for Hub<H> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<H: Versioned> Hub<H> {
+    /// Converts to and from version `H`.
+    pub fn new() -> Self {
+        Self {
+            spokes: Vec::new(),
+            version: PhantomData,
+        }
+    }
+
+    /// Converts version `S` too: its spec and its status.
+    #[must_use]
+    pub fn spoke<S>(self) -> Self
+    where
+        H: HasStatus<Status: DeserializeOwned + Serialize>,
+        S: Versioned + HasStatus<Status: DeserializeOwned + Serialize>,
+        H::Spec: TryInto<S::Spec, Error: Display>,
+        S::Spec: TryInto<H::Spec, Error: Display>,
+        H::Status: TryInto<S::Status, Error: Display>,
+        S::Status: TryInto<H::Status, Error: Display>,
+    {
+        let status = Some(Directions {
+            up: part::<S::Status, H::Status>,
+            down: part::<H::Status, S::Status>,
+        });
+        self.with::<S>(status)
+    }
+
+    /// Converts version `S` too, of a kind without a status.
+    #[must_use]
+    pub fn spoke_without_status<S>(self) -> Self
+    where
+        S: Versioned,
+        H::Spec: TryInto<S::Spec, Error: Display>,
+        S::Spec: TryInto<H::Spec, Error: Display>,
+    {
+        self.with::<S>(None)
+    }
+
+    fn with<S>(mut self, status: Option<Directions>) -> Self
+    where
+        S: Versioned,
+        H::Spec: TryInto<S::Spec, Error: Display>,
+        S::Spec: TryInto<H::Spec, Error: Display>,
+    {
+        self.spokes.push(Spoke {
+            version: Version::of::<S>(),
+            spec: Directions {
+                up: part::<S::Spec, H::Spec>,
+                down: part::<H::Spec, S::Spec>,
+            },
+            status,
+        });
+        self
+    }
+}
+
+/// Converts a spec or a status.
+type Part = fn(&Value) -> Result<Value, String>;
+
+/// The two ways between a spoke and the hub.
+#[derive(Clone, Copy)]
+struct Directions {
+    /// From the spoke to the hub.
+    up: Part,
+    /// From the hub to the spoke.
+    down: Part,
+}
+
+fn part<A, B>(value: &Value) -> Result<Value, String>
+where
+    A: DeserializeOwned + TryInto<B, Error: Display>,
+    B: Serialize,
+{
+    let a: A = serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        let at = if path == "." {
+            String::new()
+        } else {
+            format!(".{path}")
+        };
+        format!("{at}: {}", error.inner())
+    })?;
+    let b = a.try_into().map_err(|error| format!(": {error:#}"))?;
+    serde_json::to_value(b).map_err(|error| format!(": {error}"))
+}
+
+struct Version {
+    /// Such as `v1`.
+    name: String,
+    /// Of the whole object.
+    schema: Value,
+}
+
+impl Version {
+    fn of<K: Versioned>() -> Self {
+        let crd = serde_json::to_value(K::crd()).unwrap_or_default();
+        Self {
+            name: K::version(&()).into_owned(),
+            schema: crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone(),
+        }
+    }
+}
+
+struct Spoke {
+    version: Version,
+    spec: Directions,
+    status: Option<Directions>,
+}
+
+/// The conversion of one kind.
+pub(super) struct Conversion {
+    group: String,
+    kind: String,
+    plural: String,
+    hub: Version,
+    spokes: Vec<Spoke>,
+}
+
+impl<H: Versioned> From<Hub<H>> for Conversion {
+    fn from(hub: Hub<H>) -> Self {
+        Self {
+            group: H::group(&()).into_owned(),
+            kind: H::kind(&()).into_owned(),
+            plural: H::plural(&()).into_owned(),
+            hub: Version::of::<H>(),
+            spokes: hub.spokes,
+        }
+    }
+}
+
+/// One step between a spoke and the hub.
+struct Hop<'a> {
+    group: &'a str,
+    from: &'a Version,
+    to: &'a Version,
+    spoke: &'a Spoke,
+    is_up: bool,
+}
+
+impl Conversion {
+    /// The name of the kind's CRD.
+    pub fn crd(&self) -> String {
+        format!("{}.{}", self.plural, self.group)
+    }
+
+    /// Whether it is of this kind.
+    pub fn is_of(&self, group: &str, kind: &str) -> bool {
+        self.group == group && self.kind == kind
+    }
+
+    /// Whether it converts this version.
+    pub fn has(&self, version: &str) -> bool {
+        let mut spokes = self.spokes.iter();
+        self.hub.name == version || spokes.any(|it| it.version.name == version)
+    }
+
+    /// `object` in another version; an error says why that cannot be.
+    pub fn convert(&self, mut object: Map<String, Value>, to: &str) -> Result<Value, String> {
+        let from = version(&object).to_owned();
+        let name = |what: &str| format!("{what} of {} is not converted here", self.kind);
+        if from != to {
+            // What is neither the hub nor a spoke has no way.
+            let way = [(&*from, true), (to, false)];
+            for (version, is_up) in way {
+                if version == self.hub.name {
+                    continue;
+                }
+                let mut spokes = self.spokes.iter();
+                let spoke = spokes.find(|it| it.version.name == version);
+                let spoke = spoke.ok_or_else(|| name(version))?;
+                let (from, to) = match is_up {
+                    true => (&spoke.version, &self.hub),
+                    false => (&self.hub, &spoke.version),
+                };
+                let group = &self.group;
+                let hop = Hop {
+                    group,
+                    from,
+                    to,
+                    spoke,
+                    is_up,
+                };
+                hop.convert(&mut object)?;
+            }
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+/// The version of an object, which its `apiVersion` ends with.
+fn version(object: &Map<String, Value>) -> &str {
+    let version = object.get("apiVersion").and_then(Value::as_str);
+    let version = version.unwrap_or_default();
+    version
+        .split_once('/')
+        .map_or(version, |(_, version)| version)
+}
+
+/// The fields of an object that no conversion changes.
+const TYPE_AND_METADATA: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+impl Hop<'_> {
+    fn convert(&self, object: &mut Map<String, Value>) -> Result<(), String> {
+        let mut body = std::mem::take(object);
+        for field in TYPE_AND_METADATA {
+            object.extend(body.remove_entry(field));
+        }
+        let body = Value::Object(body);
+        let mut converted = self.forth(&body)?;
+        let mut annotations = annotations(object);
+        let [here, there] = [self.from, self.to].map(|version| kept::Kind {
+            version: &version.name,
+            group: self.group,
+        });
+        // An object of this version keeps nothing for this version.
+        here.take(&mut annotations, &body);
+        let kept = there.take(&mut annotations, &body);
+        let changes = if kept.is_as_written {
+            kept.changes
+        } else {
+            self.fitting(kept.changes, &body, &converted)
+        };
+        for change in changes {
+            change.make(&mut converted);
+        }
+        match self.back(&converted) {
+            Ok(back) => {
+                let lost = between(&self.from.schema, &back, &body);
+                if !here.put(lost, &mut annotations, &converted) {
+                    tracing::error!(object = name(object), version = self.to.name, "too large");
+                }
+            }
+            Err(error) => {
+                let (object, version) = (name(object), &self.to.name);
+                tracing::warn!(object, version, error, "cannot be converted back");
+            }
+        }
+        set_annotations(object, annotations);
+        let api_version = format!("{}/{}", self.group, self.to.name);
+        object.insert("apiVersion".to_owned(), api_version.into());
+        if let Value::Object(converted) = converted {
+            object.extend(converted);
+        }
+        Ok(())
+    }
+
+    fn forth(&self, body: &Value) -> Result<Value, String> {
+        convert(&self.from.schema, body, self.spoke, |part| {
+            if self.is_up { part.up } else { part.down }
+        })
+    }
+
+    fn back(&self, body: &Value) -> Result<Value, String> {
+        convert(&self.to.schema, body, self.spoke, |part| {
+            if self.is_up { part.down } else { part.up }
+        })
+    }
+
+    /// Those of `changes` that can still be made. A client has changed `body`, which became `converted`: what the
+    /// client sees must stay as it is.
+    fn fitting(&self, mut changes: Vec<Change>, body: &Value, converted: &Value) -> Vec<Change> {
+        // Where the client would see something else than it wrote.
+        let wrong = |changes: &[Change]| {
+            let mut object = converted.clone();
+            for change in changes {
+                change.make(&mut object);
+            }
+            let back = self.back(&object).ok()?;
+            Some(between(&self.from.schema, &back, body))
+        };
+        let Some(before) = wrong(&[]) else {
+            return Vec::new();
+        };
+        let harm = |changes: &[Change]| {
+            wrong(changes).map_or(usize::MAX, |after| {
+                after.iter().filter(|it| !before.contains(it)).count()
+            })
+        };
+        let mut tries = TRIES;
+        let mut now = harm(&changes);
+        while now > 0 {
+            let Some(left) = usize::checked_sub(tries, changes.len()) else {
+                return Vec::new();
+            };
+            tries = left;
+            // The one without which it is best.
+            let without = |index: usize| {
+                let mut rest = changes.clone();
+                rest.remove(index);
+                rest
+            };
+            let best = (0..changes.len()).map(|index| (harm(&without(index)), index));
+            let Some((least, index)) = best.min() else {
+                return changes;
+            };
+            now = least;
+            changes.remove(index);
+        }
+        changes
+    }
+}
+
+/// Converts the parts of an object, `body`, each by what `direction` takes. It may lack what `schema` requires;
+/// then the answer lacks what would follow from that.
+fn convert(
+    schema: &Value,
+    body: &Value,
+    spoke: &Spoke,
+    direction: impl Fn(Directions) -> Part,
+) -> Result<Value, String> {
+    let plain = |body: &Value| {
+        let mut body = body.clone();
+        for (name, directions) in [("spec", Some(spoke.spec)), ("status", spoke.status)] {
+            let there = body.get_mut(name).filter(|value| !value.is_null());
+            if let (Some(value), Some(directions)) = (there, directions) {
+                let converted = direction(directions)(value);
+                *value = converted.map_err(|error| format!("{name}{error}"))?;
+            }
+        }
+        Ok(body)
+    };
+    plain(body).or_else(|error: String| {
+        let mut shared: Option<Value> = None;
+        let mut good = 0;
+        for number in 0..incomplete::TRIES {
+            let mut completed = body.clone();
+            if !complete(schema, &mut completed, number) {
+                return Err(error);
+            }
+            let Ok(converted) = plain(&completed) else {
+                continue;
+            };
+            good += 1;
+            shared = Some(match shared {
+                Some(shared) => common(shared, &converted),
+                None => converted,
+            });
+        }
+        // From a single answer, nobody knows what follows from what was missing.
+        shared.filter(|_| good > 1).ok_or(error)
+    })
+}
+
+/// The annotations of an object.
+fn annotations(object: &mut Map<String, Value>) -> Annotations {
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    let annotations = metadata.and_then(|it| it.remove("annotations"));
+    match annotations {
+        Some(Value::Object(annotations)) => annotations,
+        _ => Annotations::new(),
+    }
+}
+
+fn set_annotations(object: &mut Map<String, Value>, annotations: Annotations) {
+    if annotations.is_empty() {
+        return;
+    }
+    let metadata = object
+        .entry("metadata")
+        .or_insert_with(|| Map::new().into());
+    if let Value::Object(metadata) = metadata {
+        metadata.insert("annotations".to_owned(), annotations.into());
+    }
+}
+
+/// The name of an object, with its namespace.
+fn name(object: &Map<String, Value>) -> String {
+    let metadata = &object.get("metadata").unwrap_or(&Value::Null);
+    match (metadata["namespace"].as_str(), metadata["name"].as_str()) {
+        (Some(namespace), Some(name)) => format!("{namespace}/{name}"),
+        (None, Some(name)) => name.to_owned(),
+        (_, None) => "without a name".to_owned(),
+    }
+}
+
+/// The conversions of all kinds.
+#[derive(Default)]
+pub(super) struct Conversions(Vec<Conversion>);
+
+/// Where they are served, as kubebuilder's.
+pub(super) const PATH: &str = "/convert";
+
+/// How large a review may be, in bytes: the API server has all objects of a list converted at once.
+const MOST: usize = 64 << 20;
+
+/// The conversions, served.
+struct Served(Arc<Conversions>);
+
+impl Respond for Served {
+    fn most(&self) -> usize {
+        MOST
+    }
+
+    fn respond(&self, body: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, Failure>> {
+        let conversions = self.0.clone();
+        // A long list takes its time.
+        let answer = spawn_blocking(move || conversions.answer(&body));
+        let answer =
+            answer.map(|ended| ended.unwrap_or_else(|error| Err(Failure::Failed(error.into()))));
+        answer.boxed()
+    }
+}
+
+impl Conversions {
+    pub fn add(&mut self, conversion: Conversion) {
+        self.0.push(conversion);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The names of the CRDs of the kinds.
+    pub fn crds(&self) -> Vec<String> {
+        self.0.iter().map(Conversion::crd).collect()
+    }
+
+    /// Where they are served, if there are any.
+    pub fn endpoint(self) -> Option<Endpoint> {
+        (!self.is_empty()).then(|| {
+            tracing::info!(path = PATH, crds = ?self.crds(), "converts");
+            Endpoint {
+                path: PATH.to_owned(),
+                handler: Box::new(Served(Arc::new(self))),
+            }
+        })
+    }
+
+    /// The conversion of a kind.
+    pub fn of(&self, group: &str, kind: &str) -> Option<&Conversion> {
+        self.0.iter().find(|it| it.is_of(group, kind))
+    }
+
+    /// Answers the review in `body`.
+    pub fn answer(&self, body: &[u8]) -> Result<Vec<u8>, Failure> {
+        let review: ConversionReview = serde_json::from_slice(body)
+            .map_err(|error| Failure::Malformed(format!("this is no ConversionReview: {error}")))?;
+        let request = ConversionRequest::from_review(review)
+            .map_err(|error| Failure::Malformed(error.to_string()))?;
+        let mut request = request;
+        let objects = std::mem::take(&mut request.objects).into_iter();
+        let to = request.desired_api_version.clone();
+        let converted: Result<Vec<_>, String> =
+            objects.map(|object| self.convert(object, &to)).collect();
+        let response = ConversionResponse::for_request(request);
+        let response = match converted {
+            Ok(objects) => response.success(objects),
+            Err(error) => {
+                tracing::warn!(error, "an object cannot be converted");
+                response.failure(Status::failure(&error, "Invalid"))
+            }
+        };
+        serde_json::to_vec(&response.into_review()).map_err(|error| Failure::Failed(error.into()))
+    }
+
+    fn convert(&self, object: Value, to: &str) -> Result<Value, String> {
+        let Value::Object(object) = object else {
+            return Err("what is to be converted is no object".to_owned());
+        };
+        let text = |field: &str| {
+            object
+                .get(field)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let (kind, from) = (text("kind").to_owned(), text("apiVersion").to_owned());
+        let (group, version) = to.split_once('/').unwrap_or_default();
+        let name = name(&object);
+        let conversion = self.of(group, &kind);
+        let converted = conversion.ok_or_else(|| "no conversion of this kind".to_owned());
+        let converted = converted.and_then(|conversion| {
+            let convert = AssertUnwindSafe(|| conversion.convert(object, version));
+            let ended = std::panic::catch_unwind(convert);
+            ended.unwrap_or_else(|panic| Err(format!("panicked: {}", review::message(&*panic))))
+        });
+        converted.map_err(|error| format!("{kind} {name} cannot become {to} from {from}: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,579 @@
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::{arbitrary::objects, *};
+use crate::runtime::context::digest;
+
+/// A kind with three versions. Version v1 is the hub.
+mod v1 {
+    use std::collections::BTreeMap;
+
+    use kube::{CustomResource, KubeSchema};
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(CustomResource, KubeSchema, Clone, Debug, Deserialize, Serialize)]
+    #[kube(group = "example.com", version = "v1", kind = "Book", namespaced)]
+    #[kube(status = "BookStatus")]
+    pub struct BookSpec {
+        pub name: String,
+        pub first: String,
+        pub last: String,
+        pub colour: Colour,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+        pub chapters: Vec<Chapter>,
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        pub tags: BTreeMap<String, String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub format: Option<Format>,
+    }
+
+    #[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+    pub enum Colour {
+        Red,
+        Green,
+        Blue,
+        Grey,
+    }
+
+    #[derive(KubeSchema, Clone, Debug, Deserialize, Serialize)]
+    pub struct Chapter {
+        pub name: String,
+        pub pages: i64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub note: Option<String>,
+    }
+
+    #[derive(KubeSchema, Clone, Debug, Deserialize, Serialize)]
+    pub struct Format {
+        pub width: i64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub height: Option<i64>,
+    }
+
+    #[derive(KubeSchema, Clone, Debug, Deserialize, Serialize)]
+    pub struct BookStatus {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub printed: Option<i64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub sold: Option<i64>,
+    }
+}
+
+mod v1alpha1 {
+    use kube::{CustomResource, KubeSchema};
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(CustomResource, KubeSchema, Clone, Debug, Deserialize, Serialize)]
+    #[kube(group = "example.com", version = "v1alpha1", kind = "Book", namespaced)]
+    #[kube(status = "BookStatus")]
+    pub struct BookSpec {
+        pub title: String,
+        pub author: String,
+        pub colour: Colour,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub isbn: Option<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub pages: Vec<i64>,
+    }
+
+    #[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+    pub enum Colour {
+        Red,
+        Green,
+    }
+
+    #[derive(KubeSchema, Clone, Debug, Deserialize, Serialize)]
+    pub struct BookStatus {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub printed: Option<i64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub shop: Option<String>,
+    }
+}
+
+mod v1beta1 {
+    use kube::{CustomResource, KubeSchema};
+    use serde::{Deserialize, Serialize};
+
+    #[derive(CustomResource, KubeSchema, Clone, Debug, Deserialize, Serialize)]
+    #[kube(group = "example.com", version = "v1beta1", kind = "Book", namespaced)]
+    #[kube(status = "BookStatus")]
+    pub struct BookSpec {
+        pub name: String,
+        pub author: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+        pub chapters: Vec<Chapter>,
+        pub width: i64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub draft: Option<bool>,
+    }
+
+    #[derive(KubeSchema, Clone, Debug, Deserialize, Serialize)]
+    pub struct Chapter {
+        pub name: String,
+        pub pages: i64,
+    }
+
+    #[derive(KubeSchema, Clone, Debug, Deserialize, Serialize)]
+    pub struct BookStatus {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub sold: Option<i64>,
+    }
+}
+
+fn split(author: &str) -> (String, String) {
+    let (first, last) = author.split_once(' ').unwrap_or((author, ""));
+    (first.to_owned(), last.to_owned())
+}
+
+fn joined(first: &str, last: &str) -> String {
+    format!("{first} {last}").trim().to_owned()
+}
+
+impl From<v1alpha1::BookSpec> for v1::BookSpec {
+    fn from(spec: v1alpha1::BookSpec) -> Self {
+        let v1alpha1::BookSpec {
+            title,
+            author,
+            colour,
+            isbn: _,
+            pages,
+        } = spec;
+        let (first, last) = split(&author);
+        let chapters = pages.into_iter().enumerate();
+        let chapters = chapters.map(|(index, pages)| v1::Chapter {
+            name: format!("chapter {index}"),
+            pages,
+            note: None,
+        });
+        Self {
+            name: title,
+            first,
+            last,
+            colour: match colour {
+                v1alpha1::Colour::Red => v1::Colour::Red,
+                v1alpha1::Colour::Green => v1::Colour::Green,
+            },
+            chapters: chapters.collect(),
+            tags: std::collections::BTreeMap::new(),
+            format: None,
+        }
+    }
+}
+
+impl TryFrom<v1::BookSpec> for v1alpha1::BookSpec {
+    type Error = String;
+
+    fn try_from(spec: v1::BookSpec) -> Result<Self, String> {
+        let v1::BookSpec {
+            name,
+            first,
+            last,
+            colour,
+            chapters,
+            tags: _,
+            format: _,
+        } = spec;
+        if name == "no" {
+            return Err("a book cannot be called no".to_owned());
+        }
+        assert_ne!(name, "never");
+        Ok(Self {
+            title: name,
+            author: joined(&first, &last),
+            colour: match colour {
+                v1::Colour::Red => v1alpha1::Colour::Red,
+                v1::Colour::Green => v1alpha1::Colour::Green,
+                // It has no other that is cold.
+                v1::Colour::Blue | v1::Colour::Grey => v1alpha1::Colour::Green,
+            },
+            isbn: None,
+            pages: chapters.iter().map(|chapter| chapter.pages).collect(),
+        })
+    }
+}
+
+impl From<v1alpha1::BookStatus> for v1::BookStatus {
+    fn from(status: v1alpha1::BookStatus) -> Self {
+        let v1alpha1::BookStatus { printed, shop: _ } = status;
+        Self {
+            printed,
+            sold: None,
+        }
+    }
+}
+
+impl From<v1::BookStatus> for v1alpha1::BookStatus {
+    fn from(status: v1::BookStatus) -> Self {
+        let v1::BookStatus { printed, sold: _ } = status;
+        Self {
+            printed,
+            shop: None,
+        }
+    }
+}
+
+impl From<v1beta1::BookSpec> for v1::BookSpec {
+    fn from(spec: v1beta1::BookSpec) -> Self {
+        let v1beta1::BookSpec {
+            name,
+            author,
+            chapters,
+            width,
+            draft: _,
+        } = spec;
+        let (first, last) = split(&author);
+        let chapters = chapters.into_iter().map(|it| v1::Chapter {
+            name: it.name,
+            pages: it.pages,
+            note: None,
+        });
+        Self {
+            name,
+            first,
+            last,
+            colour: v1::Colour::Grey,
+            chapters: chapters.collect(),
+            tags: std::collections::BTreeMap::new(),
+            format: Some(v1::Format {
+                width,
+                height: None,
+            }),
+        }
+    }
+}
+
+impl From<v1::BookSpec> for v1beta1::BookSpec {
+    fn from(spec: v1::BookSpec) -> Self {
+        let v1::BookSpec {
+            name,
+            first,
+            last,
+            colour: _,
+            chapters,
+            tags: _,
+            format,
+        } = spec;
+        let chapters = chapters.into_iter().map(|it| v1beta1::Chapter {
+            name: it.name,
+            pages: it.pages,
+        });
+        Self {
+            name,
+            author: joined(&first, &last),
+            chapters: chapters.collect(),
+            width: format.map_or(0, |format| format.width),
+            draft: None,
+        }
+    }
+}
+
+impl From<v1beta1::BookStatus> for v1::BookStatus {
+    fn from(status: v1beta1::BookStatus) -> Self {
+        let v1beta1::BookStatus { sold } = status;
+        Self {
+            printed: None,
+            sold,
+        }
+    }
+}
+
+impl From<v1::BookStatus> for v1beta1::BookStatus {
+    fn from(status: v1::BookStatus) -> Self {
+        let v1::BookStatus { printed: _, sold } = status;
+        Self { sold }
+    }
+}
+
+fn hub() -> Hub<v1::Book> {
+    Hub::<v1::Book>::new()
+        .spoke::<v1alpha1::Book>()
+        .spoke::<v1beta1::Book>()
+}
+
+fn conversion() -> &'static Conversion {
+    static CONVERSION: LazyLock<Conversion> = LazyLock::new(|| hub().into());
+    &CONVERSION
+}
+
+const VERSIONS: [&str; 3] = ["v1", "v1alpha1", "v1beta1"];
+
+/// Objects of a version.
+fn books(version: &str) -> BoxedStrategy<Value> {
+    let conversion = conversion();
+    let of = conversion.versions().find(|it| it.name == version);
+    objects(
+        &format!("example.com/{version}"),
+        "Book",
+        &of.expect("a version").schema,
+    )
+}
+
+fn convert(object: &Value, to: &str) -> Value {
+    let object = object.as_object().expect("an object").clone();
+    conversion().convert(object, to).expect("converted")
+}
+
+#[test]
+fn an_object_comes_back_as_it_was() {
+    hub().assert_lossless();
+}
+
+/// Takes the annotations of the conversion away, and what is only about the type.
+fn body(object: &Value) -> Value {
+    json!({"spec": object["spec"], "status": object["status"]})
+}
+
+/// An object of a spoke, and some of the fields that a client writes over.
+fn edits() -> impl Strategy<Value = (Value, Value)> {
+    let spoke = prop::sample::select(&VERSIONS[1..]);
+    spoke.prop_flat_map(|spoke| {
+        let fields = prop::collection::vec(any::<bool>(), 8);
+        (books("v1"), books(spoke), fields).prop_map(move |(hub, other, fields)| {
+            let old = convert(&hub, spoke);
+            let mut new = old.clone();
+            for part in ["spec", "status"] {
+                let Value::Object(others) = &other[part] else {
+                    continue;
+                };
+                if new[part].is_null() {
+                    continue;
+                }
+                for ((name, value), _) in others.iter().zip(&fields).filter(|(_, it)| **it) {
+                    new[part][name] = value.clone();
+                }
+            }
+            (old, new)
+        })
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_a_client_writes_through_an_old_version_wins((_, new) in edits()) {
+        let version = version(new.as_object().expect("an object"));
+        let stored = convert(&new, "v1");
+        prop_assert_eq!(body(&convert(&stored, version)), body(&new));
+    }
+
+    #[test]
+    fn an_object_may_lack_what_its_schema_requires(
+        (object, way) in conversion().ways(),
+        missing in prop::sample::select(&["name", "title", "author", "first", "width", "colour"][..]),
+    ) {
+        let mut object = object;
+        object["spec"].as_object_mut().expect("a spec").remove(missing);
+        let mut now = object.clone();
+        for version in way {
+            now = convert(&now, &version);
+        }
+        prop_assert_eq!(now, object);
+    }
+}
+
+fn book(spec: Value) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": "Book", "spec": spec,
+        "metadata": {"name": "dune", "namespace": "shelf", "labels": {"a": "b"}}})
+}
+
+#[test]
+fn an_edit_through_an_old_version_loses_nothing_else() {
+    let chapter = |name: &str, note: &str| json!({"name": name, "pages": 7, "note": note});
+    let hub = book(json!({
+        "name": "Dune", "first": "Frank Patrick", "last": "Herbert", "colour": "Grey",
+        "chapters": [chapter("a", "long"), chapter("b", "short")], "tags": {"sand": "yes"},
+        "format": {"width": 3, "height": 4},
+    }));
+    let mut old = convert(&hub, "v1beta1");
+    assert_eq!(old["spec"]["author"], "Frank Patrick Herbert");
+    old["spec"]["author"] = json!("F Herbert");
+    let new = json!({"name": "new", "pages": 1});
+    let chapters = old["spec"]["chapters"].as_array_mut().expect("chapters");
+    chapters.insert(0, new.clone());
+    chapters.remove(1);
+    let expected = book(json!({
+        "name": "Dune", "first": "F", "last": "Herbert", "colour": "Grey",
+        "chapters": [new, chapter("b", "short")], "tags": {"sand": "yes"},
+        "format": {"width": 3, "height": 4},
+    }));
+    assert_eq!(convert(&old, "v1"), expected);
+}
+
+#[test]
+fn what_a_version_cannot_hold_is_in_annotations() {
+    let hub = book(json!({
+        "name": "Dune", "first": "Frank", "last": "Herbert", "colour": "Blue",
+        "chapters": [{"name": "in the sand", "pages": 3, "note": "!"}],
+    }));
+    let old = convert(&hub, "v1beta1");
+    assert_eq!(old["metadata"]["labels"], hub["metadata"]["labels"]);
+    let body = json!({"spec": old["spec"]}).to_string();
+    let of = digest(&body);
+    let annotation = |rest: &str| format!(r#"{{"format":1,"of":"{of}","path":{rest}}}"#);
+    assert_eq!(
+        old["metadata"]["annotations"],
+        json!({
+            "v1.example.com/spec.chapters.in.the.sand.note-85ab20b32ae18539":
+                annotation(r#"["spec","chapters",{"name":"in the sand"},"note"],"to":"!""#),
+            "v1.example.com/spec.colour":
+                annotation(r#"["spec","colour"],"from":"Grey","to":"Blue""#),
+            "v1.example.com/spec.format":
+                annotation(r#"["spec","format"],"from":{"width":0}"#),
+        })
+    );
+}
+
+#[test]
+fn what_another_release_has_kept_stays() {
+    let mut old = convert(
+        &book(json!({"name": "a", "first": "b", "last": "", "colour": "Red"})),
+        "v1alpha1",
+    );
+    let newer = json!(r#"{"format":2,"of":"a later release"}"#);
+    old["metadata"]["annotations"] = json!({"v1.example.com/spec.more": newer});
+    let hub = convert(&old, "v1");
+    assert_eq!(
+        hub["metadata"]["annotations"]["v1.example.com/spec.more"],
+        newer
+    );
+    let again = convert(&hub, "v1alpha1");
+    assert_eq!(again["metadata"], old["metadata"]);
+}
+
+#[test]
+fn an_object_is_read_even_if_not_all_of_it_can_be_kept() {
+    let tags = json!({"large": "x".repeat(kept::MOST)});
+    let hub = book(json!({"name": "a", "first": "b", "last": "", "colour": "Red", "tags": tags}));
+    let old = convert(&hub, "v1alpha1");
+    assert_eq!(
+        old["spec"],
+        json!({"title": "a", "author": "b", "colour": "Red"})
+    );
+    assert_eq!(old["metadata"], hub["metadata"]);
+}
+
+fn answer(objects: &[Value], to: &str) -> Value {
+    let mut conversions = Conversions::default();
+    conversions.add(hub().into());
+    let review = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+        "request": {"uid": "7", "desiredAPIVersion": to, "objects": objects},
+    });
+    let answer = conversions.answer(review.to_string().as_bytes());
+    let answer: Value = serde_json::from_slice(&answer.expect("an answer")).expect("JSON");
+    assert_eq!(answer["response"]["uid"], "7");
+    answer["response"].clone()
+}
+
+#[test]
+#[should_panic(expected = "what came back is another object")]
+fn a_conversion_that_loses_something_is_found() {
+    let mut conversion = Conversion::from(hub());
+    // As if nothing was kept: every difference has the same annotation.
+    conversion.group = "x".repeat(kept::MOST);
+    conversion.assert_lossless();
+}
+
+#[test]
+fn a_list_is_answered_in_its_order() {
+    let spec = |name: &str| json!({"name": name, "first": "b", "last": "", "colour": "Red"});
+    let objects = ["a", "b", "c"].map(|name| book(spec(name)));
+    let answer = answer(&objects, "example.com/v1alpha1");
+    assert_eq!(answer["result"]["status"], "Success");
+    let titles = answer["convertedObjects"]
+        .as_array()
+        .expect("objects")
+        .iter();
+    let titles: Vec<_> = titles.map(|it| it["spec"]["title"].clone()).collect();
+    assert_eq!(titles, ["a", "b", "c"]);
+}
+
+#[test]
+fn an_object_that_cannot_be_converted_is_named() {
+    let spec = |name: &str| json!({"name": name, "first": "b", "last": "", "colour": "Red"});
+    let fails = |object: Value, to: &str| {
+        let good = book(spec("good"));
+        let answer = answer(&[good, object], to);
+        assert_eq!(answer["result"]["status"], "Failure");
+        answer["result"]["message"]
+            .as_str()
+            .expect("a message")
+            .to_owned()
+    };
+    let mut pages = book(spec("a"));
+    pages["spec"]["chapters"] = json!([{"name": "a", "pages": "many"}]);
+    let mut other = book(spec("a"));
+    other["kind"] = json!("Shelf");
+    let cases = [
+        (
+            book(spec("no")),
+            "v1alpha1",
+            "spec: a book cannot be called no",
+        ),
+        (
+            pages,
+            "v1alpha1",
+            "spec.chapters[0].pages: invalid type: string \"many\", expected i64",
+        ),
+        (book(spec("a")), "v9", "v9 of Book is not converted here"),
+        (other, "v1alpha1", "no conversion of this kind"),
+    ];
+    for (object, to, expected) in cases {
+        let kind = object["kind"].as_str().expect("a kind").to_owned();
+        assert_eq!(
+            fails(object, &format!("example.com/{to}")),
+            format!(
+                "{kind} shelf/dune cannot become example.com/{to} from example.com/v1: {expected}"
+            )
+        );
+    }
+    let panics = fails(book(spec("never")), "example.com/v1alpha1");
+    assert!(panics.contains("shelf/dune cannot become"), "{panics}");
+    assert!(panics.contains("panicked: assertion"), "{panics}");
+}
+
+#[test]
+fn a_kind_without_status_is_converted_too() {
+    let conversion: Conversion = Hub::<v1::Book>::new()
+        .spoke_without_status::<v1alpha1::Book>()
+        .into();
+    let hub = book(json!({"name": "a", "first": "b", "last": "", "colour": "Red"}));
+    let old = conversion.convert(hub.as_object().expect("an object").clone(), "v1alpha1");
+    assert_eq!(old.expect("converted")["spec"]["title"], "a");
+}
+
+#[test]
+fn a_crd_has_the_conversion() {
+    let mut webhooks = super::super::Webhooks::default();
+    let hub = Hub::<v1::Book>::new().spoke::<v1alpha1::Book>();
+    webhooks.add_conversion(hub);
+    let crds = |others: Vec<_>| kube::core::crd::merge_crds(others, "v1").expect("a CRD");
+    let mut both = crds(vec![v1::Book::crd(), v1alpha1::Book::crd()]);
+    webhooks.convert(&mut both).expect("a conversion");
+    let both = serde_json::to_value(both).expect("JSON");
+    assert_eq!(
+        both["spec"]["conversion"],
+        json!({"strategy": "Webhook", "webhook": {
+            "clientConfig": {"service": {
+                "name": "webhook-service", "namespace": "system", "path": "/convert"}},
+            "conversionReviewVersions": ["v1"],
+        }})
+    );
+    let mut all = crds(vec![
+        v1::Book::crd(),
+        v1alpha1::Book::crd(),
+        v1beta1::Book::crd(),
+    ]);
+    let error = webhooks.convert(&mut all).expect_err("a version too many");
+    assert_eq!(
+        error.to_string(),
+        "version `v1beta1` of Book is in use, but not converted: make it a spoke of the `Hub`, or let \
+         `served = false` stand in its types"
+    );
+}
