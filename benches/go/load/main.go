@@ -1,5 +1,6 @@
-// A crowd of API servers: each client has a connection, and sends one review after the other, as soon as the
-// one before is answered. So as many calls are in flight at any time as there are clients.
+// A crowd of API servers: each client has a connection, and sends one review after the other. Without a rate, it
+// sends the next one as soon as the one before is answered: as many calls are in flight at any time as there are
+// clients. With a rate, each call has its time, and its latency counts from that time on.
 package main
 
 import (
@@ -26,10 +27,11 @@ func main() {
 	certificate := flag.String("certificate", "", "The file of the server's certificate.")
 	review := flag.String("review", "", "The file of the review to send.")
 	clients := flag.Int("clients", 500, "How many calls are in flight.")
+	rate := flag.Float64("rate", 0, "How many calls all clients send each second; 0 for as many as are answered.")
 	warmup := flag.Duration("warmup", time.Second, "How long to send before it counts.")
 	duration := flag.Duration("duration", 5*time.Second, "How long to send.")
 	flag.Parse()
-	result, err := run(*address, *certificate, *review, flag.Args(), *clients, *warmup, *duration)
+	result, err := run(*address, *certificate, *review, flag.Args(), *clients, *rate, *warmup, *duration)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -45,7 +47,7 @@ type result struct {
 	P99    float64 `json:"p99"`
 }
 
-func run(address, certificate, review string, paths []string, clients int, warmup, duration time.Duration) (*result, error) {
+func run(address, certificate, review string, paths []string, clients int, rate float64, warmup, duration time.Duration) (*result, error) {
 	pem, err := os.ReadFile(certificate)
 	if err != nil {
 		return nil, err
@@ -71,6 +73,12 @@ func run(address, certificate, review string, paths []string, clients int, warmu
 		defer connections[index].Close()
 	}
 
+	// How long a client waits from one call to the next.
+	var pause time.Duration
+	if rate > 0 {
+		pause = time.Duration(float64(clients) / rate * float64(time.Second))
+	}
+	begin := time.Now()
 	var counts, ends atomic.Bool
 	var group sync.WaitGroup
 	latencies := make([][]time.Duration, clients)
@@ -81,8 +89,14 @@ func run(address, certificate, review string, paths []string, clients int, warmu
 			"Accept: application/json, */*\r\nContent-Length: %d\r\n\r\n%s", path, address, len(body), body)
 		group.Go(func() {
 			reader := bufio.NewReader(connection)
+			// The clients take turns.
+			next := begin.Add(pause * time.Duration(index) / time.Duration(clients))
 			for !ends.Load() {
 				start := time.Now()
+				if pause > 0 {
+					time.Sleep(next.Sub(start))
+					start, next = next, next.Add(pause)
+				}
 				if err := call(connection, reader, request); err != nil {
 					failures[index] = err
 					return
