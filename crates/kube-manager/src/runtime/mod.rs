@@ -66,7 +66,7 @@ use rbac::Rule;
 pub use readiness::Readiness;
 pub use reconciler::Reconciler;
 use requests::Requests;
-pub use scope::Watchable;
+pub use scope::{Scope, Watchable};
 use serve::Certificate;
 pub use task::{Replicas, Task};
 pub use trigger::Trigger;

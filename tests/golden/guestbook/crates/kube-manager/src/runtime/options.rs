@@ -192,10 +192,19 @@ impl Election {
 
 /// A duration in the format of Go, such as `15s` or `1m30s`.
 pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
+    // kube panics if it is centuries, or has a sign in the middle.
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    ensure!(
+        text.len() <= LONGEST && !digits.contains(['+', '-']),
+        "it must look like `1m30s`"
+    );
     let duration = kube::core::Duration::from_str(text)?;
     ensure!(!duration.is_negative(), "it must not be negative");
     Ok(duration.into())
 }
+
+/// How long the text of a duration may be.
+const LONGEST: usize = 16;
 
 /// Where to listen: `:8081` for all interfaces, `0` for nowhere.
 #[derive(Clone, Debug)]
@@ -244,6 +253,7 @@ impl Address {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -256,6 +266,23 @@ mod tests {
     fn options(arguments: &str) -> Result<Options, clap::Error> {
         let arguments = arguments.split_whitespace();
         Cli::try_parse_from(["operator"].into_iter().chain(arguments)).map(|cli| cli.options)
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_of_a_duration_is_too_odd(text in "[+-]?([0-9.]{0,20}[a-zµ+-]{0,2}){0,3}") {
+            let _ = duration(&text);
+        }
+    }
+
+    #[test]
+    fn a_duration_is_that_of_go() {
+        let seconds = |text: &str| duration(text).ok().map(|it| it.as_secs());
+        assert_eq!(seconds("1m30s"), Some(90));
+        assert!(seconds("999999999999999h").is_some());
+        for bad in ["9999999999999999h", "1h-2h", "-1s", "5", "x"] {
+            assert_eq!(seconds(bad), None, "{bad}");
+        }
     }
 
     #[test]

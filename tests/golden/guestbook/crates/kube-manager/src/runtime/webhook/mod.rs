@@ -167,7 +167,7 @@ pub use hook::{
     SideEffects,
 };
 pub use request::{Change, Operation, Request};
-pub use server::Options;
+pub(super) use server::Options;
 pub use verdict::{FieldError, Verdict};
 
 use authority::Lifetimes;

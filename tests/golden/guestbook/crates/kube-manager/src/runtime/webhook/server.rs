@@ -1,7 +1,7 @@
 //! Serves the webhooks: an HTTPS server of all replicas, from the start until Pods of the operator are no
 //! longer asked.
 
-use std::{env, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
+use std::{env, path::PathBuf, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -49,86 +49,86 @@ pub struct Options {
     #[arg(long, env = "KUBE_MANAGER_WEBHOOKS", default_value = "true")]
     #[arg(action = clap::ArgAction::Set, value_name = "BOOL")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    pub webhooks: bool,
+    pub(super) webhooks: bool,
 
     /// Address to serve webhooks on, such as `:9443`; `0` for none
     #[arg(long, env = "KUBE_MANAGER_WEBHOOK_BIND_ADDRESS")]
     #[arg(default_value = ":9443", value_name = "ADDRESS")]
-    pub webhook_bind_address: Address,
+    pub(super) webhook_bind_address: Address,
 
     /// Folder of tls.crt and tls.key for webhooks, read again when they change. The API server is made to
     /// trust ca.crt, if that is there too [default: none, the operator makes certificates itself]
     #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CERT_PATH", value_name = "FOLDER")]
-    pub webhook_cert_path: Option<PathBuf>,
+    pub(super) webhook_cert_path: Option<PathBuf>,
 
     /// Secret of tls.crt and tls.key for webhooks in the operator's namespace, which others keep, such as
     /// cert-manager [default: none, the operator makes certificates itself]
     #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CERT_SECRET", value_name = "SECRET")]
     #[arg(conflicts_with = "webhook_cert_path", value_parser = NonEmptyStringValueParser::new())]
-    pub webhook_cert_secret: Option<String>,
+    pub(super) webhook_cert_secret: Option<String>,
 
     /// Secret that has, or is to have, the authority of the certificates that the operator makes
     /// [default: name of the operator, and `-webhook-ca`]
     #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CA_SECRET", value_name = "SECRET")]
     #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub webhook_ca_secret: Option<String>,
+    pub(super) webhook_ca_secret: Option<String>,
 
     /// Service of the webhooks, for which the operator makes certificates [default: name of the
     /// operator, and `-webhook-service`]
     #[arg(long, env = "KUBE_MANAGER_WEBHOOK_SERVICE", value_name = "SERVICE")]
     #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub webhook_service: Option<String>,
+    pub(super) webhook_service: Option<String>,
 
     /// MutatingWebhookConfiguration that is to trust the certificates [default: name of the operator,
     /// and `-mutating-webhook-configuration`]
     #[arg(long, env = "KUBE_MANAGER_WEBHOOK_MUTATING_CONFIGURATION")]
     #[arg(value_name = "CONFIGURATION", value_parser = NonEmptyStringValueParser::new())]
-    pub webhook_mutating_configuration: Option<String>,
+    pub(super) webhook_mutating_configuration: Option<String>,
 
     /// ValidatingWebhookConfiguration that is to trust the certificates [default: name of the operator,
     /// and `-validating-webhook-configuration`]
     #[arg(long, env = "KUBE_MANAGER_WEBHOOK_VALIDATING_CONFIGURATION")]
     #[arg(value_name = "CONFIGURATION", value_parser = NonEmptyStringValueParser::new())]
-    pub webhook_validating_configuration: Option<String>,
+    pub(super) webhook_validating_configuration: Option<String>,
 
     /// URL that the API server calls webhooks at, such as `https://192.168.1.2:9443`, for an operator
     /// outside of the cluster; `auto` finds an address of this machine. The operator makes the certificate
     /// [default: none, it calls the Service]
     #[arg(long, env = "KUBE_MANAGER_WEBHOOK_URL", value_name = "URL")]
     #[arg(conflicts_with = "webhook_cert_path")]
-    pub webhook_url: Option<Place>,
+    pub(super) webhook_url: Option<Place>,
 
     /// Name or address that the API server may call webhooks at, besides those of the Service; can be
     /// repeated
     #[arg(long = "webhook-host", env = "KUBE_MANAGER_WEBHOOK_HOST")]
     #[arg(value_name = "HOST", value_delimiter = ',')]
-    pub webhook_hosts: Vec<String>,
+    pub(super) webhook_hosts: Vec<String>,
 
     /// How long a certificate that the operator makes for a replica lasts; half of it is used
     #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CERT_LIFETIME")]
     #[arg(default_value = "720h", value_parser = duration, value_name = "TIME")]
-    pub webhook_cert_lifetime: Duration,
+    pub(super) webhook_cert_lifetime: Duration,
 
     /// How long an authority that the operator makes lasts; half of it is used
     #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CA_LIFETIME")]
     #[arg(default_value = "8760h", value_parser = duration, value_name = "TIME")]
-    pub webhook_ca_lifetime: Duration,
+    pub(super) webhook_ca_lifetime: Duration,
 
     /// How long it may take until all API servers have heard of a new authority
     #[arg(long, env = "KUBE_MANAGER_WEBHOOK_CA_DELAY")]
     #[arg(default_value = "5m", value_parser = duration, value_name = "TIME")]
-    pub webhook_ca_delay: Duration,
+    pub(super) webhook_ca_delay: Duration,
 
     /// How many calls may run at once; the API server repeats others for as long as they may take
     #[arg(long, env = "KUBE_MANAGER_WEBHOOK_MAX_CALLS")]
     #[arg(default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..))]
     #[arg(value_name = "NUMBER")]
-    pub webhook_max_calls: u16,
+    pub(super) webhook_max_calls: u16,
 
     /// How long webhooks are served after SIGTERM, until the API server asks other replicas
     #[arg(long, env = "KUBE_MANAGER_WEBHOOK_SHUTDOWN_DELAY")]
     #[arg(default_value = "5s", value_parser = duration, value_name = "TIME")]
-    pub webhook_shutdown_delay: Duration,
+    pub(super) webhook_shutdown_delay: Duration,
 }
 
 impl Options {
@@ -310,8 +310,7 @@ impl Drop for InFlight {
 pub(super) fn limit(query: &str) -> Duration {
     let mut fields = query.split('&');
     let asked = fields.find_map(|field| field.strip_prefix("timeout="));
-    let asked = asked.and_then(|text| kube::core::Duration::from_str(text).ok());
-    let asked = asked.filter(|it| !it.is_negative()).map(Duration::from);
+    let asked = asked.and_then(|text| duration(text).ok());
     asked.unwrap_or(TIMEOUT).min(LONGEST)
 }
 
@@ -569,6 +568,7 @@ mod tests {
             ("", 10),
             ("timeout=-1s", 10),
             ("timeout=x", 10),
+            ("timeout=99999999999999999999h", 10),
         ];
         for (query, seconds) in cases {
             assert_eq!(limit(query).as_secs(), seconds, "{query}");
