@@ -184,7 +184,7 @@ fn candidates(mut addresses: Vec<IpAddr>, server: &Uri, bound: SocketAddr) -> Ve
 struct Allows;
 
 impl Handler for Allows {
-    fn handle<'a>(&'a self, _: &'a Review) -> BoxFuture<'a, Result<Answer>> {
+    fn handle<'a>(&'a self, _: &'a Review<'a>) -> BoxFuture<'a, Result<Answer>> {
         std::future::ready(Ok(Verdict::allowed().into())).boxed()
     }
 }

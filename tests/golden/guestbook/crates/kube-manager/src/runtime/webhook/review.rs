@@ -5,8 +5,11 @@ use std::panic::AssertUnwindSafe;
 use futures::{FutureExt, future::BoxFuture};
 use k8s_openapi::{ByteString, api::authentication::v1::UserInfo};
 use kube::core::{GroupVersionKind, Status};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{DeserializeOwned, Error as _},
+};
+use serde_json::{Map, Value, value::RawValue};
 
 use super::{
     Defaulter, Validator, patch,
@@ -39,7 +42,7 @@ pub(super) enum Failure {
 /// A defaulter or a validator of any kind.
 pub(super) trait Handler: Send + Sync {
     /// What becomes of `review`.
-    fn handle<'a>(&'a self, review: &'a Review) -> BoxFuture<'a, anyhow::Result<Answer>>;
+    fn handle<'a>(&'a self, review: &'a Review<'a>) -> BoxFuture<'a, anyhow::Result<Answer>>;
 }
 
 impl Respond for Box<dyn Handler> {
@@ -114,20 +117,22 @@ pub(super) fn message(panic: &(dyn std::any::Any + Send)) -> String {
         .unwrap_or_else(|| "no message".to_owned())
 }
 
-/// A review as it arrives. Objects are not read as their types yet.
+/// A review as it arrives. Its objects stay as the text that they are in the body: read as JSON, which is not
+/// their type, some texts take a hundred times their memory.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Envelope {
+struct Envelope<'a> {
     #[serde(default)]
     api_version: String,
     #[serde(default)]
     kind: String,
-    request: Option<Incoming>,
+    #[serde(borrow)]
+    request: Option<Incoming<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Incoming {
+struct Incoming<'a> {
     uid: String,
     kind: GroupVersionKind,
     request_kind: Option<GroupVersionKind>,
@@ -137,10 +142,20 @@ struct Incoming {
     operation: Operation,
     #[serde(default)]
     user_info: UserInfo,
-    object: Option<Map<String, Value>>,
-    old_object: Option<Map<String, Value>>,
+    #[serde(borrow, default, deserialize_with = "object")]
+    object: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "object")]
+    old_object: Option<&'a RawValue>,
     dry_run: Option<bool>,
     options: Option<Value>,
+}
+
+fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    let text = Option::<&RawValue>::deserialize(deserializer)?;
+    match text {
+        Some(text) if !text.get().starts_with('{') => Err(D::Error::custom("expected a map")),
+        text => Ok(text),
+    }
 }
 
 #[derive(Serialize)]
@@ -177,22 +192,25 @@ struct Response<'a> {
 }
 
 /// A review whose objects fit its operation.
-pub(super) struct Review {
+pub(super) struct Review<'a> {
     uid: String,
     asked: Asked,
     request: Request,
-    objects: Objects,
+    objects: Objects<'a>,
 }
 
 /// The objects of a review, which need not fit their type.
-enum Objects {
-    Create(Value),
-    Update { old: Value, new: Value },
-    Delete(Value),
+enum Objects<'a> {
+    Create(&'a RawValue),
+    Update {
+        old: &'a RawValue,
+        new: &'a RawValue,
+    },
+    Delete(&'a RawValue),
 }
 
-impl Review {
-    fn read(body: &[u8]) -> Result<Self, String> {
+impl<'a> Review<'a> {
+    fn read(body: &'a [u8]) -> Result<Self, String> {
         let envelope: Envelope =
             serde_json::from_slice(body).map_err(|error| format!("this is no {KIND}: {error}"))?;
         if envelope.api_version != API_VERSION || envelope.kind != KIND {
@@ -202,9 +220,8 @@ impl Review {
             ));
         }
         let incoming = envelope.request.ok_or("the review has no request")?;
-        let object = incoming.object.map(Value::Object);
-        let old = incoming.old_object.map(Value::Object);
-        let new = || object.ok_or("the request has no object");
+        let old = incoming.old_object;
+        let new = || incoming.object.ok_or("the request has no object");
         let objects = match incoming.operation {
             Operation::Create | Operation::Connect => Objects::Create(new()?),
             Operation::Update => Objects::Update {
@@ -238,24 +255,26 @@ impl Review {
 }
 
 /// Reads an object as its type.
-fn typed<K: DeserializeOwned>(object: &Value) -> Result<K, FieldError> {
-    serde_path_to_error::deserialize(object).map_err(|error| {
+fn typed<K: DeserializeOwned>(object: &RawValue) -> Result<K, FieldError> {
+    let mut json = serde_json::Deserializer::from_str(object.get());
+    serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
         // Errors of the object as a whole have no path.
         let path = if path == "." { "" } else { &path };
-        FieldError::type_invalid(path, error.inner())
+        let why = error.inner().to_string();
+        // Nobody sees the line.
+        let why = why.split_once(" at line ").map_or(&*why, |(why, _)| why);
+        FieldError::type_invalid(path, why)
     })
 }
 
 /// The verdict on an update of an object that does not fit its type, before or after. It must still lose
 /// its finalizers: so it is allowed if it did not fit before, and nothing but its metadata changes.
-fn misfit<K: DeserializeOwned>(old: &Value, new: &Value, error: FieldError) -> Verdict {
-    let but_metadata = |object: &Value| {
-        let mut object = object.clone();
-        object
-            .as_object_mut()
-            .map(|fields| fields.remove("metadata"));
-        object
+fn misfit<K: DeserializeOwned>(old: &RawValue, new: &RawValue, error: FieldError) -> Verdict {
+    let but_metadata = |object: &RawValue| {
+        let mut fields: Map<String, Value> = serde_json::from_str(object.get()).ok()?;
+        fields.remove("metadata");
+        Some(fields)
     };
     let as_before = typed::<K>(old).is_err() && but_metadata(old) == but_metadata(new);
     if as_before {
@@ -271,7 +290,7 @@ fn misfit<K: DeserializeOwned>(old: &Value, new: &Value, error: FieldError) -> V
 pub(super) struct Defaults<D>(pub D);
 
 impl<D: Defaulter> Handler for Defaults<D> {
-    fn handle<'a>(&'a self, review: &'a Review) -> BoxFuture<'a, anyhow::Result<Answer>> {
+    fn handle<'a>(&'a self, review: &'a Review<'a>) -> BoxFuture<'a, anyhow::Result<Answer>> {
         let call = async move {
             let (old, new) = match &review.objects {
                 Objects::Create(new) => (None, new),
@@ -289,7 +308,12 @@ impl<D: Defaulter> Handler for Defaults<D> {
             let before = serde_json::to_value(&object)?;
             let verdict = self.0.default(&mut object, &review.request).await?;
             let after = serde_json::to_value(&object)?;
-            let patch = Some(patch::between(new, &before, &after));
+            let patch = if before == after {
+                None
+            } else {
+                let raw = serde_json::from_str(new.get())?;
+                Some(patch::between(&raw, &before, &after))
+            };
             Ok(Answer { verdict, patch })
         };
         call.boxed()
@@ -300,7 +324,7 @@ impl<D: Defaulter> Handler for Defaults<D> {
 pub(super) struct Validates<V>(pub V);
 
 impl<V: Validator> Handler for Validates<V> {
-    fn handle<'a>(&'a self, review: &'a Review) -> BoxFuture<'a, anyhow::Result<Answer>> {
+    fn handle<'a>(&'a self, review: &'a Review<'a>) -> BoxFuture<'a, anyhow::Result<Answer>> {
         let call = async move {
             let request = &review.request;
             let verdict = match &review.objects {

@@ -394,7 +394,7 @@ mod tests {
     struct Allows(bool);
 
     impl Handler for Allows {
-        fn handle<'a>(&'a self, _: &'a Review) -> BoxFuture<'a, anyhow::Result<Answer>> {
+        fn handle<'a>(&'a self, _: &'a Review<'a>) -> BoxFuture<'a, anyhow::Result<Answer>> {
             if self.0 {
                 std::future::ready(Ok(Verdict::allowed().into())).boxed()
             } else {
