@@ -2,6 +2,7 @@
 //! with a layout of our own.
 
 mod controllers;
+mod conversion;
 mod error;
 mod feature;
 mod file;
@@ -154,7 +155,8 @@ impl Project {
     }
 
     /// Has the other versions of a kind follow `resource`: all have one conversion, and where it is the
-    /// stored version, it is the only one. The controllers and webhooks of a kind stand with that one.
+    /// stored version, it is the only one. The controllers of a kind stand with that one, and the webhooks
+    /// that are asked before an object is stored.
     fn follow(&mut self, resource: &Resource, force: bool) -> Result<()> {
         let Some(&Own {
             stage, conversion, ..
@@ -168,6 +170,7 @@ impl Project {
                 continue;
             }
             let is_stored = other.is_stored() && stage == Stage::Stored;
+            let is_converted = project.converts(resource, other);
             if is_stored && !force {
                 let mut changes = other.changes_of_controllers(resource);
                 changes.extend(other.webhooks.changes(&resource.webhooks));
@@ -179,7 +182,7 @@ impl Project {
                     ))
                 );
                 ensure!(
-                    conversion != Conversion::Missing,
+                    is_converted,
                     Error::Storage(format!(
                         "{other} would no longer be served, and nothing converts the objects that are \
                          stored in it"
@@ -189,7 +192,7 @@ impl Project {
             if let Some(own) = other.own_mut() {
                 own.conversion = conversion;
                 if is_stored {
-                    own.stage = Own::further(conversion).stage;
+                    own.stage = [Stage::Unserved, Stage::Served][usize::from(is_converted)];
                 }
             }
             if is_stored {
@@ -269,10 +272,11 @@ impl Project {
         self.features.contains(&Feature::MetricsSecure) && !self.namespaced
     }
 
-    /// Who makes the certificates that webhooks are served with; `None` without webhooks.
+    /// Who makes the certificates that webhooks are served with; `None` if the operator serves none.
     pub fn webhook_certificates(&self) -> Option<WebhookCertificates> {
         let has = |feature| self.features.contains(&feature);
-        self.webhooks().next().map(|_| {
+        let is_served = self.webhooks().next().is_some() || self.hubs().next().is_some();
+        is_served.then(|| {
             if has(Feature::WebhookFiles) {
                 WebhookCertificates::Files
             } else if has(Feature::Certmanager) {
@@ -391,6 +395,7 @@ mod tests {
             stage,
             deprecation,
             conversion,
+            spokes: None,
         };
         Resource {
             definition: Definition::Own(own),

@@ -141,8 +141,9 @@ fn commands_flags_and_defaults() {
     }
 }
 
-/// A project with all features but `without`, before and after its first API, and with webhooks for it. One
-/// feature adds no file, and takes those away that another one would add.
+/// A project with all features but `without`, before and after its first API, and with webhooks for it. One of
+/// them converts from a second version, whose files count as those of the first. One feature adds no file, and
+/// takes those away that another one would add.
 fn files_without(without: Option<Feature>) -> [BTreeSet<String>; 3] {
     let project = TempDir::new().unwrap();
     let mut init = "init --domain com --project-name guestbook".to_owned();
@@ -154,9 +155,19 @@ fn files_without(without: Option<Feature>) -> [BTreeSet<String>; 3] {
     let kind = "--group webapp --version v1 --kind Guestbook";
     let api = format!("create api {kind}");
     let webhook = format!("create webhook {kind} --defaulting --programmatic-validation");
-    [&init, &api, &webhook].map(|command| {
-        rscaffold(project.path(), command);
-        files(project.path())
+    let second = api.replace("v1", "v2");
+    let conversion = format!("create webhook {} --conversion", kind.replace("v1", "v2"));
+    [
+        [&init].as_slice(),
+        &[&api],
+        &[&webhook, &second, &conversion],
+    ]
+    .map(|commands| {
+        for command in commands {
+            rscaffold(project.path(), command);
+        }
+        let files = files(project.path()).into_iter();
+        files.map(|file| file.replace("v2", "v1")).collect()
     })
 }
 

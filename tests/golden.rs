@@ -54,6 +54,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group air-traffic.control --version v9 --kind HTTPRoute --namespaced=false --finalizer",
             "create api --group on --version v1 --kind Yes --short-name no",
             "create webhook --group sea --version v1beta1 --kind Ship --defaulting --programmatic-validation",
+            "create webhook --group sea --version v1 --kind Ship --conversion --spoke v1beta1",
         ],
     ),
     // Controllers without a type of their own: the kinds are Kubernetes' own. Two of one kind, with a
@@ -152,6 +153,17 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create webhook --group apps --version v1 --kind Deployment --programmatic-validation",
         ],
     ),
+    // Versions with different schemas, which a webhook converts. The hub is not the version that is stored.
+    (
+        "versions",
+        &[
+            "init --runtime registry --domain example.com",
+            "create api --group webapp --version v1alpha1 --kind Guestbook",
+            "create api --group webapp --version v1beta1 --kind Guestbook",
+            "create api --group webapp --version v1 --kind Guestbook",
+            "create webhook --group webapp --version v1 --kind Guestbook --conversion",
+        ],
+    ),
     // A group that belongs to the Kubernetes project.
     (
         "crddemo",
@@ -160,8 +172,8 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group crddemo --version v1 --kind Mydemo",
         ],
     ),
-    // The longest names for which the code still has the layout that rustfmt gives it, and webhooks with a
-    // certificate from files.
+    // The longest names for which the code still has the layout that rustfmt gives it, and webhooks and a
+    // conversion with a certificate from files.
     (
         "long",
         &[
@@ -169,6 +181,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group a-group-of-26-characters-it --version v1alpha1 --kind Averylongkindofthirtyoneletters --owns apps/v1/StatefulSet,v1/PersistentVolumeClaim",
             "create api --group a-group-of-26-characters-it --version v1beta1 --kind Averylongkindofthirtyoneletters",
             "create webhook --group a-group-of-26-characters-it --version v1alpha1 --kind Averylongkindofthirtyoneletters --defaulting --programmatic-validation",
+            "create webhook --group a-group-of-26-characters-it --version v1alpha1 --kind Averylongkindofthirtyoneletters --conversion",
         ],
     ),
 ];

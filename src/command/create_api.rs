@@ -122,8 +122,8 @@ struct ApiSettings {
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     watches: Option<Vec<GroupVersionKind>>,
 
-    /// Store objects in this version, which the controllers and the webhooks of the kind then work with
-    /// [default: the first version is stored]
+    /// Store objects in this version, which the controllers and the webhooks of the kind then work with.
+    /// The hub of a conversion stays [default: the first version is stored]
     #[arg(long)]
     storage: bool,
 
@@ -140,7 +140,8 @@ struct ApiSettings {
     deprecated: Option<Deprecation>,
 
     /// How the API server converts between the versions of the kind: `none` is for equal schemas, which
-    /// `make manifests` checks [default: not at all, and one version is served]
+    /// `make manifests` checks; `create webhook --conversion` is for different ones [default: not at all,
+    /// and one version is served]
     #[arg(long, value_name = "HOW", value_enum)]
     #[arg(hide_possible_values = true)]
     conversion: Option<Conversion>,
@@ -423,11 +424,10 @@ fn story(
              `api-approved.kubernetes.io: unapproved, experimental-only`"
         ));
     }
-    let conversion = resource.own().map(|own| own.conversion);
-    if conversion == Some(Conversion::Missing) && !resource.is_served() {
+    if resource.has_api() && !resource.is_served() && !project.is_converted(resource) {
         notes.push(format!(
             "{resource} is not served yet: the API server cannot convert between it and the version \
-             that is"
+             that is; `rscaffold create webhook --conversion` adds a webhook that can"
         ));
     }
     notes.extend(external_note(resource));

@@ -23,6 +23,14 @@ pub struct Id {
 }
 
 impl Id {
+    /// The same with the version that `usual` has for the group and the kind, if no version is given.
+    pub fn or_version(mut self, usual: impl FnOnce(&Group, &Kind) -> Option<Version>) -> Self {
+        if let (Some(group), None, Some(kind)) = (&self.group, &self.version, &self.kind) {
+            self.version = usual(group, kind);
+        }
+        self
+    }
+
     /// Asks for the missing parts; `group` and `version` are the answers to suggest.
     pub fn complete(
         self,

@@ -80,7 +80,17 @@ fn or_way_out<T>(changed: Result<T>) -> Result<T> {
             Some(project::Error::Changes(_)) => "`--force` applies the new settings",
             Some(project::Error::Controller(_)) => "`--controller=false` adds no controller",
             Some(project::Error::Storage(_)) => {
-                "`--conversion=none` if the schemas are equal; `--force` if no cluster has such objects"
+                "`--conversion=none` if the schemas are equal, else first `rscaffold create webhook \
+                 --conversion`; `--force` if no cluster has such objects"
+            }
+            Some(project::Error::Hub(_)) => {
+                "delete the spokes first, or the conversion by `rscaffold delete webhook --conversion`"
+            }
+            Some(project::Error::NoSpoke(_)) => {
+                "`rscaffold create webhook --conversion` makes it a spoke; until then, `--served=false`"
+            }
+            Some(project::Error::TwoConversions(_)) => {
+                "`rscaffold delete webhook --conversion` deletes the webhook"
             }
             Some(project::Error::Webhook(_)) => {
                 "give it to the version that is stored, which is called for all versions"

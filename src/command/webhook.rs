@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     hint::OrHint,
-    names::{Plural, WebhookPath},
+    names::{Group, GroupVersionKind, Kind, Plural, Version, WebhookPath},
     project::{Project, Resource, Webhook, Webhooks},
     report::{NextStep, Outcome, Story, UsageError},
     worktree::WorkTree,
@@ -23,6 +23,7 @@ use crate::{
 /// `create webhook`
 #[derive(Debug, Args)]
 #[command(after_help = CREATE_EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct CreateWebhook {
     #[command(flatten)]
     id: Id,
@@ -34,6 +35,22 @@ pub struct CreateWebhook {
     /// Create a webhook that says whether an object may be stored
     #[arg(long)]
     programmatic_validation: bool,
+
+    /// Create a webhook that converts between the versions of a kind. `--version` is the hub, to which
+    /// the other versions are converted and back; without it, the hub is the one that is there, else the
+    /// version that is stored
+    #[arg(long)]
+    conversion: bool,
+
+    /// Version that is converted to the hub and back; can be repeated, or take several separated by
+    /// commas. Adds to the spokes that are there [default: all other versions]
+    #[arg(
+        long,
+        value_name = "VERSION",
+        value_delimiter = ',',
+        requires = "conversion"
+    )]
+    spoke: Vec<Version>,
 
     /// Path of the webhook for defaults [default: `/mutate-<GROUP>-<VERSION>-<KIND>`]
     #[arg(long, value_name = "PATH", requires = "defaulting")]
@@ -60,46 +77,10 @@ pub struct CreateWebhook {
     force: bool,
 
     #[command(flatten)]
-    conversion: Conversion,
-
-    #[command(flatten)]
     kubebuilder: Kubebuilder,
 
     #[command(flatten)]
     mode: Mode,
-}
-
-/// The flags of kubebuilder for a webhook that converts between versions.
-#[derive(Debug, Args)]
-struct Conversion {
-    /// Create a webhook that converts between versions
-    #[arg(long, hide = true, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
-    #[arg(default_missing_value = "true")]
-    conversion: Option<bool>,
-
-    /// Versions that are converted
-    #[arg(long, hide = true, value_name = "VERSION", value_delimiter = ',')]
-    spoke: Vec<String>,
-}
-
-impl Conversion {
-    /// Refuses the flags, with what there is instead.
-    fn refuse(&self) -> Result<()> {
-        for (flag, is_given) in [
-            ("--conversion", self.conversion == Some(true)),
-            ("--spoke", !self.spoke.is_empty()),
-        ] {
-            ensure!(
-                !is_given,
-                UsageError(format!(
-                    "`{flag}` is not supported: no webhook converts; `rscaffold create api \
-                     --conversion=none` serves versions with equal schemas, else add fields to the \
-                     version that is stored, each an `Option` or with a default"
-                ))
-            );
-        }
-        Ok(())
-    }
 }
 
 const CREATE_EXAMPLES: &str = "\
@@ -109,10 +90,17 @@ The API server waits for a webhook in each request for the kind. What needs no w
      MutatingAdmissionPolicy
   3. a webhook, for what these cannot say: it can compute, remember and ask others
 
+A webhook that converts has the API server serve versions with different schemas. Each object becomes one
+of the hub, and from there one of the version that a client asks for: so for each version there is one file
+of plain Rust. Another version can be stored later without a change of these files.
+
 Examples:
   # Defaults and validation for a kind of the project
   rscaffold create webhook --group webapp --version v1 --kind Guestbook --defaulting \\
       --programmatic-validation
+
+  # Conversion between all versions of a kind, with v2 as the hub
+  rscaffold create webhook --group webapp --version v2 --kind Guestbook --conversion
 
   # Validation of a kind of Kubernetes
   rscaffold create webhook --group apps --version v1 --kind Deployment --programmatic-validation
@@ -137,6 +125,10 @@ pub struct DeleteWebhook {
     #[arg(long)]
     programmatic_validation: bool,
 
+    /// Delete only the webhook that converts; `--version` is the hub, and may be left out
+    #[arg(long)]
+    conversion: bool,
+
     #[command(flatten)]
     mode: Mode,
 }
@@ -152,17 +144,20 @@ Examples:
 /// Adds webhooks to the project.
 pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
     args.kubebuilder.features()?;
-    args.conversion.refuse()?;
+    let is_asked = args.defaulting || args.programmatic_validation;
     ensure!(
-        args.defaulting || args.programmatic_validation,
+        is_asked || args.conversion,
         UsageError(
-            "`create webhook` needs `--defaulting`, `--programmatic-validation` or both".to_owned()
+            "`create webhook` needs `--defaulting`, `--programmatic-validation` or `--conversion`"
+                .to_owned()
         )
     );
     let tree = WorkTree::open(root)?;
     let before = load_current(&tree)?;
     let last = before.resources.iter().rfind(|it| it.has_api());
-    let id = (args.id).complete(last.map(|it| &it.group), Some(&"v1".parse()?))?;
+    let hub = |group: &Group, kind: &Kind| hub(&before, group, kind).filter(|_| args.conversion);
+    let id = args.id.or_version(hub);
+    let id = id.complete(last.map(|it| &it.group), Some(&"v1".parse()?))?;
 
     let mut resource = match &args.external {
         Some(external) => external.resource(&id, &before)?,
@@ -209,18 +204,84 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
         }
     }
     let mut after = before.clone();
-    or_way_out(after.add(resource.clone(), args.force))?;
+    if is_asked {
+        or_way_out(after.add(resource.clone(), args.force))?;
+    }
+    let mut served = Vec::new();
+    if args.conversion {
+        let spokes = args.spoke.into_iter().collect();
+        served = or_way_out(after.convert(&resource, &spokes))?;
+    }
 
-    let mut story = story(&resource, &after);
+    let mut story = story(&resource, &after, is_asked, args.conversion);
+    story.notes.extend(roll_out(&served));
     story.notes.extend(args.kubebuilder.note());
     bring_in_line(&tree, &before, after, &args.mode, &story)
 }
 
-/// What the user gets to read.
-fn story(resource: &Resource, project: &Project) -> Story {
+/// The version to which the other versions of a kind are converted and back.
+fn hub(project: &Project, group: &Group, kind: &Kind) -> Option<Version> {
+    let (group, _) = project.group(group).ok()?;
+    let hub = project.hub(group.as_str(), kind.as_str())?;
+    Some(hub.version.clone())
+}
+
+/// Notes about versions that are served now. Those who run an older release cannot convert them.
+fn roll_out(served: &[GroupVersionKind]) -> Vec<String> {
+    let [first, ..] = served else {
+        return Vec::new();
+    };
+    let names: Vec<_> = served.iter().map(|id| format!("`{id}`")).collect();
+    let verb = ["are", "is"][usize::from(served.len() == 1)];
+    let command = format!(
+        "rscaffold create api --group {} --version {} --kind {}",
+        first.group(),
+        first.version(),
+        first.kind()
+    );
+    vec![
+        format!("{} {verb} served now", names.join(", ")),
+        format!(
+            "where the kind is in use, take two releases, because replicas of an older one cannot convert: \
+             one with `{command} --served=false --force`, and once it runs everywhere, one with `--served`; \
+             `--storage` comes last"
+        ),
+    ]
+}
+
+/// What the user gets to read of webhooks that are asked before an object is stored, of one that converts, or
+/// of both.
+fn story(resource: &Resource, project: &Project, is_asked: bool, converts: bool) -> Story {
     let (group, kind) = (resource.group.module(), resource.kind.module());
-    let file = format!("src/webhook/{group}/{kind}.rs");
+    let mut remarks = BTreeMap::new();
     let mut notes = Vec::new();
+    let mut next = Vec::new();
+    if converts {
+        for spoke in spokes(resource, project) {
+            let module = resource.conversion_module();
+            let file = format!("src/api/{group}/{spoke}/{module}.rs");
+            remarks.insert(file, "the conversion: edit this");
+        }
+        next.push(NextStep::new(
+            "cargo check",
+            "names each field that a conversion leaves out",
+        ));
+    }
+    if is_asked {
+        let file = format!("src/webhook/{group}/{kind}.rs");
+        let why = format!("after an edit of {file}");
+        next.push(NextStep::new("make manifests", why));
+        remarks.insert(file, "the webhooks: edit these");
+    } else {
+        next.push(NextStep::new(
+            "make manifests",
+            "after an edit of the types",
+        ));
+    }
+    next.push(NextStep::new(
+        "make deploy",
+        "webhooks need the operator in the cluster",
+    ));
     if resource.is_builtin() {
         let system = format!("{}-system", project.project_name);
         notes.push(format!(
@@ -231,14 +292,17 @@ fn story(resource: &Resource, project: &Project) -> Story {
     notes.extend(external_note(resource));
     Story {
         unchanged: format!("the webhooks of {resource} are there and up to date"),
-        next: vec![
-            NextStep::new("make manifests", format!("after an edit of {file}")),
-            NextStep::new("make deploy", "webhooks need the operator in the cluster"),
-        ],
-        remarks: BTreeMap::from([(file, "the webhooks: edit these")]),
+        next,
+        remarks,
         notes,
         ..Story::default()
     }
+}
+
+/// The versions that are converted to `resource` and back.
+fn spokes<'a>(resource: &Resource, project: &'a Project) -> impl Iterator<Item = &'a Version> {
+    let hub = project.hub_of(resource);
+    hub.and_then(Resource::spokes).into_iter().flatten()
 }
 
 /// Removes webhooks from the project.
@@ -246,11 +310,15 @@ pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
     let before = load_current(&tree)?;
     let mut after = before.clone();
-    let id = args.id.complete(None, None)?;
-    let all = !args.defaulting && !args.programmatic_validation;
-    let there = before.find(&id)?.map(|it| it.webhooks.clone());
+    let hub = |group: &Group, kind: &Kind| hub(&before, group, kind).filter(|_| args.conversion);
+    let id = args.id.or_version(hub).complete(None, None)?;
+    let all = !args.defaulting && !args.programmatic_validation && !args.conversion;
+    let there = before.find(&id)?;
+    if args.conversion || all && there.is_some_and(|it| it.spokes().is_some()) {
+        after.remove_conversion(&id)?;
+    }
     let which = match there.filter(|_| all) {
-        Some(there) => there,
+        Some(there) => there.webhooks.clone(),
         None => Webhooks {
             defaulting: args.defaulting.then(Webhook::default),
             validation: args.programmatic_validation.then(Webhook::default),
@@ -274,7 +342,7 @@ pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
     bring_in_line(&tree, &before, after, &args.mode, &story)
 }
 
-/// Notes on the webhook configurations that clusters have, and this project has no more.
+/// Notes on the webhooks that clusters know, and this project has no more.
 pub(super) fn left_behind(before: &Project, after: &Project) -> Vec<String> {
     let defaults = |it: &Resource| it.webhooks.defaulting.is_some();
     let validates = |it: &Resource| it.webhooks.validation.is_some();
@@ -296,5 +364,16 @@ pub(super) fn left_behind(before: &Project, after: &Project) -> Vec<String> {
             before.project_name
         )
     });
-    notes.collect()
+    let ended = before.hubs().filter(|hub| {
+        let mut versions = after.versions(hub);
+        versions.next().is_some() && after.hub_of(hub).is_none()
+    });
+    let ended = ended.map(|hub| {
+        let name = format!("{}.{}", hub.plural, before.full_group(hub));
+        format!(
+            "clusters keep the webhook that converts, and refuse the new CRD until `kubectl patch crd {name} \
+             --type=merge --patch '{{\"spec\":{{\"conversion\":{{\"strategy\":\"None\",\"webhook\":null}}}}}}'`"
+        )
+    });
+    notes.chain(ended).collect()
 }

@@ -10,10 +10,16 @@ pub enum Error {
     Controller(String),
     /// Two resources would take one crate from two sources.
     Crate(String),
+    /// The hub of a kind would be removed, and spokes are there.
+    Hub(String),
     /// Cargo.toml has the crate of a resource anyway.
     NeedlessCrate(String),
+    /// A version would be served that the webhook of its kind does not convert.
+    NoSpoke(String),
     /// Another version would be stored, and nothing converts what is.
     Storage(String),
+    /// A kind would be converted with a webhook and without one.
+    TwoConversions(String),
     /// A webhook of a version that cannot have any.
     Webhook(String),
     /// A controller owns or watches what would be removed.

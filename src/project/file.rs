@@ -1,6 +1,10 @@
 //! The text of the `PROJECT` file.
 
-use std::{cmp::Ordering, collections::BTreeMap, ops::Not};
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, BTreeSet},
+    ops::Not,
+};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
@@ -8,7 +12,7 @@ use serde_json::{Value, from_value, to_value};
 
 use super::{
     Controller, Conversion, Definition, Deprecation, External, Own, Project, Resource, Stage,
-    Webhooks, webhooks::WebhooksEntry, yaml,
+    webhooks::WebhooksEntry, yaml,
 };
 use crate::{
     builtin,
@@ -186,7 +190,7 @@ struct ApiEntry {
 
 impl ApiEntry {
     /// What the file says of the version `id`.
-    fn own(self, id: &GroupVersionKind) -> Result<Own> {
+    fn own(self, id: &GroupVersionKind, spokes: Option<BTreeSet<Version>>) -> Result<Own> {
         let stage = match (self.served, self.storage) {
             (true, true) => Stage::Stored,
             (true, false) => Stage::Served,
@@ -205,6 +209,7 @@ impl ApiEntry {
             stage,
             deprecation,
             conversion: self.conversion,
+            spokes,
         })
     }
 }
@@ -261,10 +266,21 @@ impl TryFrom<Entry> for Resource {
         let (what, fields): (_, &[&str]) = match (entry.external, entry.core) {
             (true, _) => ("`external`", &["domain", "module", "namespaced"]),
             (false, true) => ("built into Kubernetes", &["core"]),
-            (false, false) => ("not `external`", &["api", "domain", "shortNames"]),
+            (false, false) => (
+                "not `external`",
+                &["api", "conversion", "domain", "shortNames"],
+            ),
+        };
+        let (webhooks, spokes) = match entry.webhooks {
+            Some(webhooks) => {
+                let read = webhooks.read();
+                read.map_err(|error| anyhow!("`{id}`: {error}"))?
+            }
+            None => Default::default(),
         };
         for (field, is_given) in [
             ("api", entry.api.is_some()),
+            ("conversion", spokes.is_some()),
             ("core", entry.core),
             ("domain", entry.domain.is_some()),
             ("module", entry.module.is_some()),
@@ -299,7 +315,7 @@ impl TryFrom<Entry> for Resource {
                 format!("`{id}` has no `api`, and is neither `core` nor `external`")
             })?;
             let namespaced = api.namespaced;
-            (Definition::Own(api.own(&id)?), namespaced)
+            (Definition::Own(api.own(&id, spokes)?), namespaced)
         };
         let mut resource = Self {
             group: entry.group,
@@ -311,12 +327,7 @@ impl TryFrom<Entry> for Resource {
             short_names: entry.short_names,
             definition,
             controllers: entry.controllers,
-            webhooks: match entry.webhooks {
-                Some(webhooks) => {
-                    Webhooks::try_from(webhooks).map_err(|error| anyhow!("`{id}`: {error}"))?
-                }
-                None => Webhooks::default(),
-            },
+            webhooks,
         };
         let own = Controller {
             finalizer: entry.finalizer,
@@ -364,7 +375,7 @@ impl From<Resource> for Entry {
             short_names: resource.short_names.clone(),
             version: resource.version.clone(),
             watches: own.map_or_else(Vec::new, |own| own.watches.clone()),
-            webhooks: (!resource.webhooks.is_empty()).then(|| resource.webhooks.clone().into()),
+            webhooks: WebhooksEntry::new(&resource.webhooks, resource.spokes()),
         }
     }
 }
@@ -566,6 +577,7 @@ version: '3'
                 Deprecation::Warning(it.parse().unwrap())
             }),
             conversion: none,
+            spokes: None,
         };
         let stored = Own {
             stage: Stage::Stored,

@@ -24,12 +24,13 @@ impl Project {
         }
     }
 
-    /// The version of a kind of the project that the other versions come from: the stored one. `group` is
-    /// as in `PROJECT`.
+    /// The version of a kind of the project that a new version begins with: the hub of its conversion, or
+    /// the stored one if there is no hub. `group` is as in `PROJECT`.
     pub fn hub(&self, group: &str, kind: &str) -> Option<&Resource> {
-        let mut resources = self.resources.iter();
-        let is_it = |it: &Resource| it.group.as_str() == group && it.kind.as_str() == kind;
-        resources.find(|it| is_it(it) && it.is_stored())
+        let is_it = |it: &&Resource| it.group.as_str() == group && it.kind.as_str() == kind;
+        let versions = || self.resources.iter().filter(is_it);
+        let hub = versions().find(|it| it.spokes().is_some());
+        hub.or_else(|| versions().find(|it| it.is_stored()))
     }
 
     /// The kind that `id` names: a resource of the project, or a kind that Kubernetes has.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Result, bail};
 
 use super::{Definition, Feature, Project, Resource};
-use crate::names::GroupVersionKind;
+use crate::names::Version;
 
 impl Project {
     /// What `ours` and `theirs` make of `parent`, from which both branches come: all that each of them
@@ -92,6 +92,8 @@ fn pick_resource(third: &Resource, mut ours: Resource, theirs: &Resource) -> Res
             Some(third), ours, theirs, of;
             stage: "served", deprecation: "deprecated", conversion: "conversion",
         );
+        let (third, theirs) = (third.spokes.clone(), theirs.spokes.clone());
+        ours.spokes = pick_spokes(third, ours.spokes.take(), theirs);
     } else {
         pick_fields!(Some(third), ours, theirs, of; definition: "api");
     }
@@ -108,8 +110,8 @@ fn pick_resource(third: &Resource, mut ours: Resource, theirs: &Resource) -> Res
         let picked = match (controller(third), controller(&ours), controller(theirs)) {
             (Some(third), Some(mut ours), Some(theirs)) => {
                 pick_fields!(Some(&third), ours, theirs, format!(" of {what}"); finalizer: "finalizer");
-                pick_kinds(&third.owns, &mut ours.owns, theirs.owns);
-                pick_kinds(&third.watches, &mut ours.watches, theirs.watches);
+                pick_entries(&third.owns, &mut ours.owns, theirs.owns);
+                pick_entries(&third.watches, &mut ours.watches, theirs.watches);
                 Some(ours)
             }
             (third, ours, theirs) => pick(Some(&third), ours, theirs, &what)?,
@@ -120,16 +122,28 @@ fn pick_resource(third: &Resource, mut ours: Resource, theirs: &Resource) -> Res
     Ok(ours)
 }
 
-/// Gives `ours` the kinds that the two sides make.
-fn pick_kinds(
-    third: &[GroupVersionKind],
-    ours: &mut Vec<GroupVersionKind>,
-    theirs: Vec<GroupVersionKind>,
-) {
-    let is_new = |id: &GroupVersionKind| !third.contains(id);
-    ours.retain(|id| is_new(id) || theirs.contains(id));
+/// The spokes that the two sides make, each by itself.
+fn pick_spokes(
+    third: Option<BTreeSet<Version>>,
+    ours: Option<BTreeSet<Version>>,
+    theirs: Option<BTreeSet<Version>>,
+) -> Option<BTreeSet<Version>> {
+    let entries = |spokes: Option<BTreeSet<Version>>| -> Vec<_> {
+        let entries = spokes.into_iter().flatten();
+        entries.collect()
+    };
+    let mut picked = entries(ours);
+    pick_entries(&entries(third), &mut picked, entries(theirs));
+    let picked: BTreeSet<_> = picked.into_iter().collect();
+    Some(picked).filter(|it| !it.is_empty())
+}
+
+/// Gives `ours` the entries that the two sides make.
+fn pick_entries<T: PartialEq>(third: &[T], ours: &mut Vec<T>, theirs: Vec<T>) {
+    let is_new = |entry: &T| !third.contains(entry);
+    ours.retain(|entry| is_new(entry) || theirs.contains(entry));
     let others = theirs.into_iter();
-    let others = others.filter(|id| is_new(id) && !ours.contains(id));
+    let others = others.filter(|entry| is_new(entry) && !ours.contains(entry));
     ours.extend(others.collect::<Vec<_>>());
 }
 
@@ -247,6 +261,7 @@ mod tests {
                 stage,
                 deprecation: warning.parse().unwrap(),
                 conversion: Conversion::None,
+                spokes: None,
             };
             let second = Resource {
                 definition: Definition::Own(own),
@@ -290,6 +305,22 @@ mod tests {
         assert_eq!(error(None, &empty(), &other), expected);
     }
 
+    /// A kind of four versions, of which `spokes` are served and converted to the first one.
+    fn ships(spokes: &[&str]) -> Vec<Resource> {
+        let version = |version: &str| {
+            let is_spoke = spokes.contains(&version);
+            let stage = [Stage::Unserved, Stage::Served][usize::from(is_spoke)];
+            let ship = without_controller(api("sea", version, "Ship"));
+            at_stage(ship, stage, Conversion::Missing)
+        };
+        let mut hub = api("sea", "v1alpha1", "Ship");
+        let versions = spokes.iter().map(|it| it.parse().unwrap());
+        hub.own_mut().unwrap().spokes = Some(versions.collect()).filter(|_| !spokes.is_empty());
+        let mut ships = ["v1", "v2", "v3"].map(version).to_vec();
+        ships.push(hub);
+        ships
+    }
+
     fn projects() -> impl Strategy<Value = Project> {
         let kinds = ["Page", "Book", "Shelf", "Author"].map(|kind| api("shop", "v1", kind));
         let features = Feature::all().to_vec();
@@ -297,10 +328,11 @@ mod tests {
         (
             subsequence(kinds.to_vec(), 0..=4),
             subsequence(features, 0..=count),
+            subsequence(vec!["v1", "v2", "v3"], 0..=3),
         )
-            .prop_map(|(kinds, features)| Project {
+            .prop_map(|(kinds, features, spokes)| Project {
                 features: features.into_iter().collect(),
-                ..with(kinds)
+                ..with(kinds.into_iter().chain(ships(&spokes)))
             })
     }
 

@@ -9,10 +9,12 @@ impl Project {
     /// Removes the resource called `id` with its controllers. Returns the resource as it was.
     ///
     /// If the API server stores this version, it stores the newest remaining one from then on, of those
-    /// that it serves if there are any. That one takes over controllers and webhooks.
+    /// that it serves if there are any. That one takes over controllers and webhooks. With its last spoke, a
+    /// hub is none any more.
     ///
     /// # Errors
-    /// If there is none, or a controller owns or watches it, or the remaining resources contradict each other.
+    /// If there is none, or it is the hub of its kind, or a controller owns or watches it, or the remaining
+    /// resources contradict each other.
     pub fn remove(&mut self, id: &GroupVersionKind) -> Result<Resource> {
         let mut project = self.clone();
         let index = project.index(id)?;
@@ -29,10 +31,11 @@ impl Project {
                 );
             }
         }
+        project.remove_spoke(&resource)?;
         let versions = project.resources.iter_mut();
         let versions = versions.filter(|other| self.is_one_kind(other, &resource));
-        let newest =
-            versions.max_by(|a, b| (a.is_served(), &a.version).cmp(&(b.is_served(), &b.version)));
+        let rank = |it: &Resource| (it.is_served(), self.is_converted(it));
+        let newest = versions.max_by(|a, b| (rank(a), &a.version).cmp(&(rank(b), &b.version)));
         if let Some(newest) = newest.filter(|_| resource.is_stored()) {
             if let Some(own) = newest.own_mut() {
                 own.stage = Stage::Stored;
@@ -106,7 +109,7 @@ impl Project {
         Ok(before)
     }
 
-    fn index(&self, id: &GroupVersionKind) -> Result<usize> {
+    pub(super) fn index(&self, id: &GroupVersionKind) -> Result<usize> {
         let index = self.find(id)?.and_then(|found| self.position(found));
         index.ok_or_else(|| {
             let others = self.resources.iter().map(ToString::to_string);

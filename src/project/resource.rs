@@ -63,8 +63,11 @@ pub struct Own {
     pub stage: Stage,
     /// What the API server tells clients that use it.
     pub deprecation: Deprecation,
-    /// How objects of another version become objects of this one; the same for all versions of a kind.
+    /// How objects of another version become objects of this one without a webhook; the same for all
+    /// versions of a kind.
     pub conversion: Conversion,
+    /// The versions that a webhook converts to this one and back, if this one is the hub of its kind.
+    pub spokes: Option<BTreeSet<Version>>,
 }
 
 /// What the API server does with a version.
@@ -103,7 +106,7 @@ impl FromStr for Deprecation {
     }
 }
 
-/// How the API server converts between the versions of a kind.
+/// How the API server converts between the versions of a kind by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Conversion {
@@ -130,6 +133,7 @@ impl Own {
             stage: Stage::Stored,
             deprecation: Deprecation::No,
             conversion: Conversion::Missing,
+            spokes: None,
         }
     }
 
@@ -144,6 +148,7 @@ impl Own {
             stage,
             deprecation: Deprecation::No,
             conversion,
+            spokes: None,
         }
     }
 }
@@ -223,6 +228,11 @@ impl Resource {
         }
     }
 
+    /// The versions that a webhook converts to this one and back, if this one is the hub of its kind.
+    pub fn spokes(&self) -> Option<&BTreeSet<Version>> {
+        self.own()?.spokes.as_ref()
+    }
+
     /// What is known of the kind if others define it.
     pub fn external(&self) -> Option<&External> {
         match &self.definition {
@@ -252,6 +262,11 @@ impl Resource {
             Definition::Builtin(_) => "Kubernetes",
             Definition::External(_) => "others",
         }
+    }
+
+    /// The Rust module that converts this version to the hub and back.
+    pub fn conversion_module(&self) -> String {
+        format!("{}_conversion", self.kind.module().trim_end_matches('_'))
     }
 
     fn dependency(&self) -> Option<&Dependency> {

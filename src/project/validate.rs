@@ -24,6 +24,7 @@ impl Project {
         for resource in &self.resources {
             self.validate_resource(resource)?;
         }
+        self.validate_conversions()?;
         self.validate_versions()?;
         self.validate_kubernetes_names()?;
         self.validate_rust_names()?;
@@ -108,9 +109,12 @@ impl Project {
                 "no version of `{kind}` in `{group}` is served: one must be"
             );
             ensure!(
-                served == 1 || conversion != Some(Conversion::Missing),
+                served == 1
+                    || conversion != Some(Conversion::Missing)
+                    || self.hub_of(resource).is_some(),
                 "{served} versions of `{kind}` in `{group}` are served, and nothing converts between \
-                 them: `conversion: none` is for equal schemas, else all but one need `served: false`"
+                 them: `conversion: none` is for equal schemas, else all but one need `served: false` until \
+                 `rscaffold create webhook --conversion`"
             );
             ensure!(
                 stored == 1,
@@ -162,6 +166,18 @@ impl Project {
                 "groups `{other}` and `{group}` would both be the Rust module `{module}`"
             );
             kinds.insert((&resource.group, &resource.version, resource.kind.as_str()));
+        }
+        for resource in self.resources.iter().filter(|it| it.has_api()) {
+            let spokes = self.hub_of(resource).and_then(Resource::spokes);
+            let is_spoke = spokes.is_some_and(|it| it.contains(&resource.version));
+            let module = resource.conversion_module();
+            let is_it = |it: &&Resource| it.group == resource.group && it.kind.module() == module;
+            let other = self.resources.iter().find(is_it);
+            if let Some(other) = other.filter(|_| is_spoke) {
+                bail!(
+                    "{other} and the conversion of {resource} would both be the Rust module `{module}`"
+                );
+            }
         }
         for (group, version, kind) in &kinds {
             for suffix in ["Spec", "Status"] {
@@ -327,7 +343,8 @@ mod tests {
             error([v1(), without_controller(v2())]),
             format!(
                 "2 versions {of_guestbook} are served, and nothing converts between them: `conversion: \
-                 none` is for equal schemas, else all but one need `served: false`"
+                 none` is for equal schemas, else all but one need `served: false` until `rscaffold create \
+                 webhook --conversion`"
             )
         );
         assert_eq!(

@@ -1,12 +1,16 @@
-//! The webhooks of a kind: what the API server asks before it stores an object.
+//! The webhooks of a kind: what the API server asks before it stores an object. Those that convert are in
+//! `conversion.rs`.
 
-use std::{collections::BTreeMap, ops::Not};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Not,
+};
 
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::{Error, Project, Resource, resource::change};
-use crate::names::WebhookPath;
+use crate::names::{Version, WebhookPath};
 
 /// The group whose objects decide which webhooks are called, so none is called for them.
 const NEVER_ASKED: &str = "admissionregistration.k8s.io";
@@ -32,10 +36,16 @@ pub struct Webhook {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct WebhooksEntry {
+    /// Whether this version is the hub of its kind.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    conversion: bool,
     #[serde(default, skip_serializing_if = "Not::not")]
     defaulting: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     defaulting_path: Option<WebhookPath>,
+    /// The versions that are converted to the hub and back.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    spoke: BTreeSet<Version>,
     #[serde(default, skip_serializing_if = "Not::not")]
     validation: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,10 +59,27 @@ enum WebhookVersion {
     V1,
 }
 
-impl TryFrom<WebhooksEntry> for Webhooks {
-    type Error = anyhow::Error;
+impl WebhooksEntry {
+    /// What the file says of webhooks and spokes; `None` if there is nothing to say.
+    pub(super) fn new(webhooks: &Webhooks, spokes: Option<&BTreeSet<Version>>) -> Option<Self> {
+        let Webhooks {
+            defaulting,
+            validation,
+        } = webhooks;
+        let path = |it: &Option<Webhook>| it.as_ref().and_then(|it| it.path.clone());
+        (!webhooks.is_empty() || spokes.is_some()).then(|| Self {
+            conversion: spokes.is_some(),
+            defaulting: defaulting.is_some(),
+            defaulting_path: path(defaulting),
+            spoke: spokes.cloned().unwrap_or_default(),
+            validation: validation.is_some(),
+            validation_path: path(validation),
+            webhook_version: WebhookVersion::V1,
+        })
+    }
 
-    fn try_from(entry: WebhooksEntry) -> Result<Self> {
+    /// The webhooks of a version and, if it is the hub of its kind, its spokes.
+    pub(super) fn read(self) -> Result<(Webhooks, Option<BTreeSet<Version>>)> {
         let webhook = |is_there: bool, path: Option<WebhookPath>, name: &str| {
             ensure!(
                 is_there || path.is_none(),
@@ -60,27 +87,24 @@ impl TryFrom<WebhooksEntry> for Webhooks {
             );
             Ok(is_there.then_some(Webhook { path }))
         };
-        let webhooks = Self {
-            defaulting: webhook(entry.defaulting, entry.defaulting_path, "defaulting")?,
-            validation: webhook(entry.validation, entry.validation_path, "validation")?,
+        let webhooks = Webhooks {
+            defaulting: webhook(self.defaulting, self.defaulting_path, "defaulting")?,
+            validation: webhook(self.validation, self.validation_path, "validation")?,
         };
         ensure!(
-            !webhooks.is_empty(),
-            "`webhooks` has neither `defaulting` nor `validation`: leave it out"
+            self.conversion || self.spoke.is_empty(),
+            "`spoke` lists the versions that a webhook converts to this one and back, which takes \
+             `conversion: true`"
         );
-        Ok(webhooks)
-    }
-}
-
-impl From<Webhooks> for WebhooksEntry {
-    fn from(webhooks: Webhooks) -> Self {
-        Self {
-            defaulting: webhooks.defaulting.is_some(),
-            defaulting_path: webhooks.defaulting.and_then(|it| it.path),
-            validation: webhooks.validation.is_some(),
-            validation_path: webhooks.validation.and_then(|it| it.path),
-            webhook_version: WebhookVersion::V1,
-        }
+        ensure!(
+            !self.conversion || !self.spoke.is_empty(),
+            "`conversion: true` needs `spoke`: the versions that are converted to this one and back"
+        );
+        ensure!(
+            self.conversion || !webhooks.is_empty(),
+            "`webhooks` has neither `conversion` nor `defaulting` nor `validation`: leave it out"
+        );
+        Ok((webhooks, self.conversion.then_some(self.spoke)))
     }
 }
 

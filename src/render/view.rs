@@ -64,12 +64,17 @@ pub struct Project {
     pub apis: Vec<Api>,
     pub crds: Vec<Crd>,
     pub controllers: Vec<Controller>,
+    /// Those that are asked before an object is stored.
     pub webhooks: Vec<Webhook>,
-    /// Who makes the certificates that they are served with.
-    webhook_certificates: Option<WebhookCertificates>,
     /// Whether any of them sets defaults, and whether any validates.
     defaulting: bool,
     validation: bool,
+    /// Whether a webhook converts versions of any kind.
+    converting: bool,
+    /// Whether the operator serves webhooks of any sort.
+    serves_webhooks: bool,
+    /// Who makes the certificates that they are served with.
+    webhook_certificates: Option<WebhookCertificates>,
     /// Whether a controller has a test on an API server.
     tested: bool,
     /// Whether there are controllers of kinds that others define.
@@ -82,8 +87,10 @@ pub struct Group {
     #[serde(flatten)]
     pub names: GroupNames,
     pub versions: Vec<Version>,
-    /// The kinds that have webhooks.
+    /// The kinds that have webhooks which are asked before an object is stored.
     webhooks: Vec<GroupWebhook>,
+    /// The modules of the kinds that a webhook converts.
+    conversions: BTreeSet<String>,
     /// The modules of its controllers.
     controllers: BTreeSet<String>,
     /// Those of them that have a test on an API server.
@@ -106,6 +113,8 @@ pub struct Version {
     group: GroupNames,
     /// The modules of the kinds that have it.
     kinds: BTreeSet<String>,
+    /// The modules that convert it to the hub of such a kind and back.
+    conversions: BTreeSet<String>,
 }
 
 /// What templates see of any kind.
@@ -139,6 +148,12 @@ pub struct Api {
     stored: bool,
     /// Whether the API server can convert between it and the other versions.
     converted: bool,
+    /// The version to which a webhook converts this one and back, which is not this one.
+    hub: Option<String>,
+    /// The versions that a webhook converts to this one and back, oldest first.
+    spokes: Vec<String>,
+    /// The module about conversion, in each version that has a hub, and of the webhooks.
+    conversion_module: String,
     deprecated: bool,
     deprecation_warning: Option<String>,
     /// Whether a controller makes objects of the kind.
@@ -159,6 +174,16 @@ pub struct Crd {
     versions: Vec<Api>,
     /// In the order in which kube's `merge_crds` leaves them: the stored one, then newest first.
     manifest_versions: Vec<Api>,
+    /// Which version is converted to which, if a webhook does that.
+    conversion: Option<Conversion>,
+}
+
+/// The versions that a webhook converts.
+#[derive(Serialize)]
+struct Conversion {
+    hub: String,
+    /// Oldest first.
+    spokes: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -301,6 +326,8 @@ impl Project {
             metrics_certificate,
             certificates: metrics_certificate
                 || webhook_certificates == Some(WebhookCertificates::Certmanager),
+            converting: project.hubs().next().is_some(),
+            serves_webhooks: webhook_certificates.is_some(),
             webhook_certificates,
             network_policy: project.namespaced || has(Feature::NetworkPolicy),
             role_kind: ["ClusterRole", "Role"][usize::from(project.namespaced)],
@@ -355,7 +382,12 @@ impl Api {
     fn new(project: &project::Project, resource: &Resource, controllers: &[Controller]) -> Self {
         let kind = Kind::new(project, resource);
         let mut owned = controllers.iter().flat_map(|it| &it.owns);
-        let conversion = resource.own().map(|own| own.conversion);
+        let hub = project.hub_of(resource);
+        let is_spoke = |hub: &&Resource| {
+            hub.spokes()
+                .is_some_and(|it| it.contains(&resource.version))
+        };
+        let spokes = resource.spokes().into_iter().flatten();
         let deprecation = resource.own().map(|own| &own.deprecation);
         let deprecation = deprecation.unwrap_or(&Deprecation::No);
         Self {
@@ -363,7 +395,10 @@ impl Api {
             short_names: resource.short_names.clone(),
             served: resource.is_served(),
             stored: resource.is_stored(),
-            converted: conversion.is_some_and(|it| !it.is_missing()),
+            converted: project.is_converted(resource),
+            hub: hub.filter(is_spoke).map(|it| it.version.to_string()),
+            spokes: spokes.map(ToString::to_string).collect(),
+            conversion_module: resource.conversion_module(),
             deprecated: *deprecation != Deprecation::No,
             deprecation_warning: match deprecation {
                 Deprecation::Warning(warning) => Some(warning.to_string()),
@@ -497,7 +532,12 @@ fn crds(apis: &[Api]) -> Vec<Crd> {
         let (group, lower) = (&stored.kind.group.name, &stored.kind.lower);
         let mut manifest_versions: Vec<_> = versions.iter().rev().cloned().collect();
         manifest_versions.sort_by_key(|api| !api.stored);
+        let hub = versions.iter().find(|api| !api.spokes.is_empty());
         Some(Crd {
+            conversion: hub.map(|hub| Conversion {
+                hub: hub.kind.version.clone(),
+                spokes: hub.spokes.clone(),
+            }),
             file: format!("{group}_{lower}"),
             role: format!("{group}-{lower}"),
             versions,
@@ -559,16 +599,23 @@ fn groups(
     webhooks: &[Webhook],
 ) -> Vec<Group> {
     let group = |names: GroupNames| {
-        let mut versions = BTreeMap::<_, BTreeSet<_>>::new();
-        for api in apis.iter().filter(|api| api.kind.group == names) {
-            let kinds: &mut BTreeSet<_> = versions.entry(&api.kind.version).or_default();
-            kinds.insert(api.module.clone());
+        let apis = apis.iter().filter(|api| api.kind.group == names);
+        let mut versions = BTreeMap::new();
+        for api in apis.clone() {
+            let name = &api.kind.version;
+            let version = versions.entry(name).or_insert_with(|| Version {
+                name: name.clone(),
+                group: names.clone(),
+                kinds: BTreeSet::new(),
+                conversions: BTreeSet::new(),
+            });
+            version.kinds.insert(api.module.clone());
+            if api.hub.is_some() {
+                version.conversions.insert(api.conversion_module.clone());
+            }
         }
-        let versions = versions.into_iter().map(|(name, kinds)| Version {
-            name: name.clone(),
-            group: names.clone(),
-            kinds,
-        });
+        let hubs = apis.filter(|api| !api.spokes.is_empty());
+        let conversions = hubs.map(|api| api.conversion_module.clone());
         let controllers = controllers.iter().filter(|it| it.kind.group == names);
         let tested = controllers.clone().filter(|it| it.tested);
         let webhooks = webhooks.iter().filter(|it| it.kind.group == names);
@@ -578,8 +625,9 @@ fn groups(
             validation: it.validation.is_some(),
         });
         Group {
-            versions: versions.collect(),
+            versions: versions.into_values().collect(),
             webhooks: webhooks.collect(),
+            conversions: conversions.collect(),
             controllers: controllers.map(|it| it.module.clone()).collect(),
             tested: tested.map(|it| it.module.clone()).collect(),
             names,

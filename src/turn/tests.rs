@@ -503,6 +503,7 @@ fn kind_in(group: &str, versions: &[(&str, Stage)]) -> Project {
             stage: *stage,
             deprecation: Deprecation::No,
             conversion: Conversion::Missing,
+            spokes: None,
         };
         let resource = Resource::new(id.group().clone(), &id, Definition::Own(own));
         project.resources.push(resource);

@@ -35,9 +35,16 @@ fn guestbook(settings: &str) -> Project {
     Project::new(&[&[init.as_str()], APIS.as_slice()].concat())
 }
 
-/// The same with webhooks, of the kind and of Pods.
-fn with_webhooks(settings: &str) -> Project {
+/// The same with a webhook that converts.
+fn converting(settings: &str) -> Project {
     let project = guestbook(settings);
+    project.rscaffold("create webhook --group webapp --version v1 --kind Guestbook --conversion");
+    project
+}
+
+/// The same with webhooks that are asked before an object is stored too, of the kind and of Pods.
+fn with_webhooks(settings: &str) -> Project {
+    let project = converting(settings);
     let kind = "--group webapp --version v1 --kind Guestbook";
     project.all(&[
         &format!("create webhook {kind} --defaulting --programmatic-validation"),
@@ -84,7 +91,8 @@ type Id = (String, String, String);
 /// Each object without what differs by convention.
 fn comparable(manifests: Vec<Value>) -> BTreeMap<Id, Value> {
     // What Helm labels objects with, and kustomize in part or not at all.
-    const LABELS: [&str; 5] = [
+    const LABELS: [&str; 6] = [
+        "app.kubernetes.io/component",
         "app.kubernetes.io/instance",
         "app.kubernetes.io/managed-by",
         "app.kubernetes.io/name",
@@ -184,9 +192,10 @@ fn the_chart_installs_what_kustomize_does() {
         "--namespaced --enable webhook-files",
         "--enable certmanager,prometheus,webhook-files",
     ] {
-        let project = with_webhooks(settings);
-        run(helm(&project.folder().join(CHART)).args(["lint", "--strict", "."]));
-        installs_what_kustomize_does(&project.folder(), "guestbook", settings);
+        for project in [with_webhooks(settings), converting(settings)] {
+            run(helm(&project.folder().join(CHART)).args(["lint", "--strict", "."]));
+            installs_what_kustomize_does(&project.folder(), "guestbook", settings);
+        }
     }
     // Without an API.
     let project = Project::new(&["init --domain com --repo guestbook --enable helm"]);

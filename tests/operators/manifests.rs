@@ -392,6 +392,8 @@ fn with_webhooks(settings: &str) -> Project {
         &format!("create api {kind}"),
         &format!("create webhook {kind} --defaulting --programmatic-validation"),
         "create webhook --group core --version v1 --kind Pod --defaulting",
+        "create api --group webapp --version v2 --kind Guestbook",
+        &format!("create webhook {kind} --conversion"),
     ])
 }
 
@@ -440,8 +442,15 @@ fn whoever_makes_certificates_is_found() {
             let configurations = [
                 "MutatingWebhookConfiguration",
                 "ValidatingWebhookConfiguration",
+                "CustomResourceDefinition",
             ]
             .map(|kind| find(&manifests, kind).expect("a configuration"));
+            let converts = &configurations[2]["spec"]["conversion"]["webhook"]["clientConfig"];
+            let (service, namespace) = ("shelf-webhook-service", "shelf-system");
+            let expected =
+                serde_json::json!({"name": service, "namespace": namespace, "path": "/convert"});
+            assert_eq!(converts["service"], expected, "{settings}");
+            assert!(is_there("Service", service), "{settings}");
             let from = "cert-manager.io/inject-ca-from";
             let injected = configurations.map(|it| it["metadata"]["annotations"][from].as_str());
             let names = names.join(" ");
@@ -464,7 +473,7 @@ fn whoever_makes_certificates_is_found() {
                 let host = "shelf-webhook-service.shelf-system.svc";
                 assert!(items(&certificate["spec"]["dnsNames"]).contains(&host.into()));
                 let expected = Some("shelf-system/shelf-webhook-certs");
-                assert_eq!(injected, [expected; 2], "{settings}");
+                assert_eq!(injected, [expected; 3], "{settings}");
             } else {
                 assert_eq!(
                     names,
@@ -474,7 +483,7 @@ fn whoever_makes_certificates_is_found() {
                 assert!(certificate.is_none(), "{settings}");
             }
             if certificate.is_none() {
-                assert_eq!(injected, [None; 2], "{settings}");
+                assert_eq!(injected, [None; 3], "{settings}");
             }
             // A namespaced operator has no say in other namespaces; another one stays out of its own.
             let pods = &configurations[0]["webhooks"];

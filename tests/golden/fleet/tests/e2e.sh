@@ -121,6 +121,8 @@ kubectl wait --for=jsonpath='{.webhooks[0].clientConfig.caBundle}' --timeout=1m 
   mutatingwebhookconfigurations/fleet-mutating-webhook-configuration
 kubectl wait --for=jsonpath='{.webhooks[0].clientConfig.caBundle}' --timeout=1m \
   validatingwebhookconfigurations/fleet-validating-webhook-configuration
+kubectl wait --for=jsonpath='{.spec.conversion.webhook.clientConfig.caBundle}' --timeout=1m \
+  customresourcedefinitions/ships.sea.example.com
 
 step "Apply the samples, and wait for what the controllers say"
 samples_are_reconciled

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the API server asks before it stores an object: a module for each group, in it one for each
-//! kind.
+//! What the API server asks the operator: a module for each group.
 
 use kube_manager::Manager;
 

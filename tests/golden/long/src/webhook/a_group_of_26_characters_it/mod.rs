@@ -9,10 +9,15 @@ use kube_manager::Manager;
 pub mod averylongkindofthirtyoneletters;
 // End of the kinds.
 
+// One module for each kind that is converted.
+mod averylongkindofthirtyoneletters_conversion;
+// End of the conversions.
+
 /// Hands each webhook of the group to the manager.
 pub fn register(manager: &mut Manager) {
     // One line for each webhook.
     manager.add_defaulter(|_| averylongkindofthirtyoneletters::Defaulter);
     manager.add_validator(|_| averylongkindofthirtyoneletters::Validator);
+    manager.add_conversion(averylongkindofthirtyoneletters_conversion::hub());
     // End of the webhooks.
 }

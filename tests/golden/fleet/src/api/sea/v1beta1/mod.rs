@@ -8,6 +8,10 @@ mod ship;
 mod type_;
 // End of the kinds.
 
+// One module for each kind that is converted.
+mod ship_conversion;
+// End of the conversions.
+
 // The types of each kind.
 pub use ship::*;
 pub use type_::*;

@@ -13,9 +13,6 @@ use serde::{Deserialize, Serialize};
 #[kube(
     group = "a-group-of-26-characters-it.a-rather-long-domain.example.com",
     version = "v1beta1",
-    // Not served. The API server would hand out the same object in either version, but without
-    // what only the other one has: serve this one once there is a conversion.
-    served = false,
     kind = "Averylongkindofthirtyoneletters",
     plural = "averylongkindofthirtyoneletters",
     namespaced,

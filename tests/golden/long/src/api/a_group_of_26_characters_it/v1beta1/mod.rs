@@ -7,6 +7,10 @@
 mod averylongkindofthirtyoneletters;
 // End of the kinds.
 
+// One module for each kind that is converted.
+mod averylongkindofthirtyoneletters_conversion;
+// End of the conversions.
+
 // The types of each kind.
 pub use averylongkindofthirtyoneletters::*;
 // End of the types.

@@ -1,0 +1,502 @@
+//! The conversion between the versions of a kind by a webhook: one version is the hub, and the operator
+//! converts each spoke to the hub and back.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, anyhow, bail, ensure};
+
+use super::{Conversion, Error, Project, Resource, Stage};
+use crate::{
+    hint::OrHint,
+    names::{GroupVersionKind, Version},
+};
+
+impl Project {
+    /// The hub of each kind that a webhook converts.
+    pub fn hubs(&self) -> impl Iterator<Item = &Resource> {
+        self.resources.iter().filter(|it| it.spokes().is_some())
+    }
+
+    /// The hub of the kind of `resource`, if a webhook converts its versions.
+    pub fn hub_of(&self, resource: &Resource) -> Option<&Resource> {
+        self.versions(resource).find(|it| it.spokes().is_some())
+    }
+
+    /// Whether objects of other versions become objects of this one.
+    pub fn is_converted(&self, resource: &Resource) -> bool {
+        self.converts(resource, resource)
+    }
+
+    /// Whether objects of `resource` become objects of `other`, another version of the kind, and back.
+    pub(super) fn converts(&self, resource: &Resource, other: &Resource) -> bool {
+        let by_webhook = |it: &Resource| {
+            let is_member = |hub: &Resource| members(hub).any(|member| *member == it.version);
+            self.hub_of(it).is_some_and(is_member)
+        };
+        let own = resource.own();
+        own.is_some_and(|own| own.conversion == Conversion::None)
+            || by_webhook(resource) && by_webhook(other)
+    }
+
+    /// Has a webhook convert `spokes` to the version `hub` and back; without `spokes`, all other versions
+    /// of the kind. A version that is new there is served from then on, and returned if it was not.
+    ///
+    /// # Errors
+    /// If there is no such hub or spoke, another version is the hub, or the versions contradict each other.
+    pub fn convert(
+        &mut self,
+        hub: &Resource,
+        spokes: &BTreeSet<Version>,
+    ) -> Result<Vec<GroupVersionKind>> {
+        let mut project = self.clone();
+        ensure!(
+            hub.has_api(),
+            "{hub} is a kind of {}, and only a kind of this project has versions to convert",
+            hub.definer()
+        );
+        let kind = &hub.kind;
+        let others = self.versions(hub).map(|it| &it.version);
+        let others: BTreeSet<_> = others.filter(|it| **it != hub.version).cloned().collect();
+        if others.is_empty() {
+            return Err(anyhow!(
+                "{hub} is the only version of its kind, so there is nothing to convert"
+            ))
+            .or_hint(format!(
+                "first `rscaffold create api --group {} --version <VERSION> --kind {kind}`",
+                hub.group
+            ));
+        }
+        if let Some(there) = self.hub_of(hub).filter(|it| it.version != hub.version) {
+            return Err(anyhow!(
+                "{there} is the hub of the kind: with `{}` in its place, the code of each conversion would \
+                 have to be written anew",
+                hub.version
+            ))
+            .or_hint(format!(
+                "leave `--version` out, or give `{}`; for another hub all the same, first `rscaffold delete \
+                 webhook --conversion`",
+                there.version
+            ));
+        }
+        for spoke in spokes {
+            ensure!(
+                *spoke != hub.version,
+                "{hub} is the hub, so it cannot be a spoke"
+            );
+            ensure!(
+                others.contains(spoke),
+                "`{spoke}` is no version of {hub}: there is {}",
+                names(&others)
+            );
+        }
+        let added = [spokes, &others][usize::from(spokes.is_empty())];
+        let before = self.hub_of(hub).map(|it| members(it).cloned().collect());
+        let before: BTreeSet<Version> = before.unwrap_or_default();
+        let mut served = Vec::new();
+        for version in &mut project.resources {
+            if !self.is_one_kind(version, hub) {
+                continue;
+            }
+            let is_hub = version.version == hub.version;
+            let is_new =
+                !before.contains(&version.version) && (is_hub || added.contains(&version.version));
+            let id = version.id();
+            let Some(own) = version.own_mut() else {
+                continue;
+            };
+            own.conversion = Conversion::Missing;
+            if is_hub {
+                own.spokes
+                    .get_or_insert_default()
+                    .extend(added.iter().cloned());
+            }
+            if is_new && own.stage == Stage::Unserved {
+                own.stage = Stage::Served;
+                served.push(id);
+            }
+        }
+        project.validate()?;
+        *self = project;
+        Ok(served)
+    }
+
+    /// Ends the conversion of which the version `id` is the hub. Returns the hub as it was.
+    ///
+    /// # Errors
+    /// If it is not the hub, or several versions are served.
+    pub fn remove_conversion(&mut self, id: &GroupVersionKind) -> Result<Resource> {
+        let mut project = self.clone();
+        let index = project.index(id)?;
+        let before = project.resources[index].clone();
+        if before.spokes().is_none() {
+            let hub = self.hub_of(&before);
+            let hub = hub.map(|hub| format!(": {hub} is the hub, which has it"));
+            bail!(
+                "{before} has no webhook that converts{}",
+                hub.unwrap_or_default()
+            );
+        }
+        let served = self.versions(&before).filter(|it| it.is_served());
+        let (stored, served): (Vec<_>, Vec<_>) = served.partition(|it| it.is_stored());
+        if let (Some(stored), Some(other)) = (stored.first(), served.first()) {
+            return Err(anyhow!(
+                "{other} and {stored} are served, and nothing would convert between them"
+            ))
+            .or_hint(format!(
+                "first `rscaffold create api --group {} --version {} --kind {} --served=false --force`",
+                other.group, other.version, other.kind
+            ));
+        }
+        if let Some(own) = project.resources[index].own_mut() {
+            own.spokes = None;
+        }
+        project.validate()?;
+        *self = project;
+        Ok(before)
+    }
+
+    /// Takes the version that is removed out of the conversion of its kind; with the last spoke, the
+    /// conversion ends.
+    ///
+    /// # Errors
+    /// If the version is the hub.
+    pub(super) fn remove_spoke(&mut self, removed: &Resource) -> Result<()> {
+        if let Some(spokes) = removed.spokes() {
+            bail!(Error::Hub(format!(
+                "{removed} is the hub of {}",
+                names(spokes)
+            )));
+        }
+        let project = self.clone();
+        for version in &mut self.resources {
+            if project.is_one_kind(version, removed)
+                && let Some(own) = version.own_mut()
+                && let Some(spokes) = &mut own.spokes
+            {
+                spokes.remove(&removed.version);
+                own.spokes = own.spokes.take().filter(|it| !it.is_empty());
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a kind has one hub, that its spokes are there, and that no other version is served.
+    pub(super) fn validate_conversions(&self) -> Result<()> {
+        for hub in self.hubs() {
+            let (kind, group) = (&hub.kind, self.full_group(hub));
+            let spokes = hub.spokes().into_iter().flatten();
+            if let Some(other) = self.hub_of(hub).filter(|it| *it != hub) {
+                bail!(
+                    "`{}` and `{}` of `{kind}` in `{group}` have `conversion: true`: one version is the hub",
+                    other.version,
+                    hub.version
+                );
+            }
+            for spoke in spokes {
+                ensure!(
+                    *spoke != hub.version,
+                    "{hub} is the hub of its kind, so `spoke` cannot have `{spoke}`"
+                );
+                ensure!(
+                    self.versions(hub).any(|it| it.version == *spoke),
+                    "{hub} has the spoke `{spoke}`, which is no version of `{kind}` in `{group}`"
+                );
+            }
+            ensure!(
+                hub.own()
+                    .is_none_or(|own| own.conversion == Conversion::Missing),
+                Error::TwoConversions(format!(
+                    "{hub} has a webhook that converts, so `conversion: none` must go"
+                ))
+            );
+            for version in self.versions(hub) {
+                ensure!(
+                    !version.is_served() || self.is_converted(version),
+                    Error::NoSpoke(format!(
+                        "{version} cannot be served: it is no spoke of {hub}, the hub of the kind"
+                    ))
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The versions that are converted: `hub` and its spokes.
+fn members(hub: &Resource) -> impl Iterator<Item = &Version> {
+    let spokes = hub.spokes().into_iter().flatten();
+    [&hub.version].into_iter().chain(spokes)
+}
+
+/// Versions, as a message lists them.
+fn names(versions: &BTreeSet<Version>) -> String {
+    let names: Vec<_> = versions.iter().map(|it| format!("`{it}`")).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::tests::{api, at_stage, core, empty, error, unserved, without_controller},
+        *,
+    };
+    use crate::hint::hint;
+
+    fn project(resources: impl IntoIterator<Item = Resource>) -> Project {
+        let mut project = empty();
+        project.resources.extend(resources);
+        project.sort();
+        project
+    }
+
+    fn versions(texts: &[&str]) -> BTreeSet<Version> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    fn hub(mut resource: Resource, spokes: &[&str]) -> Resource {
+        resource.own_mut().unwrap().spokes = Some(versions(spokes));
+        resource
+    }
+
+    /// `v2` is stored and has the controller; `v1` and `v1beta1` are not served.
+    fn ships() -> Project {
+        project([
+            unserved(api("sea", "v1beta1", "Ship")),
+            unserved(api("sea", "v1", "Ship")),
+            api("sea", "v2", "Ship"),
+        ])
+    }
+
+    fn id(text: &str) -> GroupVersionKind {
+        text.parse().unwrap()
+    }
+
+    /// Makes `version` the hub, and `spokes` its spokes. Returns the versions that are served with that.
+    fn convert(project: &mut Project, version: &str, spokes: &[&str]) -> Result<Vec<String>> {
+        let id = id(&format!("sea/{version}/Ship"));
+        let hub = project.find(&id).unwrap().unwrap().clone();
+        let served = project.convert(&hub, &versions(spokes))?;
+        Ok(served.iter().map(ToString::to_string).collect())
+    }
+
+    fn served(project: &Project) -> Vec<&str> {
+        let served = project.resources.iter().filter(|it| it.is_served());
+        served.map(|it| it.version.as_str()).collect()
+    }
+
+    #[test]
+    fn what_is_converted_is_served() {
+        let mut ships = ships();
+        let new = convert(&mut ships, "v2", &["v1"]).unwrap();
+        assert_eq!(new, ["sea/v1/Ship"]);
+        assert_eq!(served(&ships), ["v1", "v2"]);
+        // A spoke more, and what was taken out of service stays so.
+        let v1 = ships.resources[1].clone();
+        assert_eq!(v1.version.as_str(), "v1");
+        let v1 = at_stage(v1, Stage::Unserved, Conversion::Missing);
+        ships.add(v1, true).unwrap();
+        let new = convert(&mut ships, "v2", &[]).unwrap();
+        assert_eq!(new, ["sea/v1beta1/Ship"]);
+        assert_eq!(served(&ships), ["v1beta1", "v2"]);
+        let before = ships.clone();
+        assert!(convert(&mut ships, "v2", &[]).unwrap().is_empty());
+        assert!(convert(&mut ships, "v2", &["v1"]).unwrap().is_empty());
+        assert_eq!(ships, before);
+    }
+
+    #[test]
+    fn spokes_stand_at_their_hub_in_the_file() {
+        let mut ships = ships();
+        convert(&mut ships, "v1", &[]).unwrap();
+        let text = ships.to_text().unwrap();
+        let fields = "  version: v1\n  webhooks:\n    conversion: true\n    spoke:\n    - v1beta1\n    - v2\n    \
+                      webhookVersion: v1\n";
+        assert!(text.contains(fields), "{text}");
+        assert_eq!(Project::parse(&text).unwrap(), ships);
+    }
+
+    #[test]
+    fn the_hub_stays_where_it_is_when_the_stored_version_changes() {
+        let mut ships = ships();
+        convert(&mut ships, "v2", &[]).unwrap();
+        let v2 = ships.resources[2].clone();
+        let v1 = Resource {
+            controllers: v2.controllers,
+            ..at_stage(
+                ships.resources[1].clone(),
+                Stage::Stored,
+                Conversion::Missing,
+            )
+        };
+        ships.add(v1, false).unwrap();
+        assert!(ships.resources[1].is_stored());
+        let [v1, v2] = [&ships.resources[1], &ships.resources[2]];
+        assert_eq!(ships.hub_of(v1), Some(v2));
+        assert!(v2.is_served() && v2.controllers.is_empty());
+        assert_eq!(ships.hub("sea", "Ship"), Some(v2));
+    }
+
+    #[test]
+    fn a_webhook_takes_the_place_of_a_conversion_between_equal_schemas() {
+        let at = |version, stage| {
+            let ship = without_controller(api("sea", version, "Ship"));
+            at_stage(ship, stage, Conversion::None)
+        };
+        let mut ships = project([at("v1", Stage::Served), at("v2", Stage::Stored)]);
+        convert(&mut ships, "v2", &[]).unwrap();
+        let conversions = ships
+            .resources
+            .iter()
+            .map(|it| it.own().unwrap().conversion);
+        assert!(conversions.eq([Conversion::Missing; 2]));
+        // The way back is closed: the schemas differ now.
+        let refused = ships.add(at("v1", Stage::Served), true).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "`sea/v2/Ship` has a webhook that converts, so `conversion: none` must go"
+        );
+    }
+
+    #[test]
+    fn conversions_that_cannot_be() {
+        let refused = |version: &str, spokes: &[&str]| {
+            let mut ships = ships();
+            convert(&mut ships, "v2", &["v1"]).unwrap();
+            let before = ships.clone();
+            let error = convert(&mut ships, version, spokes).unwrap_err();
+            assert_eq!(ships, before);
+            error.to_string()
+        };
+        assert_eq!(
+            refused("v1", &[]),
+            "`sea/v2/Ship` is the hub of the kind: with `v1` in its place, the code of each conversion \
+             would have to be written anew"
+        );
+        assert_eq!(
+            refused("v2", &["v2"]),
+            "`sea/v2/Ship` is the hub, so it cannot be a spoke"
+        );
+        assert_eq!(
+            refused("v2", &["v1", "v9"]),
+            "`v9` is no version of `sea/v2/Ship`: there is `v1beta1`, `v1`"
+        );
+        let mut only = project([api("sea", "v2", "Ship"), core("core", "v1", "Pod")]);
+        assert_eq!(
+            convert(&mut only, "v2", &[]).unwrap_err().to_string(),
+            "`sea/v2/Ship` is the only version of its kind, so there is nothing to convert"
+        );
+        let pod = only.find(&id("v1/Pod")).unwrap().unwrap().clone();
+        assert_eq!(
+            only.convert(&pod, &versions(&[])).unwrap_err().to_string(),
+            "`v1/Pod` is a kind of Kubernetes, and only a kind of this project has versions to convert"
+        );
+    }
+
+    #[test]
+    fn hubs_and_spokes_that_contradict_each_other() {
+        let v1 = || unserved(api("sea", "v1", "Ship"));
+        let v2 = || api("sea", "v2", "Ship");
+        assert_eq!(
+            error([hub(v1(), &["v2"]), hub(v2(), &["v1"])]),
+            "`v1` and `v2` of `Ship` in `sea.com` have `conversion: true`: one version is the hub"
+        );
+        assert_eq!(
+            error([v1(), hub(v2(), &["v2"])]),
+            "`sea/v2/Ship` is the hub of its kind, so `spoke` cannot have `v2`"
+        );
+        assert_eq!(
+            error([v1(), hub(v2(), &["v1", "v3"])]),
+            "`sea/v2/Ship` has the spoke `v3`, which is no version of `Ship` in `sea.com`"
+        );
+        let at = |resource, stage| at_stage(without_controller(resource), stage, Conversion::None);
+        assert_eq!(
+            error([
+                at(v1(), Stage::Served),
+                hub(at(v2(), Stage::Stored), &["v1"])
+            ]),
+            "`sea/v2/Ship` has a webhook that converts, so `conversion: none` must go"
+        );
+        let beside = at_stage(
+            without_controller(api("sea", "v3", "Ship")),
+            Stage::Served,
+            Conversion::Missing,
+        );
+        assert_eq!(
+            error([v1(), hub(v2(), &["v1"]), beside]),
+            "`sea/v3/Ship` cannot be served: it is no spoke of `sea/v2/Ship`, the hub of the kind"
+        );
+    }
+
+    #[test]
+    fn a_version_that_goes_is_no_spoke_any_more_and_the_last_one_ends_the_conversion() {
+        let mut ships = ships();
+        convert(&mut ships, "v2", &[]).unwrap();
+        let hub = ships.remove(&id("sea/v2/Ship")).unwrap_err();
+        assert_eq!(
+            hub.to_string(),
+            "`sea/v2/Ship` is the hub of `v1beta1`, `v1`"
+        );
+        ships.remove(&id("sea/v1beta1/Ship")).unwrap();
+        assert_eq!(ships.resources[1].spokes(), Some(&versions(&["v1"])));
+        ships.remove(&id("sea/v1/Ship")).unwrap();
+        assert_eq!(ships, project([api("sea", "v2", "Ship")]));
+    }
+
+    #[test]
+    fn a_conversion_ends_when_one_version_is_served() {
+        let mut ships = ships();
+        convert(&mut ships, "v2", &["v1"]).unwrap();
+        assert_eq!(
+            ships
+                .remove_conversion(&id("sea/v1/Ship"))
+                .unwrap_err()
+                .to_string(),
+            "`sea/v1/Ship` has no webhook that converts: `sea/v2/Ship` is the hub, which has it"
+        );
+        let refused = ships.remove_conversion(&id("sea/v2/Ship")).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "`sea/v1/Ship` and `sea/v2/Ship` are served, and nothing would convert between them"
+        );
+        assert_eq!(
+            hint(&refused),
+            Some(
+                "first `rscaffold create api --group sea --version v1 --kind Ship --served=false --force`"
+            )
+        );
+        let v1 = unserved(ships.resources[1].clone());
+        ships.add(v1, true).unwrap();
+        ships.remove_conversion(&id("sea/v2/Ship")).unwrap();
+        assert_eq!(ships, self::ships());
+    }
+
+    #[test]
+    fn branches_add_spokes_to_one_hub() {
+        let ships = |spokes: &[&str]| {
+            let mut ships = ships();
+            convert(&mut ships, "v2", spokes).unwrap();
+            ships
+        };
+        let (beta, v1, both) = (
+            ships(&["v1beta1"]),
+            ships(&["v1"]),
+            ships(&["v1beta1", "v1"]),
+        );
+        let none = self::ships();
+        let merge = |parent, ours, theirs| Project::merge(Some(parent), ours, theirs);
+        assert_eq!(merge(&none, &beta, &v1).unwrap(), both);
+        assert_eq!(merge(&beta, &both, &beta).unwrap(), both);
+        assert_eq!(merge(&both, &beta, &v1).unwrap(), none);
+        assert_eq!(merge(&beta, &beta, &none).unwrap(), none);
+        assert_eq!(Project::parent(&beta, &v1, &both).unwrap(), none);
+        // One of them ends the conversion of what was there.
+        assert_eq!(merge(&beta, &both, &none).unwrap(), v1);
+        // Each of the branches has a hub.
+        let mut other = none.clone();
+        convert(&mut other, "v1", &[]).unwrap();
+        assert_eq!(
+            merge(&none, &other, &beta).unwrap_err().to_string(),
+            "`v1` and `v2` of `Ship` in `sea.com` have `conversion: true`: one version is the hub"
+        );
+    }
+}

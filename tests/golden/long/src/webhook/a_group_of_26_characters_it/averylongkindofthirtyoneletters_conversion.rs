@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Which versions of Averylongkindofthirtyoneletters are converted. How that is done is said beside the types of each spoke, in a file
+//! of the same name.
+
+use kube_manager::webhook::Hub;
+
+use crate::api::a_group_of_26_characters_it as api;
+
+/// The hub, and each version that is converted to it and back.
+pub fn hub() -> Hub<api::v1alpha1::Averylongkindofthirtyoneletters> {
+    Hub::new()
+        // One line for each spoke.
+        .spoke::<api::v1beta1::Averylongkindofthirtyoneletters>()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn nothing_is_lost() {
+        // Converts arbitrary objects of each version to other versions and back.
+        super::hub().assert_lossless();
+    }
+}

@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The versions authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! What the operator does on a real API server, under the role that `make deploy` gives it. `make
+//! envtest` says where to get one; without it, these tests are listed as ignored.
+
+#![cfg(feature = "operator")]
+
+mod control_plane;
+
+mod controller {
+    // One module for each group, and in it one for each of its controllers.
+    mod webapp {
+        mod guestbook;
+    }
+    // End of the groups.
+}
