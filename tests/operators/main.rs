@@ -43,6 +43,7 @@ mod scaffold;
 mod serving;
 mod sharing;
 mod versions;
+mod webhook_input;
 #[path = "../wildcards.rs"]
 mod wildcards;
 mod workflows;

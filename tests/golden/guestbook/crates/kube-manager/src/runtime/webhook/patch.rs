@@ -1,18 +1,89 @@
 //! The patch of a defaulter. It sees an object as its type has it, but what its type does not have must
 //! stay: fields of a newer version, or of a CRD that preserves unknown fields.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use json_patch::Patch;
-use serde_json::{Map, Value};
+use json_patch::{
+    AddOperation, Patch, PatchOperation, RemoveOperation,
+    jsonptr::{Pointer, PointerBuf},
+};
+use serde_json::{Map, Value, value::RawValue};
 
 /// Fields that tell one element of a list from another. Most lists of Kubernetes have the first one.
 const IDENTITY: [&str; 4] = ["name", "key", "type", "id"];
 
 /// The patch that makes of `raw` what a defaulter made of its typed form: `before` is that form, and `after`
-/// what became of it. Whatever is not in `before` stays.
-pub(super) fn between(raw: &Value, before: &Value, after: &Value) -> Patch {
-    json_patch::diff(raw, &lay(raw, before, after))
+/// what became of it. Whatever is not in `before` stays. Of `raw`, only what has changed is read.
+///
+/// # Errors
+///
+/// When `raw` is no JSON.
+pub(super) fn between(raw: &RawValue, before: &Value, after: &Value) -> serde_json::Result<Patch> {
+    let mut operations = Vec::new();
+    compare(raw, before, after, &mut PointerBuf::new(), &mut operations)?;
+    Ok(Patch(operations))
+}
+
+fn compare(
+    raw: &RawValue,
+    before: &Value,
+    after: &Value,
+    path: &mut PointerBuf,
+    operations: &mut Vec<PatchOperation>,
+) -> serde_json::Result<()> {
+    if before == after {
+        return Ok(());
+    }
+    let (Value::Object(before), Value::Object(after), true) =
+        (before, after, raw.get().starts_with('{'))
+    else {
+        let raw = serde_json::from_str(raw.get())?;
+        let Patch(inside) = json_patch::diff(&raw, &lay(&raw, before, after));
+        operations.extend(inside.into_iter().map(|operation| below(path, operation)));
+        return Ok(());
+    };
+    let raw: BTreeMap<String, &RawValue> = serde_json::from_str(raw.get())?;
+    for key in raw.keys() {
+        if before.contains_key(key) && !after.contains_key(key) {
+            let path = path.with_trailing_token(key);
+            operations.push(PatchOperation::Remove(RemoveOperation { path }));
+        }
+    }
+    for (key, after) in after {
+        match (raw.get(key), before.get(key)) {
+            (Some(raw), Some(before)) => {
+                path.push_back(key);
+                compare(raw, before, after, path, operations)?;
+                path.pop_back();
+            }
+            // The type has it as a default, and the defaulter left it so.
+            (None, Some(before)) if before == after => {}
+            // If there is one already, this replaces it.
+            _ => operations.push(PatchOperation::Add(AddOperation {
+                path: path.with_trailing_token(key),
+                value: after.clone(),
+            })),
+        }
+    }
+    Ok(())
+}
+
+/// `operation` on a part of an object, as one on the object; the part is at `path`.
+fn below(path: &Pointer, mut operation: PatchOperation) -> PatchOperation {
+    let places: [Option<&mut PointerBuf>; 2] = match &mut operation {
+        PatchOperation::Add(it) => [Some(&mut it.path), None],
+        PatchOperation::Remove(it) => [Some(&mut it.path), None],
+        PatchOperation::Replace(it) => [Some(&mut it.path), None],
+        PatchOperation::Test(it) => [Some(&mut it.path), None],
+        PatchOperation::Move(it) => [Some(&mut it.path), Some(&mut it.from)],
+        PatchOperation::Copy(it) => [Some(&mut it.path), Some(&mut it.from)],
+    };
+    for place in places.into_iter().flatten() {
+        let mut whole = path.to_buf();
+        whole.append(&*place);
+        *place = whole;
+    }
+    operation
 }
 
 /// `raw` with the changes from `before` to `after`.
@@ -115,6 +186,11 @@ mod tests {
 
     use super::*;
 
+    fn between(raw: &Value, before: &Value, after: &Value) -> Patch {
+        let raw = serde_json::value::to_raw_value(raw).expect("JSON");
+        super::between(&raw, before, after).expect("JSON")
+    }
+
     /// What the patch makes of `raw`.
     fn patched(raw: &Value, before: &Value, after: &Value) -> Value {
         let mut patched = raw.clone();
@@ -134,6 +210,10 @@ mod tests {
             "list": [{"name": "y"}, {"name": "x", "new": 2, "port": 80}]}});
         assert_eq!(patched(&raw, &before, &after), expected);
         assert_eq!(between(&raw, &before, &before).0, []);
+        let patch = json!([{"op": "replace", "path": "/spec/list/0/port", "value": 80}]);
+        let raw = json!({"spec": {"list": [{"name": "x", "new": 2, "port": 1}]}});
+        let typed = |port| json!({"spec": {"list": [{"name": "x", "port": port}]}});
+        assert_eq!(json!(between(&raw, &typed(1), &typed(80))), patch);
     }
 
     #[test]

@@ -308,12 +308,7 @@ impl<D: Defaulter> Handler for Defaults<D> {
             let before = serde_json::to_value(&object)?;
             let verdict = self.0.default(&mut object, &review.request).await?;
             let after = serde_json::to_value(&object)?;
-            let patch = if before == after {
-                None
-            } else {
-                let raw = serde_json::from_str(new.get())?;
-                Some(patch::between(&raw, &before, &after))
-            };
+            let patch = Some(patch::between(new, &before, &after)?);
             Ok(Answer { verdict, patch })
         };
         call.boxed()
