@@ -489,3 +489,34 @@ fn without_the_operator_the_stored_version_is_served() {
     })
     .expect("it is served");
 }
+
+#[test]
+fn the_crd_trusts_the_operator_also_after_another_installation() {
+    let cluster = new_cluster();
+    project().make_on(&cluster, "install");
+    let client = || {
+        let get = "get crd books.shop.example.com \
+                   -o jsonpath={.spec.conversion.webhook.clientConfig}";
+        let text = run(&mut kubectl_on(&cluster, get));
+        let client: Value = serde_json::from_str(&text).expect("JSON");
+        client
+    };
+    let service = json!({"name": "shop-webhook-service", "namespace": "shop-system",
+        "path": "/convert", "port": 443});
+    assert_eq!(client()["service"], service);
+    // As its ServiceAccount, with the rights of the manifests.
+    let operator = project().operator().on(&cluster);
+    let mut operator = operator.args("--webhook-bind-address=127.0.0.1:0").start();
+    let trusted = wait_until("the CRD to trust the operator", PATIENCE, || {
+        let client = client();
+        Ok(client["caBundle"].is_string().then_some(client))
+    })
+    .expect("it does");
+    let bundle = trusted["caBundle"].as_str().expect("a bundle");
+    let bundle = BASE64_STANDARD.decode(bundle).expect("base64");
+    assert!(bundle.starts_with(b"-----BEGIN CERTIFICATE-----"));
+    project().make_on(&cluster, "install");
+    assert_eq!(client(), trusted);
+    operator.signal("TERM");
+    assert!(operator.ends_within(PATIENCE).success());
+}
