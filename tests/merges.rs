@@ -40,12 +40,8 @@ const COMMANDS: [&str; 14] = [
     "edit --runtime vendored",
 ];
 
-/// Files that nobody edits by hand.
-const DERIVED: [&str; 3] = [
-    "config/crd/bases/",
-    "config/rbac/role.yaml",
-    "charts/guestbook/files/",
-];
+/// What files begin with that nobody edits by hand.
+const DERIVED: &str = "# Written by `make manifests`";
 const RECORD: &str = ".rscaffold/last-applied.jsonl";
 
 /// How one branch gets what is on the other.
@@ -184,8 +180,9 @@ fn work(project: &Project, branch: &Branch, who: &str) {
     for (number, edit) in branch.edits.iter().enumerate() {
         let all = files(project);
         let paths: Vec<&String> = all
-            .keys()
-            .filter(|path| *path != RECORD && !DERIVED.iter().any(|it| path.starts_with(it)))
+            .iter()
+            .filter(|(path, text)| *path != RECORD && !text.starts_with(DERIVED))
+            .map(|(path, _)| path)
             .collect();
         let busy: Vec<&str> = BUSY
             .into_iter()
