@@ -240,7 +240,7 @@ impl Cluster {
                 "--service-account-issuer=https://kubernetes.default.svc",
                 &format!("--service-account-signing-key-file={KEY}"),
                 &format!("--service-account-key-file={KEY}"),
-                "--service-cluster-ip-range=10.0.0.0/24",
+                &format!("--service-cluster-ip-range={}", node::SERVICE_NETWORK),
                 "--allow-privileged=true",
                 &format!("--audit-policy-file={AUDIT_POLICY}"),
                 &format!("--audit-log-path={AUDIT_LOG}"),

@@ -20,6 +20,7 @@ use crate::{binaries::on_path, component::log_tail};
 pub(crate) const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 245, 0, 1);
 pub(crate) const NAME: &str = "node";
 pub(crate) const POD_NETWORK: &str = "10.244.0.0/24";
+pub(crate) const SERVICE_NETWORK: &str = "10.0.0.0/24";
 
 // In the cluster's folder.
 pub(crate) const API_SOCKET: &str = "api.sock";
@@ -82,6 +83,8 @@ const INNER: &str = r"
     done
     ip link set lo up
     ip address add ADDRESS/32 dev lo
+    # kube-proxy leads to a Pod only what has a route: the API server is here too, and calls webhooks.
+    ip route add SERVICES dev lo src ADDRESS
     echo 1 > /proc/sys/net/ipv4/ip_forward
     echo ready
     exec > /dev/null
@@ -103,7 +106,11 @@ impl Namespaces {
         let mut outer = Command::new("sh")
             .args(["-c", OUTER, "sh"])
             .arg(folder)
-            .arg(INNER.replace("ADDRESS", &ADDRESS.to_string()))
+            .arg(
+                INNER
+                    .replace("ADDRESS", &ADDRESS.to_string())
+                    .replace("SERVICES", SERVICE_NETWORK),
+            )
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -209,11 +209,9 @@ impl Manager {
     /// When a file cannot be written, when two webhooks have the same name or path, and when several
     /// versions of a kind are served with unequal schemas, although the CRD has no conversion.
     pub fn write_manifests(&self, out: &Path, crds: &[CustomResourceDefinition]) -> Result<()> {
-        let mut crds = crds.to_vec();
+        let crds = crds.to_vec();
         #[cfg(feature = "webhook")]
-        for crd in &mut crds {
-            self.webhooks.convert(crd)?;
-        }
+        let crds = self.webhooks.convert_all(crds)?;
         for crd in &crds {
             versions::check(crd)?;
         }

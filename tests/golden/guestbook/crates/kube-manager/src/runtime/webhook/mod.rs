@@ -306,6 +306,19 @@ impl Webhooks {
         self.admission.iter().map(|it| it.webhook.clone()).collect()
     }
 
+    /// `crds`, with the conversions of the kinds that the operator converts.
+    ///
+    /// # Errors
+    ///
+    /// As for [`convert`](Self::convert).
+    pub fn convert_all(
+        &self,
+        mut crds: Vec<CustomResourceDefinition>,
+    ) -> Result<Vec<CustomResourceDefinition>> {
+        crds.iter_mut().try_for_each(|crd| self.convert(crd))?;
+        Ok(crds)
+    }
+
     /// Has the API server call the operator for the conversion of `crd`, if it converts that kind. kustomize
     /// puts the names of the Service and of its namespace in.
     ///
