@@ -3,7 +3,7 @@
 //!
 //! - `runtime`, a default one: everything but `source`.
 //! - `webhook`: admission and conversion, in the module `webhook`.
-//! - `testing`: tests of what a user writes for webhooks, such as [`Hub::assert_lossless`](webhook::Hub).
+//! - `testing`: tests of what a user writes for webhooks, such as `Hub::assert_lossless`.
 //! - `source`: the text of the crate's own files, for tools that write them into projects.
 #![cfg_attr(
     not(feature = "runtime"),
