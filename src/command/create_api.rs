@@ -396,11 +396,19 @@ pub(super) fn external_note(resource: &Resource) -> Option<String> {
 fn moved_storage(before: &Project, resource: &Resource) -> Option<String> {
     let stored = before.versions(resource).find(|it| it.is_stored());
     let stored = stored.filter(|it| resource.is_stored() && it.version != resource.version)?;
-    Some(format!(
-        "with the new CRD, objects are stored as `{}` when they are written; until then they stay stored \
-         as `{}`",
-        resource.version, stored.version
-    ))
+    let (new, old) = (&resource.version, &stored.version);
+    Some(if before.namespaced {
+        format!(
+            "with the new CRD, objects are stored as `{new}` when they are written; until then they stay \
+             stored as `{old}`: an operator for single namespaces cannot migrate them"
+        )
+    } else {
+        let crd = format!("{}.{}", resource.plural, before.full_group(resource));
+        format!(
+            "with the new CRD, objects are stored as `{new}`, and the operator migrates those that are stored \
+             as `{old}`: `kubectl wait --for=condition=StorageMigrated crd/{crd}` waits for the end"
+        )
+    })
 }
 
 /// What the user gets to read.

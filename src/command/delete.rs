@@ -80,9 +80,16 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
     }
     if after.versions(&resource).next().is_some() {
         notes.push(format!(
-            "a cluster that ever stored `{}` refuses the new CRD until its objects are stored anew \
-             and `status.storedVersions` of `{plural}.{group}` lacks it",
-            resource.version
+            "a cluster refuses the new CRD as long as `{}` is in its `status.storedVersions`, which \
+             `kubectl get crd {plural}.{group} -o jsonpath='{{.status.storedVersions}}'` shows{}",
+            resource.version,
+            if before.namespaced {
+                ": migrate the objects first"
+            } else if successor.is_some() {
+                ": first release an operator that stores another version, and let it migrate the objects"
+            } else {
+                ": let the operator migrate the objects first"
+            }
         ));
     } else if resource.has_api() {
         notes.push(format!(

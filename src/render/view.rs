@@ -280,6 +280,8 @@ pub struct Owned {
 struct Rule {
     group: String,
     resources: Vec<String>,
+    /// The names of the objects; all of them if there is none.
+    names: Vec<String>,
     verbs: BTreeSet<&'static str>,
 }
 
@@ -304,6 +306,10 @@ impl Project {
         let metrics_secure = project.has_secure_metrics();
         let metrics_certificate = metrics_secure && has(Feature::Certmanager);
         let webhook_certificates = project.webhook_certificates();
+        let crds = crds(&apis);
+        // Only a ClusterRole can have the rights of a storage migration.
+        let migrated = crds.iter().filter(|_| !project.namespaced);
+        let rules = rules(&controllers, migrated);
         Ok(Self {
             project_name: project.project_name.to_string(),
             crate_name: crate_name.to_string(),
@@ -333,10 +339,10 @@ impl Project {
             role_kind: ["ClusterRole", "Role"][usize::from(project.namespaced)],
             tested: controllers.iter().any(|controller| controller.tested),
             needs_others: controllers.iter().any(|it| it.kind.is_external()),
-            rules: rules(&controllers),
+            rules,
             dependencies: project.dependencies().into_iter().map(dependency).collect(),
             groups: groups(project, &apis, &controllers, &webhooks),
-            crds: crds(&apis),
+            crds,
             defaulting: webhooks.iter().any(|it| it.defaulting.is_some()),
             validation: webhooks.iter().any(|it| it.validation.is_some()),
             apis,
@@ -548,11 +554,29 @@ fn crds(apis: &[Api]) -> Vec<Crd> {
     kinds.into_values().filter_map(crd).collect()
 }
 
-/// The rules of `controllers` as the operator merges them: `rbac::merge` in the rendered project.
-fn rules(controllers: &[Controller]) -> BTreeSet<Rule> {
-    let mut verbs_of = BTreeMap::<(&str, String), BTreeSet<&'static str>>::new();
+/// The rules of `controllers`, and of the storage migration of `crds`, as the operator merges them: `rbac::merge` in
+/// the rendered project.
+fn rules<'a>(controllers: &'a [Controller], crds: impl Iterator<Item = &'a Crd>) -> BTreeSet<Rule> {
+    let mut verbs_of = BTreeMap::<(&str, Vec<String>, String), BTreeSet<&'static str>>::new();
+    let mut allow = |group, names: Vec<String>, resource, verbs: &[&'static str]| {
+        let of = verbs_of.entry((group, names, resource));
+        of.or_default().extend(verbs);
+    };
+    for crd in crds.filter(|crd| crd.versions.len() > 1) {
+        let Kind { group, plural, .. } = &crd.stored.kind;
+        let names = vec![format!("{plural}.{}", group.full)];
+        let definitions = "customresourcedefinitions";
+        for (resource, verb) in [
+            (definitions.to_owned(), "get"),
+            (format!("{definitions}/status"), "patch"),
+        ] {
+            allow("apiextensions.k8s.io", names.clone(), resource, &[verb]);
+        }
+        let verbs = ["list", "patch"];
+        allow(&group.full, Vec::new(), plural.clone(), &verbs);
+    }
     let mut allow = |group, resource, verbs: &[&'static str]| {
-        verbs_of.entry((group, resource)).or_default().extend(verbs);
+        allow(group, Vec::new(), resource, verbs);
     };
     for controller in controllers {
         let Kind { group, plural, .. } = &controller.kind;
@@ -578,14 +602,15 @@ fn rules(controllers: &[Controller]) -> BTreeSet<Rule> {
     }
 
     let mut resources_with = BTreeMap::<_, Vec<String>>::new();
-    for ((group, resource), verbs) in verbs_of {
-        let same = resources_with.entry((group, verbs));
+    for ((group, names, resource), verbs) in verbs_of {
+        let same = resources_with.entry((group, names, verbs));
         same.or_default().push(resource);
     }
     let rules = resources_with.into_iter();
-    let rules = rules.map(|((group, verbs), resources)| Rule {
+    let rules = rules.map(|((group, names, verbs), resources)| Rule {
         group: group.to_owned(),
         resources,
+        names,
         verbs,
     });
     rules.collect()

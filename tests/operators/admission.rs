@@ -284,7 +284,7 @@ fn configurations(address: &str, bundle: Option<&str>) -> Vec<Value> {
 }
 
 /// A client that may do everything, to send what kubectl would not.
-fn client(cluster: &Cluster) -> http::Client {
+pub fn client(cluster: &Cluster) -> http::Client {
     run(&mut kubectl_on(cluster, "create serviceaccount tester"));
     let admin = "create clusterrolebinding tester --clusterrole=cluster-admin";
     run(kubectl_on(cluster, admin).arg("--serviceaccount=default:tester"));
@@ -658,7 +658,7 @@ pub struct Balancer {
 }
 
 #[derive(Clone)]
-struct Replica {
+pub struct Replica {
     address: String,
     /// Held by each of its connections.
     connected: Arc<()>,
@@ -704,7 +704,7 @@ impl Balancer {
         balancer
     }
 
-    fn add(&self, replica: &Operator) {
+    pub fn add(&self, replica: &Operator) {
         let replica = Replica {
             address: replica.address("webhooks"),
             connected: Arc::default(),
@@ -713,7 +713,7 @@ impl Balancer {
     }
 
     /// Sends no more connections to a replica.
-    fn leave_out(&self, replica: &Operator) -> Replica {
+    pub fn leave_out(&self, replica: &Operator) -> Replica {
         let address = replica.address("webhooks");
         let mut replicas = self.replicas.lock().expect("replicas");
         let index = replicas.iter().position(|it| it.address == address);

@@ -303,7 +303,7 @@ fn inject(cluster: &Cluster, configuration: &Value, of_authority: &str) {
 }
 
 /// Has the load of a test end, also if the test fails.
-struct Ends<'a>(&'a AtomicBool);
+pub struct Ends<'a>(pub &'a AtomicBool);
 
 impl Drop for Ends<'_> {
     fn drop(&mut self) {

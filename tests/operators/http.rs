@@ -60,6 +60,16 @@ impl Client {
         Answer::read(request.call()?)
     }
 
+    /// Sends a merge patch.
+    pub fn patch(&self, url: &str, body: &str) -> Result<Answer, ureq::Error> {
+        let mut request = self.agent.patch(url);
+        request = request.content_type("application/merge-patch+json");
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, token);
+        }
+        Answer::read(request.send(body)?)
+    }
+
     /// Posts JSON.
     pub fn post(&self, url: &str, body: &str) -> Result<Answer, ureq::Error> {
         let mut request = self.agent.post(url).content_type("application/json");

@@ -31,6 +31,7 @@ mod http;
 mod leader;
 mod library;
 mod manifests;
+mod migration;
 mod node;
 mod operator;
 mod package;

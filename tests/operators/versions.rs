@@ -157,7 +157,7 @@ impl From<v1::BookStatus> for v1alpha1::BookStatus {
 "#;
 
 /// One project for all tests here.
-fn project() -> &'static Project {
+pub fn project() -> &'static Project {
     static PROJECT: LazyLock<Project> = LazyLock::new(|| {
         let project = Project::scaffold_shared(
             "shop",
@@ -249,7 +249,7 @@ fn start(cluster: &Cluster, folder: &TempDir) -> Operator {
     serve(operator, folder.path()).start()
 }
 
-fn book(version: &str, name: &str, spec: impl Into<Value>) -> Value {
+pub fn book(version: &str, name: &str, spec: impl Into<Value>) -> Value {
     let spec: Value = spec.into();
     json!({
         "apiVersion": format!("shop.example.com/{version}"),

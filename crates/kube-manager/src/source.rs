@@ -70,6 +70,8 @@ pub const FILES: &[(&str, &str)] = &[
     ("src/runtime/scope.rs", include_str!("runtime/scope.rs")),
     ("src/runtime/serve.rs", include_str!("runtime/serve.rs")),
     ("src/runtime/status.rs", include_str!("runtime/status.rs")),
+    ("src/runtime/storage.rs", include_str!("runtime/storage.rs")),
+    ("src/runtime/trouble.rs", include_str!("runtime/trouble.rs")),
     (
         "src/runtime/versions.rs",
         include_str!("runtime/versions.rs"),
@@ -150,10 +152,6 @@ pub const FILES: &[(&str, &str)] = &[
     (
         "src/runtime/webhook/server.rs",
         include_str!("runtime/webhook/server.rs"),
-    ),
-    (
-        "src/runtime/webhook/trouble.rs",
-        include_str!("runtime/webhook/trouble.rs"),
     ),
     (
         "src/runtime/webhook/verdict.rs",

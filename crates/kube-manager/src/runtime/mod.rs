@@ -41,8 +41,10 @@ mod requests;
 mod scope;
 mod serve;
 mod status;
+mod storage;
 mod task;
 mod trigger;
+mod trouble;
 mod versions;
 mod watch;
 mod watched;
@@ -62,7 +64,7 @@ pub use operator::Operator;
 pub use options::Options;
 /// The crate of the metrics, whose types are part of this one's interface.
 pub use prometheus;
-use rbac::Rule;
+use rbac::{Grant, Rule};
 pub use readiness::Readiness;
 pub use reconciler::Reconciler;
 use requests::Requests;
@@ -115,6 +117,7 @@ pub struct Manager {
     /// The kind of each controller.
     kinds: Vec<TypeId>,
     rules: Vec<&'static [Rule]>,
+    crds: Vec<CustomResourceDefinition>,
     tasks: Vec<task::Pending>,
     #[cfg(feature = "webhook")]
     webhooks: webhook::Webhooks,
@@ -129,6 +132,7 @@ impl Manager {
             starts: Vec::new(),
             kinds: Vec::new(),
             rules: Vec::new(),
+            crds: Vec::new(),
             tasks: Vec::new(),
             #[cfg(feature = "webhook")]
             webhooks: webhook::Webhooks::default(),
@@ -176,6 +180,16 @@ impl Manager {
         self.webhooks.add_conversion(hub);
     }
 
+    /// Adds the CRDs of the operator's own kinds, each with all of its versions.
+    ///
+    /// Where another version is stored than before, the leader has the API server store all objects of the kind
+    /// anew, and then takes the old versions from `status.storedVersions` of the CRD. It begins when the CRD has
+    /// not changed for `--storage-migration-delay`. The condition `StorageMigrated` of the CRD tells how far it
+    /// is. An operator for single namespaces has no rights to do that.
+    pub fn add_crds(&mut self, crds: impl IntoIterator<Item = CustomResourceDefinition>) {
+        self.crds.extend(crds);
+    }
+
     /// Adds rights that no controller needs, such as those of a task.
     pub fn add_rules(&mut self, rules: &'static [Rule]) {
         self.rules.push(rules);
@@ -199,7 +213,7 @@ impl Manager {
         &self.registry
     }
 
-    /// Writes the manifests that follow from the code below the folder `out`: each of `crds` to
+    /// Writes the manifests that follow from the code below the folder `out`: each CRD to
     /// `config/crd/bases/<group>_<plural>.yaml`, the role of all controllers to
     /// `config/rbac/role.yaml`, and copies of them to the operator's chart, if it has one. With webhooks,
     /// also their configurations to `config/webhook/manifests.yaml`.
@@ -208,8 +222,8 @@ impl Manager {
     ///
     /// When a file cannot be written, when two webhooks have the same name or path, and when several
     /// versions of a kind are served with unequal schemas, although the CRD has no conversion.
-    pub fn write_manifests(&self, out: &Path, crds: &[CustomResourceDefinition]) -> Result<()> {
-        let crds = crds.to_vec();
+    pub fn write_manifests(&self, out: &Path) -> Result<()> {
+        let crds = self.crds.clone();
         #[cfg(feature = "webhook")]
         let crds = self.webhooks.convert_all(crds)?;
         for crd in &crds {
@@ -218,7 +232,11 @@ impl Manager {
         #[cfg(feature = "webhook")]
         self.webhooks.write_manifests(&self.operator, out)?;
         let rules = self.rules.iter().copied().flatten();
-        manifests::write(&self.operator, out, &crds, rules)
+        let mut grants: Vec<_> = rules.map(Grant::from).collect();
+        if !self.operator.namespaced {
+            grants.extend(storage::grants(&crds));
+        }
+        manifests::write(&self.operator, out, &crds, grants)
     }
 
     /// Runs the controllers until SIGTERM or SIGINT.
@@ -327,7 +345,15 @@ impl Manager {
         );
 
         let mut background = JoinSet::new();
-        for task in self.tasks {
+        let mut all_tasks = self.tasks;
+        if options.storage_migration && !runtime.operator.namespaced {
+            all_tasks.extend(storage::tasks(
+                &self.crds,
+                options.storage_migration_delay,
+                &metrics,
+            ));
+        }
+        for task in all_tasks {
             task.start(&runtime, &mut background);
         }
         let mut candidate = Candidate::new(&runtime, manager_client, options.election);

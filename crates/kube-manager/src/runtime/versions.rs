@@ -15,6 +15,22 @@ const DOCUMENTATION: [&str; 4] = ["description", "example", "externalDocs", "tit
 /// API server would hand out objects of one version as objects of another one, without the fields that
 /// this one has not.
 pub(super) fn check(crd: &CustomResourceDefinition) -> anyhow::Result<()> {
+    check_beside_stored(crd, |other| other.served)
+}
+
+/// Refuses a CRD like [`check`], but with the versions that objects may still be stored in.
+pub(super) fn check_stored(crd: &CustomResourceDefinition) -> anyhow::Result<()> {
+    let status = crd.status.as_ref();
+    let stored = status.and_then(|it| it.stored_versions.as_deref());
+    let stored = stored.unwrap_or_default();
+    check_beside_stored(crd, |other| stored.contains(&other.name))
+}
+
+/// Refuses a CRD whose stored version cannot stand for each version that `is_used`.
+fn check_beside_stored(
+    crd: &CustomResourceDefinition,
+    is_used: impl Fn(&CustomResourceDefinitionVersion) -> bool,
+) -> anyhow::Result<()> {
     let conversion = crd.spec.conversion.as_ref();
     if conversion.is_some_and(|it| it.strategy != "None") {
         return Ok(());
@@ -23,7 +39,7 @@ pub(super) fn check(crd: &CustomResourceDefinition) -> anyhow::Result<()> {
     let Some(stored) = versions.iter().find(|it| it.storage) else {
         return Ok(());
     };
-    for other in versions.iter().filter(|it| it.served && !it.storage) {
+    for other in versions.iter().filter(|it| is_used(it) && !it.storage) {
         let [stored_schema, other_schema] = [schema(stored)?, schema(other)?];
         let difference = difference(&stored_schema, &other_schema, "");
         ensure!(
@@ -198,11 +214,27 @@ mod tests {
     }
 
     #[test]
+    fn what_is_stored_is_in_use_although_it_is_not_served() {
+        let (v1, v2) = (json!({"type": "object"}), json!({"type": "string"}));
+        let is_good = |stored: Value| {
+            let crd = crd(&v1, &v2, |crd| {
+                crd["spec"]["versions"][1]["served"] = false.into();
+                crd["status"] = json!({"storedVersions": stored});
+            });
+            check_stored(&crd).is_ok()
+        };
+        assert!(is_good(json!(["v1"])) && !is_good(json!(["v1", "v2"])));
+    }
+
+    #[test]
     fn no_manifest_is_written_of_a_kind_that_is_refused() {
         let (v1, v2) = (json!({"type": "object"}), json!({"type": "string"}));
-        let manager = Manager::new(Operator::new("shop", "example.com"));
         // A folder in which nothing can be written.
-        let write = |crd| manager.write_manifests(Path::new("/dev/null"), &[crd]);
+        let write = |crd| {
+            let mut manager = Manager::new(Operator::new("shop", "example.com"));
+            manager.add_crds([crd]);
+            manager.write_manifests(Path::new("/dev/null"))
+        };
         let error = write(crd(&v1, &v2, |_| ())).unwrap_err().to_string();
         assert!(error.starts_with("`v1` and `v2` of Book"), "{error}");
         let error = write(crd(&v1, &v1, |_| ())).unwrap_err().to_string();

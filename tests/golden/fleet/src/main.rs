@@ -25,11 +25,12 @@ async fn main() -> anyhow::Result<()> {
         .version(env!("CARGO_PKG_VERSION"))
         .chart("charts/fleet");
     let mut manager = Manager::new(operator);
+    manager.add_crds(api::crds()?);
     controller::register(&mut manager);
     webhook::register(&mut manager);
 
     match cli.command {
-        Some(Command::Manifests { out }) => manager.write_manifests(&out, &api::crds()?),
+        Some(Command::Manifests { out }) => manager.write_manifests(&out),
         None => {
             cli.log.init();
             let ended = manager.run(cli.manager).await;

@@ -23,11 +23,12 @@ async fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
     let operator = Operator::new(NAME, DOMAIN).version(env!("CARGO_PKG_VERSION"));
     let mut manager = Manager::new(operator);
+    manager.add_crds(api::crds()?);
     controller::register(&mut manager);
     webhook::register(&mut manager);
 
     match cli.command {
-        Some(Command::Manifests { out }) => manager.write_manifests(&out, &api::crds()?),
+        Some(Command::Manifests { out }) => manager.write_manifests(&out),
         None => {
             cli.log.init();
             let ended = manager.run(cli.manager).await;

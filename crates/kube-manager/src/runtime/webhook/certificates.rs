@@ -15,11 +15,15 @@ use tokio::{
 };
 
 use super::{
+    WAITS,
     authority::{Authorities, Leaf, Lifetimes},
     configurations::Configurations,
+};
+use crate::runtime::{
+    health::Health,
+    serve::Pair,
     trouble::{Trouble, says},
 };
-use crate::runtime::{health::Health, serve::Pair};
 
 /// The key in the Secret.
 const KEY: &str = "authorities.json";
@@ -55,7 +59,7 @@ impl Certificates {
     /// Keeps the certificates, and sends each new leaf to `leaves`.
     pub async fn keep(self, leaves: watch::Sender<Option<Pair>>) {
         let mut leaf = None;
-        let mut trouble = Trouble::default();
+        let mut trouble = Trouble::new(WAITS);
         loop {
             let ended = match timeout(PATIENCE, self.look(&mut leaf, &leaves)).await {
                 Ok(Ok(Found::Good)) => Ok(()),

@@ -15,11 +15,12 @@ use kube::{
 };
 use tokio::sync::watch::Sender;
 
-use super::trouble::Trouble;
+use super::WAITS;
 use crate::runtime::{
     failure,
     health::Health,
     serve::Pair,
+    trouble::Trouble,
     watch::{self, Pauses},
 };
 
@@ -42,7 +43,7 @@ impl Issued {
         let config = config.timeout(watch::length());
         let events = watcher(secrets, config).backoff(Pauses::default());
         let mut events = pin!(events);
-        let mut trouble = Trouble::default();
+        let mut trouble = Trouble::new(WAITS);
         let mut is_there = false;
         while let Some(event) = events.next().await {
             let found = match event {

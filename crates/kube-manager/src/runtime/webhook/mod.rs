@@ -158,7 +158,6 @@ mod patch;
 mod request;
 mod review;
 mod server;
-mod trouble;
 mod verdict;
 
 pub use conversion::{Hub, Versioned};
@@ -260,6 +259,9 @@ pub trait Validator: Send + Sync + 'static {
         request: &Request,
     ) -> impl Future<Output = anyhow::Result<Verdict>> + Send;
 }
+
+/// What the log says while certificates are not as they should be.
+const WAITS: &str = "waits with the certificates of the webhooks";
 
 /// What the Service of the webhooks is called in config/webhook.
 const SERVICE: &str = "webhook-service";

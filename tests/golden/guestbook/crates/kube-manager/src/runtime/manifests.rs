@@ -15,19 +15,19 @@ use serde_saphyr::SerializerOptions;
 
 use super::{
     operator::Operator,
-    rbac::{self, Rule},
+    rbac::{self, Grant},
 };
 
 /// Writes `config/crd/bases/<group>_<plural>.yaml` for each CRD, `config/rbac/role.yaml` and what keeps the
 /// roles of other namespaces there, below `out`, and all of it for the operator's chart as well.
-pub(super) fn write<'a>(
+pub(super) fn write(
     operator: &Operator,
     out: &Path,
     crds: &[CustomResourceDefinition],
-    rules: impl IntoIterator<Item = &'a Rule> + Clone,
+    grants: Vec<Grant>,
 ) -> anyhow::Result<()> {
     ensure!(
-        !operator.namespaced || !rules.clone().into_iter().any(Rule::is_cluster_wide),
+        !operator.namespaced || !grants.iter().any(Grant::is_cluster_wide),
         "`RULES` have a URL, which the Role of a namespaced operator cannot have"
     );
     // The templates of the chart include these files.
@@ -39,7 +39,7 @@ pub(super) fn write<'a>(
             write_file(&chart.join("crds").join(&name), &[crd])?;
         }
     }
-    let mut rules = rbac::by_namespace(rules);
+    let mut rules = rbac::by_namespace(grants);
     let own = Some(rules.remove(&None).unwrap_or_default());
     let metadata = ObjectMeta {
         name: Some("manager-role".to_owned()),

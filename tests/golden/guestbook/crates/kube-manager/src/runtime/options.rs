@@ -67,6 +67,17 @@ pub struct Options {
     #[command(flatten)]
     pub(super) election: Election,
 
+    /// Whether the leader stores objects anew that are stored in an old version of their kind
+    #[arg(long, env = "KUBE_MANAGER_STORAGE_MIGRATION")]
+    #[arg(default_value = "true", action = clap::ArgAction::Set, value_name = "BOOL")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(super) storage_migration: bool,
+
+    /// How long the leader waits before that, so that each API server knows the new version
+    #[arg(long, env = "KUBE_MANAGER_STORAGE_MIGRATION_DELAY")]
+    #[arg(default_value = "1m", value_parser = duration, value_name = "TIME")]
+    pub(super) storage_migration_delay: Duration,
+
     /// Whether, and how, webhooks are served
     #[cfg(feature = "webhook")]
     #[command(flatten)]

@@ -174,46 +174,92 @@ impl Rule {
         (group(&()) == in_group && plural(&()) == of_plural).then(|| kind(&()))
     }
 
-    /// Whether only a ClusterRole can have the rule.
-    pub(super) const fn is_cluster_wide(&self) -> bool {
+    const fn is_cluster_wide(&self) -> bool {
         matches!(self.target, Target::Url(_))
-    }
-
-    /// What [`merge`] puts into one policy rule, and the resource or the path.
-    fn subject(&self) -> (Subject, String) {
-        let (group, plural) = match self.target {
-            Target::Url(path) => return (Subject::Urls, path.to_owned()),
-            Target::Kind { group, plural, .. } => {
-                (group(&()).into_owned(), plural(&()).into_owned())
-            }
-            Target::Resource { group, plural } => (group.to_owned(), plural.to_owned()),
-        };
-        let names = self.names.iter().map(|name| (*name).to_owned()).collect();
-        let resource = match self.subresource {
-            Some(subresource) => format!("{plural}/{subresource}"),
-            None => plural,
-        };
-        (Subject::Resources { group, names }, resource)
     }
 }
 
-/// The rules of each namespace that some of `rules` are limited to, and those of none.
-pub(super) fn by_namespace<'a>(
-    rules: impl IntoIterator<Item = &'a Rule>,
+/// The rights that a rule gives.
+#[derive(Clone, Debug)]
+pub(super) struct Grant {
+    subject: Subject,
+    /// The resource, or the path.
+    resource: String,
+    namespace: Option<&'static str>,
+    verbs: &'static [Verb],
+}
+
+impl Grant {
+    /// Allows `verbs` on a resource: its group, and its plural with the subresource if it has one.
+    pub fn new(group: &str, resource: &str, verbs: &'static [Verb]) -> Self {
+        Self {
+            subject: Subject::Resources {
+                group: group.to_owned(),
+                names: BTreeSet::new(),
+            },
+            resource: resource.to_owned(),
+            namespace: None,
+            verbs,
+        }
+    }
+
+    /// Limits the rights to objects with these names.
+    pub fn named(mut self, wanted: impl IntoIterator<Item = String>) -> Self {
+        if let Subject::Resources { names, .. } = &mut self.subject {
+            names.extend(wanted);
+        }
+        self
+    }
+
+    /// Whether only a ClusterRole can have it.
+    pub fn is_cluster_wide(&self) -> bool {
+        self.subject == Subject::Urls
+    }
+}
+
+impl From<&Rule> for Grant {
+    fn from(rule: &Rule) -> Self {
+        let (group, plural) = match rule.target {
+            Target::Url(path) => {
+                return Self {
+                    subject: Subject::Urls,
+                    resource: path.to_owned(),
+                    namespace: rule.namespace,
+                    verbs: rule.verbs,
+                };
+            }
+            Target::Kind { group, plural, .. } => (group(&()), plural(&())),
+            Target::Resource { group, plural } => (group.into(), plural.into()),
+        };
+        let resource = match rule.subresource {
+            Some(subresource) => format!("{plural}/{subresource}"),
+            None => plural.into_owned(),
+        };
+        Self {
+            namespace: rule.namespace,
+            ..Self::new(&group, &resource, rule.verbs)
+        }
+        .named(rule.names.iter().map(|name| (*name).to_owned()))
+    }
+}
+
+/// The rules of each namespace that some of `grants` are limited to, and those of none.
+pub(super) fn by_namespace(
+    grants: impl IntoIterator<Item = Grant>,
 ) -> BTreeMap<Option<&'static str>, Vec<PolicyRule>> {
     let mut by_namespace = BTreeMap::from([(None, Vec::new())]);
-    for rule in rules {
-        let same: &mut Vec<_> = by_namespace.entry(rule.namespace).or_default();
-        same.push(rule);
+    for grant in grants {
+        let same: &mut Vec<_> = by_namespace.entry(grant.namespace).or_default();
+        same.push(grant);
     }
     let merged = by_namespace.into_iter();
     merged
-        .map(|(namespace, rules)| (namespace, merge(rules)))
+        .map(|(namespace, grants)| (namespace, merge(grants)))
         .collect()
 }
 
 /// What all parts of a policy rule have in common, besides their verbs.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
     Resources {
         group: String,
@@ -223,15 +269,15 @@ enum Subject {
     Urls,
 }
 
-/// The fewest policy rules with the rights of `rules`: one for each set of verbs in an API group, and for
+/// The fewest policy rules with the rights of `grants`: one for each set of verbs in an API group, and for
 /// each set of names.
-fn merge<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Vec<PolicyRule> {
+fn merge(grants: impl IntoIterator<Item = Grant>) -> Vec<PolicyRule> {
     let mut verbs_of = BTreeMap::<_, BTreeSet<Verb>>::new();
-    for rule in rules {
+    for grant in grants {
         verbs_of
-            .entry(rule.subject())
+            .entry((grant.subject, grant.resource))
             .or_default()
-            .extend(rule.verbs);
+            .extend(grant.verbs);
     }
 
     let mut with = BTreeMap::<_, Vec<String>>::new();
@@ -281,7 +327,7 @@ mod tests {
             Rule::sub::<Pod>("status", &[Verb::Patch]),
             Rule::of::<Node>(&[Verb::Get]),
         ];
-        let merged: Vec<_> = merge(&rules)
+        let merged: Vec<_> = merge(rules.iter().map(Grant::from))
             .into_iter()
             .map(|rule| {
                 (
@@ -306,10 +352,13 @@ mod tests {
             Rule::of::<ConfigMap>(&[Verb::List]).in_namespace("kube-system"),
             Rule::of::<ConfigMap>(&[Verb::Get]).in_namespace("shop"),
         ];
-        let verbs = by_namespace(&rules).into_iter().map(|(namespace, rules)| {
-            let verbs = rules.into_iter().flat_map(|rule| rule.verbs);
-            (namespace, verbs.collect::<Vec<_>>().join(" "))
-        });
+        let verbs =
+            by_namespace(rules.iter().map(Grant::from))
+                .into_iter()
+                .map(|(namespace, rules)| {
+                    let verbs = rules.into_iter().flat_map(|rule| rule.verbs);
+                    (namespace, verbs.collect::<Vec<_>>().join(" "))
+                });
         let expected = [
             (None, ""),
             (Some("kube-system"), "get list"),
@@ -337,7 +386,7 @@ mod tests {
             Rule::url("/metrics", &[Verb::Get]),
             Rule::url("/logs/*", &[Verb::Get]),
         ];
-        let merged = serde_json::to_value(merge(&rules)).expect("JSON");
+        let merged = serde_json::to_value(merge(rules.iter().map(Grant::from))).expect("JSON");
         let expected = serde_json::json!([
             {"nonResourceURLs": ["/logs/*", "/metrics"], "verbs": ["get"]},
             {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]},

@@ -7,10 +7,8 @@ use anyhow::{Context, Result, ensure};
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 use tokio::time::{interval, timeout};
 
-use super::{
-    configurations::Configurations,
-    trouble::{Trouble, says},
-};
+use super::{WAITS, configurations::Configurations};
+use crate::runtime::trouble::{Trouble, says};
 
 /// How often the authorities are read again, and compared with those that the API server trusts.
 const INTERVAL: Duration = Duration::from_secs(30);
@@ -24,7 +22,7 @@ pub(super) struct Files {
 impl Files {
     /// Has the API server trust what is in `ca.crt`. Without that file, others tell it whom to trust.
     pub async fn publish(self) {
-        let mut trouble = Trouble::default();
+        let mut trouble = Trouble::new(WAITS);
         let mut ticks = interval(INTERVAL);
         loop {
             ticks.tick().await;

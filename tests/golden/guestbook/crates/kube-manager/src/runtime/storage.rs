@@ -1,0 +1,633 @@
+//! Storage migration. The API server goes on storing an object in an old version of its kind until somebody
+//! writes the object. Here the leader writes each of them, and then takes the old versions from
+//! `status.storedVersions` of the CRD, so that they can go from it.
+//!
+//! The API server converts objects by itself, so no write changes anything but the version that is stored.
+
+use std::{
+    collections::BTreeMap,
+    ops::Range,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use backon::{BackoffBuilder, Retryable};
+use k8s_openapi::{
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+        CustomResourceDefinition, CustomResourceDefinitionCondition,
+    },
+    apimachinery::pkg::apis::meta::v1::Time,
+    jiff::Timestamp,
+};
+use kube::{
+    Api, Client, ResourceExt,
+    api::{DynamicObject, ListParams, Patch, PatchParams},
+    core::{ApiResource, GroupVersionKind, ObjectList, PartialObjectMeta},
+};
+use serde_json::json;
+use tokio::time::sleep;
+
+use super::{
+    backoff::growing,
+    metrics::Metrics,
+    rbac::{Grant, Verb},
+    task::{Pending, Replicas, Task},
+    trouble::{Trouble, says},
+    versions,
+};
+
+/// How many objects one list has.
+const PAGE: u32 = 500;
+
+/// How long a migration waits before it tries again what could not be written, at most.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// The pauses before a write is sent again that the API server could not carry out at that moment.
+const AGAIN: Range<Duration> = Duration::from_millis(100)..Duration::from_secs(2);
+
+/// How often such a write is sent again.
+const TIMES: usize = 5;
+
+/// Who owns the fields that a default of the new version fills in.
+const FIELD_MANAGER: &str = "storage-migration";
+
+/// The type of the condition in the status of the CRD.
+const CONDITION: &str = "StorageMigrated";
+
+/// What the condition's reason can be.
+mod reason {
+    /// Objects are being written.
+    pub const MIGRATING: &str = "Migrating";
+    /// All objects are stored in the version that the CRD names.
+    pub const MIGRATED: &str = "Migrated";
+    /// The API server refuses to store some objects.
+    pub const REFUSED: &str = "Refused";
+    /// Objects cannot be listed.
+    pub const FAILED: &str = "Failed";
+    /// Nothing converts between versions that are not equal.
+    pub const NO_CONVERSION: &str = "NoConversion";
+}
+
+/// How many names of refused objects the condition has.
+const NAMES: usize = 5;
+
+/// The rights that the migration of `crds` takes: to read each of these CRDs and to write its status, and to list
+/// and to patch its objects.
+pub(super) fn grants(crds: &[CustomResourceDefinition]) -> Vec<Grant> {
+    let crds = crds.iter().filter(|crd| has_versions(crd));
+    let grants = crds.flat_map(|crd| {
+        let names = || [format!("{}.{}", crd.spec.names.plural, crd.spec.group)];
+        let crd_grant =
+            |resource, verbs| Grant::new("apiextensions.k8s.io", resource, verbs).named(names());
+        let (group, plural) = (&crd.spec.group, &crd.spec.names.plural);
+        [
+            crd_grant("customresourcedefinitions", &[Verb::Get]),
+            crd_grant("customresourcedefinitions/status", &[Verb::Patch]),
+            Grant::new(group, plural, &[Verb::List, Verb::Patch]),
+        ]
+    });
+    grants.collect()
+}
+
+/// The tasks that migrate what is stored of `crds`, `delay` after a CRD has changed.
+pub(super) fn tasks(
+    crds: &[CustomResourceDefinition],
+    delay: Duration,
+    metrics: &Metrics,
+) -> Vec<Pending> {
+    let crds = crds.iter().filter(|crd| has_versions(crd));
+    let tasks = crds.map(|crd| {
+        let migration = Migration::new(crd, delay, metrics.clone());
+        Pending::new("storage migration", Replicas::Leader, |task| {
+            migration.run(task)
+        })
+    });
+    tasks.collect()
+}
+
+/// Whether objects of the kind can be stored in several versions.
+fn has_versions(crd: &CustomResourceDefinition) -> bool {
+    crd.spec.versions.len() > 1
+}
+
+/// The migration of one kind.
+struct Migration {
+    /// The name of the CRD.
+    crd: String,
+    /// How long a CRD has to be as it is before objects are written. Each API server has to know by then which
+    /// version is stored.
+    delay: Duration,
+    metrics: Metrics,
+}
+
+/// What one look at the CRD ended with.
+#[derive(Debug, PartialEq)]
+enum Outcome {
+    /// Nothing is left to do, or nothing can be done before the CRD changes.
+    Done,
+    /// There is more to do after this time.
+    After(Duration),
+    /// Some objects were refused.
+    Refused,
+}
+
+/// When all API servers stored the new version. The condition keeps it, so that another leader goes on where
+/// this one ends.
+#[derive(Clone, Debug, PartialEq)]
+struct Start {
+    /// The generation of the CRD.
+    generation: i64,
+    /// An object with a later resource version is stored in the new version already.
+    resource_version: String,
+}
+
+/// What became of an object.
+enum Written {
+    /// It is stored in the new version.
+    Stored,
+    /// Others have written or deleted it meanwhile.
+    Elsewhere,
+    /// The API server does not store it, for this reason.
+    Refused(String),
+}
+
+impl Migration {
+    pub fn new(crd: &CustomResourceDefinition, delay: Duration, metrics: Metrics) -> Self {
+        Self {
+            crd: crd.name_any(),
+            // With a delay of 0 s, this would be a busy loop.
+            delay: delay.max(Duration::from_millis(100)),
+            metrics,
+        }
+    }
+
+    /// Migrates what is stored whenever the CRD asks for that, until the operator stops.
+    pub async fn run(self, task: Task) -> Result<()> {
+        let mut trouble = Trouble::new("waits with the storage migration");
+        let pauses = || growing(self.delay..LONGEST.max(2 * self.delay)).build();
+        let (mut backoff, mut seen) = (pauses(), None);
+        let work = async {
+            loop {
+                let pause = match self.turn(&task.client, &mut seen).await {
+                    Ok(Outcome::Done) => {
+                        trouble.ends();
+                        backoff = pauses();
+                        self.delay
+                    }
+                    Ok(Outcome::After(pause)) => pause,
+                    Ok(Outcome::Refused) => backoff.next().unwrap_or(LONGEST),
+                    Err(error) => {
+                        trouble.is(says(&error));
+                        backoff.next().unwrap_or(LONGEST)
+                    }
+                };
+                sleep(pause).await;
+            }
+        };
+        tokio::select! {
+            () = work => {}
+            () = task.stopped() => {}
+        }
+        Ok(())
+    }
+
+    /// Looks at the CRD once, and migrates what is stored, if it has to be. `seen` is the generation that the CRD
+    /// had, and since when.
+    async fn turn(&self, client: &Client, seen: &mut Option<(i64, Instant)>) -> Result<Outcome> {
+        let crds = Crds {
+            name: &self.crd,
+            api: Api::all(client.clone()),
+        };
+        let pending = self.metrics.migrations.with_label_values(&[&self.crd]);
+        let crd = crds.get().await?;
+        let Some((crd, target)) = crd.and_then(|crd| target(&crd).map(|target| (crd, target)))
+        else {
+            pending.set(0);
+            *seen = None;
+            return Ok(Outcome::Done);
+        };
+        pending.set(1);
+        if let Err(error) = versions::check_stored(&crd) {
+            crds.report(&crd, reason::NO_CONVERSION, &error.to_string(), None)
+                .await?;
+            return Ok(Outcome::Done);
+        }
+        let generation = crd.metadata.generation.unwrap_or_default();
+        let objects = Objects::new(client, &crd, &target);
+        let start = match Start::of(&crd) {
+            Some(start) => start,
+            None => {
+                let since = match *seen {
+                    Some((known, since)) if known == generation => since,
+                    _ => seen.insert((generation, Instant::now())).1,
+                };
+                let left = self.delay.saturating_sub(since.elapsed());
+                if !left.is_zero() {
+                    return Ok(Outcome::After(left));
+                }
+                let first = ListParams::default().limit(1);
+                let page = crds.list(&crd, None, &objects, &first).await?;
+                let start = Start {
+                    generation,
+                    resource_version: page.metadata.resource_version.unwrap_or_default(),
+                };
+                let message = start.note(&format!("objects are written in version `{target}`"));
+                crds.report(&crd, reason::MIGRATING, &message, None).await?;
+                tracing::info!(crd = self.crd, version = target, "migrates what is stored");
+                start
+            }
+        };
+        let Some((crd, refused)) = self.write_all(&crds, crd, &objects, &start).await? else {
+            // Perhaps yet another version is stored now.
+            return Ok(Outcome::After(Duration::ZERO));
+        };
+        if !refused.is_empty() {
+            let message = start.note(&refusals(&refused));
+            crds.report(&crd, reason::REFUSED, &message, None).await?;
+            return Ok(Outcome::Refused);
+        }
+        let message = format!("all objects are stored in version `{target}`");
+        crds.report(&crd, reason::MIGRATED, &message, Some(&target))
+            .await?;
+        tracing::info!(crd = self.crd, version = target, "all objects are migrated");
+        pending.set(0);
+        Ok(Outcome::Done)
+    }
+
+    /// Writes all objects that were not written since `start`. Returns the CRD as it is then, and why which objects
+    /// were refused; `None` if the CRD has changed.
+    async fn write_all(
+        &self,
+        crds: &Crds<'_>,
+        mut crd: CustomResourceDefinition,
+        objects: &Objects,
+        start: &Start,
+    ) -> Result<Option<(CustomResourceDefinition, BTreeMap<String, String>)>> {
+        let mut refused = BTreeMap::new();
+        let mut params = ListParams::default().limit(PAGE);
+        loop {
+            let page = match crds.list(&crd, Some(start), objects, &params).await {
+                Ok(page) => page,
+                // The list took longer than the API server keeps it. What was written is not written again.
+                Err(error) if params.continue_token.is_some() && is_expired(&error) => {
+                    params.continue_token = None;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let mut count = 0;
+            for object in page.items.iter().filter(|it| start.concerns(it)) {
+                let began = Instant::now();
+                let result = match objects.write(object).await? {
+                    Written::Stored => "written",
+                    Written::Elsewhere => "skipped",
+                    Written::Refused(why) => {
+                        let object = name(object);
+                        tracing::warn!(crd = self.crd, object, why, "cannot be migrated");
+                        refused.insert(object, why);
+                        "refused"
+                    }
+                };
+                count += 1;
+                let labels = [self.crd.as_str(), result];
+                self.metrics.migrated.with_label_values(&labels).inc();
+                // Others have the API server for half of the time.
+                sleep(began.elapsed()).await;
+            }
+            if count > 0 {
+                let left = page.metadata.remaining_item_count.unwrap_or_default();
+                tracing::info!(crd = self.crd, objects = count, left, "migrates");
+            }
+            let now = crds.get().await?;
+            let same = now.filter(|it| it.metadata.generation == Some(start.generation));
+            let Some(same) = same else { return Ok(None) };
+            crd = same;
+            params.continue_token = page.metadata.continue_.filter(|it| !it.is_empty());
+            if params.continue_token.is_none() {
+                return Ok(Some((crd, refused)));
+            }
+        }
+    }
+}
+
+/// The version that is stored, if some objects may be stored in another one.
+fn target(crd: &CustomResourceDefinition) -> Option<String> {
+    let target = crd.spec.versions.iter().find(|it| it.storage)?;
+    let stored = crd.status.as_ref()?.stored_versions.as_deref()?;
+    let is_done = stored.iter().all(|it| *it == target.name);
+    (!is_done).then(|| target.name.clone())
+}
+
+/// The name of an object, with its namespace.
+fn name(object: &PartialObjectMeta<DynamicObject>) -> String {
+    let name = object.name_any();
+    match object.namespace() {
+        Some(namespace) => format!("{namespace}/{name}"),
+        None => name,
+    }
+}
+
+/// What the condition says about objects that were refused.
+fn refusals(refused: &BTreeMap<String, String>) -> String {
+    let some = refused.iter().take(NAMES);
+    let some: Vec<_> = some.map(|(name, why)| format!("{name}: {why}")).collect();
+    let more = refused.len().saturating_sub(NAMES);
+    let more = if more > 0 {
+        format!("; and {more} more")
+    } else {
+        String::new()
+    };
+    let objects = if refused.len() == 1 {
+        "object is"
+    } else {
+        "objects are"
+    };
+    format!(
+        "{} {objects} refused: {}{more}",
+        refused.len(),
+        some.join("; ")
+    )
+}
+
+impl Start {
+    /// What stands before the two numbers, and between them.
+    const NOTE: [&str; 2] = [" (since resource version ", " of generation "];
+
+    /// `message` with a note of this start.
+    fn note(&self, message: &str) -> String {
+        let [since, of] = Self::NOTE;
+        let Self {
+            generation,
+            resource_version,
+        } = self;
+        format!("{message}{since}{resource_version}{of}{generation})")
+    }
+
+    /// The start of a migration that has not ended, by the condition of `crd`.
+    fn of(crd: &CustomResourceDefinition) -> Option<Self> {
+        let [since, of] = Self::NOTE;
+        let condition = conditions(crd).iter().find(|it| it.type_ == CONDITION)?;
+        let (_, note) = condition.message.as_deref()?.rsplit_once(since)?;
+        let (resource_version, generation) = note.strip_suffix(')')?.split_once(of)?;
+        let start = Self {
+            generation: generation.parse().ok()?,
+            resource_version: resource_version.to_owned(),
+        };
+        (crd.metadata.generation == Some(start.generation)).then_some(start)
+    }
+
+    /// Whether `object` was last written before, so perhaps in another version.
+    fn concerns(&self, object: &PartialObjectMeta<DynamicObject>) -> bool {
+        let written = object.resource_version().unwrap_or_default();
+        order(&written) <= order(&self.resource_version)
+    }
+}
+
+/// By which two resource versions compare: they are whole numbers of any size, without leading zeros.
+fn order(resource_version: &str) -> (usize, &str) {
+    (resource_version.len(), resource_version)
+}
+
+fn conditions(crd: &CustomResourceDefinition) -> &[CustomResourceDefinitionCondition] {
+    let status = crd.status.as_ref();
+    status
+        .and_then(|it| it.conditions.as_deref())
+        .unwrap_or_default()
+}
+
+/// The CRD in the cluster.
+struct Crds<'a> {
+    name: &'a str,
+    api: Api<CustomResourceDefinition>,
+}
+
+impl Crds<'_> {
+    async fn get(&self) -> Result<Option<CustomResourceDefinition>> {
+        let crd = self.api.get_opt(self.name).await;
+        crd.with_context(|| format!("cannot read the CRD `{}`", self.name))
+    }
+
+    /// A page of `objects`. If the API server answers with an error, the condition of `crd` tells it.
+    async fn list(
+        &self,
+        crd: &CustomResourceDefinition,
+        start: Option<&Start>,
+        objects: &Objects,
+        params: &ListParams,
+    ) -> Result<ObjectList<PartialObjectMeta<DynamicObject>>> {
+        let error = match objects.all.list_metadata(params).await {
+            Ok(page) => return Ok(page),
+            Err(error) => error,
+        };
+        if let kube::Error::Api(status) = &error
+            && status.code != EXPIRED
+        {
+            let message = format!("cannot list the objects: {}", status.message);
+            let message = start.map_or(message.clone(), |start| start.note(&message));
+            // If this fails, the next try tells it.
+            let _ = self.report(crd, reason::FAILED, &message, None).await;
+        }
+        Err(error).with_context(|| format!("cannot list the objects of the CRD `{}`", self.name))
+    }
+
+    /// Sets the condition of `crd`; `stored` is the only version that is stored from now on.
+    async fn report(
+        &self,
+        crd: &CustomResourceDefinition,
+        reason: &str,
+        message: &str,
+        stored: Option<&str>,
+    ) -> Result<()> {
+        let status = ["False", "True"][usize::from(reason == reason::MIGRATED)];
+        let old = conditions(crd).iter().find(|it| it.type_ == CONDITION);
+        let since = old.filter(|it| it.status == status);
+        let since = since.and_then(|it| it.last_transition_time.clone());
+        let new = CustomResourceDefinitionCondition {
+            type_: CONDITION.to_owned(),
+            status: status.to_owned(),
+            reason: Some(reason.to_owned()),
+            message: Some(message.to_owned()),
+            last_transition_time: since.or(Some(Time(Timestamp::now()))),
+            ..CustomResourceDefinitionCondition::default()
+        };
+        if old == Some(&new) && stored.is_none() {
+            return Ok(());
+        }
+        let mut conditions = conditions(crd).to_vec();
+        conditions.retain(|it| it.type_ != CONDITION);
+        conditions.push(new);
+        let mut status = json!({"conditions": conditions});
+        if let Some(stored) = stored {
+            status["storedVersions"] = json!([stored]);
+        }
+        // The patch replaces both lists, so nobody may have written them meanwhile.
+        let metadata = json!({"resourceVersion": crd.metadata.resource_version});
+        let patch = Patch::Merge(json!({"metadata": metadata, "status": status}));
+        let params = PatchParams::default();
+        let patched = self.api.patch_status(self.name, &params, &patch).await;
+        patched.with_context(|| format!("cannot write the status of the CRD `{}`", self.name))?;
+        Ok(())
+    }
+}
+
+/// The code of a list whose pages the API server no longer keeps.
+const EXPIRED: u16 = 410;
+
+fn is_expired(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.code == EXPIRED)
+}
+
+/// The objects of a CRD, in the version that is stored, or in another one if that is not served.
+struct Objects {
+    client: Client,
+    resource: ApiResource,
+    all: Api<DynamicObject>,
+}
+
+impl Objects {
+    fn new(client: &Client, crd: &CustomResourceDefinition, target: &str) -> Self {
+        let spec = &crd.spec;
+        let mut served = spec.versions.iter().filter(|it| it.served);
+        let served = served
+            .clone()
+            .find(|it| it.name == target)
+            .or_else(|| served.next());
+        let version = served.map_or(target, |it| &it.name);
+        let kind = GroupVersionKind::gvk(&spec.group, version, &spec.names.kind);
+        let resource = ApiResource::from_gvk_with_plural(&kind, &spec.names.plural);
+        Self {
+            client: client.clone(),
+            all: Api::all_with(client.clone(), &resource),
+            resource,
+        }
+    }
+
+    /// Writes `object` without a change.
+    async fn write(&self, object: &PartialObjectMeta<DynamicObject>) -> Result<Written> {
+        let (client, resource) = (self.client.clone(), &self.resource);
+        let api = match object.namespace() {
+            Some(namespace) => Api::<DynamicObject>::namespaced_with(client, &namespace, resource),
+            None => self.all.clone(),
+        };
+        // Under the version that was listed: what others write is in the new version.
+        let metadata = json!({
+            "uid": object.uid(),
+            "resourceVersion": object.resource_version(),
+        });
+        let (name, patch) = (
+            object.name_any(),
+            Patch::Merge(json!({"metadata": metadata})),
+        );
+        let params = PatchParams {
+            field_manager: Some(FIELD_MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
+        let write = || api.patch_metadata(&name, &params, &patch);
+        let written = write
+            .retry(growing(AGAIN).with_max_times(TIMES))
+            .sleep(sleep)
+            .when(|error| match error {
+                kube::Error::Api(status) => status.code == 429 || status.code >= 500,
+                _ => true,
+            })
+            .await;
+        match written {
+            Ok(_) => Ok(Written::Stored),
+            Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => {
+                Ok(Written::Elsewhere)
+            }
+            Err(kube::Error::Api(status)) => Ok(Written::Refused(status.message.clone())),
+            Err(error) => Err(error).context("cannot write an object"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::{super::rbac, *};
+
+    fn crd(stored: Value, condition: Value) -> CustomResourceDefinition {
+        let version =
+            |name: &str, storage: bool| json!({"name": name, "served": true, "storage": storage});
+        serde_json::from_value(json!({
+            "metadata": {"name": "books.shop.example.com", "generation": 3},
+            "spec": {
+                "group": "shop.example.com", "names": {"kind": "Book", "plural": "books"},
+                "scope": "Namespaced", "versions": [version("v1", false), version("v2", true)],
+            },
+            "status": {"storedVersions": stored, "conditions": condition},
+        }))
+        .expect("a CRD")
+    }
+
+    fn of_message(message: &str) -> CustomResourceDefinition {
+        let condition = json!({"type": CONDITION, "status": "False", "message": message});
+        crd(json!(["v1"]), json!([condition]))
+    }
+
+    #[test]
+    fn there_is_something_to_do_while_another_version_is_stored() {
+        let target = |stored: Value| target(&crd(stored, json!([])));
+        assert_eq!(target(json!(["v1"])).as_deref(), Some("v2"));
+        assert_eq!(target(json!(["v1", "v2"])).as_deref(), Some("v2"));
+        assert_eq!(target(json!(["v2"])), None);
+        // The API server has not looked at the CRD yet.
+        assert_eq!(target(Value::Null), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_start_is_found_again(generation in 1..i64::MAX, version in "[1-9][0-9]{0,30}", text in ".*") {
+            let start = Start { generation, resource_version: version };
+            let mut crd = of_message(&start.note(&text));
+            prop_assert_eq!(Start::of(&crd), None);
+            crd.metadata.generation = Some(generation);
+            prop_assert_eq!(Start::of(&crd), Some(start));
+        }
+
+        #[test]
+        fn no_message_is_too_odd(message in ".*| \\(since resource version [0-9]* of generation .*") {
+            Start::of(&of_message(&message));
+        }
+
+        #[test]
+        fn resource_versions_are_numbers(a: u64, b: u64) {
+            prop_assert_eq!(order(&a.to_string()) < order(&b.to_string()), a < b);
+        }
+    }
+
+    #[test]
+    fn many_refusals_are_told_in_short() {
+        let refused = |count: usize| {
+            let all = (0..count).map(|it| (format!("shop/{it}"), "why".to_owned()));
+            refusals(&all.collect())
+        };
+        assert_eq!(refused(1), "1 object is refused: shop/0: why");
+        assert_eq!(
+            refused(7),
+            "7 objects are refused: shop/0: why; shop/1: why; shop/2: why; shop/3: why; \
+             shop/4: why; and 2 more"
+        );
+    }
+
+    #[test]
+    fn only_kinds_with_several_versions_take_rights() {
+        let several = crd(json!([]), json!([]));
+        let mut single = several.clone();
+        single.spec.versions.truncate(1);
+        assert_eq!(grants(&[single]).len(), 0);
+        let rules = rbac::by_namespace(grants(&[several])).remove(&None);
+        let names = json!(["books.shop.example.com"]);
+        let expected = json!([
+            {"apiGroups": ["apiextensions.k8s.io"], "resourceNames": names,
+                "resources": ["customresourcedefinitions"], "verbs": ["get"]},
+            {"apiGroups": ["apiextensions.k8s.io"], "resourceNames": names,
+                "resources": ["customresourcedefinitions/status"], "verbs": ["patch"]},
+            {"apiGroups": ["shop.example.com"], "resources": ["books"], "verbs": ["list", "patch"]},
+        ]);
+        assert_eq!(serde_json::to_value(rules).expect("JSON"), expected);
+    }
+}

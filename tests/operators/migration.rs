@@ -1,0 +1,392 @@
+//! The migration of what is stored to another version, on a real API server.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
+
+use base64::prelude::*;
+use cluster::{Cluster, wait_until};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    admission::{self, Balancer, certify, client, serve},
+    certificates::Ends,
+    http,
+    operator::{Launch, Operator, PATIENCE, kubectl_on, new_cluster},
+    proxy::Proxy,
+    scaffold::run,
+    versions::{book, project},
+};
+
+/// The name of the CRD.
+const CRD: &str = "books.shop.example.com";
+
+/// How many clients write, and how many read.
+const WRITERS: usize = 4;
+const READERS: usize = 2;
+
+/// The replicas of an operator that converts, behind one address.
+struct Shop {
+    cluster: Cluster,
+    folder: TempDir,
+    bundle: String,
+    balancer: Balancer,
+    client: http::Client,
+}
+
+impl Shop {
+    /// A control plane with one replica, which converts and leads nothing.
+    fn new() -> (Self, Operator) {
+        let (cluster, folder) = (new_cluster(), TempDir::new().expect("a temporary folder"));
+        let bundle = certify(folder.path());
+        let alone = "--leader-elect=false --storage-migration=false";
+        let first = start(&cluster, &folder, |launch| launch.args(alone));
+        let shop = Self {
+            balancer: Balancer::start(std::slice::from_ref(&first)),
+            client: client(&cluster),
+            cluster,
+            folder,
+            bundle,
+        };
+        (shop, first)
+    }
+
+    /// A replica that may lead.
+    fn start(&self, how: impl FnOnce(Launch<'_>) -> Launch<'_>) -> Operator {
+        let election = "--leader-elect --leader-elect-lease-duration=3s \
+                        --leader-elect-renew-deadline=2s --leader-elect-retry-period=200ms \
+                        --storage-migration-delay=1s";
+        start(&self.cluster, &self.folder, |launch| {
+            how(launch.args(election))
+        })
+    }
+
+    /// Installs the CRD that `make manifests` made, with the address of the replicas in the place of the Service,
+    /// and with another version that is stored.
+    fn store(&self, version: &str, change: impl FnOnce(&mut Value)) {
+        let text = project().read("config/crd/bases/shop.example.com_books.yaml");
+        let mut crd: Value = serde_yaml::from_str(&text).expect("YAML");
+        let spec = &mut crd["spec"];
+        for it in spec["versions"].as_array_mut().expect("versions") {
+            it["storage"] = (it["name"] == version).into();
+        }
+        let client = &mut spec["conversion"]["webhook"]["clientConfig"];
+        let path = client["service"]["path"].as_str().expect("a path");
+        *client = json!({
+            "url": format!("https://{}{path}", self.balancer.address),
+            "caBundle": BASE64_STANDARD.encode(&self.bundle),
+        });
+        change(spec);
+        let manifest = project().manifest(&crd.to_string());
+        let apply = "apply --server-side --force-conflicts -f";
+        run(kubectl_on(&self.cluster, apply).arg(manifest));
+        let wait = format!("wait --for=condition=Established crd/{CRD}");
+        run(&mut kubectl_on(&self.cluster, &wait));
+    }
+
+    /// Where books are, as one of their versions.
+    fn books(&self, version: &str) -> String {
+        let server = self.cluster.server();
+        format!("{server}/apis/shop.example.com/{version}/namespaces/default/books")
+    }
+
+    #[track_caller]
+    fn create(&self, version: &str, name: &str) {
+        let spec = match version {
+            "v1" => json!({"title": name, "first": "a", "last": "b", "colour": "Red"}),
+            _ => json!({"name": name, "author": "a b", "isbn": "978"}),
+        };
+        let book = book(version, name, spec).to_string();
+        let answer = self.client.post(&self.books(version), &book);
+        let answer = answer.expect("an answer");
+        assert_eq!(answer.code, 201, "{}", answer.text);
+    }
+
+    #[track_caller]
+    fn list(&self, version: &str) -> Vec<Value> {
+        let answer = self.client.get(&self.books(version)).expect("an answer");
+        assert_eq!(answer.code, 200, "{}", answer.text);
+        let list: Value = serde_json::from_str(&answer.text).expect("JSON");
+        list["items"].as_array().expect("a list").clone()
+    }
+
+    /// The status of the CRD.
+    fn status(&self) -> Value {
+        let get = format!("get crd {CRD} -o jsonpath={{.status}}");
+        let text = run(&mut kubectl_on(&self.cluster, &get));
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    /// Waits until the condition has this reason, and returns its status and message.
+    fn wait_for(&self, reason: &str) -> (String, String) {
+        let found = wait_until(&format!("the reason {reason}"), PATIENCE, || {
+            let status = self.status();
+            let mut conditions = status["conditions"].as_array().into_iter().flatten();
+            let condition = conditions.find(|it| it["type"] == "StorageMigrated");
+            let Some(condition) = condition.filter(|it| it["reason"] == reason) else {
+                return Ok(None);
+            };
+            let text = |field: &str| condition[field].as_str().unwrap_or_default().to_owned();
+            Ok(Some((text("status"), text("message"))))
+        });
+        found.unwrap_or_else(|error| panic!("{error:#}\n{:#}", self.status()))
+    }
+
+    fn stored_versions(&self) -> Value {
+        self.status()["storedVersions"].clone()
+    }
+}
+
+/// A replica as its ServiceAccount.
+fn start(
+    cluster: &Cluster,
+    folder: &TempDir,
+    how: impl FnOnce(Launch<'_>) -> Launch<'_>,
+) -> Operator {
+    let metrics = "--metrics-secure=false --metrics-bind-address=127.0.0.1:0";
+    let launch = project().operator().on(cluster).args(metrics);
+    how(serve(launch, folder.path())).start()
+}
+
+/// What a client found wrong, and what it wrote last.
+#[derive(Default)]
+struct Load {
+    requests: usize,
+    failed: Vec<String>,
+    last: BTreeMap<String, usize>,
+}
+
+impl Load {
+    fn expect(&mut self, answer: Result<http::Answer, ureq::Error>) -> bool {
+        self.requests += 1;
+        match answer {
+            Ok(answer) if answer.code == 200 => return true,
+            Ok(answer) => self
+                .failed
+                .push(format!("{}: {}", answer.code, answer.text)),
+            Err(error) => self.failed.push(error.to_string()),
+        }
+        false
+    }
+}
+
+/// Writes every so many of the books, as either version in turn, until it is over.
+fn write(shop: &Shop, names: &[String], writer: usize, over: &AtomicBool) -> Load {
+    let mut load = Load::default();
+    let own: Vec<_> = names.iter().skip(writer).step_by(WRITERS).collect();
+    for (round, name) in own.iter().cycle().enumerate() {
+        if over.load(Ordering::Relaxed) {
+            break;
+        }
+        let url = format!("{}/{name}", shop.books(["v1", "v1alpha1"][round % 2]));
+        let patch = json!({"metadata": {"labels": {"round": round.to_string()}}});
+        if load.expect(shop.client.patch(&url, &patch.to_string())) {
+            load.last.insert((*name).clone(), round);
+        }
+    }
+    load
+}
+
+/// Reads books as one version, until it is over.
+fn read(shop: &Shop, names: &[String], reader: usize, over: &AtomicBool) -> Load {
+    let mut load = Load::default();
+    let url = shop.books(["v1", "v1alpha1"][reader % 2]);
+    while !over.load(Ordering::Relaxed) {
+        load.expect(shop.client.get(&format!("{url}?limit=50")));
+        load.expect(shop.client.get(&format!("{url}/{}", names[reader])));
+    }
+    load
+}
+
+#[test]
+fn what_is_stored_moves_while_others_read_and_write() {
+    let count: usize = env::var("OBJECTS").map_or(200, |it| it.parse().expect("a number"));
+    let (shop, first) = Shop::new();
+    shop.store("v1alpha1", |_| ());
+    let names: Vec<_> = (0..count).map(|it| format!("book-{it:05}")).collect();
+    for (index, name) in names.iter().enumerate() {
+        shop.create(["v1", "v1alpha1"][index % 2], name);
+    }
+    assert_eq!(shop.stored_versions(), json!(["v1alpha1"]));
+    // This one leads, converts nothing, and gets no answer to one of its writes.
+    let proxy = Proxy::start(&shop.cluster);
+    let held = format!("/books/{}", names[count / 2]);
+    let held = proxy.hold(move |method, path| method == "PATCH" && path.contains(&held));
+    let mut leader = shop.start(|launch| launch.through(&proxy));
+    leader.says(&["\"leads\""]);
+    let second = shop.start(|launch| launch);
+    second.address("webhooks");
+    shop.balancer.add(&second);
+
+    let over = AtomicBool::new(false);
+    let loads = thread::scope(|scope| {
+        let _ends = Ends(&over);
+        let (shop, names, over) = (&shop, &names, &over);
+        let writers = (0..WRITERS).map(|it| scope.spawn(move || write(shop, names, it, over)));
+        let writers: Vec<_> = writers.collect();
+        let readers = (0..READERS).map(|it| scope.spawn(move || read(shop, names, it, over)));
+        let readers: Vec<_> = readers.collect();
+
+        shop.store("v1", |_| ());
+        assert_eq!(shop.stored_versions(), json!(["v1alpha1", "v1"]));
+        held.wait(1);
+        let (status, since) = shop.wait_for("Migrating");
+        assert_eq!(status, "False");
+        leader.signal("KILL");
+        leader.ends_within(PATIENCE);
+        drop(held);
+
+        // Another one goes on, and meanwhile a replica goes as Pods do in a rollout.
+        let third = shop.start(|launch| launch);
+        third.address("webhooks");
+        shop.balancer.add(&third);
+        shop.balancer.leave_out(&first);
+        let mut first = first;
+        first.signal("TERM");
+        assert!(first.ends_within(PATIENCE).success());
+        assert_eq!(shop.wait_for("Migrated").0, "True");
+        assert_eq!(shop.stored_versions(), json!(["v1"]));
+        over.store(true, Ordering::Relaxed);
+        // It goes on where the killed one was: no other beginning is told.
+        for replica in [&second, &third] {
+            let begins = replica.lines(&["\"migrates what is stored\""]);
+            assert_eq!(begins, [""; 0], "{since}");
+        }
+        let ended: usize = [&second, &third]
+            .map(|it| it.lines(&["\"all objects are migrated\""]).len())
+            .iter()
+            .sum();
+        assert_eq!(ended, 1);
+        let loads = writers.into_iter().chain(readers);
+        let loads: Vec<_> = loads.map(|it| it.join().expect("no panic")).collect();
+        loads
+    });
+
+    for load in &loads {
+        assert!(load.requests > 10, "{} requests are no load", load.requests);
+        assert_eq!(load.failed, [""; 0]);
+    }
+    let objects = shop.list("v1");
+    assert_eq!(objects.len(), count);
+    for (index, object) in objects.iter().enumerate() {
+        let name = object["metadata"]["name"].as_str().expect("a name");
+        let mut last = loads.iter().filter_map(|load| load.last.get(name));
+        if let Some(round) = last.next() {
+            assert_eq!(object["metadata"]["labels"]["round"], round.to_string());
+        }
+        assert_eq!(object["spec"]["title"], name);
+        // What the other version had not came along.
+        let is_of_v1 = index % 2 == 0;
+        assert_eq!(object["spec"]["colour"].is_string(), is_of_v1, "{object:#}");
+    }
+    nothing_needs_the_old_version(&shop, &objects);
+}
+
+/// Takes the old version from the CRD, and with it all that converts: `objects` stay what they are.
+fn nothing_needs_the_old_version(shop: &Shop, objects: &[Value]) {
+    shop.store("v1", |spec| {
+        let versions = spec["versions"].as_array_mut().expect("versions");
+        versions.retain(|it| it["name"] == "v1");
+        spec["conversion"] = json!({"strategy": "None"});
+    });
+    // For a moment, the API server answers that it begins anew.
+    wait_until("the API server to follow", PATIENCE, || {
+        let codes = ["v1", "v1alpha1"].map(|it| shop.client.get(&shop.books(it)));
+        let [new, old] = codes;
+        Ok(((new?.code, old?.code) == (200, 404)).then_some(()))
+    })
+    .expect("it does");
+    let specs = |objects: &[Value]| objects.iter().map(|it| it["spec"].clone()).collect();
+    let (before, after): (Vec<_>, Vec<_>) = (specs(objects), specs(&shop.list("v1")));
+    assert_eq!(after, before);
+}
+
+/// Has the API server refuse each change of the book that is called `stuck`.
+fn policy() -> [Value; 2] {
+    let metadata = json!({"name": "stuck"});
+    let rule = json!({
+        "apiGroups": ["shop.example.com"], "apiVersions": ["*"], "resources": ["books"],
+        "operations": ["UPDATE"],
+    });
+    let kind = |name: &str, spec: Value| {
+        json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": name,
+            "metadata": metadata, "spec": spec})
+    };
+    let validation =
+        json!({"expression": "object.metadata.name != 'stuck'", "message": "it is stuck"});
+    [
+        kind(
+            "ValidatingAdmissionPolicy",
+            json!({"matchConstraints": {"resourceRules": [rule]}, "validations": [validation]}),
+        ),
+        kind(
+            "ValidatingAdmissionPolicyBinding",
+            json!({"policyName": "stuck", "validationActions": ["Deny"]}),
+        ),
+    ]
+}
+
+#[test]
+fn what_is_refused_is_told_and_a_migration_can_be_taken_back() {
+    let (shop, first) = Shop::new();
+    shop.store("v1alpha1", |_| ());
+    for name in ["good", "stuck"] {
+        shop.create("v1alpha1", name);
+    }
+    // Nothing is written while nothing converts.
+    shop.store("v1", |spec| {
+        spec["conversion"] = json!({"strategy": "None"});
+    });
+    let mut operator = shop.start(|launch| launch);
+    let (status, message) = shop.wait_for("NoConversion");
+    assert_eq!(status, "False");
+    assert!(
+        message.starts_with("`v1` and `v1alpha1` of Book are both in use, and nothing converts"),
+        "{message}"
+    );
+    // The way back is to store the old version again.
+    shop.store("v1alpha1", |_| ());
+    assert_eq!(shop.wait_for("Migrated").0, "True");
+    assert_eq!(shop.stored_versions(), json!(["v1alpha1"]));
+
+    admission::apply(&shop.cluster, &policy());
+    let url = format!("{}/stuck?dryRun=All", shop.books("v1alpha1"));
+    wait_until("the policy", PATIENCE, || {
+        Ok((shop.client.patch(&url, "{}")?.code == 422).then_some(()))
+    })
+    .expect("it is followed");
+    shop.store("v1", |_| ());
+    let (status, message) = shop.wait_for("Refused");
+    assert_eq!(status, "False");
+    assert!(
+        message.starts_with("1 object is refused: default/stuck: ")
+            && message.contains("it is stuck"),
+        "{message}"
+    );
+    assert_eq!(shop.stored_versions(), json!(["v1alpha1", "v1"]));
+    let metrics = format!("http://{}/metrics", operator.address("metrics"));
+    let metrics = http::get(&metrics).expect("metrics").text;
+    let pending = format!("storage_migration_pending{{crd=\"{CRD}\"}} 1");
+    assert!(metrics.contains(&pending), "{metrics}");
+    let refused = format!("storage_migration_objects_total{{crd=\"{CRD}\",result=\"refused\"}}");
+    assert!(metrics.contains(&refused), "{metrics}");
+
+    run(&mut kubectl_on(
+        &shop.cluster,
+        "delete validatingadmissionpolicybinding stuck",
+    ));
+    assert_eq!(shop.wait_for("Migrated").0, "True");
+    assert_eq!(shop.stored_versions(), json!(["v1"]));
+    let old = shop.list("v1alpha1");
+    assert_eq!(
+        old[1]["spec"],
+        json!({"name": "stuck", "author": "a b", "isbn": "978"})
+    );
+    operator.signal("TERM");
+    assert!(operator.ends_within(PATIENCE).success());
+    drop(first);
+}
