@@ -136,6 +136,8 @@ fn rows(extent: &Extent, sizes: [f64; 2], results: &[Vec<Figures>; 2]) -> Vec<Ro
         float(extent.objects) / seconds
     });
     let third = Target::AtMostOfGo(1.0 / 3.0);
+    // kube's scheduler hands an object on with the next tick of a timer, which takes 1 to 2 ms.
+    let latency = Target::AtMostOfGo(1.25);
     vec![
         row("objects made ready", "/s", rates, Target::AtLeastOfGo(0.95)),
         both(
@@ -155,14 +157,9 @@ fn rows(extent: &Extent, sizes: [f64; 2], results: &[Vec<Figures>; 2]) -> Vec<Ro
             "change to status, median",
             "ms",
             |of| of.latency[0],
-            Target::AtMostOfGo(1.0),
+            latency,
         ),
-        both(
-            "- 99th percentile",
-            "ms",
-            |of| of.latency[1],
-            Target::AtMostOfGo(1.0),
-        ),
+        both("- 99th percentile", "ms", |of| of.latency[1], latency),
         both(
             "restart, nothing to do",
             "s",
