@@ -5,6 +5,7 @@ use std::{
     env,
     sync::atomic::{AtomicBool, Ordering},
     thread,
+    time::Duration,
 };
 
 use base64::prelude::*;
@@ -36,6 +37,8 @@ struct Shop {
     bundle: String,
     balancer: Balancer,
     client: http::Client,
+    /// Longer than a migration takes.
+    patience: Duration,
 }
 
 impl Shop {
@@ -48,6 +51,7 @@ impl Shop {
         let shop = Self {
             balancer: Balancer::start(std::slice::from_ref(&first)),
             client: client(&cluster),
+            patience: PATIENCE,
             cluster,
             folder,
             bundle,
@@ -123,7 +127,7 @@ impl Shop {
 
     /// Waits until the condition has this reason, and returns its status and message.
     fn wait_for(&self, reason: &str) -> (String, String) {
-        let found = wait_until(&format!("the reason {reason}"), PATIENCE, || {
+        let found = wait_until(&format!("the reason {reason}"), self.patience, || {
             let status = self.status();
             let mut conditions = status["conditions"].as_array().into_iter().flatten();
             let condition = conditions.find(|it| it["type"] == "StorageMigrated");
@@ -204,8 +208,10 @@ fn read(shop: &Shop, names: &[String], reader: usize, over: &AtomicBool) -> Load
 
 #[test]
 fn what_is_stored_moves_while_others_read_and_write() {
-    let count: usize = env::var("OBJECTS").map_or(200, |it| it.parse().expect("a number"));
-    let (shop, first) = Shop::new();
+    let count = env::var("OBJECTS").map_or(200, |it| it.parse().expect("a number"));
+    let (mut shop, first) = Shop::new();
+    shop.patience += Duration::from_millis(100) * count;
+    let count = count as usize;
     shop.store("v1alpha1", |_| ());
     let names: Vec<_> = (0..count).map(|it| format!("book-{it:05}")).collect();
     for (index, name) in names.iter().enumerate() {
@@ -389,4 +395,47 @@ fn what_is_refused_is_told_and_a_migration_can_be_taken_back() {
     operator.signal("TERM");
     assert!(operator.ends_within(PATIENCE).success());
     drop(first);
+}
+
+#[test]
+fn deletions_wait_for_the_operator() {
+    let (shop, mut first) = Shop::new();
+    // So a deletion, which goes by the version that kubectl prefers, reads a version that is not stored.
+    shop.store("v1alpha1", |_| ());
+    let kubectl = |arguments: &str| run(&mut kubectl_on(&shop.cluster, arguments));
+    let create = |book: &Value, namespace: &str| {
+        let manifest = project().manifest(&book.to_string());
+        run(kubectl_on(&shop.cluster, &format!("create -n {namespace} -f")).arg(manifest));
+    };
+    kubectl("create namespace going");
+    let emma = json!({"name": "Emma", "author": "Jane Austen"});
+    create(&book("v1alpha1", "there", emma.clone()), "going");
+    kubectl("create configmap owner");
+    let uid = kubectl("get configmap owner -o jsonpath={.metadata.uid}");
+    let mut owned = book("v1alpha1", "owned", emma);
+    owned["metadata"]["ownerReferences"] =
+        json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}]);
+    create(&owned, "default");
+
+    first.signal("TERM");
+    assert!(first.ends_within(PATIENCE).success());
+    kubectl("delete configmap owner");
+    kubectl("delete namespace going --wait=false");
+    wait_until("the deletion of the namespace to fail", PATIENCE, || {
+        let get = "get namespace going -o jsonpath={.status.conditions[*].message}";
+        let said = kubectl_on(&shop.cluster, get).output()?;
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        Ok(said.contains("conversion webhook for").then_some(()))
+    })
+    .expect("its conditions tell why");
+    for (name, namespace) in [("there", "going"), ("owned", "default")] {
+        kubectl(&format!(
+            "get books.v1alpha1.shop.example.com {name} -n {namespace}"
+        ));
+    }
+
+    let next = shop.start(|launch| launch.args("--storage-migration=false"));
+    shop.balancer.add(&next);
+    kubectl("wait --for=delete namespace/going --timeout=60s");
+    kubectl("wait --for=delete books.v1alpha1.shop.example.com/owned --timeout=60s");
 }
