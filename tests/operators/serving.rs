@@ -30,7 +30,7 @@ use crate::{
 const CONTROLLER: &str = "item.serving.example.com";
 
 /// For metrics that a test reads without a token.
-const OPEN: &str = "--metrics-secure=false --metrics-bind-address=127.0.0.1:0";
+pub const OPEN: &str = "--metrics-secure=false --metrics-bind-address=127.0.0.1:0";
 
 /// One project for nearly all tests here, with its CRD installed. All `ServiceAccount`s of its
 /// namespace have the rights of the operator's own, but for the lease, so that each test can have
@@ -336,7 +336,7 @@ fn without_the_certificate_that_it_is_to_serve_it_does_not_run() {
 }
 
 /// The value of a series, which is zero while there is none.
-fn value(text: &str, series: &str) -> f64 {
+pub fn value(text: &str, series: &str) -> f64 {
     let value = text.lines().find_map(|line| line.strip_prefix(series));
     value.map_or(0.0, |value| value.trim().parse().expect("a number"))
 }

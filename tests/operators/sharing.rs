@@ -1,15 +1,20 @@
 //! Controllers of one operator on a real API server: what they share, and what each has for itself.
 
 use std::{
+    collections::HashSet,
     fs,
     sync::LazyLock,
     time::{Duration, Instant},
 };
 
+use anyhow::Context;
+use cluster::wait_until;
+use hyper::Method;
 use serde_json::{Value, json};
 
 use crate::{
-    operator::{Operator, Project, cluster, get_until, kubectl},
+    http,
+    operator::{Operator, PATIENCE, Project, cluster, get_until, kubectl},
     proxy::Proxy,
     scaffold::run,
     serving,
@@ -18,8 +23,15 @@ use crate::{
 /// The shortest time after which a watch ends and the next one begins.
 const WATCH: Duration = Duration::from_secs(30);
 
-/// Has namespaces and delays that are not the manager's, sees Secrets by their metadata alone, and treats
-/// two kinds as if it knew them only at run time.
+/// How many objects the test of the queue begins with.
+const COUNT: u16 = 200;
+
+/// How many reconciles run at once there.
+const AT_ONCE: usize = 2;
+
+/// Has a namespace and delays that are not the manager's, sees Secrets by their metadata alone, and treats
+/// two kinds as if it knew them only at run time. Tests run at the same time, so each test names a namespace
+/// that no other operator writes to.
 const CONTROLLER: &str = r#"
 use std::time::Duration;
 
@@ -44,7 +56,8 @@ pub struct Controller {
 
 impl Controller {
     pub fn new(builder: &mut Builder<Odd>) -> Self {
-        builder.namespaces(["odd", "queue"]);
+        let namespace = std::env::var("ODD_NAMESPACE");
+        builder.namespaces([namespace.unwrap_or_else(|_| "unused".to_owned())]);
         builder.backoff(Duration::from_millis(50)..Duration::from_millis(200));
         let account = ApiResource::erase::<ServiceAccount>(&());
         let left = ApiResource::erase::<Left>(&());
@@ -76,10 +89,8 @@ impl Reconciler for Controller {
     ];
 
     async fn reconcile(&self, odd: &Odd) -> Result<Action, children::Error> {
-        match odd.spec.title.as_str() {
-            "fail" => return Err(children::Error::Unnamed("as asked for".to_owned())),
-            "slow" => tokio::time::sleep(Duration::from_millis(100)).await,
-            _ => {}
+        if odd.spec.title == "fail" {
+            return Err(children::Error::Unnamed("as asked for".to_owned()));
         }
         let account = DynamicObject::new(&odd.name_any(), &self.account);
         let account = account.data(serde_json::json!({"automountServiceAccountToken": false}));
@@ -196,9 +207,10 @@ fn controllers_share_a_watch_and_each_hears_of_it() {
          app.kubernetes.io/managed-by=sharing in sharing: in sync\n",
     ];
     serving::probe(&operator, "/readyz", 200, &checks);
-    let rounds = usize::try_from(start.elapsed().as_secs() / WATCH.as_secs()).expect("few") + 1;
     for (resource, selects) in [("secrets", false), ("configmaps", true)] {
         let reads = reads(&operator, resource, "sharing");
+        // After the look: a watch may begin at any moment.
+        let rounds = usize::try_from(start.elapsed().as_secs() / WATCH.as_secs()).expect("few") + 1;
         let count = |verb: &str| {
             let same = |read: &&(String, bool)| (read.0.as_str(), read.1) == (verb, selects);
             reads.iter().filter(same).count()
@@ -220,24 +232,29 @@ fn a_controller_may_differ_from_the_others() {
     }
     let proxy = Proxy::start(cluster());
     let launch = project.operator().through(&proxy);
+    let launch = launch.env("ODD_NAMESPACE", "odd");
     let operator = launch.args("--namespace main").start();
-    let sees_after = |change: &dyn Fn()| {
-        let parts = ["\"sees\"", "\"name\":\"odd\""];
-        let before = operator.lines(&parts).len();
-        change();
-        let lines = operator.repeats(&parts, before + 1);
-        lines.last().expect("a line").clone()
+    // What its last reconcile has seen. An earlier change may cause a reconcile at any moment, such as its
+    // own creation of the ServiceAccount.
+    let sees = |secrets: u64, title: Option<&str>| {
+        let what = format!("a last reconcile that sees {secrets} Secrets and the title {title:?}");
+        wait_until(&what, PATIENCE, || {
+            let lines = operator.lines(&["\"sees\"", "\"name\":\"odd\""]);
+            let last = lines.last().context("no line")?;
+            let line: Value = serde_json::from_str(last)?;
+            let seen = (line["secrets"].as_u64(), line["title"].as_str());
+            anyhow::ensure!(seen == (Some(secrets), title), "{last}");
+            Ok(Some(()))
+        })
+        .unwrap_or_else(|error| panic!("{error:#}\n{}", operator.log()));
     };
 
     // Its namespace, and that of a kind that it watches, are not the manager's.
     create("Odd", "main");
-    let line = sees_after(&|| create("Odd", "odd"));
-    assert!(
-        line.contains("\"secrets\":0") && !line.contains("title"),
-        "{line}"
-    );
-    let line = sees_after(&|| create_as("odd", "Left", "elsewhere", "far"));
-    assert!(line.contains("\"title\":\"far\""), "{line}");
+    create("Odd", "odd");
+    sees(0, None);
+    create_as("odd", "Left", "elsewhere", "far");
+    sees(0, Some("far"));
     create_as("odd", "Left", "main", "near");
 
     // A kind that is known at run time is created, and corrected.
@@ -267,12 +284,18 @@ fn a_controller_may_differ_from_the_others() {
         }]},
     });
     let secret = project.manifest(&secret.to_string());
-    let line = sees_after(&|| {
-        run(kubectl("create -f").arg(&secret));
-    });
-    assert!(line.contains("\"secrets\":1"), "{line}");
-    let line = sees_after(&|| kubectl_runs("delete secret odd --namespace odd"));
-    assert!(line.contains("\"secrets\":0"), "{line}");
+    run(kubectl("create -f").arg(&secret));
+    sees(1, Some("far"));
+    kubectl_runs("delete secret odd --namespace odd");
+    sees(0, Some("far"));
+    let checks = [
+        "[+] odd.sharing.example.com on metadata of secrets with labels odd in odd: in sync\n",
+        "[+] odd.sharing.example.com on configmaps with fields metadata.name=odd in odd: in sync\n",
+        "[+] odd.sharing.example.com on configmaps with labels odd,even in odd: in sync\n",
+        "[+] odd.sharing.example.com on lefts.sharing.example.com in elsewhere: in sync\n",
+        "\nready\n",
+    ];
+    serving::probe(&operator, "/readyz", 200, &checks);
     let accepted = |part: &str| {
         let exchanges = proxy.exchanges();
         let mut accepted: Vec<_> = exchanges
@@ -286,13 +309,6 @@ fn a_controller_may_differ_from_the_others() {
     };
     assert_eq!(accepted("/namespaces/odd/secrets?"), [true]);
     assert_eq!(accepted("/namespaces/main/secrets?"), [false]);
-    let checks = [
-        "[+] odd.sharing.example.com on metadata of secrets with labels odd in odd: in sync\n",
-        "[+] odd.sharing.example.com on configmaps with fields metadata.name=odd in odd: in sync\n",
-        "[+] odd.sharing.example.com on configmaps with labels odd,even in odd: in sync\n",
-        "[+] odd.sharing.example.com on lefts.sharing.example.com in elsewhere: in sync\n",
-    ];
-    serving::probe(&operator, "/readyz", 200, &checks);
 
     // It retries sooner than the others: 6 failures of theirs would take 3 s.
     create_as("fails", "Odd", "odd", "fail");
@@ -313,29 +329,69 @@ fn a_controller_may_differ_from_the_others() {
 fn a_change_overtakes_what_the_start_has_queued() {
     let project = project();
     kubectl_runs("create namespace queue");
-    let names: Vec<_> = (0..200).map(|number| format!("odd-{number}")).collect();
+    let names: Vec<_> = (0..COUNT).map(|number| format!("odd-{number}")).collect();
     let apply = |names: &[String], title: &str| {
         let objects = names.iter().map(|name| object(name, "Odd", "queue", title));
         let manifest = project.manifest(&objects.collect::<Vec<_>>().join("---\n"));
         run(kubectl("apply -f").arg(manifest));
     };
-    apply(&names, "slow");
-    // 2 at once, 0.1 s each: 10 s for all.
+    apply(&names, "listed");
+    let proxy = Proxy::start(cluster());
+    // No reconcile ends before it has created its ServiceAccount.
+    let hold = proxy.hold(|method, path| {
+        *method == Method::POST && path.contains("/namespaces/queue/serviceaccounts")
+    });
     let operator = project
         .operator()
-        .args("--namespace main --concurrency 2")
+        .through(&proxy)
+        .env("ODD_NAMESPACE", "queue")
+        .args(&format!(
+            "--namespace queue --concurrency {AT_ONCE} {}",
+            serving::OPEN
+        ))
         .start();
-    let looked_at = operator.repeats(&["looked at", "\"is\":\"slow\""], 5);
-    let has_waited = |name: &&String| {
-        let name = format!("\"name\":\"{name}\"");
-        !looked_at.iter().any(|line| line.contains(&name))
-    };
-    let edited: Vec<_> = names.iter().filter(has_waited).take(20).cloned().collect();
+    hold.wait(AT_ONCE);
+    let edited: Vec<_> = names.iter().step_by(10).cloned().collect();
     apply(&edited, "edited");
-    operator.repeats(&["looked at", "\"is\":\"edited\""], edited.len());
-    // In the order of the first list, some of them would have been among the last.
-    let before = operator.lines(&["looked at", "\"is\":\"slow\""]).len();
-    assert!(before < names.len() * 3 / 4, "{before}");
+    // The operator knows of all edits when it knows of objects that were created after them. An object that
+    // waits already waits once, also when it changes; one that is being reconciled waits once more.
+    let new: Vec<_> = (0..=AT_ONCE)
+        .map(|number| format!("new-{number}"))
+        .collect();
+    apply(&new, "edited");
+    let url = format!("http://{}/metrics", operator.address("metrics"));
+    wait_until("a new object in the queue", PATIENCE, || {
+        let text = http::get(&url)?.text;
+        let series = "workqueue_depth{name=\"odd.sharing.example.com\"}";
+        let waiting = serving::value(&text, series);
+        anyhow::ensure!(waiting > f64::from(COUNT), "{text}");
+        Ok(Some(()))
+    })
+    .unwrap_or_else(|error| panic!("{error:#}\n{}", operator.log()));
+    drop(hold);
+
+    let changed: HashSet<_> = edited.into_iter().chain(new).collect();
+    let mut others = HashSet::new();
+    wait_until("a reconcile of each change", PATIENCE, || {
+        let (mut missing, mut listed) = (changed.clone(), HashSet::new());
+        for line in operator.lines(&["\"looked at\""]) {
+            let line: Value = serde_json::from_str(&line)?;
+            let name = line["name"].as_str().context("a name")?.to_owned();
+            if line["is"] == "edited" {
+                missing.remove(&name);
+            } else {
+                listed.insert(name);
+            }
+            if missing.is_empty() {
+                others = listed;
+                return Ok(Some(()));
+            }
+        }
+        anyhow::bail!("no reconcile of {missing:?}")
+    })
+    .unwrap_or_else(|error| panic!("{error:#}\n{}", operator.log()));
+    // In the order of the first list, some changes would have been among the last.
+    assert!(others.len() < names.len() / 2, "{others:?}");
     operator.stop();
 }
 
