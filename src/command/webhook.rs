@@ -346,20 +346,29 @@ pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
 pub(super) fn left_behind(before: &Project, after: &Project) -> Vec<String> {
     let defaults = |it: &Resource| it.webhooks.defaulting.is_some();
     let validates = |it: &Resource| it.webhooks.validation.is_some();
+    // A conversion has a webhook that validates, too; requests go on without that one.
+    let asks = |it: &Project| it.webhooks().any(validates) || it.hubs().next().is_some();
     let kinds = [
         (
             "mutating",
             before.webhooks().any(defaults) && !after.webhooks().any(defaults),
+            true,
         ),
         (
             "validating",
-            before.webhooks().any(validates) && !after.webhooks().any(validates),
+            asks(before) && !asks(after),
+            before.webhooks().any(validates),
         ),
     ];
-    let gone = kinds.into_iter().filter(|(_, is_gone)| *is_gone);
-    let notes = gone.map(|(kind, _)| {
+    let gone = kinds.into_iter().filter(|(_, is_gone, _)| *is_gone);
+    let notes = gone.map(|(kind, _, is_strict)| {
+        let consequence = if is_strict {
+            "refuse requests that nobody answers"
+        } else {
+            "wait for an answer at each write"
+        };
         format!(
-            "clusters keep the {kind} webhooks, and refuse requests that nobody answers: `kubectl delete \
+            "clusters keep the {kind} webhooks, and {consequence}: `kubectl delete \
              {kind}webhookconfiguration {}-{kind}-webhook-configuration` deletes them there",
             before.project_name
         )

@@ -66,9 +66,11 @@ pub struct Project {
     pub controllers: Vec<Controller>,
     /// Those that are asked before an object is stored.
     pub webhooks: Vec<Webhook>,
-    /// Whether any of them sets defaults, and whether any validates.
+    /// Whether any of them sets defaults.
     defaulting: bool,
-    validation: bool,
+    /// Whether anything is asked if an object is valid: a webhook of the user, or one that bounds the size of
+    /// objects that are converted.
+    validating: bool,
     /// Whether a webhook converts versions of any kind.
     converting: bool,
     /// Whether the operator serves webhooks of any sort.
@@ -184,6 +186,29 @@ struct Conversion {
     hub: String,
     /// Oldest first.
     spokes: Vec<String>,
+    /// The name of the webhook that bounds the size of the objects, and its path.
+    bound: Bound,
+}
+
+#[derive(Serialize)]
+struct Bound {
+    name: String,
+    path: String,
+}
+
+impl Bound {
+    /// As the operator calls it. `is_first` says whether no group before has a kind of this name.
+    fn new(kind: &Kind, is_first: bool) -> Self {
+        let (lower, group) = (&kind.lower, &kind.group.full);
+        Self {
+            name: if is_first {
+                format!("bound{lower}.kb.io")
+            } else {
+                format!("bound{lower}.{group}.kb.io")
+            },
+            path: format!("/bound-{}-{lower}", group.replace('.', "-")),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -310,6 +335,7 @@ impl Project {
         // Only a ClusterRole can have the rights of a storage migration.
         let migrated = crds.iter().filter(|_| !project.namespaced);
         let rules = rules(&controllers, migrated);
+        let converting = project.hubs().next().is_some();
         Ok(Self {
             project_name: project.project_name.to_string(),
             crate_name: crate_name.to_string(),
@@ -332,7 +358,7 @@ impl Project {
             metrics_certificate,
             certificates: metrics_certificate
                 || webhook_certificates == Some(WebhookCertificates::Certmanager),
-            converting: project.hubs().next().is_some(),
+            converting,
             serves_webhooks: webhook_certificates.is_some(),
             webhook_certificates,
             network_policy: project.namespaced || has(Feature::NetworkPolicy),
@@ -344,7 +370,7 @@ impl Project {
             groups: groups(project, &apis, &controllers, &webhooks),
             crds,
             defaulting: webhooks.iter().any(|it| it.defaulting.is_some()),
-            validation: webhooks.iter().any(|it| it.validation.is_some()),
+            validating: converting || webhooks.iter().any(|it| it.validation.is_some()),
             apis,
             controllers,
             webhooks,
@@ -533,6 +559,7 @@ fn crds(apis: &[Api]) -> Vec<Crd> {
         let kind = (&api.kind.group.full, &api.kind.kind);
         kinds.entry(kind).or_default().push(api.clone());
     }
+    let mut converted = BTreeSet::new();
     let crd = |versions: Vec<Api>| {
         let stored = versions.iter().find(|api| api.stored)?.clone();
         let (group, lower) = (&stored.kind.group.name, &stored.kind.lower);
@@ -543,6 +570,7 @@ fn crds(apis: &[Api]) -> Vec<Crd> {
             conversion: hub.map(|hub| Conversion {
                 hub: hub.kind.version.clone(),
                 spokes: hub.spokes.clone(),
+                bound: Bound::new(&hub.kind, converted.insert(lower.clone())),
             }),
             file: format!("{group}_{lower}"),
             role: format!("{group}-{lower}"),

@@ -219,6 +219,31 @@ impl Shop {
         run(&mut kubectl_on(&self.cluster, wait));
     }
 
+    /// Has the API server ask the webhooks that `make manifests` made, at the address of the operator.
+    fn ask(&self) {
+        let text = project().read("config/webhook/manifests.yaml");
+        let mut configuration: Value = serde_yaml::from_str(&text).expect("YAML");
+        let bundle = fs::read(self.folder.path().join("tls.crt")).expect("a certificate");
+        let address = self.operator.address("webhooks");
+        let webhooks = configuration["webhooks"].as_array_mut().expect("webhooks");
+        for webhook in webhooks {
+            let path = webhook["clientConfig"]["service"]["path"].as_str();
+            let url = format!("https://{address}{}", path.expect("a path"));
+            webhook["clientConfig"] =
+                json!({"url": url, "caBundle": BASE64_STANDARD.encode(&bundle)});
+        }
+        self.kubectl_with("create -f", &configuration);
+    }
+
+    /// What the API server says to an object that it refuses.
+    #[track_caller]
+    fn refusal(&self, arguments: &str, object: &Value) -> String {
+        let manifest = project().manifest(&object.to_string());
+        let (good, text) = self.kubectl(&format!("{arguments} {}", manifest.display()));
+        assert!(!good, "{text}");
+        text
+    }
+
     fn kubectl(&self, arguments: &str) -> (bool, String) {
         let output = kubectl_on(&self.cluster, arguments)
             .output()
@@ -333,6 +358,89 @@ fn each_version_is_written_and_read_as_the_other() {
         !log.contains("\"ERROR\"") && !log.contains("cannot be converted"),
         "{log}"
     );
+}
+
+/// How long annotations may be together.
+const MOST: usize = 256 << 10;
+
+/// How long the annotations of an object are together.
+fn annotated(object: &Value) -> usize {
+    let annotations = object["metadata"]["annotations"].as_object();
+    let sizes = annotations.expect("annotations").iter();
+    let sizes = sizes.map(|(name, value)| name.len() + value.as_str().expect("a text").len());
+    sizes.sum()
+}
+
+/// Makes an object with this name, and a field of this length that the other version lacks.
+type NewBook<'a> = &'a dyn Fn(&str, usize) -> Value;
+
+#[test]
+fn an_object_that_another_version_could_not_hold_is_refused() {
+    let shop = Shop::new();
+    let tagged = |name: &str, length: usize| {
+        let tags = json!({"large": "x".repeat(length)});
+        let spec = json!({"title": "Dune", "first": "Frank", "last": "Herbert", "tags": tags});
+        book("v1", name, spec)
+    };
+    let numbered = |name: &str, length: usize| {
+        let isbn = "9".repeat(length);
+        let spec = json!({"name": "Emma", "author": "Jane Austen", "isbn": isbn});
+        book("v1alpha1", name, spec)
+    };
+    // From a time without the webhook.
+    shop.kubectl_with("create -f", &tagged("old", MOST));
+    shop.ask();
+    wait_until("the API server to ask", PATIENCE, || {
+        let manifest = project().manifest(&tagged("large", MOST).to_string());
+        let create = format!("create --dry-run=server -f {}", manifest.display());
+        let (good, text) = shop.kubectl(&create);
+        anyhow::ensure!(!good, "{text}");
+        Ok(Some(()))
+    })
+    .expect("it refuses");
+
+    let ways: [(&str, &str, &str, NewBook); 2] = [
+        ("v1", "v1alpha1", "spec.tags", &tagged),
+        ("v1alpha1", "v1", "spec.isbn", &numbered),
+    ];
+    for (own, other, field, new) in ways {
+        let [small, fits, large] = ["small", "fits", "large"].map(|name| format!("{own}-{name}"));
+        shop.kubectl_with("create -f", &new(&small, 1));
+        let room = MOST + 1 - annotated(&shop.get(other, &small));
+        let said = shop.refusal("create -f", &new(&large, room + 1));
+        let reason = format!(
+            "admission webhook \"boundbook.kb.io\" denied the request: Book.shop.example.com \"{large}\" \
+             is invalid: {field}: Too long: annotations keep what version {other} cannot hold of version \
+             {own}; all annotations of the object would have {} bytes, but may have {MOST}: remove 1 bytes",
+            MOST + 1
+        );
+        assert!(said.contains(&reason), "{said}");
+        shop.kubectl_with("create -f", &new(&fits, room));
+        assert_eq!(annotated(&shop.get(other, &fits)), MOST);
+        assert_eq!(
+            shop.get(own, &fits)["spec"][&field[5..]],
+            new("", room)["spec"][&field[5..]]
+        );
+        // An update, too.
+        shop.refusal(
+            "apply --server-side --force-conflicts -f",
+            &new(&fits, room + 1),
+        );
+        shop.kubectl_with(
+            "apply --server-side --force-conflicts -f",
+            &new(&fits, room - 1),
+        );
+    }
+
+    // What is too large already can change otherwise, and go.
+    let (good, text) = shop.kubectl("label books.v1.shop.example.com old so=on");
+    assert!(good, "{text}");
+    shop.refusal(
+        "apply --server-side --force-conflicts -f",
+        &tagged("old", MOST + 1),
+    );
+    let (good, text) = shop.kubectl("delete books.v1.shop.example.com old");
+    assert!(good, "{text}");
 }
 
 #[test]

@@ -98,6 +98,10 @@ pub const FILES: &[(&str, &str)] = &[
         include_str!("runtime/webhook/conversion/arbitrary.rs"),
     ),
     (
+        "src/runtime/webhook/conversion/bound.rs",
+        include_str!("runtime/webhook/conversion/bound.rs"),
+    ),
+    (
         "src/runtime/webhook/conversion/change.rs",
         include_str!("runtime/webhook/conversion/change.rs"),
     ),
