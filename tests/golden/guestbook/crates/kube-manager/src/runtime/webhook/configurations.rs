@@ -27,10 +27,13 @@ pub(super) struct Configurations {
     pub crds: Vec<String>,
 }
 
-/// A configuration, and the webhooks that must be in it. Without any, it does not have to be there.
+/// A configuration, and the operator's webhooks in it.
 pub(super) struct Configuration {
     pub name: String,
-    pub webhooks: Vec<String>,
+    /// Those that must be in it. Without any, it does not have to be there.
+    pub required: Vec<String>,
+    /// Those that the operator does without.
+    pub optional: Vec<String>,
 }
 
 impl Configurations {
@@ -95,7 +98,8 @@ impl Configurations {
         &self,
         Configuration {
             name,
-            webhooks: wanted,
+            required,
+            optional,
         }: &Configuration,
         webhooks: impl Fn(K) -> Vec<(String, WebhookClientConfig)>,
         bundle: &str,
@@ -106,18 +110,19 @@ impl Configurations {
             + Debug
             + DeserializeOwned,
     {
-        if wanted.is_empty() {
+        if required.is_empty() && optional.is_empty() {
             return Ok(None);
         }
         let what = format!("{} `{name}`", K::kind(&()));
         let api = Api::<K>::all(self.client.clone());
         let there = api.get_opt(name).await;
         let Some(there) = there.with_context(|| format!("cannot read the {what}"))? else {
-            return Ok(Some(format!("there is no {what}")));
+            let is_missing = !required.is_empty();
+            return Ok(is_missing.then(|| format!("there is no {what}")));
         };
         let version = there.meta().resource_version.clone();
         let there = webhooks(there);
-        if let Some(missing) = wanted
+        if let Some(missing) = required
             .iter()
             .find(|name| there.iter().all(|it| it.0 != **name))
         {
@@ -129,9 +134,10 @@ impl Configurations {
             let bundle_there = client.ca_bundle.as_ref().map(|it| it.0.as_slice());
             bundle_there == Some(bundle.as_bytes())
         };
+        let is_own = |name: &String| required.contains(name) || optional.contains(name);
         let stale: Vec<_> = there
             .iter()
-            .filter(|(name, client)| wanted.contains(name) && !trusts(client))
+            .filter(|(name, client)| is_own(name) && !trusts(client))
             .map(|(name, _)| {
                 let bundle = ByteString(bundle.as_bytes().to_vec());
                 json!({"name": name, "clientConfig": {"caBundle": bundle}})

@@ -304,7 +304,13 @@ pub(super) struct Webhook {
     path: String,
     rule: RuleWithOperations,
     hook: Hook,
+    /// Whether it must be in the configuration.
+    is_required: bool,
 }
+
+/// How long the API server waits for the bound of a kind, in seconds: a write should not wait long for a webhook
+/// that it does without.
+const BOUND_SECONDS: u8 = 5;
 
 impl Webhook {
     pub fn new<K: Resource<DynamicType = ()>>(purpose: Purpose, hook: Hook) -> Self {
@@ -342,6 +348,23 @@ impl Webhook {
                 scope: None,
             },
             hook,
+            is_required: true,
+        }
+    }
+
+    /// The webhook that bounds the size of objects that are converted. It is asked about each version as the
+    /// client writes it, and requests go on without it.
+    pub fn bound(name: String, path: String, rule: RuleWithOperations) -> Self {
+        Self {
+            purpose: Purpose::Validate,
+            name,
+            path,
+            rule,
+            hook: Hook::new()
+                .failure_policy(FailurePolicy::Ignore)
+                .match_policy(MatchPolicy::Exact)
+                .timeout_seconds(BOUND_SECONDS),
+            is_required: false,
         }
     }
 
@@ -355,6 +378,10 @@ impl Webhook {
 
     pub fn purpose(&self) -> Purpose {
         self.purpose
+    }
+
+    pub fn is_required(&self) -> bool {
+        self.is_required
     }
 
     pub fn failure_policy(&self) -> FailurePolicy {

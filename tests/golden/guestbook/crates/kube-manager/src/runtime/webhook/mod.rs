@@ -104,8 +104,10 @@
 //! - The items of a list are told apart by their keys if the list has the type `map`, as with
 //!   `ListMerge::Map`. Any other list is kept as a whole: if a client changes one item, all differences of that
 //!   list are lost.
-//! - The API server limits the annotations of an object to 256 KiB. If there is more to keep, the object is
-//!   still converted, without these annotations, and the log has an error.
+//! - The API server limits the annotations of an object to 256 KiB. An object with more to keep is refused when
+//!   it is written, in whatever version: the operator serves a webhook for this, such as
+//!   `/bound-webapp-example-com-guestbook`. A write that it cannot be asked about goes on without it. If such an
+//!   object is stored all the same, it is still converted, without these annotations, and the log has an error.
 //! - An object may lack fields that its schema requires, as during a server-side apply. Then the converted
 //!   object lacks what would follow from these fields.
 //!
@@ -305,7 +307,8 @@ impl Webhooks {
     }
 
     fn all(&self) -> Vec<Webhook> {
-        self.admission.iter().map(|it| it.webhook.clone()).collect()
+        let admission = self.admission.iter().map(|it| it.webhook.clone());
+        admission.chain(self.conversions.bounds()).collect()
     }
 
     /// `crds`, with the conversions of the kinds that the operator converts.
@@ -448,7 +451,7 @@ impl Webhooks {
                 handler: Box::new(new(client)),
             }
         });
-        let endpoints = endpoints.chain(self.conversions.endpoint());
+        let endpoints = endpoints.chain(self.conversions.endpoints());
         let (metrics, calls) = (Metrics::new(&runtime.registry)?, options.webhook_max_calls);
         let routes = server::routes(endpoints, &metrics, calls, &stop);
         if options.webhook_url.is_some() {
@@ -493,10 +496,15 @@ fn certificate(
     let client = runtime.unguarded.clone();
     let operator = runtime.operator.name;
     let configuration = |name, purpose| {
-        let webhooks = webhooks.iter().filter(|it| it.purpose() == purpose);
+        let names = |is_required| {
+            let webhooks = webhooks.iter().filter(|it| it.purpose() == purpose);
+            let webhooks = webhooks.filter(|it| it.is_required() == is_required);
+            webhooks.map(|it| it.name().to_owned()).collect()
+        };
         Configuration {
             name,
-            webhooks: webhooks.map(|it| it.name().to_owned()).collect(),
+            required: names(true),
+            optional: names(false),
         }
     };
     let configurations = Configurations {

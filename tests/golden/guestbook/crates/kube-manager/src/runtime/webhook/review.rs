@@ -196,11 +196,11 @@ pub(super) struct Review<'a> {
     uid: String,
     asked: Asked,
     request: Request,
-    objects: Objects<'a>,
+    pub(super) objects: Objects<'a>,
 }
 
 /// The objects of a review, which need not fit their type.
-enum Objects<'a> {
+pub(super) enum Objects<'a> {
     Create(&'a RawValue),
     Update {
         old: &'a RawValue,

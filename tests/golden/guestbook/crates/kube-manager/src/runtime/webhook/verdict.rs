@@ -227,6 +227,11 @@ impl FieldError {
         )
     }
 
+    /// The value makes the object exceed a limit.
+    pub(super) fn exceeds(path: impl Into<String>, why: impl Display) -> Self {
+        Self::new(path, "FieldValueTooLong", with("Too long", &why))
+    }
+
     fn new(path: impl Into<String>, reason: &'static str, message: String) -> Self {
         Self {
             path: path.into(),

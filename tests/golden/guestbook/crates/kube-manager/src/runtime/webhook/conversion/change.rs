@@ -18,6 +18,26 @@ pub(super) enum Step {
     Item(Keys),
 }
 
+/// A place as clients know it, such as `spec.chapters[one].note`.
+pub(super) fn display(path: &[Step]) -> String {
+    let mut text = String::new();
+    for step in path {
+        match step {
+            Step::Field(name) if text.is_empty() => text.push_str(name),
+            Step::Field(name) => {
+                text.push('.');
+                text.push_str(name);
+            }
+            Step::Item(keys) => {
+                let value = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
+                let values: Vec<_> = keys.values().map(value).collect();
+                text.push_str(&format!("[{}]", values.join(",")));
+            }
+        }
+    }
+    text
+}
+
 /// A difference at one place.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(super) struct Change {

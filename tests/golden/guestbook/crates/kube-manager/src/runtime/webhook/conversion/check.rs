@@ -8,7 +8,7 @@ use proptest::{
 };
 use serde_json::Value;
 
-use super::{Conversion, Hub, Version, Versioned, arbitrary::objects};
+use super::{Conversion, Hub, Versioned, arbitrary::objects};
 
 /// How many versions an object goes through, at most, before it comes back.
 const STOPS: usize = 4;
@@ -54,11 +54,6 @@ impl Conversion {
             Err(TestError::Fail(why, (object, way))) => panic!("{object:#}\nby {way:?}: {why}"),
             Err(error @ TestError::Abort(_)) => panic!("{error}"),
         }
-    }
-
-    pub(super) fn versions(&self) -> impl Iterator<Item = &Version> {
-        let spokes = self.spokes.iter().map(|it| &it.version);
-        spokes.chain([&self.hub])
     }
 
     /// Arbitrary objects, each with the versions that it goes through. The last one is its own.

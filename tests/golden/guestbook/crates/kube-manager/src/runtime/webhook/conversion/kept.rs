@@ -3,7 +3,7 @@
 //! Each difference has an annotation of its own, because server-side apply looks at annotations one by one: where
 //! a field manager gives up a field that only the other version has, the annotation of that field goes with it.
 
-use std::collections::BTreeSet;
+use std::{cell::LazyCell, collections::BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -33,6 +33,14 @@ struct Kept {
     change: Change,
 }
 
+/// More changes than the annotations of an object can keep.
+pub(super) struct TooLarge {
+    /// How long all annotations would be together.
+    pub size: usize,
+    /// The place of the largest change, or of the other annotations if they are larger.
+    pub largest: Vec<Step>,
+}
+
 /// What an object has kept for a version.
 pub(super) struct Changes {
     /// In the order in which they are to be made.
@@ -58,7 +66,8 @@ impl Kind<'_> {
         let prefix = self.prefix();
         let mut changes = Vec::new();
         let mut is_as_written = true;
-        let of = digest(&body.to_string());
+        // Most objects keep nothing.
+        let of = LazyCell::new(|| digest(&body.to_string()));
         annotations.retain(|name, value| {
             let read = || {
                 let text = value.as_str().filter(|_| name.starts_with(&prefix))?;
@@ -66,7 +75,7 @@ impl Kind<'_> {
                 (kept.format == FORMAT).then_some(kept)
             };
             let kept = read();
-            is_as_written &= kept.as_ref().is_none_or(|kept| kept.of == of);
+            is_as_written &= kept.as_ref().is_none_or(|kept| kept.of == *of);
             let change = kept.map(|kept| kept.change);
             let stays = change.is_none();
             changes.extend(change);
@@ -79,13 +88,23 @@ impl Kind<'_> {
         }
     }
 
-    /// Adds `changes` for this version to the `annotations` of an object, which is `body` besides; says whether
-    /// there was room for them. Without room for all, none is added.
-    pub fn put(&self, changes: Vec<Change>, annotations: &mut Annotations, body: &Value) -> bool {
+    /// Adds `changes` for this version to the `annotations` of an object, which is `body` besides. Without room
+    /// for all, none is added.
+    pub fn put(
+        &self,
+        changes: Vec<Change>,
+        annotations: &mut Annotations,
+        body: &Value,
+    ) -> Result<(), TooLarge> {
+        if changes.is_empty() {
+            return Ok(());
+        }
         let prefix = self.prefix();
         let of = digest(&body.to_string());
         let mut names = BTreeSet::new();
         let mut kept = Annotations::new();
+        let others = ["metadata", "annotations"].map(|name| Step::Field(name.to_owned()));
+        let (mut longest, mut largest) = (size(annotations), others.into());
         for change in changes {
             let mut name = name(&change.path);
             while !names.insert(name.clone()) {
@@ -97,18 +116,22 @@ impl Kind<'_> {
                 change,
             };
             let text = serde_json::to_string(&kept_one).unwrap_or_default();
+            if text.len() > longest {
+                (longest, largest) = (text.len(), kept_one.change.path);
+            }
             kept.insert(format!("{prefix}{name}"), text.into());
         }
-        let has_room = size(annotations) + size(&kept) <= MOST;
-        if has_room {
-            annotations.extend(kept);
+        let size = size(annotations) + size(&kept);
+        if size > MOST {
+            return Err(TooLarge { size, largest });
         }
-        has_room
+        annotations.extend(kept);
+        Ok(())
     }
 }
 
 /// How long `annotations` are together, as the API server counts.
-fn size(annotations: &Annotations) -> usize {
+pub(super) fn size(annotations: &Annotations) -> usize {
     let sizes = annotations.iter();
     let sizes = sizes.map(|(name, value)| name.len() + value.as_str().unwrap_or_default().len());
     sizes.sum()

@@ -1,7 +1,9 @@
 //! Conversion between the versions of a kind. The user's code converts between one version, the hub, and each
 //! other one; the rest is here: any pair of versions, and what a version cannot hold.
 
-use std::{fmt::Display, marker::PhantomData, panic::AssertUnwindSafe, sync::Arc};
+use std::{
+    collections::HashSet, fmt::Display, marker::PhantomData, panic::AssertUnwindSafe, sync::Arc,
+};
 
 use futures::{FutureExt, future::BoxFuture};
 use kube::{
@@ -18,18 +20,21 @@ use tokio::task::spawn_blocking;
 
 #[cfg(any(test, feature = "testing"))]
 mod arbitrary;
+mod bound;
 mod change;
 #[cfg(any(test, feature = "testing"))]
 mod check;
 mod incomplete;
 mod kept;
 
+use bound::Bound;
 use change::{Change, between};
 use incomplete::{common, complete};
-use kept::Annotations;
+use kept::{Annotations, TooLarge};
 
 use super::{
-    review::{self, Failure},
+    hook::Webhook,
+    review::{self, Failure, Handler},
     server::{Endpoint, Respond},
 };
 
@@ -261,8 +266,28 @@ impl Conversion {
         self.hub.name == version || spokes.any(|it| it.version.name == version)
     }
 
+    /// The names of all versions: the hub, then its spokes.
+    fn versions(&self) -> impl Iterator<Item = &Version> {
+        let spokes = self.spokes.iter().map(|it| &it.version);
+        [&self.hub].into_iter().chain(spokes)
+    }
+
     /// `object` in another version; an error says why that cannot be.
-    pub fn convert(&self, mut object: Map<String, Value>, to: &str) -> Result<Value, String> {
+    pub fn convert(&self, object: Map<String, Value>, to: &str) -> Result<Value, String> {
+        let (object, lost) = self.measured(object, to)?;
+        for Lost { to, .. } in lost {
+            tracing::error!(object = name(&object), version = to, "too large");
+        }
+        Ok(Value::Object(object))
+    }
+
+    /// The same, with what the annotations of the object have no room for.
+    fn measured(
+        &self,
+        mut object: Map<String, Value>,
+        to: &str,
+    ) -> Result<(Map<String, Value>, Vec<Lost>), String> {
+        let mut lost = Vec::new();
         let from = version(&object).to_owned();
         let name = |what: &str| format!("{what} of {} is not converted here", self.kind);
         if from != to {
@@ -287,11 +312,19 @@ impl Conversion {
                     spoke,
                     is_up,
                 };
-                hop.convert(&mut object)?;
+                lost.extend(hop.convert(&mut object)?);
             }
         }
-        Ok(Value::Object(object))
+        Ok((object, lost))
     }
+}
+
+/// What a step loses, because the annotations of the object have no room for it.
+struct Lost {
+    /// The versions before and after the step.
+    from: String,
+    to: String,
+    kept: TooLarge,
 }
 
 /// The version of an object, which its `apiVersion` ends with.
@@ -307,7 +340,8 @@ fn version(object: &Map<String, Value>) -> &str {
 const TYPE_AND_METADATA: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 impl Hop<'_> {
-    fn convert(&self, object: &mut Map<String, Value>) -> Result<(), String> {
+    fn convert(&self, object: &mut Map<String, Value>) -> Result<Option<Lost>, String> {
+        let mut too_large = None;
         let mut body = std::mem::take(object);
         for field in TYPE_AND_METADATA {
             object.extend(body.remove_entry(field));
@@ -333,9 +367,7 @@ impl Hop<'_> {
         match self.back(&converted) {
             Ok(back) => {
                 let lost = between(&self.from.schema, &back, &body);
-                if !here.put(lost, &mut annotations, &converted) {
-                    tracing::error!(object = name(object), version = self.to.name, "too large");
-                }
+                too_large = here.put(lost, &mut annotations, &converted).err();
             }
             Err(error) => {
                 let (object, version) = (name(object), &self.to.name);
@@ -348,7 +380,11 @@ impl Hop<'_> {
         if let Value::Object(converted) = converted {
             object.extend(converted);
         }
-        Ok(())
+        Ok(too_large.map(|kept| Lost {
+            from: self.from.name.clone(),
+            to: self.to.name.clone(),
+            kept,
+        }))
     }
 
     fn forth(&self, body: &Value) -> Result<Value, String> {
@@ -482,7 +518,7 @@ fn name(object: &Map<String, Value>) -> String {
 
 /// The conversions of all kinds.
 #[derive(Default)]
-pub(super) struct Conversions(Vec<Conversion>);
+pub(super) struct Conversions(Vec<Arc<Conversion>>);
 
 /// Where they are served, as kubebuilder's.
 pub(super) const PATH: &str = "/convert";
@@ -510,7 +546,7 @@ impl Respond for Served {
 
 impl Conversions {
     pub fn add(&mut self, conversion: Conversion) {
-        self.0.push(conversion);
+        self.0.push(Arc::new(conversion));
     }
 
     pub fn is_empty(&self) -> bool {
@@ -519,23 +555,53 @@ impl Conversions {
 
     /// The names of the CRDs of the kinds.
     pub fn crds(&self) -> Vec<String> {
-        self.0.iter().map(Conversion::crd).collect()
+        self.0.iter().map(|it| it.crd()).collect()
     }
 
-    /// Where they are served, if there are any.
-    pub fn endpoint(self) -> Option<Endpoint> {
-        (!self.is_empty()).then(|| {
-            tracing::info!(path = PATH, crds = ?self.crds(), "converts");
+    /// The webhooks that keep objects from being too large to be converted.
+    pub fn bounds(&self) -> Vec<Webhook> {
+        let mut sorted: Vec<_> = self.0.iter().collect();
+        sorted.sort_by(|a, b| (&a.group, &a.kind).cmp(&(&b.group, &b.kind)));
+        let mut kinds = HashSet::new();
+        let bounds = sorted.into_iter().map(|conversion| {
+            let kind = conversion.kind.to_lowercase();
+            let is_first = kinds.insert(kind.clone());
+            // Kinds of two groups may have one name.
+            let group = if is_first {
+                String::new()
+            } else {
+                format!(".{}", conversion.group)
+            };
+            conversion.bound(format!("bound{kind}{group}.kb.io"))
+        });
+        bounds.collect()
+    }
+
+    /// Where they are served, with what bounds their objects.
+    pub fn endpoints(self) -> Vec<Endpoint> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        tracing::info!(path = PATH, crds = ?self.crds(), "converts");
+        let bounds = self.0.iter().map(|conversion| {
+            let handler: Box<dyn Handler> = Box::new(Bound(conversion.clone()));
             Endpoint {
-                path: PATH.to_owned(),
-                handler: Box::new(Served(Arc::new(self))),
+                path: conversion.bound_path(),
+                handler: Box::new(handler),
             }
-        })
+        });
+        let mut endpoints: Vec<_> = bounds.collect();
+        endpoints.push(Endpoint {
+            path: PATH.to_owned(),
+            handler: Box::new(Served(Arc::new(self))),
+        });
+        endpoints
     }
 
     /// The conversion of a kind.
     pub fn of(&self, group: &str, kind: &str) -> Option<&Conversion> {
-        self.0.iter().find(|it| it.is_of(group, kind))
+        let mut conversions = self.0.iter().map(AsRef::as_ref);
+        conversions.find(|it: &&Conversion| it.is_of(group, kind))
     }
 
     /// Answers the review in `body`.

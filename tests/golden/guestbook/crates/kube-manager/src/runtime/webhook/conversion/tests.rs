@@ -577,3 +577,155 @@ fn a_crd_has_the_conversion() {
          `served = false` stand in its types"
     );
 }
+
+/// What the bound says about a review with these objects.
+async fn bound(old: Option<&Value>, new: &Value) -> Value {
+    let review = json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+        "request": {
+            "uid": "7", "name": "dune", "object": new, "oldObject": old,
+            "kind": {"group": "example.com", "version": "v1", "kind": "Book"},
+            "operation": if old.is_some() { "UPDATE" } else { "CREATE" },
+        },
+    });
+    let bound = Bound(Arc::new(hub().into()));
+    let answer = review::answer(&bound, review.to_string().as_bytes()).await;
+    let answer: Value = serde_json::from_slice(&answer.expect("an answer")).expect("JSON");
+    answer["response"].clone()
+}
+
+/// An object whose tags, which v1 alone has, are as long as this.
+fn tagged(length: usize) -> Value {
+    let tags = json!({"large": "x".repeat(length)});
+    book(json!({"name": "a", "first": "b", "last": "", "colour": "Red", "tags": tags}))
+}
+
+#[tokio::test]
+async fn an_object_that_is_too_large_for_another_version_is_refused() {
+    let answer = bound(None, &tagged(kept::MOST)).await;
+    assert_eq!(answer["allowed"], false);
+    let status = &answer["status"];
+    assert_eq!(
+        [&status["code"], &status["reason"]],
+        [&json!(422), &json!("Invalid")]
+    );
+    let causes = status["details"]["causes"].as_array().expect("causes");
+    let fields: Vec<_> = causes.iter().map(|it| &it["field"]).collect();
+    assert_eq!(fields, ["spec.tags", "spec.tags"]);
+    let size = "v1.example.com/spec.tags".len()
+        + r#"{"format":1,"of":"0123456789abcdef","path":["spec","tags"],"to":{"large":""}}"#.len()
+        + kept::MOST;
+    let excess = size - kept::MOST;
+    assert_eq!(
+        causes[0],
+        json!({"reason": "FieldValueTooLong", "field": "spec.tags", "message": format!(
+            "Too long: annotations keep what version v1alpha1 cannot hold of version v1; all annotations of the \
+             object would have {size} bytes, but may have 262144: remove {excess} bytes or more, here or from \
+             the rest of what v1alpha1 cannot hold"
+        )})
+    );
+    let beside = VERSIONS.map(|version| {
+        let there = convert(&tagged(0), version);
+        let annotations = there["metadata"]["annotations"].as_object();
+        annotations.map_or(0, kept::size)
+    });
+    let room = kept::MOST - beside.into_iter().max().expect("versions");
+    assert_eq!(bound(None, &tagged(room)).await["allowed"], true);
+    assert_eq!(bound(None, &tagged(room + 1)).await["allowed"], false);
+    let mut annotated = tagged(9);
+    annotated["metadata"]["annotations"] = json!({"a": "x".repeat(kept::MOST - 9)});
+    let answer = bound(None, &annotated).await;
+    let cause = &answer["status"]["details"]["causes"][0];
+    assert_eq!(cause["field"], "metadata.annotations");
+}
+
+#[tokio::test]
+async fn an_object_that_is_too_large_already_can_become_smaller_and_go() {
+    let (small, large, larger) = (tagged(9), tagged(kept::MOST + 1), tagged(kept::MOST + 2));
+    let allows = async |old: &Value, new: &Value| bound(Some(old), new).await["allowed"] == true;
+    assert!(!allows(&small, &large).await);
+    assert!(allows(&large, &large).await);
+    assert!(!allows(&large, &larger).await);
+    assert!(allows(&larger, &large).await);
+    assert!(allows(&larger, &small).await);
+    let mut unheld = large.clone();
+    unheld["metadata"]["labels"] = json!({"and": "so on"});
+    assert!(allows(&large, &unheld).await);
+    let mut going = larger.clone();
+    going["metadata"]["deletionTimestamp"] = json!("2024-02-03T04:05:06Z");
+    assert!(allows(&large, &going).await);
+}
+
+#[tokio::test]
+async fn what_cannot_be_converted_at_all_is_not_refused_for_its_size() {
+    let mut object = tagged(9);
+    object["spec"]["name"] = json!("no");
+    assert_eq!(bound(None, &object).await["allowed"], true);
+    object["spec"] = json!("none");
+    assert_eq!(bound(None, &object).await["allowed"], true);
+}
+
+#[test]
+fn the_name_of_a_bound_is_unique() {
+    let mut conversions = Conversions::default();
+    for group in ["b.example.com", "a.example.com"] {
+        let mut conversion = Conversion::from(hub());
+        group.clone_into(&mut conversion.group);
+        conversions.add(conversion);
+    }
+    let bounds = conversions.bounds();
+    let names = bounds
+        .iter()
+        .map(|it| format!("{} {}", it.name(), it.path()));
+    assert_eq!(
+        names.collect::<Vec<_>>(),
+        [
+            "boundbook.kb.io /bound-a-example-com-book",
+            "boundbook.b.example.com.kb.io /bound-b-example-com-book",
+        ]
+    );
+    let paths: Vec<_> = conversions
+        .endpoints()
+        .into_iter()
+        .map(|it| it.path)
+        .collect();
+    assert_eq!(
+        paths,
+        [
+            "/bound-b-example-com-book",
+            "/bound-a-example-com-book",
+            "/convert"
+        ]
+    );
+}
+
+proptest! {
+    /// Objects whose own annotations leave little room.
+    #[test]
+    fn whatever_the_bound_lets_pass_is_kept_by_each_version(
+        object in prop::sample::select(&VERSIONS[..]).prop_flat_map(books),
+        room in 0..2500_usize,
+    ) {
+        let filled = |object: &Value, length: usize| {
+            let mut object = object.clone();
+            object["metadata"]["annotations"] = json!({"a": "x".repeat(length)});
+            object
+        };
+        let length = kept::MOST - 1 - room;
+        let (slim, object) = (filled(&object, 0), filled(&object, length));
+        let own = version(object.as_object().expect("an object")).to_owned();
+        let errors = conversion().excess(None, &object.to_string()).expect("an object");
+        let mut fits = true;
+        for (stored, read) in VERSIONS.iter().flat_map(|a| VERSIONS.map(|b| (a, b))) {
+            let there = |object: &Value| convert(&convert(object, stored), read);
+            let size = |object: Value| {
+                let annotations = object["metadata"]["annotations"].as_object();
+                kept::size(annotations.expect("annotations"))
+            };
+            prop_assert!(size(there(&object)) <= kept::MOST);
+            prop_assert!(!errors.is_empty() || convert(&there(&object), &own) == object);
+            fits &= size(there(&slim)) + length <= kept::MOST;
+        }
+        prop_assert_eq!(errors.is_empty(), fits, "{:?}", errors);
+    }
+}

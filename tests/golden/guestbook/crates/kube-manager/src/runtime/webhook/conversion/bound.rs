@@ -1,0 +1,134 @@
+//! Refuses an object that is too large to be converted, when it is written.
+//!
+//! After a conversion, annotations keep what the new version cannot hold, and the API server limits the annotations
+//! of an object. A read cannot refuse an object that is stored already, so the write has to.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use anyhow::Result;
+use futures::{FutureExt, future::BoxFuture};
+use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
+use serde_json::{Map, Value};
+use tokio::task::spawn_blocking;
+
+use super::{Conversion, Lost, change, kept, version};
+use crate::runtime::webhook::{
+    hook::Webhook,
+    request::Operation,
+    review::{Answer, Handler, Objects, Review},
+    verdict::{FieldError, Verdict},
+};
+
+/// The webhook that is asked about each version of a kind.
+pub(super) struct Bound(pub Arc<Conversion>);
+
+impl Handler for Bound {
+    fn handle<'a>(&'a self, review: &'a Review<'a>) -> BoxFuture<'a, Result<Answer>> {
+        let call = async move {
+            let (old, new) = match review.objects {
+                Objects::Create(new) => (None, new),
+                Objects::Update { old, new } => (Some(old), new),
+                Objects::Delete(_) => return Ok(Verdict::allowed().into()),
+            };
+            let (old, new) = (old.map(|it| it.get().to_owned()), new.get().to_owned());
+            let conversion = self.0.clone();
+            // A large object takes its time.
+            let errors = spawn_blocking(move || conversion.excess(old.as_deref(), &new));
+            Ok(Verdict::from(errors.await??).into())
+        };
+        call.boxed()
+    }
+}
+
+impl Conversion {
+    /// The path of the webhook.
+    pub(super) fn bound_path(&self) -> String {
+        let (group, kind) = (self.group.replace('.', "-"), self.kind.to_lowercase());
+        format!("/bound-{group}-{kind}")
+    }
+
+    /// How the API server calls the webhook.
+    pub(super) fn bound(&self, name: String) -> Webhook {
+        let operations = [Operation::Create, Operation::Update];
+        let mut resources = vec![self.plural.clone()];
+        if self.spokes.iter().any(|it| it.status.is_some()) {
+            resources.push(format!("{}/status", self.plural));
+        }
+        let rule = RuleWithOperations {
+            api_groups: Some(vec![self.group.clone()]),
+            api_versions: Some(self.versions().map(|it| it.name.clone()).collect()),
+            operations: Some(operations.map(|it| it.name().to_owned()).into()),
+            resources: Some(resources),
+            scope: None,
+        };
+        Webhook::bound(name, self.bound_path(), rule)
+    }
+
+    /// What is wrong with an object, which was `old` before: what its annotations have no room for after a
+    /// conversion. An object that was too large before may be written unless it becomes larger, and an object
+    /// that is being deleted may always be written.
+    pub(super) fn excess(
+        &self,
+        old: Option<&str>,
+        new: &str,
+    ) -> serde_json::Result<Vec<FieldError>> {
+        let new: Map<String, Value> = serde_json::from_str(new)?;
+        let metadata = new.get("metadata").unwrap_or(&Value::Null);
+        if !metadata["deletionTimestamp"].is_null() {
+            return Ok(Vec::new());
+        }
+        let mut lost = self.lost(&new);
+        if let Some(old) = old.filter(|_| !lost.is_empty()) {
+            let before = self.lost(&serde_json::from_str(old)?);
+            let was_as_large = |to: &String, lost: &Lost| {
+                let before = before.get(to);
+                before.is_some_and(|before| before.kept.size >= lost.kept.size)
+            };
+            lost.retain(|to, lost| !was_as_large(to, lost));
+        }
+        Ok(lost.into_values().map(Lost::error).collect())
+    }
+
+    /// What the other versions of `object` would lose, by the version that cannot hold it. The object may be stored
+    /// in any version, and be read from there in any other version.
+    fn lost(&self, object: &Map<String, Value>) -> BTreeMap<String, Lost> {
+        let own = version(object);
+        let mut found = BTreeMap::new();
+        let mut convert = |object: &Map<String, Value>, to: &str| {
+            // An error is told by the conversion itself, at the write or at a read.
+            let (converted, lost) = self.measured(object.clone(), to).ok()?;
+            for lost in lost {
+                found.entry(lost.to.clone()).or_insert(lost);
+            }
+            Some(converted)
+        };
+        let others = |version: &str| {
+            let names = self.versions().map(|it| it.name.clone());
+            let version = version.to_owned();
+            names.filter(move |name| *name != version)
+        };
+        let stored: Vec<_> = others(own).filter_map(|to| convert(object, &to)).collect();
+        for object in &stored {
+            for to in others(version(object)) {
+                convert(object, &to);
+            }
+        }
+        found
+    }
+}
+
+impl Lost {
+    fn error(self) -> FieldError {
+        let Self { from, to, kept } = self;
+        let (size, most) = (kept.size, kept::MOST);
+        let excess = size.saturating_sub(most);
+        FieldError::exceeds(
+            change::display(&kept.largest),
+            format!(
+                "annotations keep what version {to} cannot hold of version {from}; all annotations of the object \
+                 would have {size} bytes, but may have {most}: remove {excess} bytes or more, here or from the \
+                 rest of what {to} cannot hold"
+            ),
+        )
+    }
+}
