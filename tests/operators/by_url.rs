@@ -11,14 +11,15 @@ use std::{
 
 use base64::prelude::*;
 use cluster::{Cluster, wait_until};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     admission::{allows, project, refuses, send, wait_for_defaults},
     compile::{building, make},
-    operator::{PATIENCE, kubectl_on, new_cluster},
+    operator::{PATIENCE, Project, kubectl_on, new_cluster},
     scaffold::run,
     serving::probe,
+    versions,
 };
 
 const KINDS: [&str; 2] = ["mutating", "validating"];
@@ -31,10 +32,14 @@ struct MakeRun {
 
 impl MakeRun {
     fn start(cluster: &Cluster, arguments: &str) -> Self {
-        let log = project().manifest("");
+        Self::of(project(), cluster, arguments)
+    }
+
+    fn of(project: &Project, cluster: &Cluster, arguments: &str) -> Self {
+        let log = project.manifest("");
         let file = File::create(&log).expect("a log file");
         let _building = building();
-        let mut make = make(project().path(), "run");
+        let mut make = make(project.path(), "run");
         if !arguments.is_empty() {
             make.arg(arguments);
         }
@@ -376,4 +381,224 @@ fn run_install_and_deploy_follow_one_another_in_any_order() {
     }
     let left = "get mutatingwebhookconfigurations,validatingwebhookconfigurations -o name";
     assert_eq!(run(&mut kubectl_on(&site.cluster, left)), "");
+}
+
+/// A cluster with the CRD of a kind that the operator converts.
+struct Converted {
+    cluster: Cluster,
+}
+
+impl Converted {
+    fn run(&self, arguments: &str) -> MakeRun {
+        MakeRun::of(versions::project(), &self.cluster, arguments)
+    }
+
+    /// Starts `make run`, and waits until it converts.
+    #[track_caller]
+    fn run_and_convert(&self) -> MakeRun {
+        let operator = self.run("");
+        operator.says(&["this machine converts", "books.shop.example.com"]);
+        self.converts();
+        operator
+    }
+
+    fn make(&self, target: &str) {
+        versions::project().make_on(&self.cluster, target);
+    }
+
+    fn kubectl(&self, arguments: &str) -> String {
+        run(&mut kubectl_on(&self.cluster, arguments))
+    }
+
+    /// Writes a Book in version v1, and reads it in the other one.
+    #[track_caller]
+    fn converts(&self) {
+        let book = json!({
+            "apiVersion": "shop.example.com/v1",
+            "kind": "Book",
+            "metadata": {"generateName": "dune-"},
+            "spec": {"title": "Dune", "first": "Frank", "last": "Herbert"},
+        });
+        let manifest = versions::project().manifest(&book.to_string());
+        let create = wait_until("a new Book", PATIENCE, || {
+            let mut create = kubectl_on(&self.cluster, "create -o name -f");
+            let output = create.arg(&manifest).output()?;
+            let name = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            Ok(Some(name).filter(|_| output.status.success()))
+        });
+        let name = create.expect("it is stored");
+        let (_, name) = name.split_once('/').expect("a name");
+        wait_until("the other version", PATIENCE, || {
+            let get = format!(
+                "get books.v1alpha1.shop.example.com {name} -o jsonpath={{.spec.name}}/{{.spec.author}}"
+            );
+            let output = kubectl_on(&self.cluster, &get).output()?;
+            let is_good = output.stdout == b"Dune/Frank Herbert";
+            Ok(is_good.then_some(()))
+        })
+        .expect("it is converted");
+    }
+
+    /// The CRD with all that a user has of it, but for times and what each write counts.
+    fn crd(&self) -> Value {
+        let text = self.kubectl("get crd books.shop.example.com -o json --show-managed-fields");
+        let mut crd: Value = serde_json::from_str(&text).expect("JSON");
+        crd["status"] = Value::Null;
+        let metadata = &mut crd["metadata"];
+        for count in ["generation", "resourceVersion"] {
+            metadata[count] = Value::Null;
+        }
+        let managed = metadata["managedFields"].as_array_mut().expect("a list");
+        for entry in &mut *managed {
+            entry["time"] = Value::Null;
+        }
+        managed.sort_by_key(Value::to_string);
+        crd
+    }
+
+    fn client(&self) -> Value {
+        self.crd()["spec"]["conversion"]["webhook"]["clientConfig"].clone()
+    }
+
+    /// Waits until the Service is called, and nothing is left of `make run`.
+    fn is_put_back(&self) {
+        let service = json!({"name": "shop-webhook-service", "namespace": "shop-system",
+            "path": "/convert", "port": 443});
+        let crd = self.crd();
+        let conversion = &crd["spec"]["conversion"];
+        assert_eq!(conversion["strategy"], "Webhook");
+        assert_eq!(conversion["webhook"]["clientConfig"]["service"], service);
+        assert!(!crd.to_string().contains("kube-manager/"), "{crd:#}");
+        assert!(!crd.to_string().contains("https://"), "{crd:#}");
+    }
+
+    /// Has others write to the CRD: the operator in the cluster, and whoever lets cert-manager do so.
+    fn inject(&self) {
+        let client = json!({"caBundle": BASE64_STANDARD.encode("deployed")});
+        let patch = json!({"spec": {"conversion": {"webhook": {"clientConfig": client}}}});
+        run(kubectl_on(
+            &self.cluster,
+            "patch crd books.shop.example.com --type=merge",
+        )
+        .args(["--field-manager=operator", &format!("--patch={patch}")]));
+        self.kubectl(
+            "annotate crd books.shop.example.com cert-manager.io/inject-ca-from=shop/certs",
+        );
+    }
+}
+
+#[test]
+fn a_laptop_converts_while_it_runs_and_what_was_deployed_comes_back() {
+    let site = Converted {
+        cluster: new_cluster(),
+    };
+    // The CRD may come later.
+    let mut operator = site.run("");
+    operator.says(&["there is no CustomResourceDefinition", "`make install`"]);
+    site.make("install");
+    operator.says(&[
+        "this machine converts",
+        "https://127.0.0.1:",
+        "Service shop-system/shop-webhook-service",
+    ]);
+    site.converts();
+    operator.end_by("INT");
+    site.is_put_back();
+
+    // To the byte, with all that others have written.
+    site.inject();
+    let deployed = site.crd();
+    let mut operator = site.run_and_convert();
+    let led = site.crd();
+    assert!(!led.to_string().contains("\"cert-manager.io/"), "{led:#}");
+    operator.end_by("INT");
+    assert_eq!(site.crd(), deployed, "{}", operator.log());
+
+    // What was killed is followed by the next one, which knows what was deployed.
+    site.run_and_convert().end_by("KILL");
+    assert!(site.client()["url"].is_string());
+    let mut operator = site.run_and_convert();
+    // As its ServiceAccount, the operator in the cluster leaves the URL alone.
+    let launch = versions::project().operator().on(&site.cluster);
+    let mut in_cluster = launch.args("--webhook-bind-address=127.0.0.1:0").start();
+    in_cluster.says(&["has the API server call https://127.0.0.1:"]);
+    site.converts();
+    in_cluster.signal("TERM");
+    assert!(in_cluster.ends_within(PATIENCE).success());
+    operator.end_by("INT");
+    assert_eq!(site.crd(), deployed, "{}", operator.log());
+
+    // Or by one that does not convert.
+    site.run_and_convert().end_by("KILL");
+    let mut operator = site.run("ENABLE_WEBHOOKS=false");
+    operator.says(&["conversions stay where they are deployed"]);
+    assert_eq!(site.crd(), deployed, "{}", operator.log());
+    operator.end_by("INT");
+
+    // Of two, the last one counts, and the first one leaves it alone.
+    let mut first = site.run_and_convert();
+    let mut second = site.run_and_convert();
+    first.says(&["webhooks are off", "another process"]);
+    first.end_by("INT");
+    site.converts();
+    second.end_by("INT");
+    assert_eq!(site.crd(), deployed, "{}", second.log());
+}
+
+#[test]
+fn install_and_deploy_put_back_what_a_killed_run_has_led() {
+    let site = Converted {
+        cluster: new_cluster(),
+    };
+    site.make("install");
+    let installed = site.crd();
+    for target in ["install", "deploy"] {
+        site.inject();
+        site.run_and_convert().end_by("KILL");
+        site.make(target);
+        site.is_put_back();
+        // The operator in the cluster has the API server trust it anew.
+        let client = site.client();
+        assert_eq!(client["caBundle"], Value::Null, "{client:#}");
+    }
+
+    // While it runs, it takes the conversion again.
+    let mut operator = site.run_and_convert();
+    site.make("deploy");
+    operator.says(&["the CRD was installed anew"]);
+    site.converts();
+    site.make("undeploy");
+    operator.says(&["there is no CustomResourceDefinition"]);
+    operator.end_by("INT");
+    let left = site.kubectl("get crd -o name");
+    assert_eq!(left, "", "{}", operator.log());
+
+    // A CRD that others have installed, and one without a conversion.
+    let manifests = run(kubectl_on(
+        &site.cluster,
+        "kustomize --load-restrictor=LoadRestrictionsNone",
+    )
+    .arg(versions::project().path().join("config/default")));
+    let crd = manifests
+        .split("\n---\n")
+        .find(|it| it.contains("kind: CustomResourceDefinition"));
+    let manifest = versions::project().manifest(crd.expect("a CRD"));
+    run(kubectl_on(&site.cluster, "apply -f").arg(&manifest));
+    site.inject();
+    let applied = site.crd();
+    site.run_and_convert().end_by("INT");
+    assert_eq!(site.crd(), applied);
+    site.run_and_convert().end_by("KILL");
+    site.make("install");
+    site.is_put_back();
+    site.kubectl(
+        "patch crd books.shop.example.com --type=merge \
+         -p={\"spec\":{\"conversion\":{\"strategy\":\"None\",\"webhook\":null}}}",
+    );
+    let without = site.crd();
+    site.run_and_convert().end_by("INT");
+    assert_eq!(site.crd(), without);
+    site.make("uninstall");
+    site.make("install");
+    assert_eq!(site.crd()["spec"], installed["spec"]);
 }

@@ -156,7 +156,7 @@ impl From<v1::BookStatus> for v1alpha1::BookStatus {
 }
 "#;
 
-/// One project for all tests here.
+/// One project for all tests of conversions.
 pub fn project() -> &'static Project {
     static PROJECT: LazyLock<Project> = LazyLock::new(|| {
         let project = Project::scaffold_shared(

@@ -126,6 +126,10 @@ pub const FILES: &[(&str, &str)] = &[
         include_str!("runtime/webhook/conversion/tests.rs"),
     ),
     (
+        "src/runtime/webhook/detour.rs",
+        include_str!("runtime/webhook/detour.rs"),
+    ),
+    (
         "src/runtime/webhook/files.rs",
         include_str!("runtime/webhook/files.rs"),
     ),
