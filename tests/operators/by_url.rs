@@ -12,9 +12,10 @@ use std::{
 use base64::prelude::*;
 use cluster::{Cluster, wait_until};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::{
-    admission::{allows, project, refuses, send, wait_for_defaults},
+    admission::{allows, certify, project, refuses, send, wait_for_defaults},
     compile::{building, make},
     operator::{PATIENCE, Project, kubectl_on, new_cluster},
     scaffold::run,
@@ -474,7 +475,9 @@ impl Converted {
 
     /// Has others write to the CRD: the operator in the cluster, and whoever lets cert-manager do so.
     fn inject(&self) {
-        let client = json!({"caBundle": BASE64_STANDARD.encode("deployed")});
+        // The API server looks into it.
+        let folder = TempDir::new().expect("a temporary folder");
+        let client = json!({"caBundle": BASE64_STANDARD.encode(certify(folder.path()))});
         let patch = json!({"spec": {"conversion": {"webhook": {"clientConfig": client}}}});
         run(kubectl_on(
             &self.cluster,
@@ -510,7 +513,12 @@ fn a_laptop_converts_while_it_runs_and_what_was_deployed_comes_back() {
     let deployed = site.crd();
     let mut operator = site.run_and_convert();
     let led = site.crd();
-    assert!(!led.to_string().contains("\"cert-manager.io/"), "{led:#}");
+    let annotations = &led["metadata"]["annotations"];
+    assert_eq!(
+        annotations["cert-manager.io/inject-ca-from"],
+        Value::Null,
+        "{led:#}"
+    );
     operator.end_by("INT");
     assert_eq!(site.crd(), deployed, "{}", operator.log());
 

@@ -455,6 +455,13 @@ fn applied(crd: &Value, manager: &str) -> Value {
     let mut entries = managed(crd).iter();
     let own = entries.find(|it| it["manager"] == manager && it["operation"] == APPLY);
     let mut applied = own.map_or_else(|| json!({}), |own| owned(&own["fieldsV1"], crd));
+    for field in ["annotations", "labels"] {
+        // The map is owned then, but nothing in it.
+        let fields = own.map(|own| &own["fieldsV1"]["f:metadata"][format!("f:{field}")]);
+        if fields.and_then(Value::as_object).is_some_and(Map::is_empty) {
+            applied["metadata"][field] = json!({});
+        }
+    }
     for field in ["apiVersion", "kind"] {
         applied[field] = crd[field].clone();
     }
@@ -539,8 +546,15 @@ fn part<'a>(fields: &'a Value, path: &[String]) -> Option<&'a Value> {
     path.iter().try_fold(fields, |fields, key| fields.get(key))
 }
 
+/// Puts `part` at `path`. An entry without anything in it is a field that is owned, so it stays one.
 fn put(fields: &mut Value, path: &[String], part: Value) {
-    let place = path.iter().fold(fields, |fields, key| &mut fields[key]);
+    let mut place = fields;
+    for (depth, key) in path.iter().enumerate() {
+        if depth > 0 && place.as_object().is_some_and(Map::is_empty) {
+            place["."] = json!({});
+        }
+        place = &mut place[key];
+    }
     *place = part;
 }
 
@@ -747,6 +761,31 @@ mod tests {
         assert_eq!(back["metadata"].get("annotations"), None);
         let owners = noted.owned_as_before(&apply(&led, &back));
         assert_eq!(owners, managed(&crd));
+    }
+
+    #[test]
+    fn a_map_is_owned_with_nothing_in_it() {
+        let path = ["f:metadata", "f:annotations", "f:a"].map(str::to_owned);
+        let before = json!({"f:metadata": {"f:annotations": {".": {}, "f:a": {}}}});
+        let mut fields = before.clone();
+        cut(&mut fields, &path);
+        // As the API server writes it.
+        assert_eq!(fields, json!({"f:metadata": {"f:annotations": {".": {}}}}));
+        let mut fields = json!({"f:metadata": {"f:annotations": {}}});
+        put(&mut fields, &path, json!({}));
+        assert_eq!(fields, before);
+        let mut fields = json!({});
+        put(&mut fields, &path, json!({}));
+        assert_eq!(
+            fields,
+            json!({"f:metadata": {"f:annotations": {"f:a": {}}}})
+        );
+
+        // Nothing that others have written becomes that of `make`.
+        let mut crd = deployed("helm", "Update");
+        let fields = json!({"f:metadata": {"f:annotations": {}}});
+        crd["metadata"]["managedFields"] = json!([entry(MAKE, APPLY, fields)]);
+        assert_eq!(applied(&crd, MAKE)["metadata"]["annotations"], json!({}));
     }
 
     #[test]
