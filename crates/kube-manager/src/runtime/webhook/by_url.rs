@@ -4,6 +4,8 @@
 //! those of the deployed ones: a webhook has either a Service or a URL, and two writers of one object would
 //! give it both.
 //!
+//! A conversion has one place in its CRD, so it takes a detour: see `detour.rs`.
+//!
 //! A laptop may be gone at any moment, so the API server must not depend on it. All of these configurations
 //! have the failure policy `Ignore`. As long as the operator runs, it gives the same answer as with `Fail`: it
 //! refuses a request itself when the webhook for it fails.
@@ -274,7 +276,7 @@ impl Here {
             ),
             in_time(
                 self.detours.end(whose),
-                "conversions may still be led to this machine: `make install` puts them back"
+                "the API server may still call this machine for conversions: `make install` repairs that"
             ),
         );
     }

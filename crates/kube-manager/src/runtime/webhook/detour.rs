@@ -74,7 +74,7 @@ struct Look {
 pub(super) enum Found {
     /// The API server has this machine convert.
     Led,
-    /// A CRD is not there; the message says which one.
+    /// A CRD is not there, or changes; the message says which one.
     Missing(String),
     /// Another process has taken over.
     Another,
@@ -198,13 +198,16 @@ impl Detours {
 
     /// Puts back what was deployed.
     pub async fn end(&self, whose: Whose) -> Result<()> {
+        let mut ended = Ok(());
         for name in &self.crds {
             let put_back = self.put_back(name, whose).await;
-            put_back.with_context(|| {
+            let put_back = put_back.with_context(|| {
                 format!("cannot put back the conversion of the CustomResourceDefinition `{name}`")
-            })?;
+            });
+            // The others are put back even if one fails.
+            ended = ended.and(put_back);
         }
-        Ok(())
+        ended
     }
 
     async fn put_back(&self, name: &str, whose: Whose) -> Result<()> {
