@@ -4,6 +4,8 @@
 //! those of the deployed ones: a webhook has either a Service or a URL, and two writers of one object would
 //! give it both.
 //!
+//! A conversion has one place in its CRD, so it takes a detour: see `detour.rs`.
+//!
 //! A laptop may be gone at any moment, so the API server must not depend on it. All of these configurations
 //! have the failure policy `Ignore`. As long as the operator runs, it gives the same answer as with `Fail`: it
 //! refuses a request itself when the webhook for it fails.
@@ -61,6 +63,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     authority::{Authorities, Leaf, Lifetimes},
+    detour::{self, Detours, Led, RUN_BY, Whose},
     hook::{self, FailurePolicy, Namespaces, Webhook},
     lifetimes,
     review::{self, Answer, Handler, Review},
@@ -77,9 +80,6 @@ use crate::runtime::{
 /// What the names of the configurations end with.
 const MUTATING: &str = "mutating-webhook-configuration";
 const VALIDATING: &str = "validating-webhook-configuration";
-
-/// The annotation that says which process a configuration belongs to.
-const RUN_BY: &str = "kube-manager/run-by";
 
 /// The webhook that tests whether the API server reaches this machine.
 const TEST: &str = "reachable.webhooks.kb.io";
@@ -102,7 +102,7 @@ const SOON: Duration = Duration::from_secs(1);
 /// How long the API server may take to hear that a configuration was deleted.
 const FORGETS: Duration = Duration::from_secs(1);
 
-/// How long the end of the operator waits for the configurations to be deleted.
+/// How long the end of the operator waits for the configurations to be deleted, and conversions to be put back.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Where the API server calls webhooks.
@@ -238,21 +238,64 @@ async fn refuse_failures(
     }
 }
 
-/// Deletes as one of `servers` what a process left behind that was killed.
-pub(super) fn clean_up(runtime: &Runtime, servers: &mut JoinSet<Result<()>>) {
-    let configurations = Configurations::new(runtime);
+/// Deletes as one of `servers` what a process left behind that was killed, and puts back the conversions of `crds`.
+pub(super) fn clean_up(runtime: &Runtime, crds: Vec<String>, servers: &mut JoinSet<Result<()>>) {
+    let here = Here::new(runtime, crds);
     let stop = runtime.stop.clone();
     servers.spawn(async move {
-        configurations.delete_all(Whose::Any).await;
+        here.leave(Whose::Any).await;
+        here.detours.says_off();
         stop.cancelled().await;
         Ok(())
     });
 }
 
+/// All objects that have the API server call this machine.
+struct Here {
+    configurations: Configurations,
+    detours: Detours,
+}
+
+impl Here {
+    fn new(runtime: &Runtime, crds: Vec<String>) -> Self {
+        let configurations = Configurations::new(runtime);
+        let (client, operator) = (runtime.unguarded.clone(), runtime.operator.name);
+        let detours = Detours::new(client, operator, configurations.identity.clone(), crds);
+        Self {
+            configurations,
+            detours,
+        }
+    }
+
+    /// Has the API server call this machine no more.
+    async fn leave(&self, whose: Whose) {
+        tokio::join!(
+            in_time(
+                self.configurations.delete_all(whose),
+                "the webhook configurations by URL may still be there"
+            ),
+            in_time(
+                self.detours.end(whose),
+                "the API server may still call this machine for conversions: `make install` repairs that"
+            ),
+        );
+    }
+}
+
+/// Waits for `work`, and warns if it fails.
+async fn in_time(work: impl Future<Output = Result<()>>, warning: &str) {
+    let error = match timeout(PATIENCE, work).await {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => failure::says(error.as_ref()),
+        Err(_) => "the API server does not answer".to_owned(),
+    };
+    tracing::warn!(error, "{warning}");
+}
+
 /// Keeps webhooks at a URL.
 pub(super) struct ByUrl {
     client: Client,
-    configurations: Configurations,
+    here: Here,
     /// The URL of the API server.
     server: Uri,
     /// The names of the deployed configurations.
@@ -290,19 +333,20 @@ struct Own {
 }
 
 impl ByUrl {
-    /// The webhooks that are served at `bound` and called by the URL of `options`. `server` is the URL of the
-    /// API server.
+    /// The webhooks and the conversions of `crds` that are served at `bound` and called by the URL of `options`.
+    /// `server` is the URL of the API server.
     pub fn new(
         options: &Options,
         runtime: &Runtime,
         server: &Uri,
         health: &Health,
         webhooks: Vec<Webhook>,
+        crds: Vec<String>,
         bound: SocketAddr,
     ) -> Result<Self> {
         Ok(Self {
             client: runtime.unguarded.clone(),
-            configurations: Configurations::new(runtime),
+            here: Here::new(runtime, crds),
             server: server.clone(),
             deployed_mutating: options.mutating_configuration(runtime.operator.name),
             deployed_validating: options.validating_configuration(runtime.operator.name),
@@ -354,8 +398,8 @@ impl ByUrl {
         Router::new().route(TEST_PATH, post(answer))
     }
 
-    /// Keeps the configurations until the operator stops, and sends each new leaf to `leaves`. Cancels
-    /// `deleted` when the API server is not to call any more.
+    /// Keeps the configurations and the conversions until the operator stops, and sends each new leaf to `leaves`.
+    /// Cancels `deleted` when the API server is not to call any more.
     ///
     /// # Errors
     ///
@@ -366,7 +410,7 @@ impl ByUrl {
         deleted: CancellationToken,
     ) -> Result<()> {
         let ended = self.work(&leaves).await;
-        self.configurations.delete_all(Whose::Own).await;
+        self.here.leave(Whose::Own).await;
         deleted.cancel();
         ended
     }
@@ -396,6 +440,7 @@ impl ByUrl {
             }
         };
         let mut published = None;
+        let (mut led, mut said_of_conversions) = (Led::default(), String::new());
         loop {
             let bundle = self.renew(&mut own, &hosts, leaves)?;
             let is_new = published.as_ref() != Some(&bundle);
@@ -407,28 +452,47 @@ impl ByUrl {
                         // A warning is not worth a retry.
                         let _ = self.warn_of_deployed().await;
                     }
-                    own.authorities = own
-                        .authorities
-                        .published(Timestamp::now())
-                        .unwrap_or(own.authorities);
+                    let converts = match self.here.detours.look(&url, &bundle, &mut led).await {
+                        Ok(detour::Found::Led) => Ok(()),
+                        Ok(detour::Found::Missing(what)) => Err(what),
+                        Ok(detour::Found::Another) => return self.give_way().await,
+                        Err(error) => Err(failure::says(error.as_ref())),
+                    };
                     published = Some(bundle);
                     said.clear();
+                    match converts {
+                        Ok(()) => {
+                            said_of_conversions.clear();
+                            own.authorities = own
+                                .authorities
+                                .published(Timestamp::now())
+                                .unwrap_or(own.authorities);
+                        }
+                        Err(error) if error == said_of_conversions => {}
+                        Err(error) => {
+                            tracing::warn!(error, "waits with the conversions");
+                            said_of_conversions = error;
+                        }
+                    }
                     if self.until_stop(sleep(INTERVAL)).await.is_none() {
                         return Ok(());
                     }
                 }
-                Ok(false) => {
-                    tracing::warn!("webhooks are off: another process serves them by URL now");
-                    self.health.ready("webhooks", "another process serves them");
-                    self.stop.cancelled().await;
-                    return Ok(());
-                }
+                Ok(false) => return self.give_way().await,
                 Err(error) => self.waits(&error, &mut said).await,
             }
             if self.stop.is_cancelled() {
                 return Ok(());
             }
         }
+    }
+
+    /// Leaves the webhooks to another process, until the operator stops.
+    async fn give_way(&self) -> Result<()> {
+        tracing::warn!("webhooks are off: another process serves them by URL now");
+        self.health.ready("webhooks", "another process serves them");
+        self.stop.cancelled().await;
+        Ok(())
     }
 
     /// The output of `work`; none if the operator stops before.
@@ -450,7 +514,7 @@ impl ByUrl {
     /// Goes on without webhooks, unless the user said where they are.
     async fn off(&self, why: &str) -> Result<()> {
         // Also what a process left behind that was killed.
-        self.configurations.delete_all(Whose::Any).await;
+        self.here.leave(Whose::Any).await;
         if let Place::Url(url) = &self.place {
             return Err(anyhow!(
                 "the API server cannot call webhooks at {url}: {why}"
@@ -460,6 +524,7 @@ impl ByUrl {
             error = why,
             "webhooks are off: the API server cannot call this machine, unless `--webhook-url` says where"
         );
+        self.here.detours.says_off();
         self.health.ready("webhooks", "off");
         self.stop.cancelled().await;
         Ok(())
@@ -549,10 +614,10 @@ impl ByUrl {
             ..ValidatingWebhook::default()
         };
         let configuration = ValidatingWebhookConfiguration {
-            metadata: self.configurations.metadata(VALIDATING),
+            metadata: self.here.configurations.metadata(VALIDATING),
             webhooks: Some(vec![webhook]),
         };
-        self.configurations.apply(&configuration).await?;
+        self.here.configurations.apply(&configuration).await?;
         // A question that everybody may ask, and that nothing is stored of.
         let review = SelfSubjectAccessReview {
             spec: SelfSubjectAccessReviewSpec {
@@ -598,13 +663,13 @@ impl ByUrl {
         // See the head of this file.
         let ignore = || Some("Ignore".to_owned());
         if let Some(configuration) = &mut mutating {
-            configuration.metadata = self.configurations.metadata(MUTATING);
+            configuration.metadata = self.here.configurations.metadata(MUTATING);
             for webhook in configuration.webhooks.iter_mut().flatten() {
                 webhook.failure_policy = ignore();
             }
         }
         if let Some(configuration) = &mut validating {
-            configuration.metadata = self.configurations.metadata(VALIDATING);
+            configuration.metadata = self.here.configurations.metadata(VALIDATING);
             for webhook in configuration.webhooks.iter_mut().flatten() {
                 webhook.failure_policy = ignore();
             }
@@ -621,7 +686,10 @@ impl ByUrl {
     ) -> Result<bool> {
         let Some(wanted) = wanted else {
             if is_new {
-                self.configurations.delete::<K>(end, Whose::Any).await?;
+                self.here
+                    .configurations
+                    .delete::<K>(end, Whose::Any)
+                    .await?;
             }
             return Ok(true);
         };
@@ -630,11 +698,13 @@ impl ByUrl {
         let there = api.get_metadata_opt(&wanted.name_any()).await;
         let there = there.with_context(|| format!("cannot read the {what}"))?;
         match there {
-            Some(there) if !is_new => return Ok(self.configurations.is_own(there.annotations())),
+            Some(there) if !is_new => {
+                return Ok(self.here.configurations.is_own(there.annotations()));
+            }
             None if !is_new => tracing::info!("the {what} was deleted, and is applied again"),
             _ => {}
         }
-        let applied = self.configurations.apply(&wanted).await;
+        let applied = self.here.configurations.apply(&wanted).await;
         applied.with_context(|| format!("cannot apply the {what}"))?;
         Ok(true)
     }
@@ -701,21 +771,10 @@ impl Configurations {
     }
 
     /// Deletes the configurations for webhooks by URL.
-    async fn delete_all(&self, whose: Whose) {
-        let deleted = timeout(PATIENCE, async {
-            let mutating = self.delete::<MutatingWebhookConfiguration>(MUTATING, whose);
-            let validating = self.delete::<ValidatingWebhookConfiguration>(VALIDATING, whose);
-            mutating.await.and(validating.await)
-        });
-        let error = match deleted.await {
-            Ok(Ok(())) => return,
-            Ok(Err(error)) => failure::says(error.as_ref()),
-            Err(_) => "the API server does not answer".to_owned(),
-        };
-        tracing::warn!(
-            error,
-            "the webhook configurations by URL may still be there"
-        );
+    async fn delete_all(&self, whose: Whose) -> Result<()> {
+        let mutating = self.delete::<MutatingWebhookConfiguration>(MUTATING, whose);
+        let validating = self.delete::<ValidatingWebhookConfiguration>(VALIDATING, whose);
+        mutating.await.and(validating.await)
     }
 
     async fn delete<K: Configuration>(&self, end: &str, whose: Whose) -> Result<()> {
@@ -725,7 +784,7 @@ impl Configurations {
         loop {
             let there = api.get_metadata_opt(&name).await.with_context(context)?;
             let Some(there) = there else { return Ok(()) };
-            if matches!(whose, Whose::Own) && !self.is_own(there.annotations()) {
+            if whose == Whose::Own && !self.is_own(there.annotations()) {
                 return Ok(());
             }
             let params = DeleteParams {
@@ -744,15 +803,6 @@ impl Configurations {
             }
         }
     }
-}
-
-/// Which configurations to delete.
-#[derive(Clone, Copy)]
-enum Whose {
-    /// Those of this process.
-    Own,
-    /// Also those that another process left behind.
-    Any,
 }
 
 /// A kind of webhook configurations.

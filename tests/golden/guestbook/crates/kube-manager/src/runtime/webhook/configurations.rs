@@ -80,6 +80,13 @@ impl Configurations {
                 "the {what} has no conversion by a webhook: `make install` brings it up to date"
             )));
         };
+        if let Some(url) = client.url {
+            // The authorities of whoever is there are not those of this operator.
+            return Ok(Some(format!(
+                "the {what} has the API server call {url}: the end of `make run` there, or `make install`, puts \
+                 the Service back"
+            )));
+        }
         if client.ca_bundle.is_some_and(|it| it.0 == bundle.as_bytes()) {
             return Ok(None);
         }

@@ -127,6 +127,11 @@
 //! The operator deletes these configurations when it ends. If it is killed they stay, so their failure policy is
 //! `Ignore`; while it runs, it refuses requests itself where a webhook with [`FailurePolicy::Fail`] fails.
 //!
+//! A conversion has one place, in the CRD. While the operator runs, the CRD names the URL, and an annotation keeps
+//! what was deployed. The end of the operator puts that back. If the operator is killed, the next one takes over,
+//! and `make install` puts the Service back: the operator writes the CRD as the field manager `<name>-make`. It
+//! needs the rights to `get` and `patch` the CRD.
+//!
 //! # When not to use one
 //!
 //! Where the schema of a CRD can say a rule, as in `#[schemars(range(min = 0))]` or a CEL expression, no code
@@ -153,6 +158,7 @@ mod by_url;
 mod certificates;
 mod configurations;
 mod conversion;
+mod detour;
 mod files;
 mod hook;
 mod issued;
@@ -433,7 +439,7 @@ impl Webhooks {
         }
         if options.off().is_some() {
             if options.webhook_url.is_some() {
-                by_url::clean_up(runtime, servers);
+                by_url::clean_up(runtime, self.conversions.crds(), servers);
             }
             return Ok(());
         }
@@ -461,6 +467,7 @@ impl Webhooks {
                 server,
                 health,
                 webhooks,
+                crds,
                 listener.local_addr()?,
             )?;
             by_url.serve(listener, routes, servers);
