@@ -377,9 +377,9 @@ fn a_change_overtakes_what_the_start_has_queued() {
         for line in operator.lines(&["\"looked at\""]) {
             let line: Value = serde_json::from_str(&line)?;
             let name = line["name"].as_str().context("a name")?.to_owned();
-            if line["is"] == "edited" {
-                missing.remove(&name);
-            } else {
+            // A reconcile that had begun before the edit has seen nothing of it.
+            missing.remove(&name);
+            if line["is"] == "listed" {
                 listed.insert(name);
             }
             if missing.is_empty() {

@@ -409,9 +409,9 @@ fn an_object_that_another_version_could_not_hold_is_refused() {
         let room = MOST + 1 - annotated(&shop.get(other, &small));
         let said = shop.refusal("create -f", &new(&large, room + 1));
         let reason = format!(
-            "admission webhook \"boundbook.kb.io\" denied the request: Book.shop.example.com \"{large}\" \
-             is invalid: {field}: Too long: annotations keep what version {other} cannot hold of version \
-             {own}; all annotations of the object would have {} bytes, but may have {MOST}: remove 1 bytes",
+            "The Book \"{large}\" is invalid: {field}: Too long: annotations keep what version {other} cannot \
+             hold of version {own}; all annotations of the object would have {} bytes, but may have {MOST}: \
+             remove 1 bytes or more",
             MOST + 1
         );
         assert!(said.contains(&reason), "{said}");
