@@ -245,7 +245,7 @@ async fn run<R: Reconciler>(part: Arc<Part<R>>, concurrency: u16) {
         // Other errors were logged where they happened.
         if let Err(controller::Error::ObjectNotFound(object)) = result {
             let object = object.into_kind_unchecked(());
-            part.queue.begun(&object);
+            part.queue.forget(&object);
             gone.spawn(part.worker.clone().gone(object.into_kind_unchecked(())));
         }
         while gone.try_join_next().is_some() {}
@@ -347,7 +347,7 @@ async fn reconcile<R: Reconciler>(
     }
     let newest = ObjectRef::from_obj(&*object);
     // From here on, a change is one for the next reconcile.
-    part.queue.begun(&newest);
+    let _running = part.queue.begin(newest.clone());
     // The object may have changed while it was in the queue.
     let Some(object) = part.store.get(&newest) else {
         // The queue ignored the deletion if that came just before this reconcile began. The next one ends

@@ -12,8 +12,9 @@ use prometheus::IntGauge;
 
 /// The objects of one watched namespace, or of all.
 ///
-/// kube's scheduler takes all that it gets, and keeps the order. So the queue hands out a few objects at a time,
-/// and keeps the others.
+/// kube's scheduler takes all that it gets. So the queue hands out a few objects at a time, and keeps the others.
+/// The scheduler begins with any of those that it has: an object that it leaves aside could wait until all others
+/// were reconciled. So the queue stops handing out when too many others have overtaken an object.
 pub struct Queue<T> {
     state: Mutex<State<T>>,
     waker: AtomicWaker,
@@ -37,9 +38,16 @@ struct State<T> {
     normal: VecDeque<Arc<T>>,
     low: VecDeque<Arc<T>>,
     waiting: HashMap<Arc<T>, Priority>,
-    /// Handed out, without a reconcile that has begun.
-    handed: HashSet<Arc<T>>,
+    /// Handed out, without a reconcile that has begun: as which one of all.
+    handed: HashMap<Arc<T>, usize>,
+    /// Those that are reconciled now.
+    running: HashSet<Arc<T>>,
+    /// How many objects were handed out so far.
+    count: usize,
 }
+
+/// How many objects may be handed out after one that waits for its reconcile: so many times the limit.
+const OVERTAKEN: usize = 2;
 
 impl<T: Eq + Hash> Queue<T> {
     pub fn new(limit: usize, depth: IntGauge) -> Self {
@@ -48,7 +56,9 @@ impl<T: Eq + Hash> Queue<T> {
                 normal: VecDeque::new(),
                 low: VecDeque::new(),
                 waiting: HashMap::new(),
-                handed: HashSet::new(),
+                handed: HashMap::new(),
+                running: HashSet::new(),
+                count: 0,
             }),
             waker: AtomicWaker::new(),
             limit,
@@ -62,7 +72,7 @@ impl<T: Eq + Hash> Queue<T> {
         let object = Arc::new(object);
         let waits = state.waiting.get(&object).copied();
         // A reconcile that has not begun will see what is new.
-        if state.handed.contains(&object) || waits >= Some(priority) {
+        if state.handed.contains_key(&object) || waits >= Some(priority) {
             return;
         }
         if waits.is_none() {
@@ -77,21 +87,21 @@ impl<T: Eq + Hash> Queue<T> {
         self.waker.wake();
     }
 
-    /// Takes note that a reconcile of `object` begins, or that `object` is gone.
-    pub fn begun(&self, object: &T) {
+    /// Takes note that a reconcile of `object` begins, which lasts until the answer is dropped.
+    pub fn begin(&self, object: T) -> Running<'_, T> {
+        let object = Arc::new(object);
         let mut state = self.lock();
-        // A retry may begin while the object waits.
-        let was_waiting = state.waiting.remove(object).is_some();
-        if state.handed.remove(object) || was_waiting {
-            self.depth.dec();
-        }
-        if state.waiting.is_empty() {
-            // After a start the queue had all objects.
-            state.waiting.shrink_to_fit();
-            state.normal = VecDeque::new();
-            state.low = VecDeque::new();
-        }
+        state.forget(&object, &self.depth);
+        state.running.insert(object.clone());
         drop(state);
+        self.waker.wake();
+        let queue = self;
+        Running { queue, object }
+    }
+
+    /// Takes note that `object` is gone.
+    pub fn forget(&self, object: &T) {
+        self.lock().forget(object, &self.depth);
         self.waker.wake();
     }
 
@@ -104,12 +114,14 @@ impl<T: Eq + Hash> Queue<T> {
             // First, so that no change after the look is missed.
             self.waker.register(context.waker());
             let mut state = self.lock();
-            if state.handed.len() >= self.limit {
+            if !state.may_hand_out(self.limit) {
                 return Poll::Pending;
             }
             match state.next() {
                 Some(object) => {
-                    state.handed.insert(object.clone());
+                    let number = state.count;
+                    state.count += 1;
+                    state.handed.insert(object.clone(), number);
                     Poll::Ready(Some(T::clone(&object)))
                 }
                 None => Poll::Pending,
@@ -122,7 +134,43 @@ impl<T: Eq + Hash> Queue<T> {
     }
 }
 
+/// A reconcile of an object.
+pub struct Running<'a, T: Eq + Hash> {
+    queue: &'a Queue<T>,
+    object: Arc<T>,
+}
+
+impl<T: Eq + Hash> Drop for Running<'_, T> {
+    fn drop(&mut self) {
+        self.queue.lock().running.remove(&self.object);
+        self.queue.waker.wake();
+    }
+}
+
 impl<T: Eq + Hash> State<T> {
+    fn forget(&mut self, object: &T, depth: &IntGauge) {
+        // A retry may begin while the object waits.
+        let was_waiting = self.waiting.remove(object).is_some();
+        if self.handed.remove(object).is_some() || was_waiting {
+            depth.dec();
+        }
+        if self.waiting.is_empty() {
+            // After a start the queue had all objects.
+            self.waiting.shrink_to_fit();
+            self.normal = VecDeque::new();
+            self.low = VecDeque::new();
+        }
+    }
+
+    fn may_hand_out(&self, limit: usize) -> bool {
+        // An object that is reconciled now waits for the end of that, so no other object is to wait for it.
+        let handed = self.handed.iter();
+        let handed = handed.filter(|(object, _)| !self.running.contains(*object));
+        let oldest = handed.map(|(_, number)| *number).min();
+        let overtaken = oldest.map_or(0, |oldest| self.count - oldest);
+        self.handed.len() < limit && overtaken <= OVERTAKEN.saturating_mul(limit)
+    }
+
     fn next(&mut self) -> Option<Arc<T>> {
         loop {
             let (object, priority) = match self.normal.pop_front() {
@@ -169,12 +217,12 @@ mod tests {
         // Not while it has been handed out, but once the reconcile may have looked at it.
         queue.push("a", Priority::Normal);
         assert_eq!(next(&queue), "");
-        queue.begun(&"a");
+        drop(queue.begin("a"));
         queue.push("a", Priority::Normal);
         assert_eq!(next(&queue), "a");
         assert_eq!(queue.depth.get(), 2);
         for object in ["a", "b"] {
-            queue.begun(&object);
+            drop(queue.begin(object));
         }
         assert_eq!(queue.depth.get(), 0);
     }
@@ -188,13 +236,47 @@ mod tests {
         assert_eq!(next(&queue), "a b");
         queue.push("d", Priority::Normal);
         queue.push("d", Priority::Low);
-        queue.begun(&"a");
+        drop(queue.begin("a"));
         assert_eq!(next(&queue), "d");
-        queue.begun(&"b");
-        queue.begun(&"d");
+        drop(queue.begin("b"));
+        drop(queue.begin("d"));
         assert_eq!(next(&queue), "c");
-        queue.begun(&"c");
+        drop(queue.begin("c"));
         assert_eq!((next(&queue).as_str(), queue.depth.get()), ("", 0));
+    }
+
+    #[test]
+    fn an_object_that_is_left_aside_is_not_overtaken_by_all_others() {
+        let queue = queue(2);
+        for object in ["a", "b", "c", "d", "e", "f", "g"] {
+            queue.push(object, Priority::Low);
+        }
+        assert_eq!(next(&queue), "a b");
+        for (begun, handed) in [("b", "c"), ("c", "d"), ("d", "e"), ("e", ""), ("a", "f g")] {
+            drop(queue.begin(begun));
+            assert_eq!(next(&queue), handed, "after {begun}");
+        }
+    }
+
+    #[test]
+    fn an_object_that_is_reconciled_delays_no_other() {
+        let queue = queue(2);
+        queue.push("slow", Priority::Normal);
+        assert_eq!(next(&queue), "slow");
+        let slow = queue.begin("slow");
+        queue.push("slow", Priority::Normal);
+        assert_eq!(next(&queue), "slow");
+        for object in ["a", "b", "c", "d", "e", "f", "g"] {
+            queue.push(object, Priority::Normal);
+            assert_eq!(next(&queue), object);
+            drop(queue.begin(object));
+        }
+        drop(slow);
+        // Now it is the others that have to wait.
+        queue.push("h", Priority::Normal);
+        assert_eq!(next(&queue), "");
+        drop(queue.begin("slow"));
+        assert_eq!(next(&queue), "h");
     }
 
     #[test]
@@ -204,10 +286,10 @@ mod tests {
             queue.push(object, Priority::Normal);
         }
         assert_eq!(next(&queue), "a");
-        queue.begun(&"b");
-        queue.begun(&"a");
+        drop(queue.begin("b"));
+        drop(queue.begin("a"));
         assert_eq!(next(&queue), "c");
-        queue.begun(&"c");
+        drop(queue.begin("c"));
         assert_eq!(queue.depth.get(), 0);
     }
 
@@ -219,7 +301,7 @@ mod tests {
         queue.push("a", Priority::Low);
         queue.push("b", Priority::Low);
         tokio::task::yield_now().await;
-        queue.begun(&"a");
+        drop(queue.begin("a"));
         assert_eq!(waits.await.expect("no panic"), ["a", "b"]);
     }
 }
