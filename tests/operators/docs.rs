@@ -44,6 +44,7 @@ tutorials! {
     pod_watcher: "pod-watcher.md",
     mini_controller_manager: "mini-controller-manager.md",
     crddemo: "crddemo.md",
+    versions: "versions.md",
     webhooks: "webhooks.md",
 }
 
