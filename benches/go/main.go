@@ -99,6 +99,9 @@ func run() error {
 		if err := setupWebhooks(manager); err != nil {
 			return err
 		}
+		if err := setupConversion(manager); err != nil {
+			return err
+		}
 	}
 	if err := manager.AddHealthzCheck("healthz", healthz.Ping); err != nil {
 		return err

@@ -40,6 +40,7 @@ func addToScheme(scheme *runtime.Scheme) error {
 	version := schema.GroupVersion{Group: "bench.example.com", Version: "v1"}
 	scheme.AddKnownTypes(version, &Bench{}, &BenchList{})
 	metav1.AddToGroupVersion(scheme, version)
+	addBooksToScheme(scheme)
 	return nil
 }
 

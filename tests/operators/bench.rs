@@ -32,10 +32,11 @@ use scaffold::{by_hand, root, run};
 /// What is measured, by name: it gets the program, and says whether all is as it should be.
 type Part = (&'static str, fn(&Path) -> Result<bool>);
 
-const PARTS: [Part; 3] = [
+const PARTS: [Part; 4] = [
     ("cli", cli::bench),
     ("operators", operators::bench),
     ("webhooks", operators::webhooks::bench),
+    ("conversion", operators::conversion::bench),
 ];
 
 fn main() -> Result<ExitCode> {

@@ -73,6 +73,8 @@ pub struct Cluster {
     node: Option<Namespaces>,
     folder: TempDir,
     binaries: Binaries,
+    /// Of the API server, besides the usual ones.
+    flags: Vec<&'static str>,
     port: Port,
     server: String,
     kubeconfig: PathBuf,
@@ -84,10 +86,15 @@ impl Cluster {
     /// `progress` is told what happens, as a line of text. On a machine's first run that is a build
     /// of several minutes, unless `KUBEBUILDER_ASSETS` names a folder with the programs.
     pub fn start(progress: &dyn Fn(&str)) -> Result<Cluster> {
+        Self::start_with(&[], progress)
+    }
+
+    /// The same, whose API server has these flags besides its usual ones.
+    pub fn start_with(flags: &[&'static str], progress: &dyn Fn(&str)) -> Result<Cluster> {
         let binaries = Binaries::find(progress)?;
         progress("starting the control plane");
         let folder = folder()?;
-        Self::start_in(folder, None, binaries)
+        Self::start_in(folder, None, binaries, flags)
     }
 
     /// Starts a control plane and a node that runs Pods, with an address for each of them and for
@@ -103,13 +110,18 @@ impl Cluster {
         progress("starting the control plane");
         let folder = folder()?;
         let node = Namespaces::start(folder.path())?;
-        let mut cluster = Self::start_in(folder, Some(node), binaries)?;
+        let mut cluster = Self::start_in(folder, Some(node), binaries, &[])?;
         progress("starting the node");
         cluster.start_node(&tools, &node_binaries)?;
         Ok(cluster)
     }
 
-    fn start_in(folder: TempDir, node: Option<Namespaces>, binaries: Binaries) -> Result<Cluster> {
+    fn start_in(
+        folder: TempDir,
+        node: Option<Namespaces>,
+        binaries: Binaries,
+        flags: &[&'static str],
+    ) -> Result<Cluster> {
         let port = Port::reserve()?;
         let mut cluster = Cluster {
             api_server: None,
@@ -117,6 +129,7 @@ impl Cluster {
             group: Group::start(folder.path())?,
             node,
             binaries,
+            flags: flags.to_vec(),
             server: format!("https://127.0.0.1:{}", port.number),
             port,
             kubeconfig: folder.path().join(KUBECONFIG),
@@ -250,6 +263,7 @@ impl Cluster {
             ]
             .into_iter()
             .chain(listening)
+            .chain(self.flags.iter().copied())
             .collect::<Vec<_>>(),
         )?;
         api_server.wait_until("the API server to be ready", PATIENCE, || {

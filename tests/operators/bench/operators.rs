@@ -9,6 +9,8 @@ use jiff::Timestamp;
 
 #[path = "operators/contender.rs"]
 mod contender;
+#[path = "operators/conversion.rs"]
+pub mod conversion;
 #[path = "operators/process.rs"]
 mod process;
 #[path = "operators/requests.rs"]

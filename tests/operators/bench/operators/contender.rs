@@ -102,6 +102,33 @@ impl Project {
         fs::write(path, code).context("failed to write the webhooks")
     }
 
+    /// Adds Book, a kind of two versions that a webhook converts, whose code is in `files`, each with its path below
+    /// src/api/bench. The operator writes its manifests once it is built.
+    pub fn add_conversion(&self, rscaffold: &Path, files: &[(&str, &str)]) -> Result<()> {
+        for command in [
+            "create api --group bench --version v1 --kind Book --controller=false",
+            "create api --group bench --version v1alpha1 --kind Book --controller=false",
+            "create webhook --group bench --version v1 --kind Book --conversion",
+        ] {
+            run(Command::new(rscaffold)
+                .args(command.split(' '))
+                .current_dir(self.path()))?;
+        }
+        for (file, text) in files {
+            let path = self.path().join("src/api/bench").join(file);
+            fs::write(path, text).with_context(|| format!("failed to write `{file}`"))?;
+        }
+        Ok(())
+    }
+
+    /// What `make manifests` does, by the program that was built.
+    pub fn write_manifests(&self, contender: &Contender) -> Result<()> {
+        run(Command::new(&contender.program)
+            .arg("manifests")
+            .current_dir(self.path()))?;
+        Ok(())
+    }
+
     pub fn path(&self) -> PathBuf {
         self.folder.path().join("bench")
     }

@@ -9,6 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
+use base64::prelude::*;
 use cluster::{Cluster, Request, run, wait_until};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -31,10 +32,20 @@ pub struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// Starts it, and installs the CRD and the role.
+    /// Starts it, and installs the CRDs and the role.
     pub fn new(contender: &'a Contender, project: &Project) -> Result<Self> {
+        Self::on(Cluster::start(&|_| {})?, contender, project)
+    }
+
+    /// The same, where the API server keeps no objects in memory: it has to convert them for each read.
+    pub fn without_watch_cache(contender: &'a Contender, project: &Project) -> Result<Self> {
+        let cluster = Cluster::start_with(&["--watch-cache=false"], &|_| {})?;
+        Self::on(cluster, contender, project)
+    }
+
+    fn on(cluster: Cluster, contender: &'a Contender, project: &Project) -> Result<Self> {
         let stage = Self {
-            cluster: Cluster::start(&|_| {})?,
+            cluster,
             contender,
             folder: TempDir::new().context("failed to create a temporary folder")?,
         };
@@ -42,7 +53,11 @@ impl<'a> Stage<'a> {
         let manifests = run(kustomize.arg(project.path().join("config/default")))?;
         let documents: Vec<&str> = manifests
             .split("\n---\n")
-            .filter(|document| !document.contains("kind: Deployment\n"))
+            .filter(|document| {
+                // No Service leads to the operator.
+                let others = ["kind: Deployment\n", "WebhookConfiguration\n"];
+                !others.iter().any(|kind| document.contains(kind))
+            })
             .collect();
         let manifest = stage.folder.path().join("manifests.yaml");
         fs::write(&manifest, documents.join("\n---\n"))?;
@@ -108,14 +123,38 @@ impl<'a> Stage<'a> {
         Ok(changes)
     }
 
+    /// Has the API server convert the objects of a CRD at `address`, where a server has `certificate`.
+    pub fn convert_at(&self, crd: &str, address: &str, certificate: &[u8]) -> Result<()> {
+        let url = format!("https://{address}/convert");
+        let bundle = BASE64_STANDARD.encode(certificate);
+        let client = json!({"service": null, "url": url, "caBundle": bundle});
+        let patch = json!({"spec": {"conversion": {"webhook": {"clientConfig": client}}}});
+        run(self
+            .kubectl(&format!("patch crd {crd} --type=merge -p"))
+            .arg(patch.to_string()))?;
+        Ok(())
+    }
+
+    /// The API server's URL, and a token of an administrator.
+    pub fn server(&self) -> Result<(String, String)> {
+        let kubeconfig = fs::read_to_string(self.cluster.kubeconfig())?;
+        let kubeconfig: Value = serde_json::from_str(&kubeconfig)?;
+        let token = kubeconfig["users"][0]["user"]["token"].as_str();
+        let token = token.context("no token")?.to_owned();
+        Ok((self.cluster.server().to_owned(), token))
+    }
+
     /// Creates objects with these numbers.
     pub fn create(&self, numbers: Range<usize>) -> Result<()> {
+        self.create_all(&numbers.map(object).collect::<Vec<_>>())
+    }
+
+    /// Creates these objects.
+    pub fn create_all(&self, objects: &[Value]) -> Result<()> {
         const AT_ONCE: usize = 4;
-        let numbers: Vec<_> = numbers.collect();
-        let chunks = numbers.chunks(numbers.len().div_ceil(AT_ONCE));
+        let chunks = objects.chunks(objects.len().div_ceil(AT_ONCE));
         let mut kubectls = Vec::new();
-        for (index, chunk) in chunks.enumerate() {
-            let objects: Vec<_> = chunk.iter().map(|number| object(*number)).collect();
+        for (index, objects) in chunks.enumerate() {
             let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
             let path = self.folder.path().join(format!("objects-{index}.json"));
             fs::write(&path, list.to_string())?;

@@ -230,7 +230,7 @@ impl Load<'_> {
 }
 
 /// A certificate for this machine in `folder`.
-fn certify(folder: &Path) -> Result<()> {
+pub(super) fn certify(folder: &Path) -> Result<()> {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])?;
     fs::write(folder.join("tls.key"), made.signing_key.serialize_pem())?;
     fs::write(folder.join("tls.crt"), made.cert.pem())?;
