@@ -280,7 +280,7 @@ fn story(resource: &Resource, project: &Project, is_asked: bool, converts: bool)
     }
     next.push(NextStep::new(
         "make deploy",
-        "webhooks need the operator in the cluster",
+        "the operator serves the webhooks in the cluster",
     ));
     if resource.is_builtin() {
         let system = format!("{}-system", project.project_name);
