@@ -75,6 +75,7 @@ use crate::runtime::{
     health::Health,
     leader::identity,
     serve::{self, Certificate, Pair},
+    trouble::Trouble,
 };
 
 /// What the names of the configurations end with.
@@ -429,18 +430,19 @@ impl ByUrl {
         let mut hosts = self.hosts.clone();
         hosts.extend(urls.iter().filter_map(|url| host(url)));
         let mut own = Own::default();
-        let mut said = String::new();
+        let mut trouble = Trouble::new("waits with the webhook configurations");
         let url = loop {
             let bundle = self.renew(&mut own, &hosts, leaves)?;
             match self.find(&urls, &bundle).await {
                 _ if self.stop.is_cancelled() => return Ok(()),
                 Ok(Found::At(url)) => break url,
                 Ok(Found::Nowhere(why)) => return self.off(&why).await,
-                Err(error) => self.waits(&error, &mut said).await,
+                Err(error) => self.waits(&error, &mut trouble).await,
             }
         };
         let mut published = None;
-        let (mut led, mut said_of_conversions) = (Led::default(), String::new());
+        let mut led = Led::default();
+        let mut trouble_of_conversions = Trouble::new("waits with the conversions");
         loop {
             let bundle = self.renew(&mut own, &hosts, leaves)?;
             let is_new = published.as_ref() != Some(&bundle);
@@ -459,27 +461,23 @@ impl ByUrl {
                         Err(error) => Err(failure::says(error.as_ref())),
                     };
                     published = Some(bundle);
-                    said.clear();
+                    trouble.ends();
                     match converts {
                         Ok(()) => {
-                            said_of_conversions.clear();
+                            trouble_of_conversions.ends();
                             own.authorities = own
                                 .authorities
                                 .published(Timestamp::now())
                                 .unwrap_or(own.authorities);
                         }
-                        Err(error) if error == said_of_conversions => {}
-                        Err(error) => {
-                            tracing::warn!(error, "waits with the conversions");
-                            said_of_conversions = error;
-                        }
+                        Err(error) => trouble_of_conversions.is(error),
                     }
                     if self.until_stop(sleep(INTERVAL)).await.is_none() {
                         return Ok(());
                     }
                 }
                 Ok(false) => return self.give_way().await,
-                Err(error) => self.waits(&error, &mut said).await,
+                Err(error) => self.waits(&error, &mut trouble).await,
             }
             if self.stop.is_cancelled() {
                 return Ok(());
@@ -501,13 +499,10 @@ impl ByUrl {
     }
 
     /// Pauses after a failure, and says it once.
-    async fn waits(&self, error: &anyhow::Error, said: &mut String) {
+    async fn waits(&self, error: &anyhow::Error, trouble: &mut Trouble) {
         let error = failure::says(error.as_ref());
         self.health.waits("webhooks", error.as_str());
-        if *said != error {
-            tracing::warn!(error, "waits with the webhook configurations");
-            *said = error;
-        }
+        trouble.is(error);
         self.until_stop(sleep(SOON)).await;
     }
 
