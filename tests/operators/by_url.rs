@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::{
     admission::{allows, certify, project, refuses, send, wait_for_defaults},
-    compile::{building, make},
+    compile::{BUILD_PATIENCE, building, make},
     operator::{PATIENCE, Project, kubectl_on, new_cluster},
     scaffold::run,
     serving::probe,
@@ -24,6 +24,9 @@ use crate::{
 };
 
 const KINDS: [&str; 2] = ["mutating", "validating"];
+
+/// How often `make run` has cargo run the operator: for its manifests, and then to reconcile.
+const RUNS: usize = 2;
 
 /// `make run`, with all that it starts as a process group; killed if a test fails.
 struct MakeRun {
@@ -53,7 +56,21 @@ impl MakeRun {
             .process_group(0)
             .spawn()
             .expect("make starts");
-        Self { child, log }
+        let mut this = Self { child, log };
+        this.is_built();
+        this
+    }
+
+    /// Waits until cargo runs the operator: cargo may have to wait for what other tests build.
+    fn is_built(&mut self) {
+        let runs = wait_until("cargo to run the operator", BUILD_PATIENCE, || {
+            let log = self.log();
+            let runs = log.lines().filter(|line| line.contains(" Running `"));
+            let is_built = runs.count() == RUNS;
+            let has_ended = self.child.try_wait()?.is_some();
+            Ok((is_built || has_ended).then_some(is_built))
+        });
+        assert!(runs.is_ok_and(|is_built| is_built), "{}", self.log());
     }
 
     fn log(&self) -> String {

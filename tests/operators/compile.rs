@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use walkdir::{DirEntry, WalkDir};
@@ -15,6 +16,9 @@ use crate::scaffold::{by_hand, plain_make, root, run};
 
 /// Leaves out what a debugger needs: nobody debugs what is built here, and it takes most of the space.
 pub const NO_DEBUG: (&str, &str) = ("CARGO_PROFILE_DEV_DEBUG", "0");
+
+/// How long a build may take: the first one on a machine, which waits for those of other tests.
+pub const BUILD_PATIENCE: Duration = Duration::from_secs(1200);
 
 /// Where rendered projects are compiled: all in one folder, so that their dependencies are built once.
 pub fn target() -> PathBuf {

@@ -11,7 +11,7 @@ use std::{
         mpsc::{Receiver, RecvTimeoutError, channel},
     },
     thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use anyhow::{Context, Result, bail, ensure};
@@ -19,12 +19,10 @@ use cluster::run;
 use signal_hook::{consts::SIGINT, flag::register_conditional_shutdown};
 
 use crate::{
+    compile::BUILD_PATIENCE,
     scaffold::by_hand,
     wildcards::{with_wildcards, without_times},
 };
-
-/// How long a command may take: the first build on a machine, which waits for those of other tests.
-const PATIENCE: Duration = Duration::from_secs(1200);
 
 /// Printed after each command, with its exit code.
 const END: &str = "--- end of the command:";
@@ -159,11 +157,14 @@ impl Terminal {
 
     /// What the command printed before it ended, and its exit code.
     fn finish(&mut self) -> Result<(Vec<String>, i32)> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + BUILD_PATIENCE;
         let mut lines = Vec::new();
         loop {
             let Some(line) = self.line(deadline)? else {
-                bail!("it still runs after {PATIENCE:?}:\n{}", lines.join("\n"));
+                bail!(
+                    "it still runs after {BUILD_PATIENCE:?}:\n{}",
+                    lines.join("\n")
+                );
             };
             if let Some(code) = line.strip_prefix(END) {
                 self.busy = false;
@@ -177,7 +178,7 @@ impl Terminal {
 
     /// Waits until the command prints `shown`.
     fn wait_for(&mut self, shown: &str) -> Result<()> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + BUILD_PATIENCE;
         let mut seen = String::new();
         loop {
             let line = self.line(deadline)?;
