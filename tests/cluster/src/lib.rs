@@ -17,7 +17,7 @@ use std::{
     fs::{self, File},
     io::{self, Read, Write},
     iter,
-    net::{Ipv4Addr, SocketAddr},
+    net::{Ipv4Addr, SocketAddr, TcpStream},
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
@@ -160,7 +160,9 @@ impl Cluster {
             .arg("--cache-dir")
             .arg(self.folder.path().join("kubectl-cache"))
             .env("KUBECONFIG", &self.kubeconfig)
-            .env("KUBERC", "off");
+            .env("KUBERC", "off")
+            // It ends before collecting garbage could pay.
+            .env("GOGC", "off");
         kubectl
     }
 
@@ -266,6 +268,10 @@ impl Cluster {
             .chain(self.flags.iter().copied())
             .collect::<Vec<_>>(),
         )?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port.number));
+        api_server.wait_until("the API server to listen", PATIENCE, || {
+            Ok(TcpStream::connect(address).is_ok())
+        })?;
         api_server.wait_until("the API server to be ready", PATIENCE, || {
             self.answers(&["get", "--raw=/readyz"])
         })?;

@@ -7,7 +7,11 @@ use anyhow::{Result, anyhow};
 
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Calls `probe` every 100 ms until it gives `Some`.
+/// How much longer than a probe the pause after it is: a probe that runs a program takes a processor, which
+/// what is waited for needs as well.
+const PAUSE: u32 = 2;
+
+/// Calls `probe` until it gives `Some`: every 100 ms, and less often if it takes long.
 ///
 /// A probe that fails is tried again like one that gives `None`: while something comes up, errors
 /// are expected. When `timeout` has passed, the error says what was waited for, and the last error
@@ -19,6 +23,7 @@ pub fn wait_until<T>(
 ) -> Result<T> {
     let deadline = Instant::now() + timeout;
     loop {
+        let begin = Instant::now();
         let seen = match probe() {
             Ok(Some(value)) => return Ok(value),
             Ok(None) => None,
@@ -31,7 +36,7 @@ pub fn wait_until<T>(
                 None => anyhow!(message),
             });
         }
-        thread::sleep(INTERVAL);
+        thread::sleep(INTERVAL.max(begin.elapsed() * PAUSE));
     }
 }
 
