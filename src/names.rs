@@ -3,6 +3,7 @@
 mod dns;
 mod external;
 mod group_version_kind;
+mod image;
 mod kind;
 mod kubernetes;
 mod plural;
@@ -14,6 +15,7 @@ use anyhow::{Result, anyhow, bail, ensure};
 
 pub use external::{Dependency, TypePath};
 pub use group_version_kind::GroupVersionKind;
+pub use image::{CommandWord, ImageName, Port, UserId};
 pub use kind::{Identifiers, Kind};
 pub use kubernetes::{ControllerName, Domain, Group, Plural, ProjectName, ShortName, Version};
 pub use rust::{CrateName, Repo, WorkspaceRoot, is_dependency};

@@ -7,6 +7,7 @@ mod error;
 mod feature;
 mod file;
 mod find;
+mod image;
 mod merge;
 mod owns;
 mod removal;
@@ -26,6 +27,7 @@ pub use self::{
     controllers::Controller,
     error::Error,
     feature::Feature,
+    image::Image,
     owns::{RelatedKind, Relation},
     resource::{Conversion, Definition, Deprecation, External, Own, Resource, Stage},
     runtime::Runtime,

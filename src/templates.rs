@@ -67,7 +67,8 @@ mod tests {
     #[test]
     fn each_line_gives_a_known_attribute() {
         let known = [
-            "claim", "code", "derived", "labels", "nodes", "patterns", "replaced", "vendored",
+            "claim", "code", "derived", "labels", "nodes", "patterns", "pods", "replaced",
+            "vendored",
         ];
         let lines: Vec<_> = lines().collect();
         for attribute in known {

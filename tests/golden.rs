@@ -164,6 +164,25 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create webhook --group webapp --version v1 --kind Guestbook --conversion",
         ],
     ),
+    // Controllers that run an image, with and without a command, a port and a user; one of a kind that
+    // another controller makes, with webhooks and a conversion.
+    (
+        "cache",
+        &[
+            "init --runtime registry --domain example.com --plugins=go/v4,helm/v2-alpha",
+            "create api --group cache --version v1alpha1 --kind Memcached --image=memcached:1.6.26-alpine3.19 \
+             --image-container-command=memcached,--memory-limit=64,-o,modern,-v \
+             --image-container-port=11211 --run-as-user=1001 --plugins=deploy-image/v1-alpha --make=false",
+            "create api --group cache --version v1 --kind Memcached",
+            "create webhook --group cache --version v1alpha1 --kind Memcached --defaulting \
+             --programmatic-validation",
+            "create webhook --group cache --version v1alpha1 --kind Memcached --conversion",
+            "create api --group cache --version v1 --kind Busybox --image=busybox:1.36.1 --finalizer",
+            "create api --group cache --version v1 --kind Proxy --controller-name front-end \
+             --image=proxy --image-container-port=8080 --owns v1/Service",
+            "create api --group cache --version v1 --kind Pool --owns cache/v1alpha1/Memcached",
+        ],
+    ),
     // A group that belongs to the Kubernetes project.
     (
         "crddemo",

@@ -9,10 +9,13 @@ use super::{Mode, bring_in_line, id::Id, kubebuilder::Kubebuilder, load_current,
 use crate::{
     builtin,
     hint::OrHint,
-    names::{ControllerName, Dependency, Domain, GroupVersionKind, Plural, ShortName, TypePath},
+    names::{
+        CommandWord, ControllerName, Dependency, Domain, GroupVersionKind, ImageName, Plural, Port,
+        ShortName, TypePath, UserId,
+    },
     project::{
-        self, Controller, Conversion, Definition, Deprecation, Own, Project, Resource, Stage,
-        Webhooks,
+        self, Controller, Conversion, Definition, Deprecation, Image, Own, Project, Resource,
+        Stage, Webhooks,
     },
     report::{NextStep, Outcome, Story, UsageError},
     worktree::WorkTree,
@@ -50,6 +53,10 @@ Examples:
 
   # A kind whose controller creates a Deployment for each object
   rscaffold create api --group webapp --version v1 --kind Guestbook --owns apps/v1/Deployment
+
+  # A kind whose controller runs an image, with the number of Pods and the port in the spec
+  rscaffold create api --group cache --version v1alpha1 --kind Memcached --image memcached:1.6 \\
+      --image-container-command=memcached,-v --image-container-port=11211 --run-as-user=1001
 
   # A second version of a kind, which begins with your types of the first
   rscaffold create api --group webapp --version v2 --kind Guestbook
@@ -93,8 +100,8 @@ struct ApiSettings {
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     controller: Option<bool>,
 
-    /// Name of the controller that `--controller`, `--finalizer`, `--owns` and `--watches` describe; a
-    /// new name adds a second controller of the kind [default: the kind, in lower case]
+    /// Name of the controller that `--controller`, `--finalizer`, `--image`, `--owns` and `--watches`
+    /// describe; a new name adds a second controller of the kind [default: the kind, in lower case]
     #[arg(long, value_name = "NAME")]
     controller_name: Option<ControllerName>,
 
@@ -121,6 +128,9 @@ struct ApiSettings {
     /// that the controller watches already; with `--force`, replaces them
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     watches: Option<Vec<GroupVersionKind>>,
+
+    #[command(flatten)]
+    image: Option<ImageSettings>,
 
     /// Store objects in this version, which the controllers and the webhooks of the kind then work with.
     /// The hub of a conversion stays [default: the first version is stored]
@@ -150,6 +160,46 @@ struct ApiSettings {
     external: Option<ExternalType>,
 }
 
+/// The image that the controller runs.
+#[derive(Debug, Args)]
+struct ImageSettings {
+    /// Image that the controller runs in a Deployment for each object, such as `memcached:1.6`. The spec
+    /// has the number of Pods, and the environment of the operator can name another image
+    #[arg(long = "image", value_name = "IMAGE", required = false)]
+    name: ImageName,
+
+    /// Command of the container, as words separated by commas [default: the image's own]
+    #[arg(
+        long = "image-container-command",
+        value_name = "WORDS",
+        value_delimiter = ','
+    )]
+    #[arg(requires = "name")]
+    command: Vec<CommandWord>,
+
+    /// Port of the container, which the spec can change [default: none]
+    #[arg(long = "image-container-port", value_name = "PORT", requires = "name")]
+    port: Option<Port>,
+
+    /// Number of the user of the container, who is not root [default: the image's own]
+    #[arg(long, value_name = "USER", requires = "name")]
+    run_as_user: Option<UserId>,
+}
+
+impl ImageSettings {
+    /// The image that they describe; what they do not say is as `before`.
+    fn image(&self, before: Option<&Image>) -> Image {
+        let command = Some(&self.command).filter(|words| !words.is_empty());
+        let command = command.or_else(|| before.map(|it| &it.command));
+        Image {
+            command: command.cloned().unwrap_or_default(),
+            name: self.name.clone(),
+            port: self.port.or_else(|| before?.port),
+            run_as_user: self.run_as_user.or_else(|| before?.run_as_user),
+        }
+    }
+}
+
 /// Where the type of a kind is that others define.
 #[derive(Debug, Args)]
 pub(super) struct ExternalType {
@@ -173,7 +223,7 @@ pub(super) struct ExternalType {
 
 /// Adds an API, its controller, or both to the project.
 pub fn run(args: CreateApi, root: &Path) -> Result<Outcome> {
-    args.kubebuilder.features()?;
+    args.kubebuilder.features(args.settings.image.is_some())?;
     let tree = WorkTree::open(root)?;
     let before = load_current(&tree)?;
     let last = before.resources.iter().rfind(|it| it.has_api());
@@ -291,6 +341,13 @@ impl ApiSettings {
         }
         if let Some(watches) = &self.watches {
             controller.watches.clone_from(watches);
+        }
+        if let Some(image) = &self.image {
+            controller.image = Some(image.image(controller.image.as_ref()));
+            let deployment: GroupVersionKind = Image::KIND.parse()?;
+            if !controller.owns.contains(&deployment) {
+                controller.owns.push(deployment);
+            }
         }
         if is_wanted {
             resource.set_controller(controller);

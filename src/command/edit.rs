@@ -54,7 +54,7 @@ pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
         force,
         mode,
     } = args;
-    settings.enable.extend(kubebuilder.features()?);
+    settings.enable.extend(kubebuilder.features(false)?);
     if settings == Settings::default() && kubebuilder.note().is_none() && !force {
         let error = "`rscaffold edit` needs a setting to change: `--help` lists them";
         bail!(UsageError(error.to_owned()));

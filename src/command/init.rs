@@ -95,7 +95,7 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
         kubebuilder,
         mode,
     } = args;
-    settings.enable.extend(kubebuilder.features()?);
+    settings.enable.extend(kubebuilder.features(false)?);
     let tree = WorkTree::open(root)?;
     if tree.project()?.is_some() {
         return Err(anyhow!(

@@ -9,8 +9,7 @@ use clap::{Args, Subcommand};
 use crate::{project::Feature, report::UsageError};
 
 const AUTOUPDATE: &str = "`rscaffold update --on-conflict=markers` does what its workflow does";
-const IMAGE: &str =
-    "`--owns apps/v1/Deployment` makes a controller that creates a Deployment for each object";
+const IMAGE: &str = "`rscaffold create api --image IMAGE` makes a controller that runs an image";
 const SSA: &str = "leave it out, every controller uses server-side apply";
 
 /// Flags that are accepted, and not shown in the help.
@@ -44,42 +43,25 @@ pub struct Kubebuilder {
     #[arg(long, hide = true)]
     ssa: bool,
 
-    /// Image that the controller deploys
-    #[arg(long, hide = true)]
-    image: Option<String>,
-
-    /// Command of its container
-    #[arg(long, hide = true, requires = "image")]
-    image_container_command: Option<String>,
-
-    /// Port of its container
-    #[arg(long, hide = true, requires = "image")]
-    image_container_port: Option<String>,
-
-    /// User of its container
-    #[arg(long, hide = true, requires = "image")]
-    run_as_user: Option<String>,
-
     /// Plugins that write the files
     #[arg(long, hide = true, value_name = "PLUGIN", value_delimiter = ',')]
     plugins: Vec<Plugin>,
 }
 
 impl Kubebuilder {
-    /// The features that the plugins are here.
+    /// The features that the plugins are here. `has_image` says whether the command is about an image.
     ///
     /// # Errors
     /// When a flag asks for something that takes another command here.
-    pub fn features(&self) -> Result<Vec<Feature>> {
+    pub fn features(&self, has_image: bool) -> Result<Vec<Feature>> {
         let unsupported =
             |flag: &str, instead| UsageError(format!("`{flag}` is not supported: {instead}"));
         ensure!(!self.ssa, unsupported("--ssa", SSA));
-        ensure!(self.image.is_none(), unsupported("--image", IMAGE));
         let mut features = Vec::new();
         for plugin in &self.plugins {
             match &*plugin.name {
                 "autoupdate" => bail!(unsupported(&plugin.flag(), AUTOUPDATE)),
-                "deploy-image" => bail!(unsupported(&plugin.flag(), IMAGE)),
+                "deploy-image" => ensure!(has_image, unsupported(&plugin.flag(), IMAGE)),
                 "grafana" => features.push(Feature::Grafana),
                 "helm" => features.push(Feature::Helm),
                 _ => {}
@@ -201,7 +183,7 @@ mod tests {
             ("kustomize/v2,base.go.kubebuilder.io/v4", vec![]),
         ] {
             let plugins = parsed(&format!("--plugins={plugin}"));
-            assert_eq!(plugins.features().unwrap(), expected, "{plugin}");
+            assert_eq!(plugins.features(false).unwrap(), expected, "{plugin}");
             let has_base =
                 plugin.contains("go/") || plugin.contains("kustomize") || plugin.contains("go.");
             assert_eq!(plugins.note().is_some(), has_base, "{plugin}");
@@ -209,18 +191,18 @@ mod tests {
         for refused in [
             "--plugins=autoupdate/v1-alpha",
             "--plugins=deploy-image.go.kubebuilder.io/v1-alpha",
-            "--image=busybox",
             "--ssa",
         ] {
-            let error = parsed(refused).features().unwrap_err();
+            let error = parsed(refused).features(false).unwrap_err();
             assert!(error.is::<UsageError>(), "{refused}");
-            let flag = refused.strip_suffix("=busybox").unwrap_or(refused);
             let text = error.to_string();
             assert!(
-                text.starts_with(&format!("`{flag}` is not supported: ")),
+                text.starts_with(&format!("`{refused}` is not supported: ")),
                 "{text}"
             );
         }
+        let image = parsed("--plugins=deploy-image/v1-alpha");
+        assert_eq!(image.features(true).unwrap(), []);
     }
 
     #[test]

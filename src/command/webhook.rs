@@ -143,7 +143,7 @@ Examples:
 
 /// Adds webhooks to the project.
 pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
-    args.kubebuilder.features()?;
+    args.kubebuilder.features(false)?;
     let is_asked = args.defaulting || args.programmatic_validation;
     ensure!(
         is_asked || args.conversion,

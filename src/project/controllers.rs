@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::Not};
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{Project, Resource, resource::change};
+use super::{Image, Project, Resource, resource::change};
 use crate::names::{ControllerName, GroupVersionKind};
 
 /// A controller of a kind.
@@ -16,6 +16,9 @@ pub struct Controller {
     /// Whether the controller cleans up before an object is deleted.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub finalizer: bool,
+    /// The image that it runs in a Deployment for each object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<Image>,
     /// Its name, which is unique in the group.
     pub name: ControllerName,
     /// The kinds of objects that it makes, each in the spelling that [`Project::parse`] gives it.
@@ -31,6 +34,7 @@ impl Controller {
     pub fn new(name: ControllerName) -> Self {
         Self {
             finalizer: false,
+            image: None,
             name,
             owns: Vec::new(),
             watches: Vec::new(),
@@ -82,6 +86,12 @@ impl Resource {
             !controller.finalizer,
             "{self} has a finalizer, which needs a controller to remove it"
         );
+        if let Some(image) = &controller.image {
+            bail!(
+                "{self} has the image `{}`, which needs a controller to run it",
+                image.name
+            );
+        }
         if let Some(owned) = controller.owns.first() {
             bail!("{self} owns `{owned}`, which needs a controller to make it");
         }
@@ -93,22 +103,28 @@ impl Resource {
 
     /// What these controllers would lose or change with those of `after` in their place.
     pub(super) fn changes_of_controllers(&self, after: &Self) -> Vec<String> {
-        let changes = self.controllers.iter().filter_map(|before| {
+        let changes = self.controllers.iter().flat_map(|before| {
             let name = before.name.as_str();
             let Some(after) = after.controller(&before.name) else {
-                return change("controller", name, "none");
+                return change("controller", name, "none").into_iter().collect();
             };
             let what = format!("finalizer of the controller `{name}`");
             let [was, is] = [before, after].map(|it| ["no", "yes"][usize::from(it.finalizer)]);
-            change(&what, was, is)
+            let mut changes: Vec<_> = change(&what, was, is).into_iter().collect();
+            if let (Some(was), Some(is)) = (&before.image, &after.image) {
+                let what = format!("image of the controller `{name}`");
+                changes.extend(change(&what, &was.to_string(), &is.to_string()));
+            }
+            changes
         });
         changes.collect()
     }
 
-    /// Keeps what the controllers of `before` own and watch.
+    /// Keeps what the controllers of `before` run, own and watch.
     pub(super) fn keep_related(&mut self, before: &Self) {
         for controller in &mut self.controllers {
             if let Some(before) = before.controller(&controller.name) {
+                controller.image = controller.image.take().or_else(|| before.image.clone());
                 keep(&mut controller.owns, &before.owns);
                 keep(&mut controller.watches, &before.watches);
             }

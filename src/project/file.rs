@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Value, from_value, to_value};
 
 use super::{
-    Controller, Conversion, Definition, Deprecation, External, Own, Project, Resource, Stage,
-    webhooks::WebhooksEntry, yaml,
+    Controller, Conversion, Definition, Deprecation, External, Image, Own, Project, Resource,
+    Stage, webhooks::WebhooksEntry, yaml,
 };
 use crate::{
     builtin,
@@ -130,8 +130,8 @@ impl Project {
 pub(super) struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     api: Option<ApiEntry>,
-    /// Whether there is a controller, and it is the kind's own: `finalizer`, `owns` and `watches` describe
-    /// it.
+    /// Whether there is a controller, and it is the kind's own: `finalizer`, `image`, `owns` and `watches`
+    /// describe it.
     #[serde(default, skip_serializing_if = "Not::not")]
     controller: bool,
     /// The controllers, if there is any other.
@@ -147,6 +147,8 @@ pub(super) struct Entry {
     #[serde(default, skip_serializing_if = "Not::not")]
     finalizer: bool,
     group: Group,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image: Option<Image>,
     kind: Kind,
     #[serde(skip_serializing_if = "Option::is_none")]
     module: Option<Dependency>,
@@ -331,6 +333,7 @@ impl TryFrom<Entry> for Resource {
         };
         let own = Controller {
             finalizer: entry.finalizer,
+            image: entry.image,
             name: resource.kind.controller(),
             owns: entry.owns,
             watches: entry.watches,
@@ -342,8 +345,8 @@ impl TryFrom<Entry> for Resource {
         } else {
             ensure!(
                 !entry.controller && own == Controller::new(resource.kind.controller()),
-                "{resource} has `controllers`, so `controller`, `finalizer`, `owns` and `watches` must go: \
-                 each of the list has its own `name`, `finalizer`, `owns` and `watches`"
+                "{resource} has `controllers`, so `controller`, `finalizer`, `image`, `owns` and `watches` must \
+                 go: each of the list has its own `name`, `finalizer`, `image`, `owns` and `watches`"
             );
         }
         Ok(resource)
@@ -366,6 +369,7 @@ impl From<Resource> for Entry {
             external: external.is_some(),
             finalizer: own.is_some_and(|own| own.finalizer),
             group: resource.group.clone(),
+            image: own.and_then(|own| own.image.clone()),
             kind: resource.kind.clone(),
             module: external.and_then(|it| it.dependency.clone()),
             namespaced: external.is_some() && resource.namespaced,
@@ -881,14 +885,23 @@ version: '3'
             "`webapp/v1/Guestbook` has a finalizer, which needs a controller to remove it"
         );
         assert_eq!(
+            error("  image:\n    name: web\n"),
+            "`webapp/v1/Guestbook` has the image `web`, which needs a controller to run it"
+        );
+        assert_eq!(
             error("  owns:\n  - v1/Pod\n"),
             "`webapp/v1/Guestbook` owns `v1/Pod`, which needs a controller to make it"
         );
-        for beside in ["controller: true", "finalizer: true", "owns: [v1/Pod]"] {
+        for beside in [
+            "controller: true",
+            "finalizer: true",
+            "image: {name: web}",
+            "owns: [v1/Pod]",
+        ] {
             assert_eq!(
                 error(&format!("  controllers:\n  - name: backup\n  {beside}\n")),
-                "`webapp/v1/Guestbook` has `controllers`, so `controller`, `finalizer`, `owns` and \
-                 `watches` must go: each of the list has its own `name`, `finalizer`, `owns` and \
+                "`webapp/v1/Guestbook` has `controllers`, so `controller`, `finalizer`, `image`, \
+                 `owns` and `watches` must go: each of the list has its own `name`, `finalizer`, `image`, `owns` and \
                  `watches`"
             );
         }
@@ -998,8 +1011,8 @@ version: '3'
             &with("  finalizer: true", "  finaliser: true"),
             "`PROJECT` line 39, `resources[2].finaliser`: unknown field, expected one \
              of `api`, `controller`, `controllers`, `core`, `domain`, `external`, \
-             `finalizer`, `group`, `kind`, `module`, `namespaced`, `owns`, `path`, `plural`, \
-             `shortNames`, `version`, `watches`, `webhooks`",
+             `finalizer`, `group`, `image`, `kind`, `module`, `namespaced`, `owns`, `path`, \
+             `plural`, `shortNames`, `version`, `watches`, `webhooks`",
         );
         assert_error(
             &with("domain: com\n", ""),

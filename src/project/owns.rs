@@ -11,7 +11,14 @@ use crate::{
 
 /// Names that a controller's file uses already: functions, and the parameter of the functions that are
 /// named after owned kinds.
-const TAKEN: [&str; 4] = ["labels", "object", "observe", "sample"];
+const TAKEN: [&str; 6] = [
+    "labels",
+    "object",
+    "observe",
+    "restricted_container",
+    "restricted_pod",
+    "sample",
+];
 
 /// What a kind is to a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

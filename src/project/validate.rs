@@ -30,6 +30,7 @@ impl Project {
         self.validate_rust_names()?;
         self.validate_dependencies()?;
         self.validate_controllers()?;
+        self.validate_images()?;
         self.validate_webhooks()?;
         for (resource, controller) in self.controllers() {
             self.related(resource, controller)?;

@@ -75,6 +75,8 @@ pub struct Project {
     converting: bool,
     /// Whether the operator serves webhooks of any sort.
     serves_webhooks: bool,
+    /// Whether a controller runs an image.
+    runs_images: bool,
     /// Who makes the certificates that they are served with.
     webhook_certificates: Option<WebhookCertificates>,
     /// Whether a controller has a test on an API server.
@@ -158,6 +160,8 @@ pub struct Api {
     conversion_module: String,
     deprecated: bool,
     deprecation_warning: Option<String>,
+    /// The image that a controller of the kind runs: the spec has fields for it.
+    image: Option<project::Image>,
     /// Whether a controller makes objects of the kind.
     owned: bool,
     /// In a group that belongs to the Kubernetes project.
@@ -228,6 +232,10 @@ pub struct Controller {
     /// The condition that it sets in the status, such as `Ready`.
     condition: String,
     finalizer: bool,
+    /// The image that it runs.
+    image: Option<project::Image>,
+    /// The variable of the operator's environment that names the image.
+    image_variable: String,
     /// Whether the API server takes what it makes as it is. Where it does not, somebody has to say
     /// what it shall be.
     is_complete: bool,
@@ -246,6 +254,8 @@ pub struct Controller {
     imports: Vec<String>,
     /// Whether something of what it owns selects Pods by their labels.
     labels: bool,
+    /// Whether something of what it owns runs Pods.
+    runs_pods: bool,
 }
 
 /// The webhooks of a kind.
@@ -258,6 +268,8 @@ pub struct Webhook {
     import: String,
     defaulting: Option<Hook>,
     validation: Option<Hook>,
+    /// Whether the spec has the example that every kind begins with, but for those that run an image.
+    has_title: bool,
 }
 
 /// What the module of a group says of the webhooks of a kind.
@@ -296,6 +308,8 @@ pub struct Owned {
     /// What the controller calls its type, one of its objects, and many.
     #[serde(flatten)]
     identifiers: Identifiers,
+    /// Whether its Pods run the image of the controller.
+    runs_image: bool,
     /// The template of the body of the function that makes one.
     #[serde(skip)]
     pub template: &'static str,
@@ -360,6 +374,7 @@ impl Project {
                 || webhook_certificates == Some(WebhookCertificates::Certmanager),
             converting,
             serves_webhooks: webhook_certificates.is_some(),
+            runs_images: controllers.iter().any(|it| it.image.is_some()),
             webhook_certificates,
             network_policy: project.namespaced || has(Feature::NetworkPolicy),
             role_kind: ["ClusterRole", "Role"][usize::from(project.namespaced)],
@@ -436,6 +451,7 @@ impl Api {
                 Deprecation::Warning(warning) => Some(warning.to_string()),
                 Deprecation::No | Deprecation::Yes => None,
             },
+            image: project.image(resource).cloned(),
             owned: owned
                 .any(|owned| owned.kind.kind == kind.kind && owned.kind.group == kind.group),
             unapproved: project.is_protected(resource),
@@ -466,7 +482,9 @@ impl Controller {
         let prefix = if own { "" } else { controller.name.as_str() };
         let (owns, watches): (Vec<_>, Vec<_>) =
             (related.into_iter()).partition(|it| it.relation == Relation::Owned);
-        let owns = owns.into_iter().map(|owned| Owned::new(project, owned));
+        let owns = owns
+            .into_iter()
+            .map(|owned| Owned::new(project, owned, controller.image.is_some()));
         let owns: Vec<_> = owns.collect();
         let watches = watches.into_iter().map(|watched| Watched {
             kind: Kind::new(project, &watched.resource),
@@ -487,10 +505,13 @@ impl Controller {
             shares_status: resource.controllers.len() > 1,
             condition: format!("{}Ready", prefix.to_upper_camel_case()),
             finalizer: controller.finalizer,
+            image: controller.image.clone(),
+            image_variable: controller.image_variable(),
             is_complete: owns.iter().all(|it| it.template != Owned::OTHER),
             needs_nodes: has("nodes"),
             claims: has("claim"),
             labels: has("labels"),
+            runs_pods: has("pods"),
             tested,
             kind,
             owns,
@@ -520,6 +541,7 @@ impl Webhook {
         Self {
             module: resource.kind.module(),
             import: project.import(resource, &kind.kind),
+            has_title: !kind.foreign && project.image(resource).is_none(),
             defaulting,
             validation,
             kind,
@@ -539,13 +561,16 @@ impl Owned {
     /// The template of the kinds that have none of their own.
     const OTHER: &str = "owned/other.rs.tera";
 
-    fn new(project: &project::Project, owned: RelatedKind) -> Self {
+    fn new(project: &project::Project, owned: RelatedKind, has_image: bool) -> Self {
         let kind = Kind::new(project, &owned.resource);
         let folder = format!("owned/{}/{}", kind.group.name, kind.version);
         let own = TEMPLATES.get_file(format!("{folder}/{}.rs.tera", kind.lower));
         let own = own.filter(|_| kind.core).and_then(|it| it.path().to_str());
         Self {
             template: own.unwrap_or(Self::OTHER),
+            runs_image: has_image
+                && kind.core
+                && owned.resource.id().to_string() == project::Image::KIND,
             identifiers: owned.identifiers,
             kind,
         }

@@ -17,9 +17,11 @@ use crate::{
     scaffold::{plain_make, refused, run},
 };
 
-/// A namespaced kind with two versions, a cluster-scoped one, and one of Kubernetes.
+/// A namespaced kind with two versions whose controller runs an image, a cluster-scoped one, and one of
+/// Kubernetes.
 const APIS: [&str; 4] = [
-    "create api --group webapp --version v1 --kind Guestbook --finalizer --owns v1/ConfigMap",
+    "create api --group webapp --version v1 --kind Guestbook --finalizer --owns v1/ConfigMap \
+     --image=web:1",
     "create api --group webapp --version v2 --kind Guestbook",
     "create api --group on --version v1 --kind Yes --namespaced=false --controller=false",
     "create api --group core --version v1 --kind Pod --resource=false",
@@ -328,6 +330,13 @@ fn values_do_what_they_say() {
 
     let image = |values: &str| text(&container(values)["image"]);
     assert_eq!(image("image.tag=v1"), "guestbook:v1");
+    let variable = |values: &str| container(values)["env"][0].clone();
+    let name = "GUESTBOOK_IMAGE";
+    assert_eq!(variable(""), json!({"name": name, "value": "web:1"}));
+    assert_eq!(
+        variable("images.GUESTBOOK_IMAGE=web:2"),
+        json!({"name": name, "value": "web:2"})
+    );
     assert_eq!(
         image("image.repository=example.com:5000/a/b"),
         "example.com:5000/a/b:latest"
@@ -559,8 +568,9 @@ fn an_api_server_takes_what_the_chart_installs() {
         // A dry run makes no namespace.
         let installed = run(&mut template(&project, "--namespace default"));
         project.write("../installed.yaml", &installed);
-        run(kubectl("apply --server-side --dry-run=server -f")
-            .arg(project.folder().join("../installed.yaml")));
+        // Another test may have installed a CRD of this name.
+        let apply = "apply --server-side --force-conflicts --dry-run=server -f";
+        run(kubectl(apply).arg(project.folder().join("../installed.yaml")));
     }
 }
 

@@ -28,6 +28,7 @@ mod helm;
 #[path = "../help.rs"]
 mod help;
 mod http;
+mod image;
 mod leader;
 mod library;
 mod manifests;

@@ -172,8 +172,10 @@ fn deployment(object: &Book) -> Deployment {
                         name: "main".to_owned(),
                         // The image that does the work goes here.
                         image: Some("registry.k8s.io/pause:3.10".to_owned()),
+                        security_context: Some(restricted_container()),
                         ..Container::default()
                     }],
+                    security_context: Some(restricted_pod()),
                     ..PodSpec::default()
                 }),
             },
@@ -235,6 +237,34 @@ fn labels(object: &Book) -> BTreeMap<String, String> {
         ("app.kubernetes.io/name".to_owned(), name),
         ("app.kubernetes.io/instance".to_owned(), object.name_any()),
     ])
+}
+
+/// What the Pod Security level `restricted` asks of a Pod: the image has a user that is not root.
+fn restricted_pod() -> k8s_openapi::api::core::v1::PodSecurityContext {
+    use k8s_openapi::api::core::v1::{PodSecurityContext, SeccompProfile};
+
+    PodSecurityContext {
+        run_as_non_root: Some(true),
+        seccomp_profile: Some(SeccompProfile {
+            type_: "RuntimeDefault".to_owned(),
+            ..SeccompProfile::default()
+        }),
+        ..PodSecurityContext::default()
+    }
+}
+
+/// What the same level asks of each container.
+fn restricted_container() -> k8s_openapi::api::core::v1::SecurityContext {
+    use k8s_openapi::api::core::v1::{Capabilities, SecurityContext};
+
+    SecurityContext {
+        allow_privilege_escalation: Some(false),
+        capabilities: Some(Capabilities {
+            drop: Some(vec!["ALL".to_owned()]),
+            ..Capabilities::default()
+        }),
+        ..SecurityContext::default()
+    }
 }
 
 /// The pages that `object` refers to. A change of one of them reconciles `object`.

@@ -143,9 +143,11 @@ fn job(object: &Book) -> Job {
                         image: Some("registry.k8s.io/pause:3.10".to_owned()),
                         // With this argument it ends at once.
                         args: Some(vec!["-v".to_owned()]),
+                        security_context: Some(restricted_container()),
                         ..Container::default()
                     }],
                     restart_policy: Some("Never".to_owned()),
+                    security_context: Some(restricted_pod()),
                     ..PodSpec::default()
                 }),
                 ..PodTemplateSpec::default()
@@ -196,6 +198,34 @@ fn labels(object: &Book) -> BTreeMap<String, String> {
         ("app.kubernetes.io/name".to_owned(), name),
         ("app.kubernetes.io/instance".to_owned(), object.name_any()),
     ])
+}
+
+/// What the Pod Security level `restricted` asks of a Pod: the image has a user that is not root.
+fn restricted_pod() -> k8s_openapi::api::core::v1::PodSecurityContext {
+    use k8s_openapi::api::core::v1::{PodSecurityContext, SeccompProfile};
+
+    PodSecurityContext {
+        run_as_non_root: Some(true),
+        seccomp_profile: Some(SeccompProfile {
+            type_: "RuntimeDefault".to_owned(),
+            ..SeccompProfile::default()
+        }),
+        ..PodSecurityContext::default()
+    }
+}
+
+/// What the same level asks of each container.
+fn restricted_container() -> k8s_openapi::api::core::v1::SecurityContext {
+    use k8s_openapi::api::core::v1::{Capabilities, SecurityContext};
+
+    SecurityContext {
+        allow_privilege_escalation: Some(false),
+        capabilities: Some(Capabilities {
+            drop: Some(vec!["ALL".to_owned()]),
+            ..Capabilities::default()
+        }),
+        ..SecurityContext::default()
+    }
 }
 
 /// The status that follows from what was seen. It sends no request, so that it can be tested

@@ -1,0 +1,195 @@
+//! The image that a controller runs in a Deployment for each object.
+
+use std::{collections::BTreeMap, fmt};
+
+use anyhow::{Result, bail, ensure};
+use heck::ToShoutySnakeCase;
+use serde::{Deserialize, Serialize};
+
+use super::{Controller, Project, Resource};
+use crate::{
+    builtin,
+    names::{CommandWord, ImageName, Port, UserId},
+};
+
+/// An image, and how its container runs.
+// The fields stand in the order of the file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    rename_all = "camelCase",
+    deny_unknown_fields,
+    expecting = "the fields of an image"
+)]
+pub struct Image {
+    /// The command of the container; empty for the image's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<CommandWord>,
+    /// Its name, which the operator's environment can replace.
+    pub name: ImageName,
+    /// The port on which the container listens, unless an object names another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<Port>,
+    /// The user of the container; none for the image's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_as_user: Option<UserId>,
+}
+
+impl Image {
+    /// The kind of the objects that run it.
+    pub const KIND: &str = "apps/v1/Deployment";
+}
+
+/// As messages show it: `memcached:1.6, command memcached -v, port 11211, user 1001`.
+impl fmt::Display for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name.as_str())?;
+        if !self.command.is_empty() {
+            f.write_str(", command")?;
+            self.command
+                .iter()
+                .try_for_each(|word| write!(f, " {word}"))?;
+        }
+        if let Some(port) = self.port {
+            write!(f, ", port {port}")?;
+        }
+        if let Some(user) = self.run_as_user {
+            write!(f, ", user {user}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Controller {
+    /// The variable of the operator's environment that names the image.
+    pub fn image_variable(&self) -> String {
+        format!("{}_IMAGE", self.name.as_str().to_shouty_snake_case())
+    }
+}
+
+impl Project {
+    /// The image that a controller of the kind of `resource` runs: the types of the kind have fields for it.
+    pub fn image(&self, resource: &Resource) -> Option<&Image> {
+        let mut controllers = self.versions(resource).flat_map(|it| &it.controllers);
+        controllers.find_map(|controller| controller.image.as_ref())
+    }
+
+    /// Checks that each image has a kind whose types have fields for it, a Deployment, and a variable of its
+    /// own.
+    pub(super) fn validate_images(&self) -> Result<()> {
+        let mut variables = BTreeMap::new();
+        for (resource, controller) in self.controllers() {
+            let Some(image) = &controller.image else {
+                continue;
+            };
+            let name = &image.name;
+            ensure!(
+                resource.has_api(),
+                "{resource} cannot have the image `{name}`: its types are not this project's, and have no \
+                 field for the number of Pods"
+            );
+            let is_deployment = |id| builtin::named(id).is_some_and(|it| it.id() == Image::KIND);
+            ensure!(
+                controller.owns.iter().any(is_deployment),
+                "{resource} has the image `{name}`, so its controller must own `{}`",
+                Image::KIND
+            );
+            let mut images = resource.controllers.iter().filter(|it| it.image.is_some());
+            if let Some(other) = images.find(|it| it.name != controller.name) {
+                bail!(
+                    "the controllers `{}` and `{}` of {resource} have an image each: the fields of its types \
+                     can describe one",
+                    other.name,
+                    controller.name
+                );
+            }
+            let variable = controller.image_variable();
+            if let Some(other) = variables.insert(variable.clone(), resource) {
+                bail!(
+                    "the images of {other} and {resource} would both be named by the variable `{variable}`: \
+                     give one of the controllers a name of its own"
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::tests::{api, core, empty, error, with_controller},
+        *,
+    };
+
+    fn image() -> Image {
+        Image {
+            command: vec!["memcached".parse().unwrap(), "-v".parse().unwrap()],
+            name: "memcached:1.6".parse().unwrap(),
+            port: Some("11211".parse().unwrap()),
+            run_as_user: Some("1001".parse().unwrap()),
+        }
+    }
+
+    fn with_image(mut resource: Resource) -> Resource {
+        let controller = resource.controllers.last_mut().unwrap();
+        controller.image = Some(image());
+        controller.owns = vec![Image::KIND.parse().unwrap()];
+        resource
+    }
+
+    #[test]
+    fn the_variable_is_named_after_the_controller() {
+        for (name, variable) in [
+            ("memcached", "MEMCACHED_IMAGE"),
+            ("nightly-backup", "NIGHTLY_BACKUP_IMAGE"),
+        ] {
+            let controller = Controller::new(name.parse().unwrap());
+            assert_eq!(controller.image_variable(), variable);
+        }
+    }
+
+    #[test]
+    fn an_image_is_that_of_the_whole_kind() {
+        let mut project = empty();
+        let resource = with_image(api("cache", "v1", "Memcached"));
+        project.add(resource.clone(), false).unwrap();
+        project.add(api("cache", "v1", "Book"), false).unwrap();
+        assert_eq!(project.image(&resource), Some(&image()));
+        assert_eq!(
+            project.image(&api("cache", "v2", "Memcached")),
+            Some(&image())
+        );
+        assert_eq!(project.image(&api("cache", "v1", "Book")), None);
+    }
+
+    #[test]
+    fn an_image_needs_types_a_deployment_and_a_variable_of_its_own() {
+        assert_eq!(
+            error([with_image(core("core", "v1", "ConfigMap"))]),
+            "`v1/ConfigMap` cannot have the image `memcached:1.6`: its types are not this project's, \
+             and have no field for the number of Pods"
+        );
+        let mut without = with_image(api("cache", "v1", "Memcached"));
+        without.controllers[0].owns.clear();
+        assert_eq!(
+            error([without]),
+            "`cache/v1/Memcached` has the image `memcached:1.6`, so its controller must own \
+             `apps/v1/Deployment`"
+        );
+        let two = with_image(api("cache", "v1", "Memcached"));
+        let two = with_image(with_controller(two, "proxy"));
+        assert_eq!(
+            error([two]),
+            "the controllers `proxy` and `memcached` of `cache/v1/Memcached` have an image each: the fields \
+             of its types can describe one"
+        );
+        assert_eq!(
+            error([
+                with_image(api("cache", "v1", "Memcached")),
+                with_image(api("store", "v1", "Memcached")),
+            ]),
+            "the images of `cache/v1/Memcached` and `store/v1/Memcached` would both be named by the variable \
+             `MEMCACHED_IMAGE`: give one of the controllers a name of its own"
+        );
+    }
+}

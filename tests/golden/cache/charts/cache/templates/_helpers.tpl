@@ -1,0 +1,61 @@
+{{/* What the names of all objects begin with. */}}
+{{- define "cache.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride -}}
+{{- else if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The Service of the metrics: no other name may have 63 characters at most. */}}
+{{- define "cache.metricsService" -}}
+{{- $name := include "cache.fullname" . | trunc 55 | trimSuffix "-" -}}
+{{- printf "%s-metrics" $name -}}
+{{- end -}}
+
+{{/* What the names of the webhooks' objects begin with: that of a Service may have 63 characters at most. */}}
+{{- define "cache.webhookPrefix" -}}
+{{- $name := include "cache.fullname" . | trunc 47 | trimSuffix "-" -}}
+{{- printf "%s-" $name -}}
+{{- end -}}
+
+{{/* Who makes their certificates: operator, certmanager, or you, as files. */}}
+{{- define "cache.webhookCertificates" -}}
+{{- if .Values.webhook.secret }}files{{ else if .Values.certmanager.enable }}certmanager{{ else }}operator{{ end -}}
+{{- end -}}
+
+{{- define "cache.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- $name := printf "%s-controller-manager" (include "cache.fullname" .) -}}
+{{- default $name .Values.serviceAccount.name -}}
+{{- else -}}
+{{- required "serviceAccount.name must be given if serviceAccount.create is false" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* By which the Pods are found, those of this release alone. */}}
+{{- define "cache.selectorLabels" -}}
+app.kubernetes.io/name: cache
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+control-plane: controller-manager
+{{- end -}}
+
+{{- define "cache.labels" -}}
+app.kubernetes.io/name: cache
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | replace "+" "_" | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" | quote }}
+{{- end -}}
+
+{{/* Whether metrics are served over HTTPS: a text, which is empty if they are not. */}}
+{{- define "cache.metricsSecure" -}}
+{{- if and .Values.metrics.enable .Values.metrics.secure }}true{{ end -}}
+{{- end -}}
+
+{{/* Whether cert-manager makes the certificate for that. */}}
+{{- define "cache.metricsCertificate" -}}
+{{- if and (include "cache.metricsSecure" .) .Values.certmanager.enable }}true{{ end -}}
+{{- end -}}

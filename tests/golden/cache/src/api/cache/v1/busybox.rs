@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The cache authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The types of Busybox, which are yours to edit: `make manifests` turns them into the
+//! manifest of its CustomResourceDefinition.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::{CustomResource, KubeSchema};
+use serde::{Deserialize, Serialize};
+
+/// The desired state.
+#[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[kube(
+    group = "cache.example.com",
+    version = "v1",
+    kind = "Busybox",
+    plural = "busyboxes",
+    namespaced,
+    status = "BusyboxStatus",
+    derive = "PartialEq",
+    doc = "A resource of the cache operator.",
+    printcolumn(name = "Size", type_ = "integer", json_path = ".spec.size"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].status"#
+    ),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct BusyboxSpec {
+    /// How many Pods run.
+    // This comment becomes the description of the field, and `schemars` sets its bounds: the API server
+    // checks them before it stores an object.
+    #[serde(default = "one_pod")]
+    #[schemars(range(min = 0))]
+    pub size: i32,
+}
+
+fn one_pod() -> i32 {
+    1
+}
+
+/// The observed state.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BusyboxStatus {
+    /// The generation that the controller acted on last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// What is known about the object, with one entry for each type of condition.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::broken_rules;
+
+    fn sample() -> Busybox {
+        let text = include_str!(
+            // What `kubectl apply -k config/samples` creates.
+            "../../../../config/samples/cache_v1_busybox.yaml"
+        );
+        serde_saphyr::from_str(text).expect("the sample fits the type")
+    }
+
+    #[test]
+    fn the_sample_keeps_the_rules() {
+        assert_eq!(broken_rules(None, &sample()), [""; 0]);
+    }
+}

@@ -1,0 +1,289 @@
+// SPDX-FileCopyrightText: The cache authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controller of Memcached, which is yours to edit. After a change of `RULES`, run
+//! `make manifests`.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::events;
+use kube::{
+    ResourceExt,
+    api::ObjectMeta,
+    runtime::{controller::Action, events::EventType, reflector::ObjectRef},
+};
+use kube_manager::{
+    Children, Context, Reconciler, children, condition,
+    rbac::{Rule, Verb},
+};
+
+use crate::api::cache::v1alpha1::*;
+
+// Kinds that this controller works with.
+use k8s_openapi::api::apps::v1::Deployment;
+
+/// The image that the Pods run, unless the variable names another one.
+const IMAGE: &str = "memcached:1.6.26-alpine3.19";
+const IMAGE_VARIABLE: &str = "MEMCACHED_IMAGE";
+
+/// The command of their container.
+const COMMAND: &[&str] = &[
+    // Word by word.
+    "memcached",
+    "--memory-limit=64",
+    "-o",
+    "modern",
+    "-v",
+];
+
+/// Brings the cluster to what each Memcached asks for.
+pub struct Controller {
+    // One field for each kind that it owns.
+    deployments: Children<Deployment>,
+    // End of the kinds.
+    image: String,
+    context: Context,
+}
+
+/// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Children(#[from] children::Error),
+    #[error("cannot write the status: {0}")]
+    WriteStatus(#[source] kube::Error),
+}
+
+impl Reconciler for Controller {
+    type Object = Memcached;
+    type Error = Error;
+
+    const NAME: &'static str = "memcached.cache.example.com";
+
+    const RULES: &'static [Rule] = &[
+        Rule::of::<Memcached>(&[Verb::List, Verb::Watch]),
+        Rule::sub::<Memcached>("status", &[Verb::Update]),
+        // What it owns: read, made, corrected and removed.
+        Rule::of::<Deployment>(children::VERBS),
+        // An event that repeats is patched, not created again.
+        Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
+    ];
+
+    async fn reconcile(&self, object: &Memcached) -> Result<Action, Error> {
+        // Your work goes here: compare the cluster with `object.spec` and change what differs. It
+        // must be safe to do again, because this runs after each start and each change.
+
+        let applied = self.apply(object).await;
+        let status = observe(object, &applied);
+        let written = self.context.write_status(object, &status).await;
+        let ready = matches!(applied, Ok(kube_manager::Readiness::Ready));
+        if written.map_err(Error::WriteStatus)? && ready {
+            let note = "Desired state reached";
+            self.context
+                .event(object, EventType::Normal, "Reconciled", note)
+                .await;
+        }
+        applied?;
+        Ok(Action::await_change())
+    }
+
+    async fn gone(&self, object: &ObjectRef<Memcached>) {
+        tracing::info!(name = object.name, namespace = object.namespace, "is gone");
+    }
+}
+
+impl Controller {
+    /// Declares what the controller works with.
+    pub fn new(builder: &mut kube_manager::Builder<Memcached>) -> Self {
+        Self {
+            // One field for each kind that it owns.
+            deployments: builder.owns(),
+            // End of the kinds.
+            // Where the operator is deployed, its manifest says which one.
+            image: std::env::var(IMAGE_VARIABLE).unwrap_or_else(|_| IMAGE.to_owned()),
+            context: builder.context(),
+        }
+    }
+
+    /// Makes what `object` owns as the functions below say. Tells whether all of it is ready.
+    async fn apply(
+        &self,
+        // Their owner.
+        object: &Memcached,
+    ) -> Result<kube_manager::Readiness, children::Error> {
+        let mut readiness = kube_manager::Readiness::Ready;
+        // For each kind, all objects that are wanted: others that were made before are deleted.
+        let all = [deployment(object, &self.image)];
+        let all = self.deployments.apply(object, all).await?;
+        readiness.include(&all);
+        // End of the kinds.
+        Ok(readiness)
+    }
+}
+
+/// The Deployment that `object` asks for. `apply` makes `object` its owner.
+fn deployment(
+    object: &Memcached,
+    // What its Pods run.
+    image: &str,
+) -> Deployment {
+    use k8s_openapi::api::apps::v1::DeploymentSpec;
+    use k8s_openapi::api::core::v1::{
+        Container, ContainerPort, PodSpec, PodTemplateSpec, SecurityContext,
+    };
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+    Deployment {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            ..ObjectMeta::default()
+        },
+        spec: DeploymentSpec {
+            replicas: Some(object.spec.size),
+            selector: LabelSelector {
+                match_labels: Some(labels(object)),
+                ..LabelSelector::default()
+            },
+            template: PodTemplateSpec {
+                metadata: Some(ObjectMeta {
+                    labels: Some(labels(object)),
+                    ..ObjectMeta::default()
+                }),
+                spec: Some(PodSpec {
+                    containers: vec![Container {
+                        name: "main".to_owned(),
+                        image: Some(image.to_owned()),
+                        command: Some(COMMAND.iter().map(ToString::to_string).collect()),
+                        ports: Some(vec![ContainerPort {
+                            container_port: object.spec.container_port,
+                            ..ContainerPort::default()
+                        }]),
+                        security_context: Some(SecurityContext {
+                            run_as_user: Some(1001),
+                            ..restricted_container()
+                        }),
+                        ..Container::default()
+                    }],
+                    security_context: Some(restricted_pod()),
+                    ..PodSpec::default()
+                }),
+            },
+            ..DeploymentSpec::default()
+        },
+        ..Deployment::default()
+    }
+}
+
+/// The labels of the Pods of `object`, by which they are selected.
+fn labels(object: &Memcached) -> BTreeMap<String, String> {
+    let name = "memcached".to_owned();
+    BTreeMap::from([
+        ("app.kubernetes.io/name".to_owned(), name),
+        ("app.kubernetes.io/instance".to_owned(), object.name_any()),
+    ])
+}
+
+/// What the Pod Security level `restricted` asks of a Pod: the image has a user that is not root.
+fn restricted_pod() -> k8s_openapi::api::core::v1::PodSecurityContext {
+    use k8s_openapi::api::core::v1::{PodSecurityContext, SeccompProfile};
+
+    PodSecurityContext {
+        run_as_non_root: Some(true),
+        seccomp_profile: Some(SeccompProfile {
+            type_: "RuntimeDefault".to_owned(),
+            ..SeccompProfile::default()
+        }),
+        ..PodSecurityContext::default()
+    }
+}
+
+/// What the same level asks of each container.
+fn restricted_container() -> k8s_openapi::api::core::v1::SecurityContext {
+    use k8s_openapi::api::core::v1::{Capabilities, SecurityContext};
+
+    SecurityContext {
+        allow_privilege_escalation: Some(false),
+        capabilities: Some(Capabilities {
+            drop: Some(vec!["ALL".to_owned()]),
+            ..Capabilities::default()
+        }),
+        ..SecurityContext::default()
+    }
+}
+
+/// The status that follows from what was seen. It sends no request, so that it can be tested
+/// without a cluster.
+fn observe(
+    object: &Memcached,
+    // Whether all that `object` owns is as it should be, and ready.
+    applied: &Result<kube_manager::Readiness, children::Error>,
+) -> MemcachedStatus {
+    let mut status = object.status.clone().unwrap_or_default();
+    status.observed_generation = object.metadata.generation;
+    let ready = match applied {
+        Ok(kube_manager::Readiness::Ready) => {
+            condition::new_true(object, "Ready", "Reconciled", "Desired state reached")
+        }
+        Ok(waits) => condition::new_false(object, "Ready", waits.reason(), waits.message()),
+        Err(error) => condition::new_false(object, "Ready", error.reason(), error.to_string()),
+    };
+    condition::set(&mut status.conditions, ready);
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Memcached {
+        let text = include_str!(
+            // What `kubectl apply -k config/samples` creates.
+            "../../../config/samples/cache_v1alpha1_memcached.yaml"
+        );
+        serde_saphyr::from_str(text).expect("the sample fits the type")
+    }
+
+    #[test]
+    fn what_is_owned_has_the_name_of_its_owner() {
+        let object = sample();
+        let name = &object.metadata.name;
+        let owned = deployment(&object, IMAGE);
+        assert_eq!(owned.metadata.name, *name);
+    }
+
+    #[test]
+    fn an_object_becomes_ready_in_its_generation() {
+        let mut object = sample();
+        object.metadata.generation = Some(3);
+        let applied = Ok(kube_manager::Readiness::Ready);
+        let status = observe(&object, &applied);
+        assert_eq!(status.observed_generation, Some(3));
+        assert_eq!(status.conditions[0].type_, "Ready");
+        assert_eq!(status.conditions[0].status, "True");
+        assert_eq!(status.conditions[0].observed_generation, Some(3));
+    }
+
+    #[test]
+    fn with_nothing_new_the_status_stays_as_it_is() {
+        let mut object = sample();
+        let applied = Ok(kube_manager::Readiness::Ready);
+        object.status = Some(observe(&object, &applied));
+        assert_eq!(object.status, Some(observe(&object, &applied)));
+    }
+
+    #[test]
+    fn an_object_is_not_ready_before_what_it_owns() {
+        let waits = kube_manager::Readiness::Progressing("has no Pods".to_owned());
+        let status = observe(&sample(), &Ok(waits));
+        assert_eq!(status.conditions[0].status, "False");
+        assert_eq!(status.conditions[0].reason, "Progressing");
+    }
+
+    #[test]
+    fn an_object_is_not_ready_without_what_it_owns() {
+        let error = children::Error::NotOwned("Deployment".to_owned());
+        let status = observe(&sample(), &Err(error));
+        assert_eq!(status.conditions[0].status, "False");
+        assert_eq!(status.conditions[0].reason, "NotOwned");
+    }
+}

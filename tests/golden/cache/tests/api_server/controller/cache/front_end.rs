@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The cache authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controller `front-end` of Proxy, on a real API server.
+
+use kube::{
+    ResourceExt, api,
+    runtime::wait::{await_condition, conditions::is_deleted},
+};
+use tokio::time::timeout;
+
+use cache::api::cache::v1::Proxy;
+
+use crate::control_plane::{PATIENCE, client};
+
+fn sample() -> Proxy {
+    let text = include_str!(
+        // What `kubectl apply -k config/samples` creates.
+        "../../../../config/samples/cache_v1_proxy.yaml"
+    );
+    serde_saphyr::from_str(text).expect("the sample fits the type")
+}
+
+/// Whether the controller has made what the sample asks for. It does not become ready: an API server
+/// alone runs no Pods and has no volumes.
+fn is_reconciled(object: Option<&Proxy>) -> bool {
+    let status = object.and_then(|object| object.status.as_ref());
+    let conditions = status.map(|status| status.conditions.as_slice());
+    let mut conditions = conditions.into_iter().flatten();
+    let ready = "FrontEndReady";
+    conditions.any(|it| it.type_ == ready && it.reason == "Progressing")
+}
+
+#[tokio::test]
+#[ignore = "needs an API server: `make envtest` says how to get one"]
+async fn a_sample_is_reconciled() {
+    let client = client().await;
+    let objects: api::Api<Proxy> = api::Api::default_namespaced(client);
+    // A name of its own, so that other tests may use the sample as well.
+    let name = "test-cache-front-end";
+    let mut object = sample();
+    object.metadata.name = Some(name.to_owned());
+    let created = objects.create(&api::PostParams::default(), &object).await;
+    let uid = created.expect("an object that fits").uid().expect("a UID");
+
+    let reconciled = await_condition(objects.clone(), name, is_reconciled);
+    let reconciled = timeout(PATIENCE, reconciled).await;
+    reconciled.expect("a reconcile in time").expect("a watch");
+
+    let deleted = objects.delete(name, &api::DeleteParams::default()).await;
+    deleted.expect("an API server that deletes it");
+    let gone = await_condition(objects, name, is_deleted(&uid));
+    timeout(PATIENCE, gone)
+        .await
+        .expect("an end in time")
+        .expect("a watch");
+}

@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: The cache authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! What the operator does on a real API server, under the role that `make deploy` gives it. `make
+//! envtest` says where to get one; without it, these tests are listed as ignored.
+
+#![cfg(feature = "operator")]
+
+mod control_plane;
+
+mod controller {
+    // One module for each group, and in it one for each of its controllers.
+    mod cache {
+        mod busybox;
+        mod front_end;
+        mod memcached;
+        mod pool;
+    }
+    // End of the groups.
+}

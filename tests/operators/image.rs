@@ -1,0 +1,85 @@
+//! Controllers that run Pods, on a control plane with a simulated node, in a namespace that admits Pods of
+//! the Pod Security level "restricted" alone.
+
+use cluster::{Cluster, wait_until};
+use serde_json::{Value, json};
+
+use crate::{
+    operator::{PATIENCE, Project, kubectl_on, new_cluster},
+    scaffold::run,
+};
+
+/// Waits until `kubectl get` with `arguments` prints `expected`.
+fn becomes(cluster: &Cluster, arguments: &str, expected: &str) {
+    wait_until(&format!("{expected} of {arguments}"), PATIENCE, || {
+        let output = kubectl_on(cluster, &format!("get {arguments}")).output()?;
+        Ok((output.stdout == expected.as_bytes()).then_some(()))
+    })
+    .expect("the cluster gets there");
+}
+
+#[test]
+fn an_image_runs_as_its_object_and_the_environment_say() {
+    let mut cluster = new_cluster();
+    cluster.add_simulated_node(&|_| {}).expect("a node");
+    let cluster = cluster;
+    let kubectl = |arguments: &str| run(&mut kubectl_on(&cluster, arguments));
+    let project = Project::new(
+        "caching",
+        &[
+            "init --domain example.com",
+            "create api --group caching --version v1 --kind Memcached --image=memcached:1.6 \
+             --image-container-command=memcached,-v --image-container-port=11211 --run-as-user=1001",
+            "create api --group caching --version v1 --kind Farm \
+             --owns apps/v1/DaemonSet,apps/v1/StatefulSet,batch/v1/Job,v1/Pod",
+        ],
+    );
+    project.make_on(&cluster, "install");
+    kubectl("label namespace default pod-security.kubernetes.io/enforce=restricted");
+    let operator = project.operator().on(&cluster).start();
+    run(kubectl_on(&cluster, "apply -k").arg(project.path().join("config/samples")));
+
+    kubectl("wait memcached/memcached-sample --for=condition=Ready --timeout=60s");
+    let deployment = kubectl("get deployment memcached-sample -o json");
+    let deployment: Value = serde_json::from_str(&deployment).expect("JSON");
+    assert_eq!(deployment["spec"]["replicas"], 1);
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(container["image"], "memcached:1.6");
+    assert_eq!(container["command"], json!(["memcached", "-v"]));
+    assert_eq!(container["ports"][0]["containerPort"], 11211);
+    assert_eq!(container["securityContext"]["runAsUser"], 1001);
+
+    // The spec has size and port, within bounds.
+    let patch = |patch: &str| {
+        let mut patch_command =
+            kubectl_on(&cluster, "patch memcached memcached-sample --type=merge");
+        patch_command.arg(format!("--patch={patch}")).output()
+    };
+    let refused = patch(r#"{"spec":{"size":-1,"containerPort":65536}}"#).expect("kubectl runs");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        said.contains("spec.size") && said.contains("spec.containerPort"),
+        "{said}"
+    );
+    let changed = patch(r#"{"spec":{"size":3,"containerPort":11212}}"#).expect("kubectl runs");
+    assert!(changed.status.success(), "{changed:?}");
+    let ready = "deployment memcached-sample -o \
+                 jsonpath={.status.updatedReplicas}/{.status.readyReplicas}/{.spec.template.spec.containers[0].ports[0].containerPort}";
+    becomes(&cluster, ready, "3/3/11212");
+
+    // Each kind of Pods is admitted: three of the Deployment, one of each other.
+    wait_until("the Pods of all kinds", PATIENCE, || {
+        let running = "get pods --field-selector=status.phase=Running -o name";
+        let pods = run(&mut kubectl_on(&cluster, running));
+        Ok((pods.lines().count() == 7).then_some(()))
+    })
+    .expect("they run");
+
+    // The environment names another image.
+    operator.stop();
+    let launch = project.operator().on(&cluster);
+    let operator = launch.env("MEMCACHED_IMAGE", "memcached:1.7").start();
+    let image = "deployment memcached-sample -o jsonpath={.spec.template.spec.containers[0].image}";
+    becomes(&cluster, image, "memcached:1.7");
+    operator.stop();
+}
