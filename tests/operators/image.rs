@@ -36,7 +36,7 @@ fn an_image_runs_as_its_object_and_the_environment_say() {
     );
     project.make_on(&cluster, "install");
     kubectl("label namespace default pod-security.kubernetes.io/enforce=restricted");
-    let operator = project.operator().on(&cluster).start();
+    let mut operator = project.operator().on(&cluster).start();
     run(kubectl_on(&cluster, "apply -k").arg(project.path().join("config/samples")));
 
     kubectl("wait memcached/memcached-sample --for=condition=Ready --timeout=60s");
@@ -76,10 +76,10 @@ fn an_image_runs_as_its_object_and_the_environment_say() {
     .expect("they run");
 
     // The environment names another image.
-    operator.stop();
+    operator.signal("TERM");
+    assert!(operator.ends_within(PATIENCE).success());
     let launch = project.operator().on(&cluster);
-    let operator = launch.env("MEMCACHED_IMAGE", "memcached:1.7").start();
+    let _operator = launch.env("MEMCACHED_IMAGE", "memcached:1.7").start();
     let image = "deployment memcached-sample -o jsonpath={.spec.template.spec.containers[0].image}";
     becomes(&cluster, image, "memcached:1.7");
-    operator.stop();
 }
