@@ -8,7 +8,7 @@ mod moves;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 
 use crate::{
     hint::OrHint,
@@ -38,6 +38,8 @@ pub struct Turn<'a> {
     pub record: Record,
     /// What git left open, for a command that settles it.
     pub branches: Option<Unmerged>,
+    /// Files and folders that stay as they are, until a turn that does not exclude them.
+    pub excluded: Vec<String>,
 }
 
 /// The files of a turn. A plan follows from them and a policy.
@@ -70,10 +72,40 @@ impl Turn<'_> {
             base.insert(Project::FILE.to_owned(), before.written(text)?);
         }
         let mut sides = Sides::new(base, disk, render.texts);
+        self.exclude(&mut sides)?;
         let sources = self.sources(&sides, &render.origins)?;
         self.settle_markers(&mut sides, policy, &sources)?;
         self.carry(&mut sides, &sources)?;
         Ok(Files(sides))
+    }
+
+    /// Has the tool want what it wrote last of the excluded files. So the record stays what it is, too, and
+    /// a later turn finds what is new.
+    fn exclude(&self, sides: &mut Sides) -> Result<()> {
+        for excluded in &self.excluded {
+            let is_in = |path: &str| {
+                let rest = path.strip_prefix(excluded.as_str());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            };
+            let paths = sides.paths().into_iter().filter(|path| is_in(path));
+            let paths: Vec<_> = paths.map(str::to_owned).collect();
+            if paths.is_empty() {
+                return Err(anyhow!(
+                    "`--exclude` names `{excluded}`, which is neither a file nor a folder that rscaffold \
+                     writes in this project"
+                ))
+                .or_hint("give the path from the folder of `PROJECT`, as in `.github/workflows`");
+            }
+            for path in paths {
+                ensure!(
+                    path != Project::FILE,
+                    "`--exclude` names `{path}`, which says what the other files are"
+                );
+                let base = sides.base.get(&path).cloned();
+                put(&mut sides.theirs, &path, base);
+            }
+        }
+        Ok(())
     }
 
     /// Settles what stands between conflict markers, as far as it is not for the user to decide.

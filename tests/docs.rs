@@ -251,6 +251,7 @@ fn fields_of_the_project_file() {
         ("guestbook", "projectName: guestbook\n"),
         ("guestbook", "  controller: true\n"),
         ("tenant", "    name: backup\n"),
+        ("cache", "    name: busybox:1.36.1\n"),
         ("warden", "    webhookVersion: v1\n"),
         ("guestbook", "    crdVersion: v1\n"),
     ];

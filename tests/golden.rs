@@ -39,7 +39,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
         "fleet",
         &[
             "init --runtime registry --domain example.com --repo github.com/example/fleet-operator --license mit --owner Example \
-             --enable certmanager,grafana,helm,network-policy,prometheus",
+             --enable autoupdate,certmanager,grafana,helm,network-policy,prometheus",
             "create api --group sea --version v1beta1 --kind Ship --finalizer",
             "create api --group sea --version v1 --kind Ship",
             "create api --group sea --version v2 --kind Ship",

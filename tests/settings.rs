@@ -15,8 +15,9 @@ const APIS: [&str; 3] = [
 ];
 
 /// A change of settings, and what undoes it.
-const CHANGES: [(&str, &str); 17] = [
+const CHANGES: [(&str, &str); 18] = [
     ("--disable agents", "--enable agents"),
+    ("--enable autoupdate", "--disable autoupdate"),
     ("--enable certmanager", "--disable certmanager"),
     ("--disable devcontainer", "--enable devcontainer"),
     ("--disable github", "--enable github"),

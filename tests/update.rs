@@ -72,7 +72,7 @@ fn versions() -> Vec<PathBuf> {
 }
 
 /// The project as the version in `folder` left it.
-fn older(folder: &Path) -> Project {
+pub fn older(folder: &Path) -> Project {
     let project = Project::new(&[]);
     let read = |name: &str| fs::read_to_string(folder.join(name)).expect("a text");
     let record = read("last-applied.jsonl");
@@ -225,4 +225,44 @@ fn a_project_of_a_newer_version_is_refused() {
         assert_eq!(error, expected, "{command}");
     }
     assert_eq!(project.tree(), before);
+}
+
+#[test]
+fn what_is_excluded_is_brought_up_to_date_by_a_later_command() {
+    for folder in versions() {
+        let expected = older(&folder);
+        expected.rscaffold("update");
+        let project = older(&folder);
+        let excluded = |path: &Path| path.starts_with(".github/workflows") || path == "Makefile";
+        let of_excluded = || {
+            let mut tree = project.tree();
+            tree.retain(|path, _| excluded(path));
+            tree
+        };
+        let before = of_excluded();
+        assert!(!before.is_empty());
+        project.rscaffold("update --exclude=./.github/workflows/,Makefile");
+        assert_eq!(of_excluded(), before);
+        for (path, text) in project.tree() {
+            let same = expected.tree().get(&path) == Some(&text);
+            let is_record = path.starts_with(".rscaffold");
+            assert!(same || is_record || excluded(&path), "{}", path.display());
+        }
+        project.rscaffold("apply");
+        assert_same(&project, &expected, "after a later command");
+    }
+    let project = older(&versions()[0]);
+    for (path, reason) in [
+        (
+            ".github/work",
+            "is neither a file nor a folder that rscaffold writes",
+        ),
+        (
+            "PROJECT",
+            "`--exclude` names `PROJECT`, which says what the other files are",
+        ),
+    ] {
+        let said = project.refused(&format!("update --exclude {path}"));
+        assert!(said.contains(reason), "{said}");
+    }
 }

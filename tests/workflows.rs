@@ -1,13 +1,20 @@
 //! The workflows of GitHub that a project has.
 
 use std::{
-    fs,
+    env, fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    process::Command,
 };
 
+use tempfile::TempDir;
 use walkdir::WalkDir;
 
-use crate::scaffold::root;
+use crate::{
+    project::Project,
+    scaffold::{program, root, run},
+    update::older,
+};
 
 /// Those of all golden projects.
 fn workflows() -> Vec<PathBuf> {
@@ -55,7 +62,8 @@ fn pull_requests_get_no_rights() {
         let read = serde_yaml::from_str::<serde_json::Value>("contents: read").unwrap();
         assert_eq!(yaml["permissions"], read, "{path}");
         for (name, job) in yaml["jobs"].as_object().unwrap() {
-            let of_pushes = job["if"] == "github.event_name == 'push'";
+            let of_pushes =
+                yaml["on"]["pull_request"].is_null() || job["if"] == "github.event_name == 'push'";
             assert!(
                 of_pushes || job["permissions"].is_null(),
                 "{path}: {name:?}"
@@ -69,4 +77,102 @@ fn pull_requests_get_no_rights() {
             assert_eq!(*keeps, false, "{path}: {name:?}");
         }
     }
+}
+
+/// What the weekly workflow runs, in the shell that GitHub takes.
+fn update_script() -> String {
+    let workflow = root().join("tests/golden/fleet/.github/workflows/autoupdate.yml");
+    let workflow: serde_json::Value =
+        serde_yaml::from_str(&fs::read_to_string(workflow).unwrap()).unwrap();
+    let steps = workflow["jobs"]["update"]["steps"].as_array().unwrap();
+    steps.last().unwrap()["run"].as_str().unwrap().to_owned()
+}
+
+/// A clone of a project that an older rscaffold wrote, where the workflow runs.
+struct Runner {
+    project: Project,
+    beside: TempDir,
+}
+
+impl Runner {
+    fn new() -> Self {
+        let project = older(&root().join("tests/update/0.2.0"));
+        // So the update has a workflow to write.
+        project.replace("PROJECT", "- agents\n", "- agents\n- autoupdate\n");
+        let beside = TempDir::new().unwrap();
+        let gh = beside.path().join("gh");
+        // What gh is asked for, by the words that the workflow gives it.
+        let text = "#!/bin/sh\n\
+            case \"$1 $2\" in\n\
+            'pr list') echo \"$OPEN\" ;;\n\
+            'auth setup-git') ;;\n\
+            'pr create') cp \"$8\" \"$RUNNER_TEMP/opened\" ;;\n\
+            *) exit 1 ;;\n\
+            esac\n";
+        fs::write(&gh, text).unwrap();
+        fs::set_permissions(&gh, fs::Permissions::from_mode(0o755)).unwrap();
+        let origin = beside.path().join("origin");
+        run(Command::new("git")
+            .args(["init", "--quiet", "--bare"])
+            .arg(&origin));
+        run(&mut project.git(&["init", "--quiet", "--initial-branch=main"]));
+        run(&mut project.git(&["add", "--all"]));
+        run(&mut project.git(&["commit", "--quiet", "--message=Begin"]));
+        run(project.git(&["remote", "add", "origin"]).arg(origin));
+        Self { project, beside }
+    }
+
+    /// Runs the workflow, and gives the text of the pull request that it opens.
+    fn run(&self, token: &str, open: &str) -> Option<String> {
+        let opened = self.beside.path().join("opened");
+        let bin = [self.beside.path(), program().parent().unwrap()].map(Path::to_owned);
+        let path = env::var_os("PATH").unwrap();
+        let path = env::join_paths(bin.into_iter().chain(env::split_paths(&path))).unwrap();
+        run(Command::new("bash")
+            .args(["-e", "-c", &update_script()])
+            .current_dir(self.project.folder())
+            .env("PATH", path)
+            .env("RUNNER_TEMP", self.beside.path())
+            .env("AUTOUPDATE_TOKEN", token)
+            .env("OPEN", open));
+        fs::read_to_string(opened).ok()
+    }
+
+    /// The files that the branch of the pull request changes.
+    fn changed(&self) -> Vec<String> {
+        let diff = ["diff", "--name-only", "main", "origin/rscaffold-update"];
+        run(&mut self.project.git(&["fetch", "--quiet", "origin"]));
+        let changed = run(&mut self.project.git(&diff));
+        changed.lines().map(str::to_owned).collect()
+    }
+}
+
+#[test]
+fn the_weekly_update_opens_one_pull_request() {
+    let has_workflows = |changed: &[String]| {
+        let mut changed = changed.iter();
+        changed.any(|path| path.starts_with(".github/workflows"))
+    };
+    let runner = Runner::new();
+    let text = runner.run("", "0").expect("a pull request");
+    assert!(text.contains("from rscaffold 0.2.0 to"), "{text}");
+    let changed = runner.changed();
+    assert!(changed.iter().any(|path| path == "PROJECT"), "{changed:?}");
+    assert!(!has_workflows(&changed), "{changed:?}");
+
+    // With a token that may change workflows, all of the update is there.
+    let runner = Runner::new();
+    runner.run("secret", "0").expect("a pull request");
+    let changed = runner.changed();
+    assert!(has_workflows(&changed), "{changed:?}");
+    // And then nothing is left to do.
+    run(&mut runner.project.git(&["branch", "--move", "merged"]));
+    fs::remove_file(runner.beside.path().join("opened")).unwrap();
+    assert_eq!(runner.run("secret", "0"), None);
+
+    // What somebody has decided in an open pull request stays.
+    let runner = Runner::new();
+    assert_eq!(runner.run("", "1"), None);
+    let branches = run(&mut runner.project.git(&["ls-remote", "--heads", "origin"]));
+    assert_eq!(branches, "");
 }

@@ -10,7 +10,7 @@ use super::{
     Mode, ensure_current, load,
     on_conflict::Choices,
     text,
-    turn::{bring_in_line, carry_out, ensure_known},
+    turn::{bring_in_line_without, carry_out, ensure_known},
 };
 use crate::{
     hint::OrHint,
@@ -55,8 +55,20 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = UPDATE_EXAMPLES)]
 pub struct Update {
+    /// File or folder that stays as it is, such as `.github/workflows`; a later command that does not
+    /// exclude it brings it up to date. Can be repeated, or take several separated by commas
+    #[arg(long, value_name = "PATH", value_delimiter = ',', value_parser = plain_path)]
+    exclude: Vec<String>,
+
     #[command(flatten)]
     mode: Mode,
+}
+
+/// A path as the record has it.
+#[expect(clippy::unnecessary_wraps, reason = "what clap takes as a parser")]
+fn plain_path(text: &str) -> Result<String> {
+    let path = text.strip_prefix("./").unwrap_or(text);
+    Ok(path.trim_end_matches('/').to_owned())
 }
 
 const UPDATE_EXAMPLES: &str = "\
@@ -190,7 +202,8 @@ pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
         ..Story::default()
     };
     let after = updated(&tree, before.clone())?;
-    bring_in_line(&tree, &before, after, &args.mode, &story)
+    let excluded = &args.exclude;
+    bring_in_line_without(excluded, &tree, &before, after, &args.mode, &story)
 }
 
 /// The `project` as `update` leaves it. One that had no runtime of its own yet does not get a second one

@@ -144,6 +144,7 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
         after: project,
         record,
         branches: None,
+        excluded: Vec::new(),
     };
     carry_out(turn, &mode, &story, start)
 }

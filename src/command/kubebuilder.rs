@@ -3,12 +3,11 @@
 
 use std::str::FromStr;
 
-use anyhow::{Error, Result, bail, ensure};
+use anyhow::{Error, Result, ensure};
 use clap::{Args, Subcommand};
 
 use crate::{project::Feature, report::UsageError};
 
-const AUTOUPDATE: &str = "`rscaffold update --on-conflict=markers` does what its workflow does";
 const IMAGE: &str = "`rscaffold create api --image IMAGE` makes a controller that runs an image";
 const SSA: &str = "leave it out, every controller uses server-side apply";
 
@@ -60,7 +59,7 @@ impl Kubebuilder {
         let mut features = Vec::new();
         for plugin in &self.plugins {
             match &*plugin.name {
-                "autoupdate" => bail!(unsupported(&plugin.flag(), AUTOUPDATE)),
+                "autoupdate" => features.push(Feature::Autoupdate),
                 "deploy-image" => ensure!(has_image, unsupported(&plugin.flag(), IMAGE)),
                 "grafana" => features.push(Feature::Grafana),
                 "helm" => features.push(Feature::Helm),
@@ -176,6 +175,7 @@ mod tests {
     #[test]
     fn plugins_are_features_have_no_effect_or_are_refused() {
         for (plugin, expected) in [
+            ("autoupdate/v1-alpha", vec![Feature::Autoupdate]),
             ("helm/v2-alpha", vec![Feature::Helm]),
             ("helm.kubebuilder.io/v2-alpha", vec![Feature::Helm]),
             ("grafana/v1-alpha,go/v4", vec![Feature::Grafana]),
@@ -188,11 +188,7 @@ mod tests {
                 plugin.contains("go/") || plugin.contains("kustomize") || plugin.contains("go.");
             assert_eq!(plugins.note().is_some(), has_base, "{plugin}");
         }
-        for refused in [
-            "--plugins=autoupdate/v1-alpha",
-            "--plugins=deploy-image.go.kubebuilder.io/v1-alpha",
-            "--ssa",
-        ] {
+        for refused in ["--plugins=deploy-image.go.kubebuilder.io/v1-alpha", "--ssa"] {
             let error = parsed(refused).features(false).unwrap_err();
             assert!(error.is::<UsageError>(), "{refused}");
             let text = error.to_string();

@@ -92,7 +92,9 @@ pub fn notes(project: &Project, enabled: &[Feature]) -> Vec<String> {
     let mut notes = Vec::new();
     for feature in enabled {
         let reason = match feature {
-            Feature::Devcontainer | Feature::Github if project.workspace.is_some() => {
+            Feature::Autoupdate | Feature::Devcontainer | Feature::Github
+                if project.workspace.is_some() =>
+            {
                 "its files are the repository's, and the project is a member of a workspace"
             }
             Feature::MetricsSecure if project.namespaced => {
@@ -134,8 +136,9 @@ mod tests {
     use super::*;
 
     /// A change of settings, and its inverse.
-    const CHANGES: [(&str, &str); 18] = [
+    const CHANGES: [(&str, &str); 19] = [
         ("--disable=agents", "--enable=agents"),
+        ("--enable=autoupdate", "--disable=autoupdate"),
         ("--enable=certmanager", "--disable=certmanager"),
         ("--disable=devcontainer", "--enable=devcontainer"),
         ("--disable=github", "--enable=github"),

@@ -53,6 +53,18 @@ pub fn bring_in_line(
     mode: &Mode,
     story: &Story,
 ) -> Result<Outcome> {
+    bring_in_line_without(&[], tree, before, after, mode, story)
+}
+
+/// The same, but for the files and folders that are `excluded`.
+pub fn bring_in_line_without(
+    excluded: &[String],
+    tree: &WorkTree,
+    before: &Project,
+    after: Project,
+    mode: &Mode,
+    story: &Story,
+) -> Result<Outcome> {
     let start = Instant::now();
     let record = tree.record()?;
     ensure_known(&record)?;
@@ -62,6 +74,7 @@ pub fn bring_in_line(
         after,
         record,
         branches: None,
+        excluded: excluded.to_vec(),
     };
     carry_out(turn, mode, story, start)
 }

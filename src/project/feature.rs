@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 pub enum Feature {
     /// AGENTS.md tells coding agents about the project
     Agents,
+    /// A weekly workflow updates the project, and opens a pull request
+    Autoupdate,
     /// cert-manager issues the certificates of metrics and webhooks
     Certmanager,
     /// .devcontainer has a container to develop in

@@ -69,6 +69,7 @@ impl<'a> Turn<'a> {
             after,
             record,
             branches: Some(unmerged),
+            excluded: Vec::new(),
         })
     }
 }

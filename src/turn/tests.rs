@@ -67,6 +67,7 @@ impl Folder {
             after,
             record: tree.record()?,
             branches: None,
+            excluded: Vec::new(),
         };
         turn.files(policy)
     }
@@ -412,6 +413,7 @@ fn merged_base(project: &Project, record: Record, commits: Option<Commits>) -> T
             commits: Some(commits),
             ..Unmerged::default()
         }),
+        excluded: Vec::new(),
     };
     turn.base()
 }
