@@ -29,6 +29,7 @@ mod helm;
 mod help;
 mod http;
 mod image;
+mod kubebuilder;
 mod leader;
 mod library;
 mod manifests;

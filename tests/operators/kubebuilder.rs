@@ -1,0 +1,69 @@
+//! The commands that make kubebuilder's own sample projects, typed as they are.
+
+use std::{fs, process::Command};
+
+use crate::{
+    compile::{building, cargo, pin, scaffolded},
+    operator::kubectl,
+    scaffold::{program, root, rscaffold, run},
+};
+
+/// What is said to a command that names code in Go.
+const ANSWERS: [(&str, &str); 2] = [
+    (
+        "--external-api-path=github.com/",
+        "is not the path of a Rust type",
+    ),
+    (
+        "--ssa",
+        "leave it out, every controller uses server-side apply",
+    ),
+];
+
+/// Each sample project with its commands.
+fn samples() -> Vec<(String, Vec<String>)> {
+    let text = fs::read_to_string(root().join("tests/kubebuilder.txt")).expect("the commands");
+    let samples = text.split("\n## ").skip(1).map(|sample| {
+        let mut lines = sample.lines().map(str::to_owned);
+        (lines.next().expect("a name"), lines.collect())
+    });
+    samples.collect()
+}
+
+#[test]
+fn the_commands_of_kubebuilder_make_operators() {
+    let (mut accepted, mut answered) = (0, 0);
+    for (name, commands) in samples() {
+        let folder = scaffolded(&name).expect("a folder");
+        for command in commands {
+            let mut shell = Command::new("sh");
+            shell
+                .args(["-c", &format!("\"$0\" {command}")])
+                .arg(program())
+                .current_dir(&folder);
+            let output = shell.output().expect("a shell");
+            let said = String::from_utf8_lossy(&output.stderr);
+            let answer = ANSWERS.iter().find(|(flag, _)| command.contains(flag));
+            if let Some((_, answer)) = answer {
+                assert!(!output.status.success(), "{name}: {command}");
+                assert!(said.contains(answer), "{name}: {command}: {said}");
+                answered += 1;
+            } else {
+                assert!(output.status.success(), "{name}: {command}: {said}");
+                accepted += 1;
+            }
+        }
+
+        // So the runtime is compiled once for all projects.
+        rscaffold(&folder, "edit --runtime registry");
+        run(kubectl("kustomize").arg(folder.join("config/default")));
+        run(
+            kubectl("apply --server-side --force-conflicts --dry-run=server -k")
+                .arg(folder.join("config/crd")),
+        );
+        pin(&folder).expect("a copy of the lock file");
+        let _building = building();
+        run(cargo(&folder).args(["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"]));
+    }
+    assert_eq!((accepted, answered), (55, 6));
+}
