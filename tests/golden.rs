@@ -4,6 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     env, fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -357,16 +358,55 @@ fn make_help_lists_what_a_user_needs() {
         let targets = lines.filter_map(|line| line.split_whitespace().next());
         targets.collect::<Vec<_>>().join(" ")
     };
-    let usual = "help manifests fmt lint test envtest test-e2e build run docker-build \
-                 docker-push docker-buildx build-installer install uninstall deploy undeploy";
+    let usual = "help manifests fmt lint test envtest test-e2e \
+                 build run docker-build docker-push docker-buildx build-installer install uninstall deploy undeploy setup-test-e2e cleanup-test-e2e";
     assert_eq!(targets("guestbook"), usual);
-    let chart = "helm-lint helm-package helm-deploy helm-undeploy";
+    let chart =
+        "helm-lint helm-package helm-deploy helm-status helm-history helm-rollback helm-undeploy";
     assert_eq!(targets("fleet"), format!("{usual} {chart}"));
     assert_eq!(
         help("guestbook"),
         run(&mut make("guestbook", "--silent")),
         "the default"
     );
+}
+
+#[test]
+fn make_says_what_targets_of_go_are_here() {
+    for (target, answer) in [
+        ("generate", "there is nothing to do"),
+        ("controller-gen", "make manifests"),
+        ("kustomize", "kubectl kustomize config/default"),
+    ] {
+        let said = run(&mut make("guestbook", target));
+        assert!(said.contains(answer), "{target}: {said}");
+    }
+}
+
+#[test]
+fn the_cluster_of_the_end_to_end_test_is_made_once() {
+    let folder = TempDir::new().unwrap();
+    let kind = folder.path().join("kind");
+    // Keeps the name of its cluster in a file.
+    let text = "#!/bin/sh\n\
+        cd \"$(dirname \"$0\")\"\n\
+        case \"$1\" in\n\
+        get) cat cluster 2>/dev/null || true ;;\n\
+        create) [ ! -e cluster ] && echo \"$4\" > cluster ;;\n\
+        delete) rm cluster ;;\n\
+        esac\n";
+    fs::write(&kind, text).unwrap();
+    fs::set_permissions(&kind, fs::Permissions::from_mode(0o755)).unwrap();
+    let cluster = || fs::read_to_string(folder.path().join("cluster")).ok();
+    let kind = format!("KIND={}", kind.display());
+    for _ in 0..2 {
+        run(make("guestbook", "setup-test-e2e").arg(&kind));
+        assert_eq!(cluster().as_deref(), Some("guestbook-e2e\n"));
+    }
+    run(make("guestbook", "cleanup-test-e2e").arg(&kind));
+    assert_eq!(cluster(), None);
+    run(make("guestbook", "setup-test-e2e").args([&kind, "KIND_CLUSTER=mine"]));
+    assert_eq!(cluster().as_deref(), Some("mine\n"));
 }
 
 /// They are run where there is a node; nobody else may have to hear of a forgotten quote from them.

@@ -291,6 +291,22 @@ fn is_gone(project: &Project, values: &str, expected: &[(&str, &str)]) {
 }
 
 #[test]
+fn the_image_that_a_controller_runs_is_a_value() {
+    let project = guestbook("");
+    let variable = |values: &str| {
+        let manifests = installs(&project, values);
+        let deployment = find(&manifests, "Deployment").expect("a Deployment");
+        deployment["spec"]["template"]["spec"]["containers"][0]["env"][0].clone()
+    };
+    let name = "GUESTBOOK_IMAGE";
+    assert_eq!(variable(""), json!({"name": name, "value": "web:1"}));
+    assert_eq!(
+        variable("images.GUESTBOOK_IMAGE=web:2"),
+        json!({"name": name, "value": "web:2"})
+    );
+}
+
+#[test]
 fn values_do_what_they_say() {
     let project = guestbook(EVERYTHING);
     let crds = [
@@ -345,13 +361,6 @@ fn values_do_what_they_say() {
 
     let image = |values: &str| text(&container(values)["image"]);
     assert_eq!(image("image.tag=v1"), "guestbook:v1");
-    let variable = |values: &str| container(values)["env"][0].clone();
-    let name = "GUESTBOOK_IMAGE";
-    assert_eq!(variable(""), json!({"name": name, "value": "web:1"}));
-    assert_eq!(
-        variable("images.GUESTBOOK_IMAGE=web:2"),
-        json!({"name": name, "value": "web:2"})
-    );
     assert_eq!(
         image("image.repository=example.com:5000/a/b"),
         "example.com:5000/a/b:latest"
@@ -633,6 +642,10 @@ fn make_installs_the_chart_and_removes_it() {
         assert_eq!(run(&mut kubectl(&get)), expected);
     }
     run(&mut kubectl(&format!("get {crd}")));
+    assert!(make("helm-status", "").contains("REVISION: 4"));
+    make("helm-rollback", "");
+    let history = make("helm-history", "");
+    assert!(history.contains("Rollback to 3"), "{history}");
 
     // What the operator or cert-manager has injected stays there.
     let configuration = "mutatingwebhookconfiguration charted-mutating-webhook-configuration";

@@ -7,7 +7,8 @@ set -eu
 namespace=owner-system
 deployment=deployment/owner-controller-manager
 operator=control-plane=controller-manager
-cluster=owner-e2e
+cluster=${KIND_CLUSTER:-owner-e2e}
+stays=
 folder=target/e2e
 forwarder=
 
@@ -41,7 +42,7 @@ finish() {
   code=$?
   [ -z "$forwarder" ] || kill "$forwarder" || true
   [ "$code" = 0 ] || explain || true
-  [ -z "$KIND" ] || "$KIND" delete cluster --name "$cluster"
+  [ -z "$KIND" ] || [ -n "$stays" ] || "$KIND" delete cluster --name "$cluster"
   exit "$code"
 }
 
@@ -89,10 +90,16 @@ trap finish EXIT
 mkdir -p "$folder"
 
 if [ -n "$KIND" ]; then
-  step "Create a cluster"
   KUBECONFIG=$PWD/$folder/kubeconfig
   export KUBECONFIG
-  "$KIND" create cluster --name "$cluster" --wait 3m
+  if "$KIND" get clusters | grep -qx "$cluster"; then
+    step "Take the cluster that is there"
+    stays=yes
+    "$KIND" export kubeconfig --name "$cluster"
+  else
+    step "Create a cluster"
+    "$KIND" create cluster --name "$cluster" --wait 3m
+  fi
   "$CONTAINER_TOOL" save --output "$folder/image.tar" "$IMG"
   "$KIND" load image-archive --name "$cluster" "$folder/image.tar"
 fi

@@ -7,7 +7,8 @@ set -eu
 namespace=tenant-system
 deployment=deployment/tenant-controller-manager
 operator=control-plane=controller-manager
-cluster=tenant-e2e
+cluster=${KIND_CLUSTER:-tenant-e2e}
+stays=
 folder=target/e2e
 
 # KUBECTL may have arguments.
@@ -39,7 +40,7 @@ explain() {
 finish() {
   code=$?
   [ "$code" = 0 ] || explain || true
-  [ -z "$KIND" ] || "$KIND" delete cluster --name "$cluster"
+  [ -z "$KIND" ] || [ -n "$stays" ] || "$KIND" delete cluster --name "$cluster"
   exit "$code"
 }
 
@@ -77,10 +78,16 @@ trap finish EXIT
 mkdir -p "$folder"
 
 if [ -n "$KIND" ]; then
-  step "Create a cluster"
   KUBECONFIG=$PWD/$folder/kubeconfig
   export KUBECONFIG
-  "$KIND" create cluster --name "$cluster" --wait 3m
+  if "$KIND" get clusters | grep -qx "$cluster"; then
+    step "Take the cluster that is there"
+    stays=yes
+    "$KIND" export kubeconfig --name "$cluster"
+  else
+    step "Create a cluster"
+    "$KIND" create cluster --name "$cluster" --wait 3m
+  fi
   "$CONTAINER_TOOL" save --output "$folder/image.tar" "$IMG"
   "$KIND" load image-archive --name "$cluster" "$folder/image.tar"
 
