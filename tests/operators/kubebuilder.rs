@@ -5,7 +5,7 @@ use std::{fs, process::Command};
 use crate::{
     compile::{building, cargo, pin, scaffolded},
     operator::kubectl,
-    scaffold::{program, root, rscaffold, run},
+    scaffold::{program, root, run},
 };
 
 /// What is said to a command that names code in Go.
@@ -54,8 +54,6 @@ fn the_commands_of_kubebuilder_make_operators() {
             }
         }
 
-        // So the runtime is compiled once for all projects.
-        rscaffold(&folder, "edit --runtime registry");
         run(kubectl("kustomize").arg(folder.join("config/default")));
         run(
             kubectl("apply --server-side --force-conflicts --dry-run=server -k")

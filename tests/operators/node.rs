@@ -127,26 +127,41 @@ fn make_test_e2e_leaves_no_cluster_of_kind() {
     let kind = folder.path().join("kind");
     fs::write(
         &kind,
-        "#!/bin/sh\necho \"$@\" >> calls\ntest \"$1\" != load\n",
+        "#!/bin/sh\necho \"$@\" >> calls\n[ \"$1\" != get ] || echo \"$THERE\"\ntest \"$1\" != load\n",
     )
     .unwrap();
     fs::set_permissions(&kind, Permissions::from_mode(0o755)).unwrap();
     let script = root().join("tests/golden/guestbook/tests/e2e.sh");
-    let output = Command::new("sh")
-        .arg(script)
-        .current_dir(folder.path())
-        .env("IMG", IMAGE)
-        .env("KIND", kind)
-        .env("KUBECTL", "true")
-        .env("CONTAINER_TOOL", "true")
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let calls = |there: &str| {
+        let output = Command::new("sh")
+            .arg(&script)
+            .current_dir(folder.path())
+            .env("IMG", IMAGE)
+            .env("KIND", &kind)
+            .env("THERE", there)
+            .env("KUBECTL", "true")
+            .env("CONTAINER_TOOL", "true")
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let calls = folder.path().join("calls");
+        let text = fs::read_to_string(&calls).unwrap();
+        fs::remove_file(calls).unwrap();
+        text
+    };
     assert_eq!(
-        fs::read_to_string(folder.path().join("calls")).unwrap(),
-        "create cluster --name guestbook-e2e --wait 3m\n\
+        calls(""),
+        "get clusters\n\
+         create cluster --name guestbook-e2e --wait 3m\n\
          load image-archive --name guestbook-e2e target/e2e/image.tar\n\
          delete cluster --name guestbook-e2e\n"
+    );
+    // But the one that was there before.
+    assert_eq!(
+        calls("guestbook-e2e"),
+        "get clusters\n\
+         export kubeconfig --name guestbook-e2e\n\
+         load image-archive --name guestbook-e2e target/e2e/image.tar\n"
     );
 }
 
