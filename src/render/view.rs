@@ -73,10 +73,10 @@ pub struct Project {
     validating: bool,
     /// Whether a webhook converts versions of any kind.
     converting: bool,
-    /// Whether the operator serves webhooks of any sort.
-    serves_webhooks: bool,
     /// Whether a controller runs an image.
     runs_images: bool,
+    /// Whether the operator serves webhooks of any sort.
+    serves_webhooks: bool,
     /// Who makes the certificates that they are served with.
     webhook_certificates: Option<WebhookCertificates>,
     /// Whether a controller has a test on an API server.
