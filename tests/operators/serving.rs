@@ -438,6 +438,15 @@ fn metrics_have_the_names_and_types_that_dashboards_expect() {
         "controller_runtime_max_concurrent_reconciles{CONTROLLER}",
         10.0,
     );
+    for (metric, least) in [
+        ("adds_total", 3.0),
+        ("retries_total", 2.0),
+        ("queue_duration_seconds_count", 3.0),
+        ("work_duration_seconds_count", 4.0),
+    ] {
+        let series = format!("workqueue_{metric}{{CONTROLLER,name=\"{CONTROLLER}\"}}");
+        at_least(&series, least);
+    }
     at_least("watch_errors_total{CONTROLLER,reason=\"api_server\"}", 1.0);
     at_least(
         "rest_client_requests_total{code=\"500\",method=\"GET\"}",
@@ -582,7 +591,8 @@ fn an_operator_of_namespaces_has_no_right_beyond_them() {
     let controller = "\"room.rooms.example.com\"";
     wait_until("the second object to wait", PATIENCE, || {
         let text = http::get(&url)?.text;
-        let waiting = value(&text, &format!("workqueue_depth{{name={controller}}}"));
+        let depth = format!("workqueue_depth{{controller={controller},name={controller}}}");
+        let waiting = value(&text, &depth);
         let active = format!("controller_runtime_active_workers{{controller={controller}}}");
         let waits = waiting >= 1.0 && value(&text, &active) >= 1.0;
         anyhow::ensure!(waits, "{text}");

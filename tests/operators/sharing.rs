@@ -362,8 +362,9 @@ fn a_change_overtakes_what_the_start_has_queued() {
     let url = format!("http://{}/metrics", operator.address("metrics"));
     wait_until("a new object in the queue", PATIENCE, || {
         let text = http::get(&url)?.text;
-        let series = "workqueue_depth{name=\"odd.sharing.example.com\"}";
-        let waiting = serving::value(&text, series);
+        let odd = "odd.sharing.example.com";
+        let series = format!("workqueue_depth{{controller=\"{odd}\",name=\"{odd}\"}}");
+        let waiting = serving::value(&text, &series);
         anyhow::ensure!(waiting > f64::from(COUNT), "{text}");
         Ok(Some(()))
     })

@@ -44,7 +44,7 @@ use super::{
     guarded::Guarded,
     informer::{Handler, Informers, Synced, Wake, some_or_all},
     leader::Leadership,
-    metrics::Metrics,
+    metrics::{Metrics, QueueMetrics},
     queue::{Priority, Queue},
     reconciler::Reconciler,
     scope::{Kind, Watchable},
@@ -100,6 +100,8 @@ struct Worker<R: Reconciler> {
     reconciler: R,
     client: Client,
     metrics: Metrics,
+    /// Those of the work queue.
+    queue: QueueMetrics,
     backoff: Backoff<Key>,
     /// Shared by all watched namespaces.
     slots: Semaphore,
@@ -158,6 +160,7 @@ pub(super) fn start<R: Reconciler>(
         reconciler,
         client: runtime.client.clone(),
         metrics: runtime.metrics.clone(),
+        queue: runtime.metrics.queue(R::NAME),
         backoff: Backoff::new(builder.pauses.clone()),
         slots: Semaphore::new(usize::from(concurrency)),
         gone_slots: Semaphore::new(usize::from(concurrency)),
@@ -184,9 +187,8 @@ pub(super) fn start<R: Reconciler>(
     let (mut queues, mut synced) = (Vec::new(), Vec::new());
     for namespace in &namespaces {
         let (store, writer) = reflector::store();
-        let depth = worker.metrics.queued.with_label_values(&[R::NAME]);
         let ahead = usize::from(concurrency).saturating_mul(AHEAD);
-        let queue = Arc::new(Queue::new(ahead, depth));
+        let queue = Arc::new(Queue::new(ahead, worker.queue.clone()));
         let observe = builder.observers.iter();
         let handler = handler(
             &worker,
@@ -411,6 +413,7 @@ impl<R: Reconciler> Worker<R> {
             Err(error) => error,
         };
         let pause = self.backoff.failed(key.clone());
+        self.queue.retries.inc();
         let retry_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         if error.is_conflict() {
             errors("conflict");
@@ -543,7 +546,8 @@ mod tests {
         const RULES: &'static [Rule] = &[];
         const EVERY_CHANGE: bool = true;
 
-        async fn reconcile(&self, _: &ConfigMap) -> Result<Action, Infallible> {
+        async fn reconcile(&self, object: &ConfigMap) -> Result<Action, Infallible> {
+            assert_ne!(object.metadata.name.as_deref(), Some("panics"));
             Ok(Action::await_change())
         }
 
@@ -559,14 +563,12 @@ mod tests {
         let operator = Operator::new("test", "example.com");
         let metrics = Metrics::new(&operator, Registry::new()).expect("different names");
         let slots = usize::from(concurrency);
-        let queue = Arc::new(Queue::new(
-            slots,
-            metrics.queued.with_label_values(&["test"]),
-        ));
+        let queue = Arc::new(Queue::new(slots, metrics.queue("test")));
         let (store, writer) = reflector::store();
         let worker = Worker {
             reconciler: Recorder::default(),
             client: Client::new(forbidden, "default"),
+            queue: metrics.queue("test"),
             metrics,
             backoff: Backoff::new(Duration::from_millis(1)..Duration::from_secs(1)),
             slots: Semaphore::new(slots),
@@ -593,6 +595,16 @@ mod tests {
             },
             ..ConfigMap::default()
         })))
+    }
+
+    #[tokio::test]
+    async fn a_retry_is_counted_for_each_failure() {
+        let (part, _writer) = part(1);
+        for (name, retries) in [("fine", 0), ("panics", 1), ("panics", 2), ("fine", 2)] {
+            let object = object(name);
+            part.worker.reconcile(&object, &key(&object)).await;
+            assert_eq!(part.worker.queue.retries.get(), retries, "{name}");
+        }
     }
 
     #[tokio::test]

@@ -2,8 +2,15 @@
 //! metric, so that dashboards and alerts work. No label has values from the cluster, so the number of
 //! time series is bounded.
 
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
 use prometheus::{
-    HistogramVec, IntCounterVec, IntGaugeVec, Registry, Result, TextEncoder, exponential_buckets,
+    GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry,
+    Result, TextEncoder, exponential_buckets, register_gauge_vec_with_registry as seconds,
     register_histogram_vec_with_registry as histogram,
     register_int_counter_vec_with_registry as counter,
     register_int_gauge_vec_with_registry as gauge,
@@ -25,8 +32,7 @@ pub struct Metrics {
     pub active: IntGaugeVec,
     /// `controller`
     pub limit: IntGaugeVec,
-    /// `name`: the controller
-    pub queued: IntGaugeVec,
+    queues: Queues,
     /// `controller`, `reason`
     pub watch_errors: IntCounterVec,
     /// `code`, `method`
@@ -39,6 +45,117 @@ pub struct Metrics {
     pub migrations: IntGaugeVec,
     /// `crd`, `result`
     pub migrated: IntCounterVec,
+}
+
+/// The metrics of all work queues. `name` and `controller` are both the name of the controller, as
+/// controller-runtime has it.
+#[derive(Clone)]
+struct Queues {
+    depth: IntGaugeVec,
+    adds: IntCounterVec,
+    retries: IntCounterVec,
+    waits: HistogramVec,
+    takes: HistogramVec,
+    unfinished: GaugeVec,
+    longest: GaugeVec,
+    /// Since when each reconcile runs, by controller. The two metrics above follow from it.
+    running: Arc<Mutex<HashMap<&'static str, Arc<Mutex<Running>>>>>,
+}
+
+/// The metrics of the work queue of one controller. A controller may have several queues, one for
+/// each namespace: they share these metrics.
+#[derive(Clone)]
+pub struct QueueMetrics {
+    /// Objects that wait for a reconcile.
+    pub depth: IntGauge,
+    /// Objects that were added, retries included.
+    pub adds: IntCounter,
+    /// Objects that are added again because their reconcile failed.
+    pub retries: IntCounter,
+    /// From the addition of an object to its reconcile, in seconds.
+    pub waits: Histogram,
+    takes: Histogram,
+    running: Arc<Mutex<Running>>,
+}
+
+/// Reconciles that run now: since when, each under a number of its own.
+#[derive(Default)]
+struct Running {
+    since: HashMap<u64, Instant>,
+    next: u64,
+}
+
+impl Running {
+    /// How many seconds all of them together have taken so far, and the longest one alone.
+    fn seconds(&self) -> (f64, f64) {
+        let seconds = self.since.values();
+        let seconds = seconds.map(|since| since.elapsed().as_secs_f64());
+        seconds.fold((0.0, 0.0), |(sum, longest), it| (sum + it, it.max(longest)))
+    }
+}
+
+impl QueueMetrics {
+    /// Takes note of a reconcile, which lasts until the answer is dropped.
+    pub fn work(&self) -> Work {
+        let since = Instant::now();
+        let mut running = lock(&self.running);
+        let number = running.next;
+        running.next += 1;
+        running.since.insert(number, since);
+        Work {
+            takes: self.takes.clone(),
+            running: self.running.clone(),
+            number,
+            since,
+        }
+    }
+}
+
+/// A reconcile that runs.
+pub struct Work {
+    takes: Histogram,
+    running: Arc<Mutex<Running>>,
+    number: u64,
+    since: Instant,
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        lock(&self.running).since.remove(&self.number);
+        self.takes.observe(self.since.elapsed().as_secs_f64());
+    }
+}
+
+impl Queues {
+    #[rustfmt::skip] // A table reads better.
+    fn new(buckets: Vec<f64>, to: &Registry) -> Result<Self> {
+        let of = &["name", "controller"];
+        // At the start, an object may wait for thousands of others: up to 4 minutes.
+        let waits = exponential_buckets(0.001, 4.0, 10)?;
+        Ok(Self {
+            depth: gauge!("workqueue_depth", "Objects that wait for a reconcile", of, to)?,
+            adds: counter!("workqueue_adds_total", "Objects that were added to the work queue", of, to)?,
+            retries: counter!("workqueue_retries_total", "Objects that were added again after an error", of, to)?,
+            waits: histogram!("workqueue_queue_duration_seconds", "How long objects wait for a reconcile", of, waits, to)?,
+            takes: histogram!("workqueue_work_duration_seconds", "How long objects of the work queue are worked on", of, buckets, to)?,
+            unfinished: seconds!("workqueue_unfinished_work_seconds", "How long all reconciles that run now have taken so far", of, to)?,
+            longest: seconds!("workqueue_longest_running_processor_seconds", "How long the longest reconcile that runs now has taken so far", of, to)?,
+            running: Arc::default(),
+        })
+    }
+
+    /// Brings the metrics of reconciles that run up to date.
+    fn look(&self) {
+        for (name, running) in &*lock(&self.running) {
+            let (sum, longest) = lock(running).seconds();
+            self.unfinished.with_label_values(&[name, name]).set(sum);
+            self.longest.with_label_values(&[name, name]).set(longest);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Metrics {
@@ -62,7 +179,7 @@ impl Metrics {
             seconds: histogram!("controller_runtime_reconcile_time_seconds", "How long reconciles take", of, buckets.clone(), to)?,
             active: gauge!("controller_runtime_active_workers", "Reconciles that run now", of, to)?,
             limit: gauge!("controller_runtime_max_concurrent_reconciles", "How many reconciles may run at once", of, to)?,
-            queued: gauge!("workqueue_depth", "Objects that wait for a reconcile", &["name"], to)?,
+            queues: Queues::new(buckets.clone(), &to)?,
             watch_errors: counter!("watch_errors_total", "Lists and watches that failed, by reason", &["controller", "reason"], to)?,
             requests: counter!("rest_client_requests_total", "Requests to the API server", &["code", "method"], to)?,
             request_seconds: histogram!("rest_client_request_duration_seconds", "How long the API server takes to answer", &["method"], buckets, to)?,
@@ -73,12 +190,93 @@ impl Metrics {
         })
     }
 
+    /// The metrics of the work queue of `controller`. From this call on, Prometheus sees each of them.
+    pub fn queue(&self, controller: &'static str) -> QueueMetrics {
+        let (queues, of) = (&self.queues, &[controller, controller]);
+        QueueMetrics {
+            depth: queues.depth.with_label_values(of),
+            adds: queues.adds.with_label_values(of),
+            retries: queues.retries.with_label_values(of),
+            waits: queues.waits.with_label_values(of),
+            takes: queues.takes.with_label_values(of),
+            running: lock(&queues.running).entry(controller).or_default().clone(),
+        }
+    }
+
     /// All metrics in Prometheus' text format.
     ///
     /// # Errors
     ///
     /// When a metric has no value.
     pub fn text(&self) -> Result<String> {
+        self.queues.look();
         TextEncoder::new().encode_to_string(&self.registry.gather())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn metrics() -> Metrics {
+        let operator = Operator::new("test", "example.com");
+        Metrics::new(&operator, Registry::new()).expect("different names")
+    }
+
+    /// The value of the series `metric` of the controller `a`.
+    fn value(metrics: &Metrics, metric: &str) -> f64 {
+        let series = format!("{metric}{{controller=\"a\",name=\"a\"}} ");
+        let text = metrics.text().expect("text");
+        let mut values = text.lines().filter_map(|line| line.strip_prefix(&series));
+        let value = values.next().unwrap_or_else(|| panic!("{series}: {text}"));
+        value.parse().expect("a number")
+    }
+
+    #[test]
+    fn a_queue_has_all_metrics_from_the_start() {
+        let metrics = metrics();
+        metrics.queue("a");
+        for metric in [
+            "adds_total",
+            "depth",
+            "longest_running_processor_seconds",
+            "queue_duration_seconds_count",
+            "retries_total",
+            "unfinished_work_seconds",
+            "work_duration_seconds_count",
+        ] {
+            let value = value(&metrics, &format!("workqueue_{metric}"));
+            assert!(value == 0.0, "{metric} is {value}");
+        }
+    }
+
+    /// Also if the controller has a queue for each namespace.
+    #[test]
+    fn work_is_told_while_it_runs_and_once_it_has_ended() {
+        let metrics = metrics();
+        let (here, there) = (metrics.queue("a"), metrics.queue("a"));
+        metrics.queue("b");
+        let works = [here.work(), there.work()];
+        // As if the first began 2 s ago, and the second 1 s.
+        for (number, seconds) in [(0, 2), (1, 1)] {
+            let mut running = lock(&here.running);
+            let since = running.since.get_mut(&number).expect("it runs");
+            *since -= Duration::from_secs(seconds);
+        }
+        let sum = value(&metrics, "workqueue_unfinished_work_seconds");
+        let longest = value(&metrics, "workqueue_longest_running_processor_seconds");
+        // The test itself takes a moment.
+        assert!((3.0..13.0).contains(&sum), "{sum}");
+        assert!((2.0..12.0).contains(&longest), "{longest}");
+        assert!(longest <= sum - 1.0, "{longest} of {sum}");
+        let ended = "workqueue_work_duration_seconds_count";
+        assert!(value(&metrics, ended) == 0.0);
+
+        drop(works);
+        assert!(value(&metrics, "workqueue_unfinished_work_seconds") == 0.0);
+        assert!(value(&metrics, "workqueue_longest_running_processor_seconds") == 0.0);
+        assert!(value(&metrics, ended) == 2.0);
     }
 }

@@ -5,10 +5,12 @@ use std::{
     hash::Hash,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::Poll,
+    time::Instant,
 };
 
 use futures::{Stream, stream::poll_fn, task::AtomicWaker};
-use prometheus::IntGauge;
+
+use super::metrics::{QueueMetrics, Work};
 
 /// The objects of one watched namespace, or of all.
 ///
@@ -20,8 +22,8 @@ pub struct Queue<T> {
     waker: AtomicWaker,
     /// How many objects may be handed out without a reconcile that has begun.
     limit: usize,
-    /// How many objects wait, in all queues of the controller.
-    depth: IntGauge,
+    /// Of all queues of the controller.
+    metrics: QueueMetrics,
 }
 
 /// Which objects are handed out first.
@@ -37,20 +39,26 @@ struct State<T> {
     /// May have objects that do not wait any more, or with another priority.
     normal: VecDeque<Arc<T>>,
     low: VecDeque<Arc<T>>,
-    waiting: HashMap<Arc<T>, Priority>,
-    /// Handed out, without a reconcile that has begun: as which one of all.
-    handed: HashMap<Arc<T>, usize>,
+    waiting: HashMap<Arc<T>, Waiting>,
+    /// Handed out, without a reconcile that has begun: as which one of all, and waiting since when.
+    handed: HashMap<Arc<T>, (usize, Instant)>,
     /// Those that are reconciled now.
     running: HashSet<Arc<T>>,
     /// How many objects were handed out so far.
     count: usize,
 }
 
+#[derive(Clone, Copy)]
+struct Waiting {
+    priority: Priority,
+    since: Instant,
+}
+
 /// How many objects may be handed out after one that waits for its reconcile: so many times the limit.
 const OVERTAKEN: usize = 2;
 
 impl<T: Eq + Hash> Queue<T> {
-    pub fn new(limit: usize, depth: IntGauge) -> Self {
+    pub fn new(limit: usize, metrics: QueueMetrics) -> Self {
         Self {
             state: Mutex::new(State {
                 normal: VecDeque::new(),
@@ -62,7 +70,7 @@ impl<T: Eq + Hash> Queue<T> {
             }),
             waker: AtomicWaker::new(),
             limit,
-            depth,
+            metrics,
         }
     }
 
@@ -72,13 +80,20 @@ impl<T: Eq + Hash> Queue<T> {
         let object = Arc::new(object);
         let waits = state.waiting.get(&object).copied();
         // A reconcile that has not begun will see what is new.
-        if state.handed.contains_key(&object) || waits >= Some(priority) {
+        let is_early = waits.is_some_and(|waiting| waiting.priority >= priority);
+        if state.handed.contains_key(&object) || is_early {
             return;
         }
-        if waits.is_none() {
-            self.depth.inc();
-        }
-        state.waiting.insert(object.clone(), priority);
+        let since = waits.map_or_else(
+            || {
+                self.metrics.depth.inc();
+                self.metrics.adds.inc();
+                Instant::now()
+            },
+            |waiting| waiting.since,
+        );
+        let waiting = Waiting { priority, since };
+        state.waiting.insert(object.clone(), waiting);
         match priority {
             Priority::Normal => state.normal.push_back(object),
             Priority::Low => state.low.push_back(object),
@@ -91,17 +106,26 @@ impl<T: Eq + Hash> Queue<T> {
     pub fn begin(&self, object: T) -> Running<'_, T> {
         let object = Arc::new(object);
         let mut state = self.lock();
-        state.forget(&object, &self.depth);
+        match state.forget(&object, &self.metrics) {
+            Some(since) => self.metrics.waits.observe(since.elapsed().as_secs_f64()),
+            // kube's scheduler adds what is to be reconciled again after a while. It does not tell how
+            // long that has waited for a worker.
+            None => self.metrics.adds.inc(),
+        }
         state.running.insert(object.clone());
         drop(state);
         self.waker.wake();
-        let queue = self;
-        Running { queue, object }
+        let _work = self.metrics.work();
+        Running {
+            queue: self,
+            object,
+            _work,
+        }
     }
 
     /// Takes note that `object` is gone.
     pub fn forget(&self, object: &T) {
-        self.lock().forget(object, &self.depth);
+        self.lock().forget(object, &self.metrics);
         self.waker.wake();
     }
 
@@ -118,10 +142,10 @@ impl<T: Eq + Hash> Queue<T> {
                 return Poll::Pending;
             }
             match state.next() {
-                Some(object) => {
+                Some((object, since)) => {
                     let number = state.count;
                     state.count += 1;
-                    state.handed.insert(object.clone(), number);
+                    state.handed.insert(object.clone(), (number, since));
                     Poll::Ready(Some(T::clone(&object)))
                 }
                 None => Poll::Pending,
@@ -138,6 +162,7 @@ impl<T: Eq + Hash> Queue<T> {
 pub struct Running<'a, T: Eq + Hash> {
     queue: &'a Queue<T>,
     object: Arc<T>,
+    _work: Work,
 }
 
 impl<T: Eq + Hash> Drop for Running<'_, T> {
@@ -148,11 +173,14 @@ impl<T: Eq + Hash> Drop for Running<'_, T> {
 }
 
 impl<T: Eq + Hash> State<T> {
-    fn forget(&mut self, object: &T, depth: &IntGauge) {
+    /// Since when the object has waited, if it has.
+    fn forget(&mut self, object: &T, metrics: &QueueMetrics) -> Option<Instant> {
         // A retry may begin while the object waits.
-        let was_waiting = self.waiting.remove(object).is_some();
-        if self.handed.remove(object).is_some() || was_waiting {
-            depth.dec();
+        let waited = self.waiting.remove(object).map(|waiting| waiting.since);
+        let handed = self.handed.remove(object).map(|(_, since)| since);
+        let since = handed.or(waited);
+        if since.is_some() {
+            metrics.depth.dec();
         }
         if self.waiting.is_empty() {
             // After a start the queue had all objects.
@@ -160,26 +188,29 @@ impl<T: Eq + Hash> State<T> {
             self.normal = VecDeque::new();
             self.low = VecDeque::new();
         }
+        since
     }
 
     fn may_hand_out(&self, limit: usize) -> bool {
         // An object that is reconciled now waits for the end of that, so no other object is to wait for it.
         let handed = self.handed.iter();
         let handed = handed.filter(|(object, _)| !self.running.contains(*object));
-        let oldest = handed.map(|(_, number)| *number).min();
+        let oldest = handed.map(|(_, (number, _))| *number).min();
         let overtaken = oldest.map_or(0, |oldest| self.count - oldest);
         self.handed.len() < limit && overtaken <= OVERTAKEN.saturating_mul(limit)
     }
 
-    fn next(&mut self) -> Option<Arc<T>> {
+    /// The next object, and since when it has waited.
+    fn next(&mut self) -> Option<(Arc<T>, Instant)> {
         loop {
             let (object, priority) = match self.normal.pop_front() {
                 Some(object) => (object, Priority::Normal),
                 None => (self.low.pop_front()?, Priority::Low),
             };
-            if self.waiting.get(&object) == Some(&priority) {
+            let waiting = self.waiting.get(&object).copied();
+            if let Some(waiting) = waiting.filter(|waiting| waiting.priority == priority) {
                 self.waiting.remove(&object);
-                return Some(object);
+                return Some((object, waiting.since));
             }
         }
     }
@@ -188,8 +219,10 @@ impl<T: Eq + Hash> State<T> {
 #[cfg(test)]
 mod tests {
     use futures::{FutureExt, StreamExt};
+    use prometheus::Registry;
 
     use super::*;
+    use crate::runtime::{Metrics, Operator};
 
     /// All that `queue` hands out at once.
     fn next(queue: &Arc<Queue<&'static str>>) -> String {
@@ -202,8 +235,9 @@ mod tests {
     }
 
     fn queue(limit: usize) -> Arc<Queue<&'static str>> {
-        let depth = IntGauge::new("depth", "of the queue").expect("a name");
-        Arc::new(Queue::new(limit, depth))
+        let operator = Operator::new("test", "example.com");
+        let metrics = Metrics::new(&operator, Registry::new()).expect("different names");
+        Arc::new(Queue::new(limit, metrics.queue("test")))
     }
 
     #[test]
@@ -212,7 +246,7 @@ mod tests {
         for object in ["a", "b", "a"] {
             queue.push(object, Priority::Normal);
         }
-        assert_eq!(queue.depth.get(), 2);
+        assert_eq!(queue.metrics.depth.get(), 2);
         assert_eq!(next(&queue), "a b");
         // Not while it has been handed out, but once the reconcile may have looked at it.
         queue.push("a", Priority::Normal);
@@ -220,11 +254,11 @@ mod tests {
         drop(queue.begin("a"));
         queue.push("a", Priority::Normal);
         assert_eq!(next(&queue), "a");
-        assert_eq!(queue.depth.get(), 2);
+        assert_eq!(queue.metrics.depth.get(), 2);
         for object in ["a", "b"] {
             drop(queue.begin(object));
         }
-        assert_eq!(queue.depth.get(), 0);
+        assert_eq!(queue.metrics.depth.get(), 0);
     }
 
     #[test]
@@ -242,7 +276,7 @@ mod tests {
         drop(queue.begin("d"));
         assert_eq!(next(&queue), "c");
         drop(queue.begin("c"));
-        assert_eq!((next(&queue).as_str(), queue.depth.get()), ("", 0));
+        assert_eq!((next(&queue).as_str(), queue.metrics.depth.get()), ("", 0));
     }
 
     #[test]
@@ -290,7 +324,40 @@ mod tests {
         drop(queue.begin("a"));
         assert_eq!(next(&queue), "c");
         drop(queue.begin("c"));
-        assert_eq!(queue.depth.get(), 0);
+        assert_eq!(queue.metrics.depth.get(), 0);
+    }
+
+    #[test]
+    fn what_is_added_and_how_long_it_waits_is_counted() {
+        let queue = queue(1);
+        let counts = || {
+            let metrics = &queue.metrics;
+            (metrics.adds.get(), metrics.waits.get_sample_count())
+        };
+        // Neither a repetition nor a higher priority adds an object that waits.
+        for priority in [Priority::Low, Priority::Low, Priority::Normal] {
+            queue.push("a", priority);
+        }
+        assert_eq!(counts(), (1, 0));
+        assert_eq!(next(&queue), "a");
+        queue.push("a", Priority::Normal);
+        assert_eq!(counts(), (1, 0));
+        let running = queue.begin("a");
+        assert_eq!(counts(), (1, 1));
+        // What changes during a reconcile is for the next one.
+        queue.push("a", Priority::Normal);
+        assert_eq!(counts(), (2, 1));
+        drop(running);
+        drop(queue.begin("a"));
+        assert_eq!(counts(), (2, 2));
+        // The queue does not have what is retried.
+        drop(queue.begin("a"));
+        assert_eq!(counts(), (3, 2));
+        // What is gone is not waited for.
+        queue.push("b", Priority::Normal);
+        queue.forget(&"b");
+        assert_eq!(counts(), (4, 2));
+        assert_eq!(queue.metrics.depth.get(), 0);
     }
 
     #[tokio::test]
