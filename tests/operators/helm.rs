@@ -413,6 +413,243 @@ fn values_do_what_they_say() {
     }
 }
 
+/// Where the Pods of a Deployment are described, and its container.
+const POD: &str = "/spec/template/spec";
+const CONTAINER: &str = "/spec/template/spec/containers/0";
+
+/// For each value: what to set, and where it has to show up. The object is given by its kind, and by its name
+/// where several have that kind; then come a pointer, and what is there, or in the list that is there. Nothing
+/// is there if the object is gone.
+#[rustfmt::skip] // A table reads better.
+fn each_value() -> Vec<(Value, &'static str, String, Value)> {
+    let to = |values: Value, object, pointer: &str, expected| (values, object, pointer.to_owned(), expected);
+    let deployment = |values, pointer: &str, expected| to(values, "Deployment", pointer, expected);
+    let pod = |name: &str, value: Value| deployment(json!({name: value}), &format!("{POD}/{name}"), value);
+    let container = |values, name: &str, expected| deployment(values, &format!("{CONTAINER}/{name}"), expected);
+    let gone = |values, object| to(values, object, "", Value::Null);
+    let pairs = json!({"a": "b"});
+    let volume = json!({"name": "more", "emptyDir": {}});
+    let mount = json!({"name": "more", "mountPath": "/more"});
+    let env = json!({"name": "A", "value": "b"});
+    let spread = json!({"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"});
+    let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": "50%"}});
+    let affinity = json!({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}});
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "{{ .Release.Name }}-more"}});
+    let text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Values.fullnameOverride }}-text\n";
+    let namespaced = json!({"rbac": {"namespaced": true}});
+    vec![
+        deployment(json!({"nameOverride": "mine"}), "/metadata/name", json!("guestbook-mine-controller-manager")),
+        deployment(json!({"nameOverride": "mine"}), "/metadata/labels/app.kubernetes.io~1name", json!("mine")),
+        deployment(json!({"nameOverride": "mine"}), "/spec/selector/matchLabels/app.kubernetes.io~1name", json!("mine")),
+        deployment(json!({"nameOverride": "book"}), "/spec/template/metadata/labels/app.kubernetes.io~1name", json!("book")),
+        deployment(json!({"fullnameOverride": "mine"}), "/metadata/name", json!("mine-controller-manager")),
+        container(json!({"image": {"repository": "example.com:5000/a"}}), "image", json!("example.com:5000/a:latest")),
+        container(json!({"image": {"tag": "v1"}}), "image", json!("guestbook:v1")),
+        container(json!({"image": {"pullPolicy": "Always"}}), "imagePullPolicy", json!("Always")),
+        pod("imagePullSecrets", json!([{"name": "a"}])),
+        deployment(json!({"replicas": 3}), "/spec/replicas", json!(3)),
+        deployment(json!({"strategy": {"type": "Recreate"}}), "/spec/strategy", json!({"type": "Recreate"})),
+        deployment(json!({"strategy": rolling}), "/spec/strategy", rolling.clone()),
+        deployment(json!({"leaderElection": {"enable": false}}), "/spec/strategy", json!({"type": "Recreate"})),
+        container(json!({"args": ["--log-level=debug"]}), "args", json!("--log-level=debug")),
+        container(json!({"images": {"GUESTBOOK_IMAGE": "web:2"}}), "env", json!({"name": "GUESTBOOK_IMAGE", "value": "web:2"})),
+        container(json!({"env": [env]}), "env", env),
+        deployment(json!({"deploymentAnnotations": pairs}), "/metadata/annotations", pairs.clone()),
+        deployment(json!({"deploymentLabels": pairs}), "/metadata/labels/a", json!("b")),
+        deployment(json!({"podAnnotations": pairs}), "/spec/template/metadata/annotations/a", json!("b")),
+        deployment(json!({"podLabels": pairs}), "/spec/template/metadata/labels/a", json!("b")),
+        deployment(json!({"podSecurityContext": {"fsGroup": 7}}), &format!("{POD}/securityContext"), json!({"fsGroup": 7})),
+        container(json!({"securityContext": {"runAsUser": 7}}), "securityContext", json!({"runAsUser": 7})),
+        container(json!({"resources": {"requests": {"cpu": "1"}}}), "resources/requests/cpu", json!("1")),
+        container(json!({"resources": {"requests": {"memory": "1Gi"}}}), "resources/requests/memory", json!("1Gi")),
+        container(json!({"resources": {"limits": {"memory": "1Gi"}}}), "resources/limits/memory", json!("1Gi")),
+        deployment(json!({"extraVolumes": [volume]}), &format!("{POD}/volumes"), volume),
+        container(json!({"extraVolumeMounts": [mount]}), "volumeMounts", mount),
+        pod("terminationGracePeriodSeconds", json!(30)),
+        pod("priorityClassName", json!("system-cluster-critical")),
+        pod("nodeSelector", pairs.clone()),
+        pod("tolerations", json!([{"operator": "Exists"}])),
+        pod("affinity", affinity),
+        pod("topologySpreadConstraints", json!([spread])),
+        gone(json!({"serviceAccount": {"create": false, "name": "mine"}}), "ServiceAccount"),
+        to(json!({"serviceAccount": {"name": "mine"}}), "ServiceAccount", "/metadata/name", json!("mine")),
+        deployment(json!({"serviceAccount": {"name": "mine"}}), &format!("{POD}/serviceAccountName"), json!("mine")),
+        to(json!({"serviceAccount": {"annotations": pairs}}), "ServiceAccount", "/metadata/annotations", pairs.clone()),
+        to(json!({"serviceAccount": {"labels": pairs}}), "ServiceAccount", "/metadata/labels/a", json!("b")),
+        container(json!({"probes": {"port": 9000}}), "args", json!("--health-probe-bind-address=:9000")),
+        container(json!({"probes": {"port": 9000}}), "ports", json!({"name": "probes", "containerPort": 9000})),
+        gone(json!({"metrics": {"enable": false}}), "Service guestbook-metrics"),
+        container(json!({"metrics": {"port": 9000}}), "args", json!("--metrics-bind-address=:9000")),
+        container(json!({"metrics": {"port": 9000}}), "ports", json!({"name": "metrics", "containerPort": 9000})),
+        to(json!({"metrics": {"port": 9000}}), "Service guestbook-metrics", "/spec/ports/0/port", json!(9000)),
+        container(json!({"metrics": {"secure": false}}), "args", json!("--metrics-secure=false")),
+        container(json!({"metrics": {"secure": false}}), "args", json!("--metrics-bind-address=:8080")),
+        gone(json!({"certmanager": {"enable": false}}), "Issuer"),
+        container(json!({"webhook": {"port": 9000}}), "args", json!("--webhook-bind-address=:9000")),
+        container(json!({"webhook": {"port": 9000}}), "ports", json!({"name": "webhooks", "containerPort": 9000})),
+        container(json!({"webhook": {"secret": "mine"}}), "args", json!("--webhook-cert-path=/webhook-certs")),
+        gone(json!({"prometheus": {"enable": false}}), "ServiceMonitor"),
+        to(json!({"prometheus": {"labels": {"release": "mine"}}}), "ServiceMonitor", "/metadata/labels/release", json!("mine")),
+        to(json!({"prometheus": {"interval": "1m30s"}}), "ServiceMonitor", "/spec/endpoints/0/interval", json!("1m30s")),
+        gone(json!({"networkPolicy": {"enable": false}}), "NetworkPolicy"),
+        gone(json!({"crd": {"enable": false}}), "CustomResourceDefinition"),
+        to(json!({"crd": {"keep": false}}), "CustomResourceDefinition", "/metadata/annotations/helm.sh~1resource-policy", Value::Null),
+        gone(json!({"rbac": {"userRoles": false}}), "ClusterRole guestbook-webapp-guestbook-admin-role"),
+        gone(namespaced.clone(), "ClusterRole guestbook-manager-role"),
+        to(namespaced.clone(), "Role guestbook-manager-role", "/metadata/namespace", json!("guestbook-system")),
+        to(namespaced.clone(), "RoleBinding guestbook-manager-rolebinding", "/roleRef/kind", json!("Role")),
+        container(namespaced, "args", json!("--namespace=guestbook-system")),
+        to(json!({"extraObjects": [object]}), "ConfigMap", "/metadata/name", json!("guestbook-more")),
+        to(json!({"extraObjects": [text], "fullnameOverride": "mine"}), "ConfigMap", "/metadata/name", json!("mine-text")),
+    ]
+}
+
+/// What is at `pointer` in the object of `manifests`, and null if there is nothing.
+fn at(manifests: &[Value], object: &str, pointer: &str) -> Value {
+    let (kind, name) = object.split_once(' ').unwrap_or((object, ""));
+    let is_it =
+        |it: &&Value| it["kind"] == kind && (name.is_empty() || it["metadata"]["name"] == name);
+    let object = manifests.iter().find(is_it);
+    let value = object.and_then(|object| object.pointer(pointer));
+    value.cloned().unwrap_or_default()
+}
+
+/// The paths of all values that hold no others, such as `image.tag`.
+fn leaves(values: &Value, path: &str) -> BTreeSet<String> {
+    match values {
+        Value::Object(map) if !map.is_empty() => map
+            .iter()
+            .flat_map(|(name, value)| leaves(value, &format!("{path}.{name}")))
+            .collect(),
+        _ => BTreeSet::from([path.trim_start_matches('.').to_owned()]),
+    }
+}
+
+/// Whether the schema says what `path` may be.
+fn is_described(schema: &Value, path: &str) -> bool {
+    let mut part = schema;
+    for name in path.split('.') {
+        part = match &part["properties"][name] {
+            Value::Null if part["additionalProperties"].is_object() => {
+                &part["additionalProperties"]
+            }
+            Value::Null => return part["type"] == "object" && part["properties"].is_null(),
+            named => named,
+        };
+        if let Some(definition) = part["$ref"].as_str() {
+            part = schema.pointer(&definition[1..]).expect("a definition");
+        }
+    }
+    part["type"] != Value::Null || part["enum"] != Value::Null
+}
+
+#[test]
+fn each_value_is_where_it_belongs() {
+    let project = with_webhooks(EVERYTHING);
+    let usual = installs(&project, "");
+    let mut tried = BTreeSet::new();
+    for (values, object, pointer, expected) in each_value() {
+        project.write("../values.json", &values.to_string());
+        let chart = "--namespace guestbook-system --values ../values.json";
+        let manifests = documents(&run(&mut template(&project, chart)));
+        let is_there = |manifests: &[Value]| {
+            let found = at(manifests, object, &pointer);
+            let is_listed = found
+                .as_array()
+                .is_some_and(|list| list.contains(&expected));
+            found == expected || is_listed
+        };
+        assert!(
+            !is_there(&usual),
+            "{object} {pointer} is {expected} without {values}"
+        );
+        let found = at(&manifests, object, &pointer);
+        assert!(
+            is_there(&manifests),
+            "{values}: {object} {pointer} is {found}"
+        );
+        tried.extend(leaves(&values, ""));
+    }
+
+    let values = project.read(&format!("{CHART}/values.yaml"));
+    let [values] = documents(&values).try_into().expect("one");
+    let schema = project.read(&format!("{CHART}/values.schema.json"));
+    let schema: Value = serde_json::from_str(&schema).expect("JSON");
+    for value in leaves(&values, "") {
+        let below = format!("{value}.");
+        let is_tried = tried
+            .iter()
+            .any(|path| *path == value || path.starts_with(&below));
+        assert!(is_tried, "no test sets {value}");
+        assert!(is_described(&schema, &value), "the schema lacks {value}");
+    }
+}
+
+/// `helm upgrade --reuse-values` installs a new chart with the values of the old one.
+#[test]
+fn a_release_may_lack_the_values_that_are_new() {
+    for project in [
+        with_webhooks(""),
+        guestbook("--namespaced"),
+        guestbook(EVERYTHING),
+    ] {
+        let expected = installs(&project, "");
+        let path = format!("{CHART}/values.yaml");
+        let [mut values] = documents(&project.read(&path)).try_into().expect("one");
+        for new in [
+            "/nameOverride",
+            "/strategy",
+            "/deploymentAnnotations",
+            "/deploymentLabels",
+            "/podSecurityContext",
+            "/securityContext",
+            "/extraVolumes",
+            "/extraVolumeMounts",
+            "/terminationGracePeriodSeconds",
+            "/priorityClassName",
+            "/topologySpreadConstraints",
+            "/serviceAccount/labels",
+            "/probes",
+            "/metrics/port",
+            "/webhook/port",
+            "/prometheus/labels",
+            "/prometheus/interval",
+            "/rbac/namespaced",
+            "/extraObjects",
+        ] {
+            let (parent, name) = new.rsplit_once('/').expect("a path");
+            if let Some(Value::Object(parent)) = values.pointer_mut(parent) {
+                parent.remove(name);
+            }
+        }
+        assert_eq!(values.get("probes"), None);
+        project.write(&path, &values.to_string());
+        assert_same(installs(&project, ""), expected, "the values of before");
+    }
+}
+
+/// An operator that is told to work in one namespace gets what a project with `--namespaced` has.
+#[test]
+fn namespaced_rights_are_those_of_an_operator_of_one_namespace() {
+    let values = "rbac.namespaced=true,metrics.secure=false,networkPolicy.enable=true";
+    let mut installed = installs(&guestbook(""), values);
+    let is_deployment = |it: &&mut Value| it["kind"] == "Deployment";
+    let deployment = installed.iter_mut().find(is_deployment);
+    let args = deployment.and_then(|it| it.pointer_mut("/spec/template/spec/containers/0/args"));
+    let args = args.and_then(Value::as_array_mut).expect("arguments");
+    let count = args.len();
+    args.retain(|arg| {
+        *arg != "--namespace=guestbook-system" && *arg != "--storage-migration=false"
+    });
+    assert_eq!(args.len(), count - 2);
+    assert_same(installed, installs(&guestbook("--namespaced"), ""), values);
+
+    let clusters = guestbook("");
+    clusters.rscaffold("create api --group on --version v1 --kind Yes --resource=false");
+    let error = refused(&mut template(&clusters, "--set rbac.namespaced=true"));
+    assert!(error.contains("yes.on.com are in no namespace"), "{error}");
+}
+
 #[test]
 fn crds_stay_with_their_objects_unless_asked_otherwise() {
     let project = guestbook("");
@@ -515,9 +752,38 @@ fn values_that_would_do_harm_are_refused() {
             "serviceAccount.create=false",
             "serviceAccount.name must be given if serviceAccount.create is false",
         ),
+        (
+            "strategy.type=RollingUpdate,leaderElection.enable=false",
+            "a strategy other than Recreate takes leaderElection.enable",
+        ),
         ("crd.enabled=false", "enabled"),
         ("metrics.enable=maybe", "metrics"),
         ("image.pullPolicy=Sometimes", "pullPolicy"),
+        ("nameOverride=1", "nameOverride"),
+        ("strategy.type=Sometimes", "/strategy/type"),
+        ("strategy.kind=Recreate", "kind"),
+        ("deploymentLabels.a=1", "/deploymentLabels/a"),
+        ("deploymentAnnotations.a=true", "/deploymentAnnotations/a"),
+        ("podSecurityContext=root", "podSecurityContext"),
+        ("securityContext=root", "securityContext"),
+        ("extraVolumes[0].emptyDir.medium=Memory", "/extraVolumes/0"),
+        ("extraVolumeMounts[0]=/tmp", "/extraVolumeMounts/0"),
+        (
+            "terminationGracePeriodSeconds=0",
+            "terminationGracePeriodSeconds",
+        ),
+        ("priorityClassName=1", "priorityClassName"),
+        (
+            "topologySpreadConstraints[0].maxSkew=0",
+            "/topologySpreadConstraints/0",
+        ),
+        ("serviceAccount.labels.a=1", "/serviceAccount/labels/a"),
+        ("probes.port=0", "/probes/port"),
+        ("metrics.port=65536", "/metrics/port"),
+        ("prometheus.labels.a=1", "/prometheus/labels/a"),
+        ("prometheus.interval=often", "/prometheus/interval"),
+        ("rbac.namespaced=maybe", "/rbac/namespaced"),
+        ("extraObjects[0]=1", "/extraObjects/0"),
     ] {
         let error = refused(&mut template(&project, &format!("--set {values}")));
         assert!(error.contains(reason), "{values}: {error}");
@@ -662,4 +928,129 @@ fn make_installs_the_chart_and_removes_it() {
     let left = format!("get {kinds} {namespace} --selector {label} --output name");
     assert_eq!(run(&mut kubectl(&left)), "");
     run(&mut kubectl(&format!("get {crd}")));
+}
+
+#[test]
+fn a_release_takes_many_values_and_an_upgrade_without_them() {
+    let project = Project::new(&[
+        "init --domain example.com --project-name valued --enable helm",
+        "create api --group valued --version v1 --kind Ledger",
+        "create webhook --group valued --version v1 --kind Ledger --defaulting",
+    ]);
+    let namespace = "--namespace valued-system";
+    let upgrade = |arguments: &str| {
+        let mut upgrade = helm(&project.folder());
+        let arguments = format!("upgrade --install valued charts/valued {namespace} {arguments}");
+        upgrade
+            .args(arguments.split_whitespace())
+            .env("KUBECONFIG", cluster().kubeconfig());
+        run(&mut upgrade)
+    };
+    let get = |what: &str| {
+        let get = format!("get {what} {namespace} --ignore-not-found --output json");
+        let text = run(&mut kubectl(&get));
+        serde_json::from_str(&text).unwrap_or(Value::Null)
+    };
+    let spread = json!({
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": {"control-plane": "controller-manager"}},
+    });
+    let values = json!({
+        "nameOverride": "books",
+        "replicas": 2,
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
+        "deploymentAnnotations": {"a": "1"},
+        "deploymentLabels": {"b": "2"},
+        "podSecurityContext": {"runAsNonRoot": true, "fsGroup": 7},
+        "securityContext": {"allowPrivilegeEscalation": false, "runAsUser": 7},
+        "extraVolumes": [{"name": "more", "emptyDir": {}}],
+        "extraVolumeMounts": [{"name": "more", "mountPath": "/more"}],
+        "terminationGracePeriodSeconds": 30,
+        "priorityClassName": "system-cluster-critical",
+        "topologySpreadConstraints": [spread],
+        "serviceAccount": {"labels": {"c": "3"}},
+        "probes": {"port": 9001},
+        "metrics": {"port": 9002},
+        "webhook": {"port": 9003},
+        "rbac": {"namespaced": true},
+        "extraObjects": [{
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "{{ .Release.Name }}-more"},
+        }],
+    });
+    project.write("../values.json", &values.to_string());
+    upgrade("--create-namespace --values ../values.json");
+
+    let deployment = get("deployment/valued-books-controller-manager");
+    let is = |pointer: &str, expected: &Value| {
+        let found = deployment.pointer(pointer).unwrap_or(&Value::Null);
+        assert_eq!(found, expected, "{pointer}: {deployment}");
+    };
+    is("/spec/strategy", &values["strategy"]);
+    is("/metadata/annotations/a", &json!("1"));
+    is("/metadata/labels/b", &json!("2"));
+    for name in [
+        "terminationGracePeriodSeconds",
+        "priorityClassName",
+        "topologySpreadConstraints",
+    ] {
+        is(&format!("{POD}/{name}"), &values[name]);
+    }
+    is(
+        &format!("{POD}/securityContext"),
+        &values["podSecurityContext"],
+    );
+    is(&format!("{POD}/volumes"), &values["extraVolumes"]);
+    is(
+        &format!("{CONTAINER}/securityContext"),
+        &values["securityContext"],
+    );
+    is(
+        &format!("{CONTAINER}/volumeMounts"),
+        &values["extraVolumeMounts"],
+    );
+    let ports = deployment.pointer(&format!("{CONTAINER}/ports"));
+    let ports = items(ports.expect("ports")).iter();
+    let ports: BTreeSet<_> = ports.map(|it| it["containerPort"].as_u64()).collect();
+    assert_eq!(ports, BTreeSet::from([9001, 9002, 9003].map(Some)));
+    assert_eq!(
+        get("serviceaccount/valued-books-controller-manager")["metadata"]["labels"]["c"],
+        "3"
+    );
+    assert_eq!(
+        get("service/valued-books-metrics")["spec"]["ports"][0]["port"],
+        9002
+    );
+    assert_eq!(get("role/valued-books-manager-role")["kind"], "Role");
+    assert_eq!(get("configmap/valued-more")["kind"], "ConfigMap");
+
+    upgrade("--reset-values");
+    let deployment = get("deployment/valued-controller-manager");
+    let pod = &deployment["spec"]["template"]["spec"];
+    assert_eq!(pod["terminationGracePeriodSeconds"], 10, "{deployment}");
+    assert_eq!(
+        pod["containers"][0]["securityContext"]["readOnlyRootFilesystem"],
+        true
+    );
+    assert_eq!(
+        get("clusterrole/valued-manager-role")["kind"],
+        "ClusterRole"
+    );
+    for gone in [
+        "deployment/valued-books-controller-manager",
+        "role/valued-books-manager-role",
+        "configmap/valued-more",
+    ] {
+        assert_eq!(get(gone), Value::Null, "{gone}");
+    }
+    let mut uninstall = helm(&project.folder());
+    let arguments = format!("uninstall valued {namespace}");
+    uninstall
+        .args(arguments.split_whitespace())
+        .env("KUBECONFIG", cluster().kubeconfig());
+    run(&mut uninstall);
+    assert_eq!(get("deployment/valued-controller-manager"), Value::Null);
 }

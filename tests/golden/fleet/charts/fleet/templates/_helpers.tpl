@@ -1,11 +1,16 @@
+{{/* What the chart is called in labels. */}}
+{{- define "fleet.name" -}}
+{{- default "fleet" .Values.nameOverride -}}
+{{- end -}}
+
 {{/* What the names of all objects begin with. */}}
 {{- define "fleet.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride -}}
-{{- else if contains .Chart.Name .Release.Name -}}
+{{- else if contains (default .Chart.Name .Values.nameOverride) .Release.Name -}}
 {{- .Release.Name -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name .Chart.Name -}}
+{{- printf "%s-%s" .Release.Name (default .Chart.Name .Values.nameOverride) -}}
 {{- end -}}
 {{- end -}}
 
@@ -13,6 +18,10 @@
 {{- define "fleet.metricsService" -}}
 {{- $name := include "fleet.fullname" . | trunc 55 | trimSuffix "-" -}}
 {{- printf "%s-metrics" $name -}}
+{{- end -}}
+
+{{- define "fleet.metricsPort" -}}
+{{- .Values.metrics.port | default (ternary 8443 8080 .Values.metrics.secure) | int -}}
 {{- end -}}
 
 {{/* What the names of the webhooks' objects begin with: that of a Service may have 63 characters at most. */}}
@@ -37,17 +46,22 @@
 
 {{/* By which the Pods are found, those of this release alone. */}}
 {{- define "fleet.selectorLabels" -}}
-app.kubernetes.io/name: fleet
+app.kubernetes.io/name: {{ include "fleet.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 control-plane: controller-manager
 {{- end -}}
 
 {{- define "fleet.labels" -}}
-app.kubernetes.io/name: fleet
+app.kubernetes.io/name: {{ include "fleet.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | replace "+" "_" | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" | quote }}
+{{- end -}}
+
+{{/* What the operator's rights are in: `Role`, or `ClusterRole` where it works in all namespaces. */}}
+{{- define "fleet.roleKind" -}}
+{{- if (.Values.rbac).namespaced }}Role{{ else }}ClusterRole{{ end -}}
 {{- end -}}
 
 {{/* Whether metrics are served over HTTPS: a text, which is empty if they are not. */}}

@@ -1,11 +1,16 @@
+{{/* What the chart is called in labels. */}}
+{{- define "tenant.name" -}}
+{{- default "tenant" .Values.nameOverride -}}
+{{- end -}}
+
 {{/* What the names of all objects begin with. */}}
 {{- define "tenant.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride -}}
-{{- else if contains .Chart.Name .Release.Name -}}
+{{- else if contains (default .Chart.Name .Values.nameOverride) .Release.Name -}}
 {{- .Release.Name -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name .Chart.Name -}}
+{{- printf "%s-%s" .Release.Name (default .Chart.Name .Values.nameOverride) -}}
 {{- end -}}
 {{- end -}}
 
@@ -13,6 +18,10 @@
 {{- define "tenant.metricsService" -}}
 {{- $name := include "tenant.fullname" . | trunc 55 | trimSuffix "-" -}}
 {{- printf "%s-metrics" $name -}}
+{{- end -}}
+
+{{- define "tenant.metricsPort" -}}
+{{- .Values.metrics.port | default 8080 | int -}}
 {{- end -}}
 
 {{/* What the names of the webhooks' objects begin with: that of a Service may have 63 characters at most. */}}
@@ -37,13 +46,13 @@
 
 {{/* By which the Pods are found, those of this release alone. */}}
 {{- define "tenant.selectorLabels" -}}
-app.kubernetes.io/name: tenant
+app.kubernetes.io/name: {{ include "tenant.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 control-plane: controller-manager
 {{- end -}}
 
 {{- define "tenant.labels" -}}
-app.kubernetes.io/name: tenant
+app.kubernetes.io/name: {{ include "tenant.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | replace "+" "_" | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
