@@ -265,12 +265,11 @@ mod tests {
             let since = running.since.get_mut(&number).expect("it runs");
             *since -= Duration::from_secs(seconds);
         }
-        let sum = value(&metrics, "workqueue_unfinished_work_seconds");
         let longest = value(&metrics, "workqueue_longest_running_processor_seconds");
-        // The test itself takes a moment.
-        assert!((3.0..13.0).contains(&sum), "{sum}");
+        let sum = value(&metrics, "workqueue_unfinished_work_seconds");
+        // The test itself takes a moment, in which both of them grow.
         assert!((2.0..12.0).contains(&longest), "{longest}");
-        assert!(longest <= sum - 1.0, "{longest} of {sum}");
+        assert!(sum >= longest + 1.0 && sum < 13.0, "{longest} of {sum}");
         let ended = "workqueue_work_duration_seconds_count";
         assert!(value(&metrics, ended) == 0.0);
 
