@@ -1,5 +1,7 @@
 //! The command line: the commands there are, and what a malformed one is told.
 
+mod tip;
+
 use std::{error::Error as _, path::Path};
 
 use clap::{
@@ -22,6 +24,8 @@ use crate::{
     report::{Outcome, UsageError},
     worktree::top,
 };
+
+use tip::with_tip;
 
 /// Scaffolds Kubernetes operators in Rust, on kube-rs
 ///
@@ -96,7 +100,9 @@ impl Cli {
     /// # Errors
     /// When a flag has a bad value.
     pub fn from_env() -> Result<Self, UsageError> {
-        Self::try_parse().map_err(|error| bad_value(&error).unwrap_or_else(|| error.exit()))
+        Self::try_parse().map_err(|error| {
+            bad_value(&error).unwrap_or_else(|| with_tip(error, &Self::command()).exit())
+        })
     }
 
     /// Runs the command in `folder`, which is an absolute path: on the project that it is part of.

@@ -3,6 +3,7 @@
 mod dns;
 mod external;
 mod group_version_kind;
+mod header;
 mod image;
 mod kind;
 mod kubernetes;
@@ -15,6 +16,7 @@ use anyhow::{Result, anyhow, bail, ensure};
 
 pub use external::{Dependency, TypePath};
 pub use group_version_kind::GroupVersionKind;
+pub use header::Header;
 pub use image::{CommandWord, ImageName, Port, UserId};
 pub use kind::{Identifiers, Kind};
 pub use kubernetes::{ControllerName, Domain, Group, Plural, ProjectName, ShortName, Version};

@@ -34,7 +34,7 @@ pub use self::{
     validate::is_line,
     webhooks::{Names as WebhookNames, Webhook, Webhooks},
 };
-use crate::names::{Domain, ProjectName, Repo, WorkspaceRoot};
+use crate::names::{Domain, Header, ProjectName, Repo, WorkspaceRoot};
 
 /// The desired state of a project.
 // The fields of the file. Its order is alphabetical, as in kubebuilder's.
@@ -52,6 +52,9 @@ pub struct Project {
     pub(crate) layout: Vec<String>,
     /// The license of the project's own code.
     pub license: License,
+    /// What stands above each source file, instead of license and owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub license_header: Option<Header>,
     /// Always `true`: each group has a folder of its own.
     #[serde(deserialize_with = "file::multigroup")]
     pub(crate) multigroup: bool,
@@ -100,6 +103,7 @@ impl Project {
             features: Feature::usual(),
             layout: vec![Self::LAYOUT.to_owned()],
             license: License::Apache2,
+            license_header: None,
             multigroup: true,
             namespaced: false,
             owner: None,

@@ -1,10 +1,12 @@
 //! The settings of a project, which `init` and `edit` have in common.
 
-use anyhow::{Result, bail, ensure};
+use std::fs;
+
+use anyhow::{Result, anyhow, bail, ensure};
 use clap::Args;
 
 use crate::{
-    names::{Domain, ProjectName, Repo},
+    names::{Domain, Header, ProjectName, Repo},
     project::{Feature, License, Project, Runtime, WebhookCertificates, is_line},
     report::UsageError,
 };
@@ -31,6 +33,11 @@ pub struct Settings {
     /// Copyright holder, named in the license and in every source file; `--owner=` removes the name
     #[arg(long, value_parser = owner)]
     owner: Option<String>,
+
+    /// File whose text stands at the top of every source file, instead of license and copyright holder;
+    /// `--license-file=` removes it
+    #[arg(long, value_name = "FILE", value_parser = license_header)]
+    license_file: Option<LicenseHeader>,
 
     /// Whether the operator watches its own namespace instead of the whole cluster
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
@@ -61,6 +68,29 @@ fn owner(text: &str) -> Result<String> {
     Ok(text.to_owned())
 }
 
+/// The header that a project gets, or that it loses its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct LicenseHeader(Option<Header>);
+
+/// Reads the file that is the value of `--license-file`, which may be empty.
+fn license_header(path: &str) -> Result<LicenseHeader> {
+    const MAX_BYTES: u64 = 1 << 16;
+    if path.is_empty() {
+        return Ok(LicenseHeader(None));
+    }
+    let read = || {
+        let file = fs::metadata(path)?;
+        ensure!(file.is_file(), "it is not a file");
+        ensure!(
+            file.len() <= MAX_BYTES,
+            "it has more than {MAX_BYTES} bytes"
+        );
+        Header::of_file(&fs::read_to_string(path)?)
+    };
+    let header = read().map_err(|error| anyhow!("failed to read `{path}`: {error:#}"))?;
+    Ok(LicenseHeader(Some(header)))
+}
+
 impl Settings {
     /// The project with these settings.
     ///
@@ -80,6 +110,9 @@ impl Settings {
         project.repo = self.repo.unwrap_or(project.repo);
         project.project_name = self.project_name.unwrap_or(project.project_name);
         project.license = self.license.unwrap_or(project.license);
+        if let Some(LicenseHeader(header)) = self.license_file {
+            project.license_header = header;
+        }
         project.namespaced = self.namespaced.unwrap_or(project.namespaced);
         project.runtime = self.runtime.unwrap_or(project.runtime);
         project.validate()?;
@@ -246,6 +279,41 @@ version: '3'
             let expected =
                 format!("`{text}` is not one line of visible text, as in `The Guestbook Authors`");
             assert_eq!(owner(text).unwrap_err().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn the_text_of_a_license_file_becomes_the_header_of_the_project() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            path.into_os_string().into_string().unwrap()
+        };
+        let header = file("header", "/*\nCopyright 2026 Example.\n*/\n");
+        let hidden = file("hidden", "a\u{202e}b");
+        let large = file("large", &"a\n".repeat(1 << 16));
+        let folder = folder.path().display().to_string();
+
+        let edit = format!("--license-file={header}");
+        let with_header = edited(&[&edit]).unwrap();
+        let text = with_header.license_header.as_ref().map(Header::as_str);
+        assert_eq!(text, Some("Copyright 2026 Example."));
+        assert_eq!(edited(&[&edit, "--license-file="]).unwrap(), project());
+        for (path, reason) in [
+            (
+                &hidden,
+                "line 1 of the license header has `\\u{202e}`, which is not shown",
+            ),
+            (&large, "it has more than 65536 bytes"),
+            (&folder, "it is not a file"),
+            (
+                &"missing".to_owned(),
+                "No such file or directory (os error 2)",
+            ),
+        ] {
+            let error = license_header(path).unwrap_err().to_string();
+            assert_eq!(error, format!("failed to read `{path}`: {reason}"));
         }
     }
 

@@ -1004,7 +1004,7 @@ version: '3'
         assert_error(
             &with("license: apache2", "licence: apache2"),
             "`PROJECT` line 13, `licence`: unknown field, expected one of `cliVersion`, \
-             `domain`, `features`, `layout`, `license`, `multigroup`, `namespaced`, `owner`, \
+             `domain`, `features`, `layout`, `license`, `licenseHeader`, `multigroup`, `namespaced`, `owner`, \
              `projectName`, `repo`, `resources`, `runtime`, `version`, `workspace`",
         );
         assert_error(

@@ -165,7 +165,11 @@ pub struct External {
 /// As errors name it: `webapp/v1/Guestbook`.
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}`", self.id())
+        match &self.definition {
+            // Without its group, a kind of the project's own group `core` would read as Kubernetes' own.
+            Definition::Own(_) => write!(f, "`{}/{}/{}`", self.group, self.version, self.kind),
+            _ => write!(f, "`{}`", self.id()),
+        }
     }
 }
 
@@ -423,6 +427,12 @@ mod tests {
             "Certificate",
             "cert_manager::v1::Certificate",
         )
+    }
+
+    #[test]
+    fn a_kind_of_a_group_of_ones_own_is_not_shown_as_that_of_kubernetes() {
+        assert_eq!(api("core", "v1", "Pod").to_string(), "`core/v1/Pod`");
+        assert_eq!(core("core", "v1", "Pod").to_string(), "`v1/Pod`");
     }
 
     #[test]

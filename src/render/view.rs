@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    names::{Dependency, Identifiers, ShortName},
+    names::{Dependency, Header, Identifiers, ShortName},
     project::{
         self, Deprecation, Feature, License, RelatedKind, Relation, Resource, Runtime,
         WebhookCertificates,
@@ -34,6 +34,8 @@ pub struct Project {
     owner: Option<String>,
     /// Its SPDX identifier.
     license: Option<&'static str>,
+    /// The lines above each source file; without any, they name license and owner.
+    license_header: Vec<String>,
     namespaced: bool,
     /// Where the cargo workspace is that the project is a member of.
     workspace: Option<String>,
@@ -362,6 +364,10 @@ impl Project {
                 License::Mit => Some("MIT"),
                 License::None => None,
             },
+            license_header: (project.license_header.iter())
+                .flat_map(Header::lines)
+                .map(str::to_owned)
+                .collect(),
             namespaced: project.namespaced,
             workspace: project.workspace.as_ref().map(ToString::to_string),
             runtime: project.runtime.folder().map(str::to_owned),

@@ -1,0 +1,150 @@
+//! The tip below an error about an unknown flag.
+
+use clap::{
+    Command, ValueEnum,
+    builder::StyledStr,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+
+use crate::project::Feature;
+
+/// Flags that kubebuilder has or had, and that have no counterpart here.
+const OF_KUBEBUILDER: [&str; 11] = [
+    "cli-version",
+    "component-config",
+    "crd-version",
+    "input-dir",
+    "legacy",
+    "manifests",
+    "open-gh-issue",
+    "output-dir",
+    "pattern",
+    "verbose",
+    "webhook-version",
+];
+
+/// The error with a tip that helps. clap's own tip goes by the spelling alone: it may name a flag that
+/// the help does not show, or one that means something else.
+pub(super) fn with_tip(mut error: clap::Error, cli: &Command) -> clap::Error {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
+    }
+    let Some(flag) = error.get(ContextKind::InvalidArg).and_then(long_flag) else {
+        return error;
+    };
+    let suggested = error.get(ContextKind::SuggestedArg).and_then(long_flag);
+    let is_hidden = |name: &str| commands_with(cli, name).is_empty();
+    let tip = if let Ok(feature) = Feature::from_str(&flag, false) {
+        Some(format!("a feature is added with `--enable={feature}`"))
+    } else {
+        match commands_with(cli, &flag) {
+            commands if commands.is_empty() => None,
+            commands => Some(format!(
+                "`--{flag}` is a flag of `{}`",
+                commands.join("`, `")
+            )),
+        }
+    };
+    if tip.is_some()
+        || OF_KUBEBUILDER.contains(&&*flag)
+        || suggested.is_some_and(|name| is_hidden(&name))
+    {
+        error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::Suggested);
+    }
+    if let Some(tip) = tip {
+        let tips = ContextValue::StyledStrs(vec![StyledStr::from(tip)]);
+        error.insert(ContextKind::Suggested, tips);
+    }
+    error
+}
+
+/// The name of a flag without its dashes and its value; `None` for other arguments.
+fn long_flag(argument: &ContextValue) -> Option<String> {
+    let ContextValue::String(text) = argument else {
+        return None;
+    };
+    let name = text.strip_prefix("--")?;
+    let name = name.split(['=', ' ', '[']).next().unwrap_or(name);
+    Some(name.to_owned())
+}
+
+/// The commands whose help shows this flag, such as `create api`.
+fn commands_with(cli: &Command, flag: &str) -> Vec<String> {
+    let mut commands = Vec::new();
+    for command in cli.get_subcommands().filter(|it| !it.is_hide_set()) {
+        let has_flag =
+            (command.get_arguments()).any(|it| it.get_long() == Some(flag) && !it.is_hide_set());
+        if has_flag {
+            commands.push(command.get_name().to_owned());
+        }
+        let below = commands_with(command, flag).into_iter();
+        commands.extend(below.map(|name| format!("{} {name}", command.get_name())));
+    }
+    commands
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use super::{super::Cli, *};
+
+    /// What the tip below the error about `arguments` says.
+    fn tip(arguments: &str) -> Option<String> {
+        let words = ["rscaffold"].into_iter().chain(arguments.split(' '));
+        let error = Cli::try_parse_from(words).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnknownArgument, "{arguments}");
+        let text = with_tip(error, &Cli::command()).to_string();
+        let tip = text
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("tip: "));
+        tip.map(str::to_owned)
+    }
+
+    #[test]
+    fn a_flag_of_another_command_is_told_with_the_command() {
+        for (arguments, expected) in [
+            ("init --image=nginx", "`--image` is a flag of `create api`"),
+            (
+                "edit --conversion",
+                "`--conversion` is a flag of `create api`, `create webhook`, `delete webhook`",
+            ),
+            (
+                "create api --owner=me",
+                "`--owner` is a flag of `init`, `edit`",
+            ),
+            (
+                "create api --validation-path=/v",
+                "`--validation-path` is a flag of `create webhook`",
+            ),
+            ("edit --helm", "a feature is added with `--enable=helm`"),
+        ] {
+            assert_eq!(tip(arguments).as_deref(), Some(expected), "{arguments}");
+        }
+    }
+
+    #[test]
+    fn a_flag_of_kubebuilder_gets_no_tip_that_misleads() {
+        for flag in OF_KUBEBUILDER {
+            for command in ["init", "edit", "create api", "create webhook", "delete api"] {
+                assert_eq!(
+                    tip(&format!("{command} --{flag}=x")),
+                    None,
+                    "{command} --{flag}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_tip_names_no_flag_that_the_help_does_not_show() {
+        assert_eq!(tip("init --mak"), None);
+    }
+
+    #[test]
+    fn a_slip_is_told_the_flag() {
+        let expected = Some("a similar argument exists: '--domain'");
+        assert_eq!(tip("init --domian=com").as_deref(), expected);
+    }
+}

@@ -1,0 +1,147 @@
+//! What stands above each Rust file of a project that has a header of its own.
+
+use anyhow::{Result, ensure};
+
+use super::traits;
+use crate::visible::is_hidden;
+
+/// The lines of a header, without the marks of a comment.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Header(String);
+
+traits!(Header.0);
+
+impl Header {
+    const MAX_LINES: usize = 100;
+
+    /// The header in the text of a file, which may be a comment of Go, C or Rust.
+    ///
+    /// # Errors
+    /// When the file has no text, more than 100 lines, or characters that are not shown.
+    pub fn of_file(text: &str) -> Result<Self> {
+        let text = text.trim_start_matches('\u{feff}').replace('\t', "    ");
+        let lines: Vec<_> = text.lines().map(without_marks).collect();
+        let has_text = |line: &&str| !line.is_empty();
+        let start = lines.iter().position(has_text).unwrap_or_default();
+        let end = lines
+            .iter()
+            .rposition(|line| has_text(&line))
+            .map_or(0, |last| last + 1);
+        lines[start..end].join("\n").parse()
+    }
+
+    /// Its lines.
+    pub fn lines(&self) -> impl Iterator<Item = &str> {
+        self.0.lines()
+    }
+
+    fn read(text: &str) -> Result<Self> {
+        ensure!(
+            !text.trim().is_empty(),
+            "a license header has at least one line of text"
+        );
+        let lines = text.lines().count();
+        ensure!(
+            lines <= Self::MAX_LINES,
+            "the license header has {lines} lines, at most {} are allowed",
+            Self::MAX_LINES
+        );
+        for (index, line) in text.split('\n').enumerate() {
+            let number = index + 1;
+            if let Some(hidden) = line.chars().find(|char| is_hidden(*char)) {
+                let hidden = hidden.escape_unicode();
+                anyhow::bail!(
+                    "line {number} of the license header has `{hidden}`, which is not shown"
+                );
+            }
+            ensure!(
+                line.trim_end() == line,
+                "line {number} of the license header ends in white space"
+            );
+        }
+        let is_trimmed = !text.starts_with('\n') && !text.ends_with('\n');
+        ensure!(
+            is_trimmed,
+            "the license header begins or ends with an empty line"
+        );
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// The line without the marks that make it a comment: `//`, `/*`, `*/`, and the `*` that many put before
+/// each line.
+fn without_marks(line: &str) -> &str {
+    let line = line.trim_end();
+    let line = line.strip_suffix("*/").unwrap_or(line).trim_end();
+    let text = line.trim_start();
+    let marks = ["/**", "/*", "//", "*"];
+    match marks.iter().find_map(|mark| text.strip_prefix(mark)) {
+        Some(rest) => rest.strip_prefix(' ').unwrap_or(rest),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_the_text_of_a_comment() {
+        let expected = "Copyright 2026 The Authors.\n\n  Licensed under X.";
+        for text in [
+            expected,
+            "/*\nCopyright 2026 The Authors.\n\n  Licensed under X.\n*/\n",
+            "/*\n * Copyright 2026 The Authors.\n *\n *   Licensed under X.\n */\n",
+            "/* Copyright 2026 The Authors.\n\n  Licensed under X. */",
+            "\u{feff}// Copyright 2026 The Authors.\r\n//\r\n//   Licensed under X.\r\n\r\n",
+        ] {
+            assert_eq!(
+                Header::of_file(text).unwrap().as_str(),
+                expected,
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_header_without_text_or_with_hidden_characters_is_refused() {
+        for (text, expected) in [
+            ("", "a license header has at least one line of text"),
+            (
+                "/*\n *\n */\n",
+                "a license header has at least one line of text",
+            ),
+            (
+                "// a\n// b\u{202e}c\n",
+                "line 2 of the license header has `\\u{202e}`, which is not shown",
+            ),
+            (
+                &"a\n".repeat(101),
+                "the license header has 101 lines, at most 100 are allowed",
+            ),
+        ] {
+            assert_eq!(
+                Header::of_file(text).unwrap_err().to_string(),
+                expected,
+                "{text:?}"
+            );
+        }
+        for (text, expected) in [
+            ("a \nb", "line 1 of the license header ends in white space"),
+            (
+                "a\n",
+                "the license header begins or ends with an empty line",
+            ),
+            (
+                "\na",
+                "the license header begins or ends with an empty line",
+            ),
+        ] {
+            assert_eq!(
+                text.parse::<Header>().unwrap_err().to_string(),
+                expected,
+                "{text:?}"
+            );
+        }
+    }
+}
