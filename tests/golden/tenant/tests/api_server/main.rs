@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! What the operator does on a real API server, under the role that `make deploy` gives it. `make
-//! envtest` says where to get one; without it, these tests are listed as ignored.
+//! setup-envtest` fetches one; without it, these tests are listed as ignored.
 
 #![cfg(feature = "operator")]
 

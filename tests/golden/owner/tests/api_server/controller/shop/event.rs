@@ -31,7 +31,7 @@ fn is_reconciled(object: Option<&Event>) -> bool {
 }
 
 #[tokio::test]
-#[ignore = "needs an API server: `make envtest` says how to get one"]
+#[ignore = "needs an API server: `make setup-envtest` fetches one"]
 async fn a_sample_is_reconciled() {
     let client = client().await;
     let objects: api::Api<Event> = api::Api::default_namespaced(client);
