@@ -20,7 +20,7 @@ use crate::{
     wildcards::without_times,
 };
 
-const DOCUMENTS: [&str; 8] = [
+const DOCUMENTS: [&str; 10] = [
     "CONTRIBUTING.md",
     "README.md",
     "docs/ARCHITECTURE.md",
@@ -28,6 +28,8 @@ const DOCUMENTS: [&str; 8] = [
     "docs/from-go.md",
     "docs/layout.md",
     "docs/loop.md",
+    "docs/practices.md",
+    "docs/troubleshooting.md",
     "tests/cluster/README.md",
 ];
 
@@ -472,6 +474,55 @@ fn make_targets() {
             }
         }
     }
+}
+
+/// Flags, metrics and messages in the guides are those of the operator and of rscaffold.
+#[test]
+fn what_the_guides_quote() {
+    let described = ["docs/commands.md", "docs/layout.md"].map(read).concat();
+    let folders = ["src", "crates/kube-manager/src"].map(|folder| root().join(folder));
+    let sources = folders.iter().flat_map(WalkDir::new);
+    let sources = sources.map(|entry| entry.unwrap().into_path());
+    let sources: String = sources
+        .filter(|path| path.is_file())
+        .map(|path| fs::read_to_string(path).unwrap().replace("\\\n", ""))
+        .map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    let is_metric = |code: &str| {
+        ["_seconds", "_total", "_depth", "_bytes"]
+            .iter()
+            .any(|end| code.ends_with(end))
+    };
+    for document in ["docs/practices.md", "docs/troubleshooting.md"] {
+        let text = read(document);
+        for code in code(&text).flat_map(str::split_whitespace) {
+            if code.starts_with("--") || is_metric(code) {
+                assert!(described.contains(code), "{document}: {code}");
+            }
+        }
+    }
+    // The API server says the others.
+    let of_kubernetes = [
+        "no endpoints",
+        "x509",
+        "context deadline",
+        "guestbook",
+        "make",
+        "/readyz",
+    ];
+    let text = read("docs/troubleshooting.md");
+    let mut count = 0;
+    for line in text.lines().filter_map(|line| line.strip_prefix("| ")) {
+        let seen = line.split(" | ").next().unwrap();
+        for message in
+            code(seen).filter(|it| !of_kubernetes.iter().any(|other| it.starts_with(other)))
+        {
+            count += 1;
+            let message = message.trim_end_matches(" ...");
+            assert!(sources.contains(message), "{message}");
+        }
+    }
+    assert!(count > 4);
 }
 
 /// What GitHub makes of a heading in a link.
