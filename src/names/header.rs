@@ -23,10 +23,7 @@ impl Header {
         let lines: Vec<_> = text.lines().map(without_marks).collect();
         let has_text = |line: &&str| !line.is_empty();
         let start = lines.iter().position(has_text).unwrap_or_default();
-        let end = lines
-            .iter()
-            .rposition(|line| has_text(&line))
-            .map_or(0, |last| last + 1);
+        let end = lines.iter().rposition(has_text).map_or(0, |last| last + 1);
         lines[start..end].join("\n").parse()
     }
 

@@ -930,34 +930,15 @@ fn make_installs_the_chart_and_removes_it() {
     run(&mut kubectl(&format!("get {crd}")));
 }
 
-#[test]
-fn a_release_takes_many_values_and_an_upgrade_without_them() {
-    let project = Project::new(&[
-        "init --domain example.com --project-name valued --enable helm",
-        "create api --group valued --version v1 --kind Ledger",
-        "create webhook --group valued --version v1 --kind Ledger --defaulting",
-    ]);
-    let namespace = "--namespace valued-system";
-    let upgrade = |arguments: &str| {
-        let mut upgrade = helm(&project.folder());
-        let arguments = format!("upgrade --install valued charts/valued {namespace} {arguments}");
-        upgrade
-            .args(arguments.split_whitespace())
-            .env("KUBECONFIG", cluster().kubeconfig());
-        run(&mut upgrade)
-    };
-    let get = |what: &str| {
-        let get = format!("get {what} {namespace} --ignore-not-found --output json");
-        let text = run(&mut kubectl(&get));
-        serde_json::from_str(&text).unwrap_or(Value::Null)
-    };
+/// Values that the API server takes, each another one than its default.
+fn many_values() -> Value {
     let spread = json!({
         "maxSkew": 1,
         "topologyKey": "zone",
         "whenUnsatisfiable": "ScheduleAnyway",
         "labelSelector": {"matchLabels": {"control-plane": "controller-manager"}},
     });
-    let values = json!({
+    json!({
         "nameOverride": "books",
         "replicas": 2,
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
@@ -980,7 +961,31 @@ fn a_release_takes_many_values_and_an_upgrade_without_them() {
             "kind": "ConfigMap",
             "metadata": {"name": "{{ .Release.Name }}-more"},
         }],
-    });
+    })
+}
+
+#[test]
+fn a_release_takes_many_values_and_an_upgrade_without_them() {
+    let project = Project::new(&[
+        "init --domain example.com --project-name valued --enable helm",
+        "create api --group valued --version v1 --kind Ledger",
+        "create webhook --group valued --version v1 --kind Ledger --defaulting",
+    ]);
+    let namespace = "--namespace valued-system";
+    let upgrade = |arguments: &str| {
+        let mut upgrade = helm(&project.folder());
+        let arguments = format!("upgrade --install valued charts/valued {namespace} {arguments}");
+        upgrade
+            .args(arguments.split_whitespace())
+            .env("KUBECONFIG", cluster().kubeconfig());
+        run(&mut upgrade)
+    };
+    let get = |what: &str| {
+        let get = format!("get {what} {namespace} --ignore-not-found --output json");
+        let text = run(&mut kubectl(&get));
+        serde_json::from_str(&text).unwrap_or(Value::Null)
+    };
+    let values = many_values();
     project.write("../values.json", &values.to_string());
     upgrade("--create-namespace --values ../values.json");
 

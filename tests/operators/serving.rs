@@ -358,6 +358,67 @@ fn lint(text: &str) -> String {
     problems
 }
 
+/// Series that the test of the metrics brings about, and what their values are at least. `CONTROLLER` and
+/// `NAME` stand for labels with the name of the controller.
+const LEAST: &[(&str, f64)] = &[
+    (
+        r#"controller_runtime_reconcile_total{CONTROLLER,result="success"}"#,
+        2.0,
+    ),
+    (
+        r#"controller_runtime_reconcile_total{CONTROLLER,result="error"}"#,
+        2.0,
+    ),
+    (
+        r#"controller_runtime_reconcile_errors_total{CONTROLLER,reason="conflict"}"#,
+        1.0,
+    ),
+    (
+        r#"controller_runtime_reconcile_errors_total{CONTROLLER,reason="reconciler"}"#,
+        1.0,
+    ),
+    (
+        "controller_runtime_reconcile_time_seconds_count{CONTROLLER}",
+        4.0,
+    ),
+    (
+        "controller_runtime_max_concurrent_reconciles{CONTROLLER}",
+        10.0,
+    ),
+    ("workqueue_adds_total{CONTROLLER,NAME}", 3.0),
+    ("workqueue_retries_total{CONTROLLER,NAME}", 2.0),
+    (
+        "workqueue_queue_duration_seconds_count{CONTROLLER,NAME}",
+        3.0,
+    ),
+    (
+        "workqueue_work_duration_seconds_count{CONTROLLER,NAME}",
+        4.0,
+    ),
+    (r#"watch_errors_total{CONTROLLER,reason="api_server"}"#, 1.0),
+    (
+        r#"rest_client_requests_total{code="500",method="GET"}"#,
+        1.0,
+    ),
+    (
+        r#"rest_client_requests_total{code="409",method="PUT"}"#,
+        1.0,
+    ),
+    (
+        r#"rest_client_requests_total{code="200",method="PUT"}"#,
+        2.0,
+    ),
+    (
+        r#"rest_client_request_duration_seconds_count{method="PUT"}"#,
+        3.0,
+    ),
+    (
+        r#"leader_election_master_status{name="serving.example.com"}"#,
+        1.0,
+    ),
+    ("process_resident_memory_bytes", 1.0),
+];
+
 #[test]
 fn metrics_have_the_names_and_types_that_dashboards_expect() {
     let proxy = Proxy::start(cluster());
@@ -412,63 +473,18 @@ fn metrics_have_the_names_and_types_that_dashboards_expect() {
     assert_eq!(types, documented.collect(), "{text}");
     grafana::finds_its_series(&project().read("config/grafana/dashboard.json"), &text);
     let at_least = |series: &str, least: f64| {
-        let series = series.replace("CONTROLLER", &format!("controller=\"{CONTROLLER}\""));
+        let labels = [("CONTROLLER", "controller"), ("NAME", "name")];
+        let series = labels
+            .iter()
+            .fold(series.to_owned(), |series, (text, label)| {
+                series.replace(text, &format!("{label}=\"{CONTROLLER}\""))
+            });
         let value = value(&text, &series);
         assert!(value >= least, "{series} is {value}:\n{text}");
     };
-    at_least(
-        "controller_runtime_reconcile_total{CONTROLLER,result=\"success\"}",
-        2.0,
-    );
-    at_least(
-        "controller_runtime_reconcile_total{CONTROLLER,result=\"error\"}",
-        2.0,
-    );
-    let errors = "controller_runtime_reconcile_errors_total";
-    at_least(&format!("{errors}{{CONTROLLER,reason=\"conflict\"}}"), 1.0);
-    at_least(
-        &format!("{errors}{{CONTROLLER,reason=\"reconciler\"}}"),
-        1.0,
-    );
-    at_least(
-        "controller_runtime_reconcile_time_seconds_count{CONTROLLER}",
-        4.0,
-    );
-    at_least(
-        "controller_runtime_max_concurrent_reconciles{CONTROLLER}",
-        10.0,
-    );
-    for (metric, least) in [
-        ("adds_total", 3.0),
-        ("retries_total", 2.0),
-        ("queue_duration_seconds_count", 3.0),
-        ("work_duration_seconds_count", 4.0),
-    ] {
-        let series = format!("workqueue_{metric}{{CONTROLLER,name=\"{CONTROLLER}\"}}");
-        at_least(&series, least);
+    for (series, least) in LEAST {
+        at_least(series, *least);
     }
-    at_least("watch_errors_total{CONTROLLER,reason=\"api_server\"}", 1.0);
-    at_least(
-        "rest_client_requests_total{code=\"500\",method=\"GET\"}",
-        1.0,
-    );
-    at_least(
-        "rest_client_requests_total{code=\"409\",method=\"PUT\"}",
-        1.0,
-    );
-    at_least(
-        "rest_client_requests_total{code=\"200\",method=\"PUT\"}",
-        2.0,
-    );
-    at_least(
-        "rest_client_request_duration_seconds_count{method=\"PUT\"}",
-        3.0,
-    );
-    at_least(
-        "leader_election_master_status{name=\"serving.example.com\"}",
-        1.0,
-    );
-    at_least("process_resident_memory_bytes", 1.0);
     // Only what the operator itself names is a label.
     for name in ["measured", "item-fine"] {
         assert!(!text.contains(name), "{text}");

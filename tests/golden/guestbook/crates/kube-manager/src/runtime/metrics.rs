@@ -59,7 +59,7 @@ struct Queues {
     unfinished: GaugeVec,
     longest: GaugeVec,
     /// Since when each reconcile runs, by controller. The two metrics above follow from it.
-    running: Arc<Mutex<HashMap<&'static str, Arc<Mutex<Running>>>>>,
+    running: Shared<HashMap<&'static str, Shared<Running>>>,
 }
 
 /// The metrics of the work queue of one controller. A controller may have several queues, one for
@@ -75,8 +75,11 @@ pub struct QueueMetrics {
     /// From the addition of an object to its reconcile, in seconds.
     pub waits: Histogram,
     takes: Histogram,
-    running: Arc<Mutex<Running>>,
+    running: Shared<Running>,
 }
+
+/// What several tasks change.
+type Shared<T> = Arc<Mutex<T>>;
 
 /// Reconciles that run now: since when, each under a number of its own.
 #[derive(Default)]
@@ -114,7 +117,7 @@ impl QueueMetrics {
 /// A reconcile that runs.
 pub struct Work {
     takes: Histogram,
-    running: Arc<Mutex<Running>>,
+    running: Shared<Running>,
     number: u64,
     since: Instant,
 }
