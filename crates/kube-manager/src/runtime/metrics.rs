@@ -4,7 +4,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Instant,
 };
 
@@ -16,7 +16,7 @@ use prometheus::{
     register_int_gauge_vec_with_registry as gauge,
 };
 
-use super::operator::Operator;
+use super::{lock, operator::Operator};
 
 /// All metrics. Each comment names the labels.
 #[derive(Clone)]
@@ -155,10 +155,6 @@ impl Queues {
             self.longest.with_label_values(&[name, name]).set(longest);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Metrics {

@@ -4,7 +4,7 @@
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -17,6 +17,7 @@ use super::{
     builder::Builder,
     guarded::Guarded,
     informer::{Follow, Informers, some_or_all},
+    lock,
     owned::{controlled_by, refers_to},
     scope::{Kind, Watchable},
     watch::{Key, Selector, Shown, Watcher, is_in, key, key_of},
@@ -284,8 +285,4 @@ impl References {
     fn to(&self, to: &Key) -> Vec<Key> {
         self.to.get(to).into_iter().flatten().cloned().collect()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
