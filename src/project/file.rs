@@ -12,7 +12,7 @@ use serde_json::{Value, from_value, to_value};
 
 use super::{
     Controller, Conversion, Definition, Deprecation, External, Image, Own, Project, Resource,
-    Stage, webhooks::WebhooksEntry, yaml,
+    Stage, Types, webhooks::WebhooksEntry, yaml,
 };
 use crate::{
     builtin,
@@ -188,6 +188,8 @@ struct ApiEntry {
     /// May be left out if no other version is served.
     #[serde(default, skip_serializing_if = "Not::not")]
     storage: bool,
+    #[serde(default, skip_serializing_if = "Types::is_example")]
+    types: Types,
 }
 
 impl ApiEntry {
@@ -212,6 +214,7 @@ impl ApiEntry {
             deprecation,
             conversion: self.conversion,
             spokes,
+            types: self.types,
         })
     }
 }
@@ -230,6 +233,7 @@ impl Own {
             namespaced,
             served: self.stage != Stage::Unserved,
             storage: self.stage == Stage::Stored,
+            types: self.types,
         }
     }
 }
@@ -582,6 +586,7 @@ version: '3'
             }),
             conversion: none,
             spokes: None,
+            types: Types::Example,
         };
         let stored = Own {
             stage: Stage::Stored,
