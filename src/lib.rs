@@ -16,6 +16,10 @@ pub mod project;
 pub mod render;
 mod templates;
 
+// what others wrote: a CRD, a Go project -> desired state, texts
+pub mod given;
+pub mod port;
+
 // reconcile: files -> plan
 pub mod reconcile;
 pub mod turn;

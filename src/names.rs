@@ -19,7 +19,9 @@ pub use group_version_kind::GroupVersionKind;
 pub use header::Header;
 pub use image::{CommandWord, ImageName, Port, UserId};
 pub use kind::{Identifiers, Kind};
-pub use kubernetes::{ControllerName, Domain, Group, Plural, ProjectName, ShortName, Version};
+pub use kubernetes::{
+    ControllerName, Domain, Group, LeaseName, Plural, ProjectName, ShortName, Version,
+};
 pub(crate) use rust::is_keyword;
 pub use rust::{CrateName, Repo, WorkspaceRoot, is_dependency};
 pub use warning::Warning;

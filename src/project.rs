@@ -34,7 +34,7 @@ pub use self::{
     validate::is_line,
     webhooks::{Names as WebhookNames, Webhook, Webhooks},
 };
-use crate::names::{Domain, Header, ProjectName, Repo, WorkspaceRoot};
+use crate::names::{Domain, Header, LeaseName, ProjectName, Repo, WorkspaceRoot};
 
 /// The desired state of a project.
 // The fields of the file. Its order is alphabetical, as in kubebuilder's.
@@ -50,6 +50,9 @@ pub struct Project {
     pub features: BTreeSet<Feature>,
     /// Always [`Project::LAYOUT`].
     pub(crate) layout: Vec<String>,
+    /// The name of the Lease that replicas share, if that is not the usual one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease: Option<LeaseName>,
     /// The license of the project's own code.
     pub license: License,
     /// What stands above each source file, instead of license and owner.
@@ -102,6 +105,7 @@ impl Project {
             domain,
             features: Feature::usual(),
             layout: vec![Self::LAYOUT.to_owned()],
+            lease: None,
             license: License::Apache2,
             license_header: None,
             multigroup: true,
@@ -270,6 +274,14 @@ impl Project {
     pub fn is_protected(&self, resource: &Resource) -> bool {
         let group = format!(".{}", self.full_group(resource));
         resource.has_api() && (group.ends_with(".k8s.io") || group.ends_with(".kubernetes.io"))
+    }
+
+    /// The name of the Lease that replicas share.
+    pub fn lease_name(&self) -> String {
+        match &self.lease {
+            Some(lease) => lease.to_string(),
+            None => format!("{}.{}", self.project_name, self.domain),
+        }
     }
 
     /// Whether metrics are served over HTTPS, to authorized clients only. The operator asks the API

@@ -292,6 +292,8 @@ impl File<'_> {
             }
             (_, Some(text)) => match change {
                 Change::Mark(_) => change,
+                // A text that the user gives with the command.
+                _ if disk.is_none() && !self.is_carried => Change::Create(text.to_owned()),
                 _ if self.theirs != Some(text) => Change::Merge(text.to_owned()),
                 _ if disk.is_none() => Change::Create(text.to_owned()),
                 _ => Change::Update(text.to_owned()),

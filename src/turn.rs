@@ -62,6 +62,7 @@ impl Turn<'_> {
         let mut base = self.base();
         let open = self.branches.iter().flat_map(|it| it.stages.keys());
         let paths = base.keys().chain(render.texts.keys()).chain(open);
+        let paths = paths.chain(self.given.keys());
         let paths: BTreeSet<&str> = paths.map(String::as_str).collect();
         let disk = self.tree.ours(paths)?;
         for (path, text) in &mut base {
@@ -87,6 +88,10 @@ impl Turn<'_> {
     fn give(&self, sides: &mut Sides) {
         for (path, text) in &self.given {
             let Some(theirs) = sides.theirs.get(path).cloned() else {
+                // A file of the user's alone, which no later turn knows.
+                if !sides.disk.contains_key(path) {
+                    put(&mut sides.ours, path, Some(text.clone()));
+                }
                 continue;
             };
             // Of a file that begins with another one, the base is that of the other one.

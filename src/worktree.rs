@@ -28,6 +28,7 @@ mod leftovers;
 mod lock;
 mod path;
 mod seen;
+mod snapshot;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ mod workspace;
 
 pub use git::{Commit, Commits, Stages, Unmerged};
 pub use last_applied::Record;
+pub use snapshot::{Snapshot, snapshot};
 pub use workspace::Workspace;
 
 /// The record of what was written last, base of the next command.

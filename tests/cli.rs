@@ -95,6 +95,7 @@ fn run(command: &str, folder: &Path) -> String {
         .current_dir(folder)
         .env("PATH", path)
         .env("LC_ALL", "C")
+        .env("TESTS", concat!(env!("CARGO_MANIFEST_DIR"), "/tests"))
         .envs(GIT)
         .env_remove("CLICOLOR_FORCE")
         .env_remove("COLUMNS")

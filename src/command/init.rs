@@ -1,8 +1,11 @@
 //! `rscaffold init`
 
-use std::{path::Path, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 
 use super::{
@@ -14,12 +17,13 @@ use super::{
 use crate::{
     hint::OrHint,
     names::ProjectName,
+    port::{self, Port},
     project::{Feature, Project},
     reconcile::{Texts, digest::recorded},
     render::render,
     report::{NextStep, Outcome, Story},
     turn::Turn,
-    worktree::{WorkTree, Workspace, top},
+    worktree::{WorkTree, Workspace, snapshot, top},
 };
 
 /// `init`
@@ -35,8 +39,15 @@ use crate::{
 #[command(mut_arg("project_name", |arg| arg.help(
     "Name of the project, the prefix of what it deploys [default: the folder's name]",
 )))]
-#[command(mut_arg("license", |arg| arg.default_value("apache2")))]
+#[command(mut_arg("license", |arg| arg.help(
+    "License of the project, named at the top of every source file [default: apache2]",
+)))]
 pub struct Init {
+    /// Folder of an operator in Go, or its PROJECT: the new project takes over its kinds with their types,
+    /// controllers and webhooks, its rights, and what a cluster knows it by. `PORTING.md` lists what is left
+    #[arg(long, value_name = "FOLDER", conflicts_with = "domain")]
+    from: Option<PathBuf>,
+
     #[command(flatten)]
     settings: Settings,
 
@@ -55,6 +66,9 @@ Examples:
   # In a clone with a README: see what would happen, then keep that README
   rscaffold init --domain example.com --dry-run
   rscaffold init --domain example.com --on-conflict=ours
+
+  # A project that takes over from an operator in Go
+  rscaffold init --from ../go-project
 
   # An operator for one namespace, under the MIT license
   rscaffold init --domain example.com --namespaced --license mit --owner \"The Guestbook Authors\"";
@@ -91,13 +105,16 @@ mod tests {
 pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     let start = Instant::now();
     let Init {
+        from,
         mut settings,
         kubebuilder,
         mode,
     } = args;
     settings.enable.extend(kubebuilder.features(false)?);
     let tree = WorkTree::open(root)?;
-    if tree.project()?.is_some() {
+    let there = tree.project()?;
+    if let Some(text) = there {
+        Project::check_format(&text)?;
         return Err(anyhow!(
             "this folder is a project already: `{}` is there",
             Project::FILE
@@ -113,8 +130,18 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     }
     let workspace = tree.workspace()?;
     let enabled = settings.enable.clone();
-    let project = project(settings, root, workspace.as_ref())?;
+    let port = from
+        .as_deref()
+        .map(|folder| read(folder, root))
+        .transpose()?;
+    let begun = port.as_ref().map(|port| port.project.clone());
+    let project = project(settings, begun, root, workspace.as_ref())?;
+    let given = match &port {
+        Some(port) => port.texts(&project)?,
+        None => Texts::new(),
+    };
     let mut notes = notes(&project, &enabled);
+    notes.extend(port.iter().flat_map(|port| port.notes(&project)));
     notes.extend(kubebuilder.note());
     if let Some(workspace) = workspace.filter(|workspace| !workspace.is_listed) {
         notes.push(format!(
@@ -127,10 +154,16 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
         done: Some(format!("{} is ready", project.project_name)),
         folded: true,
         notes,
-        next: vec![NextStep::new(
-            "rscaffold create api --group webapp --version v1 --kind Guestbook",
-            "",
-        )],
+        next: match &port {
+            Some(_) => vec![
+                NextStep::new("make manifests", "the CRDs and the role from the code"),
+                NextStep::new(format!("less {}", port::REPORT), "what is left to do"),
+            ],
+            None => vec![NextStep::new(
+                "rscaffold create api --group webapp --version v1 --kind Guestbook",
+                "",
+            )],
+        },
         ..Story::default()
     };
     let mut record = tree.record()?;
@@ -145,7 +178,7 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
         record,
         branches: None,
         excluded: Vec::new(),
-        given: Texts::new(),
+        given,
     };
     carry_out(turn, &mode, &story, start)
 }
@@ -166,8 +199,39 @@ fn untouched(tree: &WorkTree, project: &Project) -> Result<Texts> {
     Ok(ours)
 }
 
-/// The project that `settings` describe, in the folder `root`.
-fn project(settings: Settings, root: &Path, workspace: Option<&Workspace>) -> Result<Project> {
+/// Reads the Go project in `folder`, or whose PROJECT it is, from the folder `root`.
+fn read(folder: &Path, root: &Path) -> Result<Port> {
+    let is_file = folder.file_name().is_some_and(|name| name == Project::FILE);
+    let folder = folder.parent().filter(|_| is_file).unwrap_or(folder);
+    let shown = match folder.to_string_lossy() {
+        empty if empty.is_empty() => ".".into(),
+        shown => shown,
+    };
+    let path = root.join(folder);
+    ensure!(
+        path.canonicalize().ok() != root.canonicalize().ok(),
+        "`--from` names this folder: a Rust project needs a folder of its own"
+    );
+    let files = snapshot(&path, &port::WITHOUT, port::is_wanted)?;
+    Port::read(files, &shown)
+}
+
+/// The project that `settings` describe, in the folder `root`. It begins with `begun`, if there is one.
+fn project(
+    settings: Settings,
+    begun: Option<Project>,
+    root: &Path,
+    workspace: Option<&Workspace>,
+) -> Result<Project> {
+    let project = match begun {
+        Some(project) => project,
+        None => new(&settings, root)?,
+    };
+    settings.apply(in_workspace(project, workspace))
+}
+
+/// A new project with these settings, in the folder `root`.
+fn new(settings: &Settings, root: &Path) -> Result<Project> {
     ask::possible(&[("--domain", settings.domain.is_some())])?;
     let project_name = if let Some(name) = &settings.project_name {
         name.clone()
@@ -187,7 +251,11 @@ fn project(settings: Settings, root: &Path, workspace: Option<&Workspace>) -> Re
         Some(domain) => domain.clone(),
         None => ask::ask("Domain of the API groups", Some(&"example.com".parse()?))?,
     };
-    let mut project = Project::new(domain, project_name, repo);
+    Ok(Project::new(domain, project_name, repo))
+}
+
+/// `project` as a member of `workspace`.
+fn in_workspace(mut project: Project, workspace: Option<&Workspace>) -> Project {
     if let Some(workspace) = workspace {
         project.workspace = Some(workspace.root.clone());
         project.runtime = workspace.runtime.clone().unwrap_or_default();
@@ -195,5 +263,5 @@ fn project(settings: Settings, root: &Path, workspace: Option<&Workspace>) -> Re
         project.features.remove(&Feature::Devcontainer);
         project.features.remove(&Feature::Github);
     }
-    settings.apply(project)
+    project
 }

@@ -46,6 +46,14 @@ dns! {
         subdomain: false,
     };
 
+    /// The name of the Lease that replicas share: `guestbook.example.com`.
+    LeaseName: Shape {
+        what: "the name of a Lease",
+        example: "guestbook.example.com",
+        max: 253,
+        subdomain: true,
+    };
+
     /// The name of the project, and the prefix of the names of its objects: `guestbook`.
     ProjectName: Shape {
         what: "a project name",

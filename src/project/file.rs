@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     builtin,
+    hint::OrHint,
     names::{
         Dependency, Domain, Group, GroupVersionKind, Kind, Plural, ShortName, Version, Warning,
     },
@@ -58,7 +59,7 @@ impl Project {
             "`{file}` is empty: bring it back, for example with `git restore {file}`"
         );
         // First: the fields of another tool's file are unknown, but that is not the reason.
-        yaml::read_or_default::<Format>(text).check()?;
+        Self::check_format(text)?;
         let mut project: Self = yaml::read(file, text)?;
         project.sort();
         project.store_what_is_served();
@@ -66,6 +67,14 @@ impl Project {
             .validate()
             .with_context(|| format!("`{file}` contradicts itself"))?;
         Ok(project)
+    }
+
+    /// Refuses the text of a `PROJECT` file of another tool.
+    ///
+    /// # Errors
+    /// When it is one.
+    pub fn check_format(text: &str) -> Result<()> {
+        yaml::read_or_default::<Format>(text).check()
     }
 
     /// The text that the tool would have written for the same fields. The user made every difference
@@ -412,11 +421,18 @@ impl Format {
             Layout::One(layout) => layout,
             Layout::Many(layouts) => layouts.join(","),
         });
-        if let Some(layout) = &layout {
-            ensure!(
-                !layout.starts_with("go.kubebuilder.io/"),
-                "`{file}` is that of a Go project of kubebuilder, with the layout `{layout}`: \
-                 rscaffold is for projects in Rust, and needs a folder of its own"
+        // Version 2 has no layout.
+        let is_go = match &layout {
+            Some(layout) => layout.contains("go.kubebuilder.io/"),
+            None => self.version.as_deref() == Some("2"),
+        };
+        if is_go {
+            return Err(anyhow!(
+                "`{file}` is that of a Go project of kubebuilder: rscaffold is for projects in Rust"
+            ))
+            .or_hint(
+                "in an empty folder, `rscaffold init --from <THIS FOLDER>` starts a project that takes over kinds, \
+                 types, rights and names from it",
             );
         }
         for (field, theirs, ours) in [
@@ -1093,11 +1109,11 @@ projectName: guestbook
 repo: example.com/guestbook
 version: \"3\"
 ";
-        let expected = "`PROJECT` is that of a Go project of kubebuilder, with the layout \
-                        `go.kubebuilder.io/v4`: rscaffold is for projects in Rust, and needs a \
-                        folder of its own";
+        let expected =
+            "`PROJECT` is that of a Go project of kubebuilder: rscaffold is for projects in Rust";
         assert_error(go, expected);
         assert_error(&go.replace("\n- ", " "), expected);
+        assert_error("domain: testproject.org\nversion: \"2\"\n", expected);
         assert_error(
             &with("rust.rscaffold/v1", "rust.rscaffold/v2"),
             "`PROJECT` has the layout `rust.rscaffold/v2`, which this rscaffold does not know: it \

@@ -49,7 +49,7 @@ fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> 
     };
     pick_fields!(
         third, result, theirs, "";
-        cli_version: "cliVersion", domain: "domain", license: "license",
+        cli_version: "cliVersion", domain: "domain", lease: "lease", license: "license",
         license_header: "licenseHeader",
         namespaced: "namespaced", owner: "owner", project_name: "projectName",
         repo: "repo", runtime: "runtime", workspace: "workspace",

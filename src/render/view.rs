@@ -29,6 +29,11 @@ pub struct Project {
     /// The crate in Rust code, such as `my_operator`.
     crate_ident: String,
     domain: String,
+    /// The name of the Lease that replicas share.
+    lease: String,
+    /// The same, if it is not the usual one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unusual_lease: Option<String>,
     repository: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<String>,
@@ -359,6 +364,8 @@ impl Project {
             crate_name: crate_name.to_string(),
             crate_ident: crate_name.ident(),
             domain: project.domain.to_string(),
+            lease: project.lease_name(),
+            unusual_lease: project.lease.as_ref().map(ToString::to_string),
             repository: project.repo.url(),
             owner: project.owner.clone(),
             license: match project.license {

@@ -1,0 +1,231 @@
+//! What a CRD that is given makes of a project: its resources, and the texts of their files.
+
+use anyhow::{Error, Result, anyhow, bail};
+
+use crate::{
+    crd::{self, Crd, CrdVersion, Loss, Setting},
+    names::{Domain, Group, GroupVersionKind, Kind, Version},
+    project::{Conversion, Definition, Deprecation, Own, Project, Resource, Stage, Types},
+    reconcile::Texts,
+    render::render,
+    visible::visible,
+};
+
+/// The versions of a CRD that become versions of a kind of the project.
+pub struct Given<'a> {
+    /// The CRD.
+    pub crd: &'a Crd,
+    /// Those of its versions that are taken.
+    pub versions: Vec<&'a CrdVersion>,
+    /// Its group without the domain, and its domain if that is not the project's.
+    group: (Group, Option<Domain>),
+    conversion: Conversion,
+    /// Whether the schemas of what the CRD serves differ.
+    differ: bool,
+}
+
+impl<'a> Given<'a> {
+    /// All versions of `crd`, or `version` alone, in this group.
+    ///
+    /// # Errors
+    /// When the CRD has no such version.
+    pub fn new(
+        crd: &'a Crd,
+        version: Option<&Version>,
+        group: (Group, Option<Domain>),
+    ) -> Result<Self> {
+        let is_wanted =
+            |it: &&CrdVersion| version.is_none_or(|version| it.name == version.as_str());
+        let versions: Vec<_> = crd.versions.iter().filter(is_wanted).collect();
+        if let (Some(version), []) = (version, versions.as_slice()) {
+            let names = crd
+                .versions
+                .iter()
+                .map(|it| format!("`{}`", visible(&it.name)));
+            bail!(
+                "the CustomResourceDefinition `{}` has no version `{version}`: it has {}",
+                name(crd),
+                names.collect::<Vec<_>>().join(", ")
+            );
+        }
+        let served = versions.iter().filter(|it| it.served).count();
+        let differ = served > 1 && !crd::served_alike(crd);
+        Ok(Self {
+            crd,
+            versions,
+            group,
+            conversion: match served > 1 && !differ && !crd.converts {
+                true => Conversion::None,
+                false => Conversion::Missing,
+            },
+            differ,
+        })
+    }
+
+    /// The resource of `version`, at a stage.
+    ///
+    /// # Errors
+    /// When a name of the CRD cannot be one of the project.
+    pub fn resource(&self, version: &CrdVersion, stage: Stage) -> Result<Resource> {
+        let crd = self.crd;
+        let kind: Kind = parse(crd, &crd.kind)?;
+        let (group, domain) = self.group.clone();
+        let id = GroupVersionKind::new(group.clone(), parse(crd, &version.name)?, kind);
+        let short_names = crd.short_names.iter().map(|it| parse(crd, it));
+        let deprecation = match (version.deprecated, &version.warning) {
+            (true, Some(warning)) => Deprecation::Warning(parse(crd, warning)?),
+            (true, None) => Deprecation::Yes,
+            (false, _) => Deprecation::No,
+        };
+        let definition = Definition::Own(Own {
+            stage,
+            deprecation,
+            conversion: self.conversion,
+            spokes: None,
+            types: Types::Given,
+        });
+        Ok(Resource {
+            domain,
+            namespaced: crd.namespaced,
+            plural: parse(crd, &crd.plural)?,
+            short_names: short_names.collect::<Result<_>>()?,
+            ..Resource::new(group, &id, definition)
+        })
+    }
+
+    /// The versions that are taken, with their resources in `project`, the stored one first: without
+    /// controllers and webhooks.
+    ///
+    /// # Errors
+    /// As [`Given::resource`].
+    pub fn resources(&self, project: &Project) -> Result<Vec<(&'a CrdVersion, Resource)>> {
+        let mut versions = self.versions.clone();
+        versions.sort_by_key(|it| (!it.storage, !it.served));
+        let mut resources = Vec::new();
+        for (at, version) in versions.into_iter().enumerate() {
+            let resource = self.resource(version, Stage::Unserved)?;
+            let mut others = project
+                .versions(&resource)
+                .filter(|it| it.version != resource.version);
+            let is_any_stored = others.any(Resource::is_stored);
+            let stage = match self.conversion {
+                _ if version.storage || at == 0 && !is_any_stored => Stage::Stored,
+                Conversion::None if version.served => Stage::Served,
+                _ => Stage::Unserved,
+            };
+            resources.push((version, self.resource(version, stage)?));
+        }
+        Ok(resources)
+    }
+
+    /// The texts of the files that the CRD gives in `project`, and what they lack of it.
+    ///
+    /// # Errors
+    /// For a defect in a template.
+    pub fn texts(&self, project: &Project) -> Result<(Texts, Vec<Loss>)> {
+        let mut texts = Texts::new();
+        let mut losses = Vec::new();
+        let rendered = render(project)?.texts;
+        let mut written = Vec::new();
+        let mut unapproved = false;
+        for version in &self.versions {
+            let resource = self.resource(version, Stage::Unserved)?;
+            let Some(at) = project.position(&resource) else {
+                continue;
+            };
+            let resource = &project.resources[at];
+            let (group, kind) = (resource.group.module(), resource.kind.module());
+            let types = format!("src/api/{group}/{}/{kind}.rs", resource.version);
+            let sample = format!(
+                "{}_{}_{}.yaml",
+                resource.group,
+                resource.version,
+                resource.kind.lower()
+            );
+            unapproved = project.is_protected(resource);
+            let made = crd::make(
+                self.crd,
+                version,
+                &Setting {
+                    sample: Some(&format!("../../../../config/samples/{sample}")),
+                    project: project.project_name.as_str(),
+                    served: resource.is_served(),
+                    unapproved,
+                },
+            );
+            // The license stands above, as in every file.
+            let skeleton = rendered.get(&types).map_or("", String::as_str);
+            let header = skeleton.split_once("//! ").map_or("", |(header, _)| header);
+            texts.insert(types, format!("{header}{}", made.types));
+            texts.insert(format!("config/samples/{sample}"), made.sample);
+            let several = self.versions.len() > 1;
+            losses.extend(made.losses.into_iter().map(|loss| match several {
+                true => loss.of_version(&version.name),
+                false => loss,
+            }));
+            written.push((resource.clone(), *version, made.written));
+        }
+        if let Some((resource, ..)) = written.first()
+            && project.versions(resource).count() == written.len()
+        {
+            written.sort_by(|(a, ..), (b, ..)| {
+                (!a.is_stored(), &b.version).cmp(&(!b.is_stored(), &a.version))
+            });
+            let versions = written.iter().map(|(resource, version, written)| {
+                let stored = resource.is_stored();
+                (*version, written.clone(), [resource.is_served(), stored])
+            });
+            let versions: Vec<_> = versions.collect();
+            let manifest = crd::manifest(self.crd, &versions, unapproved)?;
+            let name = format!("{}_{}.yaml", self.crd.group, self.crd.plural);
+            let is_it = |path: &&String| {
+                path.ends_with(&format!("/bases/{name}"))
+                    || path.ends_with(&format!("/crds/{name}"))
+            };
+            for path in rendered.keys().filter(is_it) {
+                texts.insert(path.clone(), manifest.clone());
+            }
+        }
+        Ok((texts, losses))
+    }
+
+    /// What of the versions is not as the CRD says.
+    pub fn notes(&self, project: &Project) -> Vec<String> {
+        let unserved = self.versions.iter().filter(|version| {
+            let resource = self.resource(version, Stage::Unserved).ok();
+            let at = resource.and_then(|it| project.position(&it));
+            version.served && at.is_some_and(|at| !project.resources[at].is_served())
+        });
+        let names: Vec<_> = unserved.map(|it| format!("`{}`", it.name)).collect();
+        if names.is_empty() {
+            return Vec::new();
+        }
+        let reason = match (self.crd.converts, self.differ) {
+            (true, _) => {
+                "the CRD has a webhook that converts between the versions, and this project has none"
+            }
+            (false, true) => {
+                "its schema differs from that of the stored version, and nothing converts between them"
+            }
+            (false, false) => "another version is stored, and nothing converts between them",
+        };
+        vec![format!(
+            "{} is not served, unlike in the CRD: {reason}",
+            names.join(", ")
+        )]
+    }
+}
+
+/// The name of a CRD.
+fn name(crd: &Crd) -> String {
+    format!("{}.{}", visible(&crd.plural), visible(&crd.group))
+}
+
+/// A name of the CRD `crd`.
+fn parse<T: std::str::FromStr<Err = Error>>(crd: &Crd, text: &str) -> Result<T> {
+    let parsed = text.parse();
+    parsed.map_err(|error| {
+        let name = name(crd);
+        anyhow!("the CustomResourceDefinition `{name}` cannot be taken: {error}")
+    })
+}

@@ -1,0 +1,303 @@
+//! A Go operator project becomes a project of rscaffold: its [`Project`], and the texts that go into it as
+//! the user's.
+//!
+//! Everything here is pure. The files of the Go project are data that others wrote: each name that is taken
+//! from them goes through the types of [`names`](crate::names), and what cannot be taken is reported.
+
+mod config;
+mod file;
+mod go;
+mod kinds;
+mod report;
+mod rules;
+mod source;
+mod texts;
+
+use std::{collections::BTreeSet, str::FromStr};
+
+use anyhow::{Context as _, Error, Result};
+
+use self::{
+    config::Deployed, file::GoProject, go::Value, kinds::GoKind, report::Report, rules::Rights,
+    source::Source,
+};
+pub use self::{
+    report::FILE as REPORT,
+    source::{WITHOUT, is_wanted},
+};
+use crate::{
+    hint::OrHint,
+    names::{Domain, Group, LeaseName, ProjectName, Repo},
+    project::{Feature, License, Project},
+    visible::visible,
+    worktree::Snapshot,
+};
+
+/// What a Go project gives.
+#[derive(Debug)]
+pub struct Port {
+    /// The project, as far as the Go project tells.
+    pub project: Project,
+    kinds: Vec<GoKind>,
+    rights: Rights,
+    deployed: Deployed,
+    source: Source,
+    report: Report,
+}
+
+impl Port {
+    /// Reads the files of a Go project, which is in the folder `shown`.
+    ///
+    /// # Errors
+    /// When it is not the project of an operator in Go, or tells neither a domain nor a kind.
+    pub fn read(files: Snapshot, shown: &str) -> Result<Self> {
+        let source = Source::new(files);
+        let mut report = Report::new(shown);
+        for (path, reason) in &source.files.unread {
+            report.lost(format!("`{path}` could not be read: {reason}"));
+        }
+        let go = match source.text("PROJECT") {
+            Some(text) => GoProject::parse(text).with_context(|| {
+                format!(
+                    "`{}` is not the PROJECT of an operator in Go",
+                    in_folder(shown)
+                )
+            })?,
+            None => GoProject::default(),
+        };
+        let crds = kinds::crds(&source, &mut report);
+        let domain = domain(&go, &crds, shown, &mut report)?;
+        let deployed = Deployed::new(&source, &go);
+        let module = module(&source, &go);
+        let name = name(&go, &deployed, module.as_deref(), shown)?;
+        let repo = repo(module.as_deref(), &name, &mut report)?;
+        let mut project = Project::new(domain, name, repo);
+        project.namespaced = go.namespaced;
+        project.features.extend(&deployed.features);
+        if deployed.leader_election == Some(false) {
+            project.features.remove(&Feature::LeaderElection);
+        }
+        if let Some(license) = license(&source) {
+            project.license = license;
+        }
+        project.lease = lease(&source, &deployed, &mut report);
+        let kinds = kinds::take(&mut project, &source, &go, crds, &mut report);
+        let (rights, lost) = rules::rights(&source, deployed.namespace.as_deref());
+        for lost in lost {
+            report.lost(lost);
+        }
+        Ok(Self {
+            project,
+            kinds,
+            rights,
+            deployed,
+            source,
+            report,
+        })
+    }
+
+    /// What the command says of it.
+    pub fn notes(&self, project: &Project) -> Vec<String> {
+        let mut notes = vec![format!(
+            "from {}: {}",
+            self.report.folder(),
+            self.summary(project)
+        )];
+        let lost = self.report.count();
+        if lost > 0 {
+            let them = ["them", "it"][usize::from(lost == 1)];
+            let things = ["things", "thing"][usize::from(lost == 1)];
+            notes.push(format!(
+                "{lost} {things} could not be taken: `{REPORT}` lists {them}"
+            ));
+        }
+        notes
+    }
+
+    fn summary(&self, project: &Project) -> String {
+        let kinds: BTreeSet<_> = project
+            .resources
+            .iter()
+            .map(|it| (project.full_group(it), &it.kind))
+            .collect();
+        let webhooks = project.webhooks().count();
+        let counts = [
+            (kinds.len(), "kind"),
+            (project.controllers().count(), "controller"),
+            (webhooks, "kind with webhooks"),
+            (self.rights.len(), "resource in RULES"),
+        ];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let counts = counts.map(|(count, what)| match (count, what.split_once(' ')) {
+            (1, _) => format!("1 {what}"),
+            (_, Some((first, rest))) => format!("{count} {first}s {rest}"),
+            (_, None) => format!("{count} {what}s"),
+        });
+        let counts: Vec<_> = counts.collect();
+        match counts.is_empty() {
+            true => "no kinds".to_owned(),
+            false => counts.join(", "),
+        }
+    }
+}
+
+fn in_folder(shown: &str) -> String {
+    visible(&format!("{}/PROJECT", shown.trim_end_matches('/'))).into_owned()
+}
+
+/// A name of the Go project; without a valid one, it is reported.
+fn name_of<T: FromStr<Err = Error>>(what: &str, text: &str, report: &mut Report) -> Option<T> {
+    let name = text.parse();
+    name.map_err(|error| report.lost(format!("{what}: {error}")))
+        .ok()
+}
+
+/// The domain of its API groups: that of PROJECT, or what the groups of its CRDs have in common.
+fn domain(
+    go: &GoProject,
+    crds: &[(String, crate::crd::Crd)],
+    shown: &str,
+    report: &mut Report,
+) -> Result<Domain> {
+    let given = go.domain.as_deref().filter(|it| !it.is_empty());
+    if let Some(domain) = given.and_then(|it| name_of("the domain of PROJECT", it, report)) {
+        return Ok(domain);
+    }
+    let mut groups = crds.iter().map(|(_, crd)| crd.group.as_str());
+    let first = groups
+        .next()
+        .and_then(|group| Some(group.split_once('.')?.1));
+    let common = groups.try_fold(first.unwrap_or_default(), |common, group| {
+        let tails = common.match_indices('.').map(|(at, _)| &common[at + 1..]);
+        let mut tails = [common].into_iter().chain(tails);
+        tails.find(|tail| group.ends_with(&format!(".{tail}")))
+    });
+    let common = common.filter(|it| !it.is_empty()).or(first);
+    common
+        .and_then(|it| it.parse().ok())
+        .with_context(|| {
+            format!(
+                "`{}` is not the folder of an operator in Go: it has neither a PROJECT of kubebuilder with a \
+                 `domain`, nor CRDs in `config/crd`",
+                visible(shown)
+            )
+        })
+        .or_hint("give the folder that has `go.mod` and `config`")
+}
+
+/// The Go module, without its major version.
+fn module(source: &Source, go: &GoProject) -> Option<String> {
+    let lines = source.text("go.mod").unwrap_or_default().lines();
+    let mut modules = lines.filter_map(|line| line.trim().strip_prefix("module "));
+    let module = go.repo.as_deref().or_else(|| modules.next())?;
+    let module = module.trim().trim_matches('"');
+    let is_major = |(_, last): &(&str, &str)| {
+        let number = last.strip_prefix('v');
+        number.is_some_and(|it| !it.is_empty() && it.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let short = module.rsplit_once('/').filter(is_major);
+    Some(short.map_or(module, |(short, _)| short).to_owned())
+}
+
+/// The name of the project: what its objects in the cluster begin with, if that is one, else its own.
+fn name(
+    go: &GoProject,
+    deployed: &Deployed,
+    module: Option<&str>,
+    shown: &str,
+) -> Result<ProjectName> {
+    let prefix = deployed
+        .prefix
+        .as_deref()
+        .and_then(|it| it.strip_suffix('-'));
+    let is_usual = |prefix: &&str| {
+        let usual = format!("{prefix}-system");
+        deployed.namespace.as_deref().is_none_or(|it| it == usual)
+    };
+    let last = |path: &str| path.rsplit('/').next().map(str::to_owned);
+    let names = [
+        prefix.filter(is_usual).map(str::to_owned),
+        go.project_name.clone(),
+        module.and_then(last),
+        last(shown.trim_end_matches('/')),
+    ];
+    let mut names = names.into_iter().flatten();
+    let name = names.find_map(|name| ProjectName::from_folder(&name).ok());
+    name.context("the Go project has no name that a project can have")
+        .or_hint("give one with `--project-name`")
+}
+
+fn repo(module: Option<&str>, name: &ProjectName, report: &mut Report) -> Result<Repo> {
+    match module.and_then(|it| name_of("the Go module", it, report)) {
+        Some(repo) => Ok(repo),
+        None => name
+            .as_str()
+            .parse()
+            .or_hint("give the crate another name than the project with `--repo`"),
+    }
+}
+
+fn license(source: &Source) -> Option<License> {
+    let text = source.text("LICENSE")?;
+    let title: String = text.chars().take(200).collect();
+    match title {
+        title if title.contains("Apache License") => Some(License::Apache2),
+        title if title.contains("MIT License") => Some(License::Mit),
+        _ => Some(License::None),
+    }
+}
+
+/// The name of the Lease that the replicas of the Go operator share.
+fn lease(source: &Source, deployed: &Deployed, report: &mut Report) -> Option<LeaseName> {
+    let mut found: BTreeSet<_> = deployed.lease.iter().cloned().map(Value::Known).collect();
+    for path in source.go.paths() {
+        found.extend(source.go.set(path, "LeaderElectionID"));
+    }
+    let (known, unknown): (Vec<_>, Vec<_>) = found
+        .into_iter()
+        .partition(|it| matches!(it, Value::Known(_)));
+    let mut names = Vec::new();
+    for value in known {
+        if let Value::Known(text) = value {
+            names.extend(name_of("the name of the Lease", &text, report));
+        }
+    }
+    if names.len() == 1 {
+        return names.pop();
+    }
+    if !names.is_empty() {
+        let all: Vec<_> = names
+            .iter()
+            .map(|it: &LeaseName| format!("`{it}`"))
+            .collect();
+        report.lost(format!(
+            "the name of the Lease: the Go project has {}, so set `lease` in PROJECT",
+            all.join(" and ")
+        ));
+    }
+    for value in unknown {
+        if let Value::Unknown(expression) = value {
+            report.lost(format!(
+                "the name of the Lease, which is made by `{}`: set `lease` in PROJECT",
+                visible(&expression)
+            ));
+        }
+    }
+    None
+}
+
+/// Whether `text` is a group, and its parts within `project`: the group, and its domain if that is not the
+/// project's.
+fn group(project: &Project, full: &str) -> Result<(Group, Option<Domain>)> {
+    let full: Group = full.parse()?;
+    let short = full.without(&project.domain);
+    if short != full {
+        return Ok((short, None));
+    }
+    let parts = full.as_str().split_once('.');
+    let (group, domain) = parts.with_context(|| format!("the group `{full}` has no domain"))?;
+    Ok((group.parse()?, Some(domain.parse()?)))
+}
+
+#[cfg(test)]
+mod tests;

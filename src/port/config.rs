@@ -1,0 +1,215 @@
+//! What `config/` says of the operator: how it is deployed, and by what names the cluster knows it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::{
+    file::GoProject,
+    source::{Object, Source, at, documents, texts},
+};
+use crate::project::Feature;
+
+/// How the Go operator is deployed.
+#[derive(Debug, Default)]
+pub(super) struct Deployed {
+    /// What kustomize puts before the name of each object.
+    pub prefix: Option<String>,
+    /// The namespace of the operator.
+    pub namespace: Option<String>,
+    /// Its Deployment.
+    pub deployment: Option<Deployment>,
+    /// What its config enables.
+    pub features: BTreeSet<Feature>,
+    /// Whether one of several replicas works; `None` if its config does not tell.
+    pub leader_election: Option<bool>,
+    /// The name of the Lease, if a file of `config` says it.
+    pub lease: Option<String>,
+}
+
+/// A Deployment.
+#[derive(Debug)]
+pub(super) struct Deployment {
+    /// In the cluster.
+    pub name: String,
+    pub labels: BTreeMap<String, String>,
+    pub selector: BTreeMap<String, String>,
+    pub pod_labels: BTreeMap<String, String>,
+    pub service_account: String,
+    /// The program that it runs, which is the field manager of requests that name none.
+    pub program: String,
+}
+
+/// A webhook of the Go operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct GoWebhook {
+    pub file: String,
+    /// Whether it sets defaults; otherwise it validates.
+    pub is_defaulting: bool,
+    pub path: Option<String>,
+    pub group: String,
+    pub version: String,
+    pub plural: String,
+}
+
+const DEFAULT: &str = "config/default/kustomization";
+
+impl Deployed {
+    pub fn new(source: &Source, go: &GoProject) -> Self {
+        let kustomization = kustomization(source);
+        let text = |field: &str| {
+            let text = kustomization.get(field).and_then(Value::as_str);
+            text.filter(|text| !text.is_empty()).map(str::to_owned)
+        };
+        let (prefix, mut namespace) = (text("namePrefix"), text("namespace"));
+        let found = source.objects("config/manager/").into_iter();
+        let mut found = found.chain(source.objects("config/"));
+        let object = found.find(|it| it.kind() == "Deployment");
+        if let Some(object) = &object {
+            let own = object
+                .text("metadata.namespace")
+                .filter(|it| *it != "system");
+            namespace = namespace.or(own.map(str::to_owned));
+        }
+        let arguments = object.as_ref().map(|it| all_arguments(source, it));
+        let settings = source.objects("config/").into_iter();
+        let mut settings = settings.filter(|it| it.kind() == "ControllerManagerConfig");
+        let election = settings.find_map(|it| at(&it.value, "leaderElection").cloned());
+        let elected = election.as_ref().and_then(|it| it["leaderElect"].as_bool());
+        let lease = election.as_ref().and_then(|it| it["resourceName"].as_str());
+        Self {
+            deployment: object.map(|it| Deployment::new(&it, prefix.as_deref())),
+            features: features(source, go, &kustomization),
+            leader_election: elected.or_else(|| arguments.map(|it| elects(&it))),
+            lease: lease.map(str::to_owned),
+            prefix,
+            namespace,
+        }
+    }
+}
+
+impl Deployment {
+    fn new(object: &Object, prefix: Option<&str>) -> Self {
+        let labels = |place| labels(at(&object.value, place));
+        let spec = at(&object.value, "spec.template.spec");
+        let command = spec.and_then(|it| it["containers"][0]["command"][0].as_str());
+        let program = command.and_then(|it| it.rsplit('/').next());
+        let account = spec.and_then(|it| it["serviceAccountName"].as_str());
+        let prefixed = |name: &str| format!("{}{name}", prefix.unwrap_or_default());
+        Self {
+            name: prefixed(object.name()),
+            labels: labels("metadata.labels"),
+            selector: labels("spec.selector.matchLabels"),
+            pod_labels: labels("spec.template.metadata.labels"),
+            program: program.unwrap_or_default().to_owned(),
+            service_account: account.map_or_else(|| "default".to_owned(), prefixed),
+        }
+    }
+}
+
+/// The kustomization of `config/default`.
+fn kustomization(source: &Source) -> Value {
+    let texts = [".yaml", ".yml"].map(|end| source.text(&format!("{DEFAULT}{end}")));
+    let text = texts.into_iter().flatten().next().unwrap_or_default();
+    let document = documents(text).ok().and_then(|mut all| all.pop());
+    document.unwrap_or_default()
+}
+
+fn labels(value: Option<&Value>) -> BTreeMap<String, String> {
+    let labels = value.and_then(Value::as_object).into_iter().flatten();
+    let texts = labels.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+    texts.collect()
+}
+
+/// The arguments of all containers of the Deployment, also of patches for it.
+fn all_arguments(source: &Source, deployment: &Object) -> Vec<String> {
+    let patches = source.objects("config/default/").into_iter();
+    let patches = patches.filter(|it| it.name() == deployment.name());
+    let mut arguments = Vec::new();
+    for object in patches.chain([deployment.clone()]) {
+        let containers = at(&object.value, "spec.template.spec.containers");
+        for container in containers.and_then(Value::as_array).into_iter().flatten() {
+            arguments.extend(texts(container.get("command")));
+            arguments.extend(texts(container.get("args")));
+        }
+    }
+    arguments
+}
+
+/// Whether these arguments have one of several replicas work.
+fn elects(arguments: &[String]) -> bool {
+    arguments.iter().any(|argument| {
+        let (flag, value) = argument.split_once('=').unwrap_or((argument, "true"));
+        let flag = flag.trim_start_matches('-');
+        matches!(
+            flag,
+            "leader-elect" | "enable-leader-election" | "leader-election"
+        ) && value == "true"
+    })
+}
+
+/// What `config/` enables, and what is there besides it.
+fn features(source: &Source, go: &GoProject, kustomization: &Value) -> BTreeSet<Feature> {
+    let parts = [
+        texts(kustomization.get("resources")),
+        texts(kustomization.get("bases")),
+        texts(kustomization.get("components")),
+    ];
+    let parts = parts.concat();
+    let enabled = |folder: &str| parts.iter().any(|it| it.trim_end_matches('/') == folder);
+    let chart = |path: &String| {
+        let folders: Vec<_> = path.split('/').collect();
+        matches!(
+            folders.as_slice(),
+            ["dist", "chart", "Chart.yaml"] | ["chart", "Chart.yaml"] | ["charts", _, "Chart.yaml"]
+        )
+    };
+    let has_chart = source.files.texts.keys().any(chart);
+    let found = [
+        (Feature::Autoupdate, go.has_plugin("autoupdate")),
+        (Feature::Certmanager, enabled("../certmanager")),
+        (
+            Feature::Grafana,
+            go.has_plugin("grafana") || source.has_below("grafana/"),
+        ),
+        (Feature::Helm, has_chart || go.has_plugin("helm")),
+        (Feature::NetworkPolicy, enabled("../network-policy")),
+        (Feature::Prometheus, enabled("../prometheus")),
+    ];
+    let found = found.into_iter().filter(|(_, is_there)| *is_there);
+    found.map(|(feature, _)| feature).collect()
+}
+
+/// The webhooks in the manifests of the Go project.
+pub(super) fn webhooks(source: &Source) -> Vec<GoWebhook> {
+    let mut found = Vec::new();
+    for object in source.objects("config/") {
+        let is_defaulting = match object.kind() {
+            "MutatingWebhookConfiguration" => true,
+            "ValidatingWebhookConfiguration" => false,
+            _ => continue,
+        };
+        let webhooks = object.value["webhooks"].as_array();
+        for webhook in webhooks.into_iter().flatten() {
+            let path = at(webhook, "clientConfig.service.path").and_then(Value::as_str);
+            for rule in webhook["rules"].as_array().into_iter().flatten() {
+                let list = |field: &str| texts(rule.get(field));
+                for group in list("apiGroups") {
+                    for version in list("apiVersions") {
+                        for plural in list("resources") {
+                            found.push(GoWebhook {
+                                file: object.file.clone(),
+                                is_defaulting,
+                                path: path.map(str::to_owned),
+                                group: group.clone(),
+                                version: version.clone(),
+                                plural,
+                            });
+                        }
+                    }
+                }
+            }
+        }
+    }
+    found
+}

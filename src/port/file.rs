@@ -1,0 +1,227 @@
+//! kubebuilder's `PROJECT`, in version 2 or 3.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::source::documents;
+
+/// What the file says.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct GoProject {
+    version: Value,
+    layout: Value,
+    pub domain: Option<String>,
+    pub repo: Option<String>,
+    pub project_name: Option<String>,
+    pub namespaced: bool,
+    pub plugins: BTreeMap<String, Value>,
+    pub resources: Vec<GoResource>,
+}
+
+/// A version of a kind.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct GoResource {
+    api: Option<GoApi>,
+    controller: Option<bool>,
+    pub controllers: Vec<GoController>,
+    pub core: bool,
+    pub external: bool,
+    pub domain: Option<String>,
+    pub group: Option<String>,
+    pub version: String,
+    pub kind: String,
+    pub plural: Option<String>,
+    pub path: Option<String>,
+    pub webhooks: Option<GoWebhooks>,
+    /// Whether the format tells only group, version and kind: API and controller are implied.
+    #[serde(skip)]
+    pub is_implied: bool,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct GoApi {
+    namespaced: bool,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct GoController {
+    pub name: String,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct GoWebhooks {
+    pub conversion: bool,
+    pub spoke: Vec<String>,
+    pub defaulting: bool,
+    pub defaulting_path: Option<String>,
+    pub validation: bool,
+    pub validation_path: Option<String>,
+}
+
+impl GoResource {
+    /// Whether the project defines the kind.
+    pub fn has_api(&self) -> bool {
+        self.api.is_some() || self.is_implied
+    }
+
+    pub fn is_namespaced(&self) -> bool {
+        self.is_implied || self.api.as_ref().is_some_and(|api| api.namespaced)
+    }
+
+    /// Whether there is a controller; `None` if the file does not tell.
+    pub fn has_controller(&self) -> Option<bool> {
+        match self.controller {
+            None if self.is_implied => None,
+            controller => Some(controller == Some(true) || !self.controllers.is_empty()),
+        }
+    }
+}
+
+impl GoProject {
+    /// Reads the text of the file.
+    ///
+    /// # Errors
+    /// When it is not YAML, or not of a project in Go.
+    pub fn parse(text: &str) -> Result<Self> {
+        let document = documents(text)?.pop().context("it is empty")?;
+        let mut project: Self = serde_json::from_value(document)?;
+        project.check()?;
+        let is_implied = project.version() == "2";
+        for resource in &mut project.resources {
+            resource.is_implied = is_implied;
+        }
+        Ok(project)
+    }
+
+    fn version(&self) -> String {
+        match &self.version {
+            Value::String(version) => version.clone(),
+            Value::Null => String::new(),
+            version => version.to_string(),
+        }
+    }
+
+    /// The plugins that wrote the project.
+    fn layouts(&self) -> Vec<&str> {
+        match &self.layout {
+            Value::String(layout) => layout.split(',').collect(),
+            Value::Array(layouts) => layouts.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        let version = self.version();
+        ensure!(
+            version == "2" || version.starts_with('3'),
+            "it has the version `{version}`, and 2 and 3 can be read: with kubebuilder, migrate the project \
+             first"
+        );
+        for layout in self.layouts() {
+            let plugin = layout.split('.').next().unwrap_or_default();
+            // kubebuilder's own plugin `helm` only adds a chart.
+            let is_charts = layout.starts_with("helm.kubebuilder.io/");
+            if matches!(plugin, "ansible" | "helm" | "quarkus" | "java") && !is_charts {
+                bail!(
+                    "it has the layout `{layout}`: its operator is not written in Go, so there is no code to \
+                     port"
+                );
+            }
+            ensure!(
+                !layout.starts_with("rust."),
+                "it has the layout `{layout}`: this is a project in Rust already"
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether a plugin of this name, such as `helm`, is in use.
+    pub fn has_plugin(&self, name: &str) -> bool {
+        let names = self.plugins.keys().map(String::as_str);
+        names
+            .chain(self.layouts())
+            .any(|it| it.split(['.', '/']).next() == Some(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_2_implies_api_and_controller() {
+        let text = "domain: example.com\nrepo: github.com/me/books\nresources:\n- group: webapp\n  kind: \
+                    Book\n  version: v1\nversion: \"2\"\n";
+        let project = GoProject::parse(text).unwrap();
+        let book = &project.resources[0];
+        assert!(book.has_api() && book.is_namespaced());
+        assert_eq!(book.has_controller(), None);
+        assert!(GoProject::parse(&text.replace("\"2\"", "2")).is_ok());
+    }
+
+    #[test]
+    fn version_3_says_what_there_is() {
+        let text = "\
+domain: example.com
+layout: [go.kubebuilder.io/v4, helm.kubebuilder.io/v2-alpha]
+plugins:
+  grafana.kubebuilder.io/v1-alpha: {}
+  deploy-image.go.kubebuilder.io/v1-alpha: {resources: [{options: {containerPort: '80'}}]}
+resources:
+- {api: {crdVersion: v1, namespaced: true}, controller: true, group: webapp, kind: Book, version: v1}
+- {api: {crdVersion: v1}, group: webapp, kind: Page, version: v1, webhooks: {validation: true}}
+- {controller: true, core: true, group: core, kind: Pod, version: v1}
+version: '3'
+";
+        let project = GoProject::parse(text).unwrap();
+        let has: Vec<_> = project
+            .resources
+            .iter()
+            .map(|it| (it.has_api(), it.is_namespaced(), it.has_controller()))
+            .collect();
+        assert_eq!(
+            has,
+            [
+                (true, true, Some(true)),
+                (true, false, Some(false)),
+                (false, false, Some(true))
+            ]
+        );
+        let plugins = ["helm", "grafana", "autoupdate"].map(|it| project.has_plugin(it));
+        assert_eq!(plugins, [true, true, false]);
+    }
+
+    #[test]
+    fn what_is_not_of_a_go_project_is_refused_with_the_reason() {
+        for (text, reason) in [
+            ("", "it is empty"),
+            (
+                "version: '1'",
+                "it has the version `1`, and 2 and 3 can be read",
+            ),
+            (
+                "layout: [ansible.sdk.operatorframework.io/v1]\nversion: '3'",
+                "it has the layout `ansible.sdk.operatorframework.io/v1`: its operator is not written in Go",
+            ),
+            (
+                "layout: [helm.sdk.operatorframework.io/v1]\nversion: '3'",
+                "it has the layout `helm.sdk.operatorframework.io/v1`: its operator is not",
+            ),
+            (
+                "layout: [rust.rscaffold/v1]\nversion: '3'",
+                "it has the layout `rust.rscaffold/v1`: this is a project in Rust already",
+            ),
+        ] {
+            let error = GoProject::parse(text).unwrap_err().to_string();
+            assert!(error.starts_with(reason), "{error}");
+        }
+    }
+}

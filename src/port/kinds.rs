@@ -1,0 +1,386 @@
+//! The kinds of the Go project with their versions, controllers and webhooks.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, anyhow};
+
+use super::{
+    config::{GoWebhook, webhooks},
+    file::{GoProject, GoResource},
+    go::Value,
+    group, name_of,
+    report::Report,
+    source::Source,
+};
+use crate::{
+    builtin,
+    crd::{self, Crd},
+    given::Given,
+    names::{ControllerName, GroupVersionKind, Kind, WebhookPath},
+    project::{Controller, Definition, Own, Project, Resource, Webhook},
+    visible::visible,
+};
+
+/// A kind of the Go project that was taken.
+#[derive(Debug)]
+pub(super) struct GoKind {
+    /// Its version that has the controllers.
+    pub id: GroupVersionKind,
+    /// Its CRD, if the Go project has one.
+    pub crd: Option<Crd>,
+    /// What the code of its controller tells.
+    pub code: Code,
+}
+
+/// What the code of a controller tells.
+#[derive(Debug, Default)]
+pub(super) struct Code {
+    /// The files that set a controller up.
+    pub files: BTreeSet<String>,
+    pub finalizers: BTreeSet<Value>,
+    pub field_managers: BTreeSet<Value>,
+    pub event_reporters: BTreeSet<Value>,
+    /// The kinds that it owns and watches, with their packages.
+    pub owns: BTreeSet<(String, String)>,
+    pub watches: BTreeSet<(String, String)>,
+}
+
+/// The CRDs of the Go project, each with the file that it is from.
+pub(super) fn crds(source: &Source, report: &mut Report) -> Vec<(String, Crd)> {
+    for folder in ["config/crd/bases/", "config/crd/", "config/"] {
+        let mut found: Vec<(String, Crd)> = Vec::new();
+        let texts = source.manifests(folder);
+        for (file, text) in texts.filter(|(_, text)| text.contains("CustomResourceDefinition")) {
+            // A patch is no whole CRD.
+            let is_patch = file.contains("/patches/") || file.contains("kustomiz");
+            if is_patch || !text.contains("versions:") {
+                continue;
+            }
+            match crd::parse(file, text) {
+                Ok(crds) => found.extend(crds.into_iter().map(|crd| (file.to_owned(), crd))),
+                Err(error) => report.lost(format!("{error:#}")),
+            }
+        }
+        let mut seen = BTreeSet::new();
+        found.retain(|(_, crd)| seen.insert((crd.group.clone(), crd.kind.clone())));
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    Vec::new()
+}
+
+/// Adds the kinds to `project`.
+pub(super) fn take(
+    project: &mut Project,
+    source: &Source,
+    go: &GoProject,
+    crds: Vec<(String, Crd)>,
+    report: &mut Report,
+) -> Vec<GoKind> {
+    let mut taker = Taker {
+        source,
+        go,
+        webhooks: webhooks(source),
+        kinds: Vec::new(),
+    };
+    for (file, crd) in crds {
+        let shown = format!("`{}` of `{}`", visible(&crd.kind), visible(&crd.group));
+        if let Err(error) = taker.with_crd(project, crd, report) {
+            report.lost(format!("{shown}, in `{file}`: {error:#}"));
+        }
+    }
+    for resource in &go.resources {
+        let shown = visible(&resource.kind).into_owned();
+        if let Err(error) = taker.without_crd(project, resource, report) {
+            report.lost(format!("`{shown}` in PROJECT: {error:#}"));
+        }
+    }
+    project.sort();
+    for webhook in &taker.webhooks {
+        report.lost(format!(
+            "`{}`: the webhook for `{}` of `{}`, which is no kind of the project: `rscaffold create webhook` \
+             adds one for a kind of Kubernetes",
+            webhook.file,
+            visible(&webhook.plural),
+            visible(&webhook.group),
+        ));
+    }
+    taker.kinds
+}
+
+/// Takes one kind after the other.
+struct Taker<'a> {
+    source: &'a Source,
+    go: &'a GoProject,
+    /// Those that were not taken yet.
+    webhooks: Vec<GoWebhook>,
+    kinds: Vec<GoKind>,
+}
+
+impl Taker<'_> {
+    /// Adds a kind whose CRD there is.
+    fn with_crd(&mut self, project: &mut Project, crd: Crd, report: &mut Report) -> Result<()> {
+        // The group first: a kind may have the domain of the project as its whole group.
+        let given = Given::new(&crd, None, group(project, &crd.group)?)?;
+        let taken = given.resources(project)?.into_iter();
+        let mut resources: Vec<_> = taken.map(|(_, resource)| resource).collect();
+        for note in crd_notes(&crd) {
+            report.lost(note);
+        }
+        let entries = self.go.resources.iter().filter(|it| it.kind == crd.kind);
+        let entries: Vec<_> = entries.filter(|it| it.has_api()).collect();
+        let stored = resources.iter_mut().find(|it| it.is_stored());
+        let stored = stored.ok_or_else(|| anyhow!("it has no version that is stored"))?;
+        let code = self.code(stored.kind.as_str());
+        self.control(stored, &entries, &code, report);
+        let id = stored.id();
+        let mut after = project.clone();
+        after.resources.extend(resources);
+        self.give_webhooks(&mut after, &id, &entries, report);
+        after.validate()?;
+        *project = after;
+        for note in given.notes(project) {
+            report.lost(format!("`{}`: {note}", visible(&crd.kind)));
+        }
+        let crd = Some(crd);
+        self.kinds.push(GoKind { id, crd, code });
+        Ok(())
+    }
+
+    /// Adds a kind of `PROJECT` that has no CRD in the Go project, unless it is there.
+    fn without_crd(
+        &mut self,
+        project: &mut Project,
+        entry: &GoResource,
+        report: &mut Report,
+    ) -> Result<()> {
+        let is_taken = |kind: &GoKind| kind.crd.as_ref().is_some_and(|it| it.kind == entry.kind);
+        if entry.has_api() && self.kinds.iter().any(is_taken) {
+            return Ok(());
+        }
+        let kind: Kind = entry.kind.parse()?;
+        let version = entry.version.parse()?;
+        let short = entry.group.as_deref().unwrap_or_default();
+        let mut resource = if entry.has_api() {
+            let full = match entry.domain.as_deref().or(self.go.domain.as_deref()) {
+                Some(domain) if !short.is_empty() => format!("{short}.{domain}"),
+                Some(domain) => domain.to_owned(),
+                None => short.to_owned(),
+            };
+            let (group, domain) = group(project, &full)?;
+            report.lost(format!(
+                "the fields of `{kind}`: the Go project has no CRD of it; `make manifests` there writes one \
+                 to `config/crd/bases`, and `rscaffold create api --crd <FILE> --force` takes it"
+            ));
+            let id = GroupVersionKind::new(group.clone(), version, kind);
+            Resource {
+                domain,
+                namespaced: entry.is_namespaced(),
+                ..Resource::new(group, &id, Definition::Own(Own::first()))
+            }
+        } else {
+            let core = ["core", short][usize::from(!short.is_empty())];
+            let found = builtin::find(core, entry.version.as_str(), kind.as_str());
+            let found = found
+                .and_then(Resource::builtin)
+                .filter(|_| !entry.external);
+            found.ok_or_else(|| {
+                anyhow!(
+                    "others define it, so its types are needed: get its CRD by `kubectl get crd \
+                     <PLURAL>.{group} -o yaml > crd.yaml`, and run `rscaffold create api --crd crd.yaml \
+                     --resource=false`",
+                    group = visible(short)
+                )
+            })?
+        };
+        if let Some(plural) = entry.plural.as_deref().filter(|_| entry.has_api()) {
+            resource.plural = plural.parse()?;
+        }
+        let code = self.code(resource.kind.as_str());
+        self.control(&mut resource, &[entry], &code, report);
+        let id = resource.id();
+        let mut after = project.clone();
+        let is_there = after.versions(&resource).next().is_some();
+        if is_there {
+            return Err(anyhow!("only its first version is taken, without a CRD"));
+        }
+        after.resources.push(resource);
+        self.give_webhooks(&mut after, &id, &[entry], report);
+        after.validate()?;
+        *project = after;
+        let crd = None;
+        self.kinds.push(GoKind { id, crd, code });
+        Ok(())
+    }
+
+    /// Gives the controllers of the kind to `resource`.
+    fn control(
+        &self,
+        resource: &mut Resource,
+        entries: &[&GoResource],
+        code: &Code,
+        report: &mut Report,
+    ) {
+        let said = entries.iter().filter_map(|it| it.has_controller());
+        let said: Vec<_> = said.collect();
+        let is_implied = entries.iter().any(|it| it.is_implied);
+        // Where PROJECT does not tell, the code does; where there is no code either, one is implied.
+        let has_code = self.source.go.paths().any(|it| self.is_controller(it));
+        let has = !code.files.is_empty()
+            || said.contains(&true)
+            || is_implied && said.is_empty() && !has_code;
+        let usual = resource.kind.controller();
+        let names = entries.iter().flat_map(|it| &it.controllers);
+        let names = names.filter_map(|it| {
+            let what = format!("a controller of `{}`", resource.kind);
+            name_of::<ControllerName>(&what, &it.name, report)
+        });
+        let mut names: Vec<_> = names.collect();
+        if names.is_empty() && has {
+            names.push(usual);
+        }
+        for name in names {
+            resource.set_controller(Controller {
+                finalizer: !code.finalizers.is_empty(),
+                ..Controller::new(name)
+            });
+        }
+    }
+
+    fn is_controller(&self, path: &str) -> bool {
+        let go = &self.source.go;
+        go.mentions(path, "NewControllerManagedBy")
+    }
+
+    /// What the code says of the controllers of a kind.
+    fn code(&self, kind: &str) -> Code {
+        let go = &self.source.go;
+        let is_about = |path: &str, kind: &str| {
+            let mut kinds = go.kinds(path, "For").into_iter();
+            self.is_controller(path) && kinds.any(|(_, it)| it == kind)
+        };
+        let mut code = Code::default();
+        let files = go.paths().filter(|path| is_about(path, kind));
+        code.files = files.map(str::to_owned).collect();
+        let folder = |path: &str| path.rsplit_once('/').map_or("", |(it, _)| it).to_owned();
+        let folders: BTreeSet<_> = code.files.iter().map(|it| folder(it)).collect();
+        for path in go.paths().filter(|path| folders.contains(&folder(path))) {
+            // A file beside it that is called like another kind is about that one.
+            let stem = |kind: &str| kind.to_ascii_lowercase();
+            let name = path.rsplit('/').next().unwrap_or(path);
+            let name = name.replace('_', "").to_ascii_lowercase();
+            let of_others = self.names().any(|it| {
+                let longer = stem(it).starts_with(&stem(kind)) && it.len() > kind.len();
+                it != kind
+                    && name.starts_with(&stem(it))
+                    && (longer || !name.starts_with(&stem(kind)))
+            });
+            if of_others && !code.files.contains(path) {
+                continue;
+            }
+            code.finalizers.extend(go.finalizers(path));
+            for function in ["FieldOwner", "WithFieldOwner"] {
+                code.field_managers.extend(go.arguments(path, function, 0));
+            }
+            code.field_managers.extend(go.set(path, "FieldManager"));
+            for function in ["GetEventRecorderFor", "GetEventRecorder"] {
+                code.event_reporters.extend(go.arguments(path, function, 0));
+            }
+        }
+        for path in &code.files {
+            code.owns.extend(go.kinds(path, "Owns"));
+            code.watches.extend(go.kinds(path, "Watches"));
+        }
+        code
+    }
+
+    /// The names of all kinds of the Go project.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let entries = self.go.resources.iter().map(|it| it.kind.as_str());
+        let taken = self.kinds.iter().map(|it| it.id.kind().as_str());
+        let bases = self.source.manifests("config/crd/bases/");
+        let listed = bases.filter_map(|(_, text)| {
+            let line = text
+                .lines()
+                .find_map(|line| line.strip_prefix("    kind: "));
+            line.map(str::trim)
+        });
+        entries.chain(taken).chain(listed)
+    }
+
+    /// Gives the version `id` the webhooks that the Go project has for the kind.
+    fn give_webhooks(
+        &mut self,
+        project: &mut Project,
+        id: &GroupVersionKind,
+        entries: &[&GoResource],
+        report: &mut Report,
+    ) {
+        let Some(at) = project.resources.iter().position(|it| it.id() == *id) else {
+            return;
+        };
+        let resource = project.resources[at].clone();
+        let (full, plural) = (project.full_group(&resource), resource.plural.to_string());
+        let is_it = |it: &GoWebhook| it.group == full && it.plural == plural;
+        let (own, others) = self.webhooks.drain(..).partition(is_it);
+        self.webhooks = others;
+        let own: Vec<GoWebhook> = own;
+        for (is_defaulting, letter, verb) in [(true, 'm', "mutate"), (false, 'v', "validate")] {
+            let found = own.iter().find(|it| it.is_defaulting == is_defaulting);
+            let said = entries.iter().filter_map(|it| it.webhooks.as_ref());
+            let said = said.filter_map(|it| match is_defaulting {
+                true => it.defaulting.then_some(it.defaulting_path.as_deref()),
+                false => it.validation.then_some(it.validation_path.as_deref()),
+            });
+            let mut said = said.collect::<Vec<_>>().into_iter();
+            let (said, found) = (said.next(), found.map(|it| it.path.as_deref()));
+            let Some(path) = found.or(said).map(|path| path.or(said.flatten())) else {
+                continue;
+            };
+            let mut webhook = Webhook::default();
+            let usual = project
+                .webhook_names(&resource, &webhook, letter, verb)
+                .path;
+            if let Some(path) = path.filter(|it| *it != usual) {
+                let what = format!("the path of a webhook of `{}`", resource.kind);
+                webhook.path = name_of::<WebhookPath>(&what, path, report);
+            }
+            let webhooks = &mut project.resources[at].webhooks;
+            match is_defaulting {
+                true => webhooks.defaulting = Some(webhook),
+                false => webhooks.validation = Some(webhook),
+            }
+        }
+        let converts = |it: &&GoResource| it.webhooks.as_ref().is_some_and(|it| it.conversion);
+        for entry in entries.iter().copied().filter(|it| converts(it)) {
+            let spokes = entry.webhooks.iter().flat_map(|it| &it.spoke);
+            let spokes: Vec<_> = spokes.map(|it| format!("`{}`", visible(it))).collect();
+            report.lost(format!(
+                "the conversion webhook of `{}`, between `{}` and {}",
+                resource.kind,
+                visible(&entry.version),
+                match spokes.is_empty() {
+                    true => "the other versions".to_owned(),
+                    false => spokes.join(", "),
+                }
+            ));
+        }
+    }
+}
+
+/// What of the names of a CRD a project does not have.
+fn crd_notes(crd: &Crd) -> Vec<String> {
+    let kind = visible(&crd.kind);
+    let mut notes = Vec::new();
+    if let Some(singular) = &crd.singular {
+        notes.push(format!(
+            "the singular `{}` of `{kind}`: it is the kind in lower case here",
+            visible(singular)
+        ));
+    }
+    if let Some(list) = &crd.list_kind {
+        notes.push(format!("the list kind `{}` of `{kind}`", visible(list)));
+    }
+    notes
+}

@@ -1,0 +1,457 @@
+//! `PORTING.md`: what was taken from the Go project, what could not be, and what is left to write.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use super::{Port, go::Value, kinds::GoKind};
+use crate::{
+    names::GroupVersionKind,
+    project::{Controller, Project, Resource},
+    visible::visible,
+};
+
+/// The name of the file.
+pub const FILE: &str = "PORTING.md";
+
+/// What could not be taken, and where the Go project is.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    folder: String,
+    lost: Vec<String>,
+}
+
+impl Report {
+    pub fn new(folder: &str) -> Self {
+        Self {
+            folder: visible(folder).into_owned(),
+            lost: Vec::new(),
+        }
+    }
+
+    /// Notes what could not be taken.
+    pub fn lost(&mut self, what: impl AsRef<str>) {
+        let what = visible(what.as_ref()).replace('\n', " ");
+        if !self.lost.contains(&what) {
+            self.lost.push(what);
+        }
+    }
+
+    /// How many things could not be taken.
+    pub fn count(&self) -> usize {
+        self.lost.len()
+    }
+
+    pub fn folder(&self) -> String {
+        format!("`{}`", self.folder)
+    }
+}
+
+/// What the report says of the files that were made.
+pub(super) struct Made<'a> {
+    /// What the types of a version lack of its CRD.
+    pub losses: &'a [(GroupVersionKind, Vec<String>)],
+    /// What could not be put into a file.
+    pub lost: &'a [String],
+}
+
+/// The text of the file.
+pub(super) fn text(port: &Port, project: &Project, made: &Made) -> String {
+    let mut text = format!(
+        "# Port of {name} from Go\n\
+         \n\
+         `rscaffold init --from {folder}` started this project from an operator in Go. It took what can be \
+         read from\n\
+         PROJECT, `config` and the names in the code. The work of the controllers and webhooks is left for \
+         you to write.\n\
+         This file is yours: tick what is done, and delete the file in the end.\n",
+        name = project.project_name,
+        folder = port.report.folder,
+    );
+    taken(port, project, &mut text);
+    cluster(port, project, &mut text);
+    let mut lost: Vec<_> = port.report.lost.clone();
+    lost.extend_from_slice(made.lost);
+    section("What could not be taken", "", &lost, &mut text);
+    schemas(made, &mut text);
+    files(port, project, &mut text);
+    commands(port, project, &mut text);
+    text
+}
+
+/// A list under a heading, if there is anything in it.
+fn section(title: &str, intro: &str, lines: &[String], text: &mut String) {
+    if lines.is_empty() {
+        return;
+    }
+    let _ = write!(text, "\n## {title}\n\n");
+    if !intro.is_empty() {
+        let _ = write!(text, "{intro}\n\n");
+    }
+    for line in lines {
+        let _ = writeln!(text, "- [ ] {line}");
+    }
+}
+
+fn taken(port: &Port, project: &Project, text: &mut String) {
+    let _ = write!(text, "\n## What was taken\n\n");
+    let mut lines = vec![format!(
+        "the domain `{}`, and the crate `{}`",
+        project.domain,
+        project.repo.crate_name()
+    )];
+    for resource in &project.resources {
+        let mut parts = vec![
+            if resource.namespaced {
+                "namespaced"
+            } else {
+                "cluster-scoped"
+            }
+            .to_owned(),
+        ];
+        if resource.has_api() {
+            parts.push(format!("plural `{}`", resource.plural));
+            let short: Vec<_> = resource
+                .short_names
+                .iter()
+                .map(|it| format!("`{it}`"))
+                .collect();
+            if !short.is_empty() {
+                parts.push(format!("short names {}", short.join(", ")));
+            }
+            parts.push(
+                if resource.is_stored() {
+                    "stored"
+                } else if resource.is_served() {
+                    "served"
+                } else {
+                    "not served"
+                }
+                .to_owned(),
+            );
+        }
+        let controllers: Vec<_> = resource
+            .controllers
+            .iter()
+            .map(|it| format!("`{}`", it.name))
+            .collect();
+        if !controllers.is_empty() {
+            parts.push(format!("controller {}", controllers.join(", ")));
+        }
+        if resource.webhooks.defaulting.is_some() {
+            parts.push("defaulting webhook".to_owned());
+        }
+        if resource.webhooks.validation.is_some() {
+            parts.push("validating webhook".to_owned());
+        }
+        lines.push(format!("{resource}: {}", parts.join(", ")));
+    }
+    let features: Vec<_> = port
+        .deployed
+        .features
+        .iter()
+        .map(|it| format!("`{it}`"))
+        .collect();
+    if !features.is_empty() {
+        lines.push(format!("the features {}", features.join(", ")));
+    }
+    if !port.rights.is_empty() {
+        lines.push(format!(
+            "the rights of the manager's role, as `RULES` of the controllers: {} entries",
+            port.rights.len()
+        ));
+    }
+    for line in lines {
+        let _ = writeln!(text, "- {line}");
+    }
+}
+
+/// What a running operator is known by.
+fn cluster(port: &Port, project: &Project, text: &mut String) {
+    let _ = write!(
+        text,
+        "\n## What the cluster knows the operator by\n\
+         \n\
+         The new operator takes over from the Go one where both columns are equal.\n\
+         \n\
+         | what | in Go | here |\n\
+         |---|---|---|\n"
+    );
+    let mut row = |what: &str, was: &str, is: &str| {
+        let cell = |it: &str| match it {
+            "" => "not found".to_owned(),
+            it => format!("`{}`", visible(it).replace('|', "\\|").replace('`', "'")),
+        };
+        let _ = writeln!(text, "| {what} | {} | {} |", cell(was), cell(is));
+    };
+    let name = &project.project_name;
+    let lease = project.lease.as_ref().map_or("", |it| it.as_str());
+    row("Lease", lease, &project.lease_name());
+    let namespace = port.deployed.namespace.as_deref().unwrap_or_default();
+    row("namespace", namespace, &port.namespace(project));
+    let here = format!("{name}-controller-manager");
+    let deployment = port.deployed.deployment.as_ref();
+    row("Deployment", deployment.map_or("", |it| &it.name), &here);
+    row(
+        "ServiceAccount",
+        deployment.map_or("", |it| &it.service_account),
+        &here,
+    );
+    let program = deployment.map_or("", |it| &it.program);
+    row(
+        "field manager of plain updates",
+        program,
+        "that of each controller",
+    );
+    for kind in &port.kinds {
+        let resource = project.resources.iter().find(|it| it.id() == kind.id);
+        let Some((resource, controller)) =
+            resource.and_then(|it| Some((it, it.controllers.first()?)))
+        else {
+            continue;
+        };
+        let names = Names::new(project, resource, controller, kind);
+        row(
+            &format!("field manager of {}", kind.id.kind()),
+            &names.managers,
+            &names.manager,
+        );
+        if controller.finalizer {
+            row(
+                &format!("finalizer of {}", kind.id.kind()),
+                &names.finalizers,
+                &names.finalizer,
+            );
+        }
+        row(
+            &format!("events of {}", kind.id.kind()),
+            &names.reporters,
+            &names.own,
+        );
+    }
+}
+
+/// What the objects of a kind know its controller by: in Go, and here.
+pub(super) struct Names {
+    own: String,
+    managers: String,
+    manager: String,
+    finalizers: String,
+    finalizer: String,
+    reporters: String,
+}
+
+impl Names {
+    fn new(project: &Project, resource: &Resource, controller: &Controller, kind: &GoKind) -> Self {
+        let own = project.controller_name(resource, controller);
+        let all = |values: &std::collections::BTreeSet<Value>| {
+            let texts = values.iter().map(|it| match it {
+                Value::Known(text) | Value::Unknown(text) => text.clone(),
+            });
+            texts.collect::<Vec<_>>().join(", ")
+        };
+        Self {
+            manager: only(&kind.code.field_managers).unwrap_or(&own).to_owned(),
+            finalizer: match only(&kind.code.finalizers) {
+                Some(name) => name.to_owned(),
+                None => format!("{own}/finalizer"),
+            },
+            managers: all(&kind.code.field_managers),
+            finalizers: all(&kind.code.finalizers),
+            reporters: all(&kind.code.event_reporters),
+            own,
+        }
+    }
+}
+
+/// The text of the only value, if it is known.
+pub(super) fn only(values: &std::collections::BTreeSet<Value>) -> Option<&str> {
+    let mut values = values.iter();
+    match (values.next(), values.next()) {
+        (Some(Value::Known(text)), None) => Some(text),
+        _ => None,
+    }
+}
+
+/// What the types lack of the CRDs.
+fn schemas(made: &Made, text: &mut String) {
+    let mut lines = Vec::new();
+    for (id, losses) in made.losses {
+        for loss in losses {
+            lines.push(format!("`{id}` {}", visible(loss)));
+        }
+    }
+    let intro = "The types of `src/api` write the schemas of the CRDs again, but for this. An object that the \
+                 Go version accepts may be refused, or the other way round, at these places.";
+    section("What the types lack of the CRDs", intro, &lines, text);
+}
+
+/// What is in each Go file, and where it goes.
+fn files(port: &Port, project: &Project, text: &mut String) {
+    let mut lines = Vec::new();
+    let mut rest: BTreeMap<&str, usize> = BTreeMap::new();
+    for (path, content) in &port.source.files.texts {
+        if !path.ends_with(".go") {
+            continue;
+        }
+        match line(port, project, path, content) {
+            Some(line) => lines.push(format!("`{}`: {line}", visible(path))),
+            None if path.ends_with("_test.go") || path.contains("zz_generated") => {}
+            None => {
+                let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
+                *rest.entry(folder).or_default() += 1;
+            }
+        }
+    }
+    for (folder, count) in rest {
+        let files = ["files", "file"][usize::from(count == 1)];
+        lines.push(format!(
+            "`{}/`: {count} {files} of other Go code: write what the controllers call as Rust modules",
+            visible(folder)
+        ));
+    }
+    section("What is left to write, file by file", "", &lines, text);
+}
+
+/// What a Go file has, and where that goes.
+fn line(port: &Port, project: &Project, path: &str, content: &str) -> Option<String> {
+    let go = &port.source.go;
+    let about = |files: &dyn Fn(&GoKind) -> bool| {
+        port.kinds
+            .iter()
+            .filter(|kind| files(kind))
+            .collect::<Vec<_>>()
+    };
+    let resource = |kind: &GoKind| project.resources.iter().find(|it| it.id() == kind.id);
+    if path.ends_with("_test.go") {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        return Some(match name {
+            "suite_test.go" | "e2e_suite_test.go" => {
+                "the start of an API server for tests: `tests/api_server` and `tests/e2e.sh` have that".to_owned()
+            }
+            _ if path.starts_with("test/e2e") => "tests on a cluster: add what they check to `tests/e2e.sh`".to_owned(),
+            _ => return None,
+        });
+    }
+    let kinds = about(&|kind| kind.code.files.contains(path));
+    if !kinds.is_empty() {
+        let parts = kinds.iter().filter_map(|kind| {
+            let resource = resource(kind)?;
+            let controller = resource.controllers.first()?;
+            Some(reconciler(kind, resource, controller))
+        });
+        let parts: Vec<_> = parts.collect();
+        return (!parts.is_empty()).then(|| parts.join("; "));
+    }
+    if go.mentions(path, "NewWebhookManagedBy") {
+        let targets = project
+            .webhooks()
+            .filter(|it| go.mentions(path, it.kind.as_str()));
+        let targets = targets.map(|it| {
+            let (group, kind) = (it.group.module(), it.kind.module());
+            format!("`src/webhook/{group}/{kind}.rs`")
+        });
+        let targets: Vec<_> = targets.collect();
+        let goes = match targets.is_empty() {
+            true => "`rscaffold create webhook` adds them here".to_owned(),
+            false => format!("write the defaults and rules in {}", targets.join(", ")),
+        };
+        return Some(format!("webhooks: {goes}"));
+    }
+    if content.contains("+kubebuilder:object:root=true") {
+        let kinds = project.resources.iter().filter(|it| it.has_api());
+        let kinds = kinds.filter(|it| content.contains(&format!("type {} struct", it.kind)));
+        let targets = kinds.map(|it| {
+            let (group, kind) = (it.group.module(), it.kind.module());
+            format!("`src/api/{group}/{}/{kind}.rs`", it.version)
+        });
+        let targets: Vec<_> = targets.collect();
+        return (!targets.is_empty()).then(|| {
+            format!(
+                "types: {} has them; write the methods that the Go types have",
+                targets.join(", ")
+            )
+        });
+    }
+    if go.mentions(path, "NewManager") && content.contains("package main") {
+        return Some(
+            "the start of the operator: `src/main.rs` does that; its own flags go to `src/cli.rs`, and what \
+             else it starts to `src/main.rs`"
+                .to_owned(),
+        );
+    }
+    None
+}
+
+fn reconciler(kind: &GoKind, resource: &Resource, controller: &Controller) -> String {
+    let module = resource.controller_module(controller);
+    let target = format!("src/controller/{}/{module}.rs", resource.group.module());
+    let mut text = format!(
+        "the reconciler of {}: write `reconcile`{} in `{target}`",
+        kind.id.kind(),
+        if controller.finalizer {
+            " and `cleanup`"
+        } else {
+            ""
+        },
+    );
+    let list = |kinds: &std::collections::BTreeSet<(String, String)>| {
+        let kinds = kinds.iter().map(|(package, kind)| match package.as_str() {
+            "" => format!("`{}`", visible(kind)),
+            package => format!("`{}.{}`", visible(package), visible(kind)),
+        });
+        kinds.collect::<Vec<_>>().join(", ")
+    };
+    if !kind.code.owns.is_empty() {
+        let _ = write!(
+            text,
+            ". It owns {}: `rscaffold create api --owns <GROUP>/<VERSION>/<KIND>` adds the code for each",
+            list(&kind.code.owns)
+        );
+    }
+    if !kind.code.watches.is_empty() {
+        let _ = write!(
+            text,
+            ". It watches {}: `--watches` does the same for these",
+            list(&kind.code.watches)
+        );
+    }
+    text
+}
+
+/// What to do in the end.
+fn commands(port: &Port, project: &Project, text: &mut String) {
+    let name = &project.project_name;
+    let namespace = port.namespace(project);
+    let mut lines = vec![
+        "`make manifests`: the CRDs and the role from the code; `git diff config` shows what changes".to_owned(),
+        "`make test`: the tests of this project".to_owned(),
+        "`kubectl diff -f config/crd/bases`: what `make install` would change in a cluster that runs the Go \
+         operator"
+            .to_owned(),
+        "`make run`: the new operator on your machine, beside a test cluster".to_owned(),
+        format!("`make docker-build docker-push deploy IMG=<IMAGE>`: deploys it to the namespace `{namespace}`"),
+    ];
+    let here = format!("{name}-controller-manager");
+    let old = port
+        .deployed
+        .deployment
+        .as_ref()
+        .filter(|it| it.name != here);
+    if let Some(old) = old {
+        lines.push(format!(
+            "`kubectl --namespace {namespace} delete deployment {old}`: the Go operator has a Deployment of \
+             another name, which `make deploy` leaves running. Delete it first if both would work at the same \
+             time: that is so unless both take the same Lease in the same namespace",
+            old = visible(&old.name)
+        ));
+    }
+    lines.push(
+        "if Helm, Argo CD or Flux deployed the Go operator, take it out of there first: otherwise it comes back"
+            .to_owned(),
+    );
+    lines.push(
+        "what the Go operator made for an object, with that as its controlling owner, is adopted by a controller \
+         that makes an object of the same name; under another name, it stays until you delete it"
+            .to_owned(),
+    );
+    section("Then", "", &lines, text);
+}

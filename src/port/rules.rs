@@ -1,0 +1,332 @@
+//! The rights of the Go operator as `RULES` of controllers.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
+
+use serde_json::Value;
+
+use super::source::{Object, Source, texts};
+use crate::{builtin, names::Version, project::Project, visible::is_hidden};
+
+/// What a role allows, one entry for each resource.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Right {
+    pub target: Target,
+    /// The only names of objects that it is about; empty for all.
+    names: BTreeSet<String>,
+    /// The only namespace that it holds in.
+    namespace: Option<String>,
+}
+
+/// What a right is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Target {
+    Resource {
+        group: String,
+        plural: String,
+        subresource: Option<String>,
+    },
+    Url(String),
+}
+
+/// The rights with their verbs.
+pub(super) type Rights = BTreeMap<Right, BTreeSet<&'static str>>;
+
+/// The verbs that `Verb` has, in its order, with their names in Rust.
+const VERBS: [(&str, &str); 12] = [
+    ("bind", "Bind"),
+    ("create", "Create"),
+    ("delete", "Delete"),
+    ("deletecollection", "DeleteCollection"),
+    ("escalate", "Escalate"),
+    ("get", "Get"),
+    ("impersonate", "Impersonate"),
+    ("list", "List"),
+    ("patch", "Patch"),
+    ("update", "Update"),
+    ("use", "Use"),
+    ("watch", "Watch"),
+];
+
+/// The verbs that `*` stands for on ordinary resources.
+const ALL: [&str; 8] = [
+    "create",
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "update",
+    "watch",
+];
+
+/// The rights of the manager, and what of them cannot be taken.
+///
+/// `namespace` is that of the operator: a Role without one is in it.
+pub(super) fn rights(source: &Source, namespace: Option<&str>) -> (Rights, Vec<String>) {
+    let (mut rights, mut lost) = (Rights::new(), Vec::new());
+    for role in roles(source) {
+        let is_role = role.kind() == "Role";
+        let own = role.text("metadata.namespace").filter(|it| *it != "system");
+        let namespace = own.or(namespace).filter(|_| is_role);
+        let file = &role.file;
+        for rule in role.value["rules"].as_array().into_iter().flatten() {
+            let mut verbs = BTreeSet::new();
+            for verb in texts(rule.get("verbs")) {
+                if verb == "*" {
+                    verbs.extend(ALL);
+                    lost.push(format!(
+                        "`{file}`: the verb `*` became {}, which is all that these resources have; add the \
+                         verbs that others need",
+                        ALL.join(", ")
+                    ));
+                } else if let Some((verb, _)) = VERBS.iter().find(|(name, _)| *name == verb) {
+                    verbs.insert(*verb);
+                } else {
+                    lost.push(format!(
+                        "`{file}`: the verb `{verb}`, which `Verb` does not have"
+                    ));
+                }
+            }
+            for target in targets(rule, file, &mut lost) {
+                let right = Right {
+                    target,
+                    names: texts(rule.get("resourceNames")).into_iter().collect(),
+                    namespace: namespace.map(str::to_owned),
+                };
+                rights.entry(right).or_default().extend(&verbs);
+            }
+        }
+    }
+    lost.sort();
+    lost.dedup();
+    (rights, lost)
+}
+
+/// The roles of the manager: those in `role.yaml`, or those that are called so.
+fn roles(source: &Source) -> Vec<Object> {
+    let mut objects = source.objects("config/rbac/");
+    objects.retain(|it| matches!(it.kind(), "Role" | "ClusterRole"));
+    let is_main = |it: &Object| it.file.ends_with("/role.yaml") || it.file.ends_with("/role.yml");
+    if objects.iter().any(is_main) {
+        objects.retain(is_main);
+    } else {
+        objects.retain(|it| it.name().ends_with("manager-role"));
+    }
+    objects
+}
+
+/// What a rule is about.
+fn targets(rule: &Value, file: &str, lost: &mut Vec<String>) -> Vec<Target> {
+    let list = |field: &str| texts(rule.get(field));
+    let mut found: Vec<_> = list("nonResourceURLs")
+        .into_iter()
+        .map(Target::Url)
+        .collect();
+    for group in list("apiGroups") {
+        for resource in list("resources") {
+            let (plural, subresource) = match resource.split_once('/') {
+                Some((plural, subresource)) => (plural, Some(subresource.to_owned())),
+                None => (resource.as_str(), None),
+            };
+            found.push(Target::Resource {
+                group: group.clone(),
+                plural: plural.to_owned(),
+                subresource,
+            });
+        }
+    }
+    let is_shown = |text: &str| !text.contains(is_hidden) && text.len() <= 253;
+    found.retain(|target| {
+        let is_good = match target {
+            Target::Url(url) => is_shown(url),
+            Target::Resource {
+                group,
+                plural,
+                subresource,
+            } => [Some(group), Some(plural), subresource.as_ref()]
+                .into_iter()
+                .flatten()
+                .all(|it| is_shown(it)),
+        };
+        if !is_good {
+            lost.push(format!(
+                "`{file}`: a resource whose name has invisible characters"
+            ));
+        }
+        is_good
+    });
+    found
+}
+
+/// How the Rust code of a controller names a kind, by group and plural.
+pub(super) struct Types(BTreeMap<(String, String), String>);
+
+impl Types {
+    /// The types that code in `project` can name.
+    pub fn new(project: &Project) -> Self {
+        let mut latest = BTreeMap::new();
+        for kind in builtin::all() {
+            let Ok(version) = kind.version.parse::<Version>() else {
+                continue;
+            };
+            let key = (kind.group.to_owned(), kind.plural.to_owned());
+            let there = latest.get(&key).is_none_or(|(before, _)| *before < version);
+            if there {
+                latest.insert(key, (version, kind.path.to_owned()));
+            }
+        }
+        let builtin = latest.into_iter().map(|(key, (_, path))| (key, path));
+        let own = project.resources.iter().filter(|it| it.is_stored());
+        let own = own.map(|it| {
+            let key = (project.full_group(it), it.plural.to_string());
+            (key, project.type_path(it))
+        });
+        Self(builtin.chain(own).collect())
+    }
+
+    fn get(&self, group: &str, plural: &str) -> Option<&str> {
+        let path = self.0.get(&(group.to_owned(), plural.to_owned()));
+        path.map(String::as_str)
+    }
+}
+
+/// The lines of `RULES` for `rights`, without those of `given`. `own` is the path of the controller's kind,
+/// which its file imports.
+pub(super) fn lines(rights: &Rights, given: &Rights, types: &Types, own: &str) -> String {
+    let mut text = String::new();
+    for (right, verbs) in rights {
+        let had = given.get(right);
+        let is_new = |verb: &&str| !had.is_some_and(|had| had.contains(verb));
+        let verbs = VERBS.iter().filter(|(verb, _)| verbs.contains(verb));
+        let verbs = verbs.filter(|(verb, _)| is_new(verb));
+        let verbs: Vec<_> = verbs.map(|(_, verb)| format!("Verb::{verb}")).collect();
+        if !verbs.is_empty() {
+            right.line(&verbs, types, own, &mut text);
+        }
+    }
+    text
+}
+
+impl Right {
+    /// A right on all objects.
+    pub fn new(group: &str, plural: &str, subresource: Option<&str>) -> Self {
+        Self {
+            target: Target::Resource {
+                group: group.to_owned(),
+                plural: plural.to_owned(),
+                subresource: subresource.map(str::to_owned),
+            },
+            names: BTreeSet::new(),
+            namespace: None,
+        }
+    }
+
+    fn line(&self, verbs: &[String], types: &Types, own: &str, text: &mut String) {
+        let (function, mut arguments) = match &self.target {
+            Target::Url(url) => ("url".to_owned(), vec![literal(url)]),
+            Target::Resource {
+                group,
+                plural,
+                subresource,
+            } => match (types.get(group, plural), subresource) {
+                (Some(path), subresource) => {
+                    let name = path.rsplit("::").next().unwrap_or(path);
+                    let path = if path == own { name } else { path };
+                    match subresource {
+                        None => (format!("of::<{path}>"), Vec::new()),
+                        Some(it) => (format!("sub::<{path}>"), vec![literal(it)]),
+                    }
+                }
+                (None, subresource) => {
+                    let sub = subresource.iter().map(|it| format!("/{it}"));
+                    let resource = format!("{plural}{}", sub.collect::<String>());
+                    let arguments = vec![literal(group), literal(&resource)];
+                    ("resource".to_owned(), arguments)
+                }
+            },
+        };
+        arguments.push(array(verbs));
+        let mut calls = vec![call(&function, &arguments, verbs)];
+        if !self.names.is_empty() {
+            let names: Vec<_> = self.names.iter().map(|it| literal(it)).collect();
+            calls.push(call("named", &[array(&names)], &names));
+        }
+        if let Some(namespace) = self.namespace.as_ref().filter(|_| self.is_resource()) {
+            calls.push(call("in_namespace", &[literal(namespace)], &[]));
+        }
+        chain(&calls, text);
+    }
+
+    fn is_resource(&self) -> bool {
+        matches!(self.target, Target::Resource { .. })
+    }
+}
+
+fn literal(text: &str) -> String {
+    format!("\"{}\"", text.escape_default())
+}
+
+fn array(items: &[String]) -> String {
+    format!("&[{}]", items.join(", "))
+}
+
+/// The widths beyond which rustfmt breaks arguments, an array and a chain, and the longest line.
+const ARGUMENTS: usize = 60;
+const ARRAY: usize = 60;
+const CHAIN: usize = 60;
+const LINE: usize = 100;
+/// The indentation of `RULES`.
+const INDENT: usize = 8;
+
+/// A call as rustfmt has it at the indentation of `RULES`. The last argument is the array of `items`, if
+/// there are any.
+fn call(function: &str, arguments: &[String], items: &[String]) -> String {
+    let line = arguments.join(", ");
+    let fits =
+        |items: &str, indent: usize| items.len() <= ARRAY && indent + items.len() + 4 <= LINE;
+    let whole = format!("{function}({line})");
+    let inner = items.join(", ");
+    let width = INDENT + "Rule::".len() + whole.len() + 1;
+    if line.len() <= ARGUMENTS && width <= LINE && inner.len() <= ARRAY {
+        return whole;
+    }
+    let pad = " ".repeat(INDENT + 4);
+    if arguments.len() == 1 && !items.is_empty() {
+        let items = items.iter().map(|it| format!("{pad}{it},\n"));
+        let items: String = items.collect();
+        return format!("{function}(&[\n{items}{}])", " ".repeat(INDENT));
+    }
+    let mut text = format!("{function}(\n");
+    for (at, argument) in arguments.iter().enumerate() {
+        let is_array = at + 1 == arguments.len() && !items.is_empty();
+        if is_array && !fits(&inner, INDENT + 4) {
+            let items = items.iter().map(|it| format!("{pad}    {it},\n"));
+            let items: String = items.collect();
+            let _ = writeln!(text, "{pad}&[\n{items}{pad}],");
+        } else {
+            let _ = writeln!(text, "{pad}{argument},");
+        }
+    }
+    text + &" ".repeat(INDENT) + ")"
+}
+
+/// A rule and what limits it, as rustfmt has them in `RULES`.
+fn chain(calls: &[String], text: &mut String) {
+    let pad = " ".repeat(INDENT);
+    let line = format!("Rule::{}", calls.join("."));
+    let is_short = calls.len() == 1 || line.len() <= CHAIN && INDENT + line.len() < LINE;
+    if is_short {
+        let _ = writeln!(text, "{pad}{line},");
+        return;
+    }
+    // What begins with several lines goes on at the same indentation.
+    let further = match calls[0].contains('\n') {
+        true => pad.clone(),
+        false => format!("{pad}    "),
+    };
+    let calls = calls.join(&format!("\n{further}."));
+    let _ = writeln!(text, "{pad}Rule::{calls},");
+}

@@ -1,0 +1,120 @@
+//! The files of a Go project, and what they are as YAML.
+
+use anyhow::{Result, anyhow};
+use serde_json::Value;
+
+use super::go::Go;
+use crate::worktree::Snapshot;
+
+/// Folders that have no source of the project.
+pub const WITHOUT: [&str; 4] = ["bin", "node_modules", "testdata", "vendor"];
+
+/// The files of a Go project.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub files: Snapshot,
+    pub go: Go,
+}
+
+/// An object of a manifest, and the file that it stands in.
+#[derive(Debug, Clone)]
+pub(super) struct Object {
+    pub file: String,
+    pub value: Value,
+}
+
+impl Object {
+    /// The text at this place, such as `metadata.name`.
+    pub fn text(&self, place: &str) -> Option<&str> {
+        at(&self.value, place)?.as_str()
+    }
+
+    pub fn kind(&self) -> &str {
+        self.text("kind").unwrap_or_default()
+    }
+
+    pub fn name(&self) -> &str {
+        self.text("metadata.name").unwrap_or_default()
+    }
+}
+
+/// The value at this place, such as `metadata.name`.
+pub(super) fn at<'a>(value: &'a Value, place: &str) -> Option<&'a Value> {
+    place
+        .split('.')
+        .try_fold(value, |value, field| value.get(field))
+}
+
+/// The texts of a list.
+pub(super) fn texts(value: Option<&Value>) -> Vec<String> {
+    let list = value.and_then(Value::as_array).into_iter().flatten();
+    list.filter_map(|it| it.as_str().map(str::to_owned))
+        .collect()
+}
+
+/// Which files of a Go project are read; of the others only the names are known.
+pub fn is_wanted(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_manifest = || {
+        let is_yaml = name.ends_with(".yaml") || name.ends_with(".yml");
+        let folder = path.split('/').next().unwrap_or_default();
+        is_yaml && matches!(folder, "config" | "dist" | "chart" | "charts")
+    };
+    matches!(path, "PROJECT" | "go.mod" | "LICENSE") || name.ends_with(".go") || is_manifest()
+}
+
+impl Source {
+    pub fn new(files: Snapshot) -> Self {
+        let go = Go::new(&files.texts);
+        Self { files, go }
+    }
+
+    /// The text of a file.
+    pub fn text(&self, path: &str) -> Option<&str> {
+        self.files.texts.get(path).map(String::as_str)
+    }
+
+    /// The paths of all files below `folder`, which ends in `/`; whether they were read or not.
+    pub fn has_below(&self, folder: &str) -> bool {
+        let mut paths = self.files.texts.keys().chain(self.files.others.keys());
+        paths.any(|path| path.starts_with(folder))
+    }
+
+    /// The texts of manifests below `folder`, which ends in `/`.
+    pub fn manifests(&self, folder: &str) -> impl Iterator<Item = (&str, &str)> {
+        let texts = self.files.texts.iter();
+        texts
+            .filter(move |(path, _)| path.starts_with(folder) && !path.ends_with(".go"))
+            .map(|(path, text)| (path.as_str(), text.as_str()))
+    }
+
+    /// The objects in the manifests below `folder`. A file that cannot be read has none.
+    pub fn objects(&self, folder: &str) -> Vec<Object> {
+        let objects = self.manifests(folder).flat_map(|(file, text)| {
+            let values = documents(text).unwrap_or_default().into_iter();
+            values.map(|value| Object {
+                file: file.to_owned(),
+                value,
+            })
+        });
+        objects.collect()
+    }
+}
+
+/// The documents of a YAML text.
+pub(super) fn documents(text: &str) -> Result<Vec<Value>> {
+    let options = serde_yaml::options! {
+        alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 10_000 },
+        budget: serde_yaml::budget! {
+            max_depth: 200,
+            max_nodes: 1_000_000,
+            max_events: 4_000_000,
+        },
+        with_snippet: false,
+    };
+    serde_yaml::from_multiple_with_options(text, options).map_err(|error| {
+        let line = error.location().map_or(1, |location| location.line());
+        let reason = error.without_snippet().to_string();
+        anyhow!("line {line}: {}", reason.lines().next().unwrap_or_default())
+    })
+}

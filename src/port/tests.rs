@@ -1,0 +1,283 @@
+use std::{fs, path::Path};
+
+use super::*;
+use crate::{
+    project::{Controller, Resource},
+    reconcile::Texts,
+    render::render,
+    worktree::snapshot,
+};
+
+/// The Go project of the tests, with changes: a file that is `None` is not there.
+fn read(changes: &[(&str, Option<&str>)]) -> Result<Port> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go");
+    let mut files = snapshot(&folder, &WITHOUT, is_wanted).unwrap();
+    for (path, text) in changes {
+        match text {
+            Some(text) => _ = files.texts.insert((*path).to_owned(), (*text).to_owned()),
+            None => _ = files.texts.remove(*path),
+        }
+    }
+    Port::read(files, "../go")
+}
+
+/// A file of the Go project, with `by` in place of a text that is there once.
+fn with(path: &str, text: &str, by: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/go")
+        .join(path);
+    let file = fs::read_to_string(path).unwrap();
+    assert_eq!(file.matches(text).count(), 1, "{text}");
+    file.replace(text, by)
+}
+
+fn texts(port: &Port) -> Texts {
+    port.texts(&port.project).unwrap()
+}
+
+/// What PORTING.md says could not be taken.
+fn lost(port: &Port) -> String {
+    let report = texts(port).remove(REPORT).unwrap();
+    let (_, lost) = report
+        .split_once("## What could not be taken\n")
+        .unwrap_or_default();
+    lost.split("\n## ").next().unwrap_or_default().to_owned()
+}
+
+fn json(text: &str) -> String {
+    serde_json::to_string(text).unwrap()
+}
+
+fn resource<'a>(port: &'a Port, kind: &str) -> &'a Resource {
+    let mut resources = port.project.resources.iter();
+    resources.find(|it| it.kind.as_str() == kind).unwrap()
+}
+
+#[test]
+fn the_project_has_what_the_go_project_says() {
+    let port = read(&[]).unwrap();
+    let project = &port.project;
+
+    assert_eq!(project.domain.as_str(), "example.com");
+    assert_eq!(project.project_name.as_str(), "library");
+    assert_eq!(project.repo.as_str(), "example.com/me/library");
+    assert_eq!(project.license, License::Mit);
+    assert_eq!(project.lease_name(), "library-lock.example.com");
+    let mut features = Feature::usual();
+    features.extend([Feature::Helm, Feature::Prometheus]);
+    assert_eq!(project.features, features);
+
+    let book = resource(&port, "Book");
+    assert!(book.namespaced && book.is_stored() && book.has_given_types());
+    assert_eq!(book.short_names[0].as_str(), "bk");
+    let controller = Controller {
+        finalizer: true,
+        ..Controller::new("book".parse().unwrap())
+    };
+    assert_eq!(book.controllers, [controller]);
+    assert_eq!(book.webhooks.defaulting.as_ref().unwrap().path, None);
+    let path = book.webhooks.validation.as_ref().unwrap().path.as_ref();
+    assert_eq!(path.unwrap().as_str(), "/check/books");
+
+    let room = resource(&port, "Room");
+    assert!(!room.namespaced && room.controllers.is_empty() && room.webhooks.is_empty());
+    assert!(resource(&port, "Namespace").is_builtin());
+    assert_eq!(project.resources.len(), 3);
+}
+
+#[test]
+fn what_could_not_be_taken_is_told() {
+    let lost = lost(&read(&[]).unwrap());
+    for expected in [
+        "`Certificate` in PROJECT: others define it",
+        "the verb `approve`, which `Verb` does not have",
+        "the verb `*` became create, delete,",
+        "the sample `config/samples/shelf_v1_room.yaml`",
+    ] {
+        assert!(lost.contains(expected), "{expected}: {lost}");
+    }
+}
+
+#[test]
+fn a_controller_has_the_rights_and_the_names_of_the_go_one() {
+    let texts = texts(&read(&[]).unwrap());
+    let text = &texts["src/controller/shelf/book.rs"];
+    for expected in [
+        "    const FINALIZER_NAME: Option<&'static str> = Some(\"shelf.example.com/return\");\n",
+        "    const FIELD_MANAGER: &'static str = \"library-books\";\n",
+        "        Rule::sub::<Book>(\"finalizers\", &[Verb::Update]),\n",
+        "        Rule::url(\"/healthz\", &[Verb::Get]),\n",
+        "        Rule::resource(\"cert-manager.io\", \"certificates\", &[",
+        ".in_namespace(\"archive\")",
+        "\"library-card\",",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    // What the watch of the controller needs is there already.
+    let own = text.split("Rule::of::<Book>").nth(2).unwrap_or_default();
+    assert!(
+        !own.split(']').next().unwrap().contains("Verb::Watch"),
+        "{own}"
+    );
+    // The controller of a kind has the rights on that kind.
+    let other = &texts["src/controller/core/namespace.rs"];
+    assert!(!other.contains("Secret"), "{other}");
+}
+
+#[test]
+fn the_deployment_has_the_labels_and_the_namespace_of_the_go_one() {
+    let texts = texts(&read(&[]).unwrap());
+    let manager = &texts["config/manager/manager.yaml"];
+    assert_eq!(manager.matches("team: readers").count(), 2, "{manager}");
+    let (_, selector) = manager.split_once("matchLabels:\n").unwrap();
+    let expected = "        control-plane: controller-manager\n  template:";
+    assert!(selector.starts_with(expected), "{manager}");
+    let kustomization = &texts["config/default/kustomization.yaml"];
+    assert!(
+        kustomization.contains("\nnamespace: books\n"),
+        "{kustomization}"
+    );
+}
+
+#[test]
+fn the_usual_names_change_nothing() {
+    let default = with(
+        "config/default/kustomization.yaml",
+        "namespace: books",
+        "namespace: library-system",
+    );
+    let port = read(&[("config/default/kustomization.yaml", Some(&default))]).unwrap();
+    assert!(!texts(&port).contains_key("config/default/kustomization.yaml"));
+}
+
+#[test]
+fn samples_that_fit_are_taken() {
+    let texts = texts(&read(&[]).unwrap());
+    let book = &texts["config/samples/shelf_v1_book.yaml"];
+    assert!(book.contains("# A book that everybody reads."));
+    // `spec` has no value there.
+    assert!(!texts["config/samples/shelf_v1_room.yaml"].contains("TODO"));
+}
+
+#[test]
+fn the_report_tells_where_each_go_file_goes() {
+    let report = texts(&read(&[]).unwrap()).remove(REPORT).unwrap();
+    for expected in [
+        "| Lease | `library-lock.example.com` | `library-lock.example.com` |",
+        "| namespace | `books` | `books` |",
+        "| finalizer of Book | `shelf.example.com/return` | `shelf.example.com/return` |",
+        "| field manager of Book | `library-books` | `library-books` |",
+        "`internal/controller/book_controller.go`: the reconciler of Book: write `reconcile` and `cleanup` in \
+         `src/controller/shelf/book.rs`. It owns `corev1.ConfigMap`",
+        "`internal/webhook/v1/book_webhook.go`: webhooks: write the defaults and rules in \
+         `src/webhook/shelf/book.rs`",
+        "`api/v1/book_types.go`: types: `src/api/shelf/v1/book.rs`",
+        "`cmd/main.go`: the start of the operator",
+        "`internal/controller/`: 1 file of other Go code",
+    ] {
+        assert!(report.contains(expected), "{expected}: {report}");
+    }
+}
+
+#[test]
+fn config_alone_is_enough() {
+    let port = read(&[("PROJECT", None)]).unwrap();
+    assert_eq!(port.project.domain.as_str(), "example.com");
+    assert_eq!(port.project.project_name.as_str(), "library");
+    let book = resource(&port, "Book");
+    assert_eq!(book.controllers.len(), 1);
+    assert!(book.webhooks.defaulting.is_some());
+    assert!(resource(&port, "Room").controllers.is_empty());
+}
+
+#[test]
+fn version_2_of_the_file_implies_what_code_and_crds_tell() {
+    let text = "domain: example.com\nrepo: example.com/me/library\nresources:\n\
+                - {group: shelf, kind: Book, version: v1}\n- {group: shelf, kind: Room, version: v1}\n\
+                version: \"2\"\n";
+    let port = read(&[("PROJECT", Some(text))]).unwrap();
+    assert_eq!(resource(&port, "Book").controllers.len(), 1);
+    assert!(resource(&port, "Room").controllers.is_empty());
+}
+
+#[test]
+fn a_kind_may_have_the_domain_as_its_group() {
+    let crd = with(
+        "config/crd/bases/shelf.example.com_rooms.yaml",
+        "group: shelf.example.com",
+        "group: example.com",
+    );
+    let crd = crd.replace("rooms.shelf.example.com", "rooms.example.com");
+    let port = read(&[("config/crd/bases/shelf.example.com_rooms.yaml", Some(&crd))]).unwrap();
+    let room = resource(&port, "Room");
+    assert_eq!(port.project.full_group(room), "example.com");
+}
+
+#[test]
+fn a_bad_name_costs_its_kind_alone() {
+    for bad in ["Default", "Ro om", "../../x", "Room\u{1b}[2J"] {
+        let crd = with(
+            "config/crd/bases/shelf.example.com_rooms.yaml",
+            "    kind: Room\n",
+            &format!("    kind: {}\n", json(bad)),
+        );
+        let project = with(
+            "PROJECT",
+            "  kind: Room\n",
+            &format!("  kind: {}\n", json(bad)),
+        );
+        let port = read(&[
+            ("config/crd/bases/shelf.example.com_rooms.yaml", Some(&crd)),
+            ("PROJECT", Some(&project)),
+        ]);
+        let port = port.unwrap();
+        assert_eq!(port.project.resources.len(), 2, "{bad}");
+        let report = texts(&port).remove(REPORT).unwrap();
+        assert!(!report.contains('\u{1b}'));
+    }
+}
+
+#[test]
+fn a_folder_without_an_operator_is_refused() {
+    let nothing = crate::worktree::Snapshot::default();
+    let error = Port::read(nothing, "../none").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`../none` is not the folder of an operator in Go: it has neither a PROJECT of kubebuilder with a \
+         `domain`, nor CRDs in `config/crd`"
+    );
+    let ansible = "layout:\n- ansible.sdk.operatorframework.io/v1\nversion: \"3\"\n";
+    let error = read(&[("PROJECT", Some(ansible))]).unwrap_err();
+    let error = format!("{error:#}");
+    assert!(
+        error.starts_with("`../go/PROJECT` is not the PROJECT of an operator in Go: "),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_lease_that_the_code_does_not_tell_is_reported() {
+    let main = with(
+        "cmd/main.go",
+        "operatorName + \"-lock.\" + controller.Domain",
+        "os.Getenv(\"LEASE\")",
+    );
+    let port = read(&[("cmd/main.go", Some(&main))]).unwrap();
+    assert_eq!(port.project.lease, None);
+    let lost = lost(&port);
+    assert!(
+        lost.contains("the name of the Lease, which is made by `os.Getenv(\"LEASE\")`"),
+        "{lost}"
+    );
+}
+
+#[test]
+fn what_enters_the_project_is_in_files_that_it_has() {
+    let port = read(&[]).unwrap();
+    let rendered = render(&port.project).unwrap().texts;
+    let others: Vec<_> = texts(&port)
+        .into_keys()
+        .filter(|it| !rendered.contains_key(it))
+        .collect();
+    assert_eq!(others, [REPORT]);
+}

@@ -1,0 +1,473 @@
+//! The texts that enter the project as the user's: what the render has, with what the Go project has more.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::{
+    Port, group,
+    report::{self, Made, only},
+    rules::{Right, Rights, Target, Types, lines},
+    source::{documents, texts},
+};
+use crate::{
+    given::Given,
+    names::GroupVersionKind,
+    project::{Controller, Project, Resource, yaml},
+    reconcile::Texts,
+    render::render,
+    visible::is_hidden,
+};
+
+/// Where the constants of a controller begin, and where its `RULES` do and end.
+const NAME: &str = "    const NAME: &'static str = ";
+const RULES: &str = "    const RULES: &'static [Rule] = &[\n";
+const END_OF_RULES: &str = "    ];\n";
+
+impl Port {
+    /// The texts that the Go project gives to `project`, which has the settings of the command line.
+    ///
+    /// # Errors
+    /// For a defect in a template.
+    pub fn texts(&self, project: &Project) -> Result<Texts> {
+        let rendered = render(project)?.texts;
+        let mut writer = Writer {
+            port: self,
+            project,
+            rendered: &rendered,
+            texts: Texts::new(),
+            losses: Vec::new(),
+            lost: Vec::new(),
+        };
+        writer.types()?;
+        writer.samples();
+        writer.controllers();
+        writer.deployment();
+        writer.namespace();
+        let made = Made {
+            losses: &writer.losses,
+            lost: &writer.lost,
+        };
+        let report = report::text(self, project, &made);
+        writer.texts.insert(report::FILE.to_owned(), report);
+        Ok(writer.texts)
+    }
+
+    /// The namespace that `project` is deployed to.
+    pub(super) fn namespace(&self, project: &Project) -> String {
+        let usual = usual_namespace(project);
+        let named = self.deployed.namespace.as_deref();
+        named.filter(|it| is_label(it)).map_or(usual, str::to_owned)
+    }
+}
+
+fn usual_namespace(project: &Project) -> String {
+    format!("{}-system", project.project_name)
+}
+
+/// Whether `text` can be the name of a namespace.
+fn is_label(text: &str) -> bool {
+    let is_good = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    (1..=63).contains(&text.len())
+        && text.bytes().all(is_good)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+/// Writes one text after the other.
+struct Writer<'a> {
+    port: &'a Port,
+    project: &'a Project,
+    rendered: &'a Texts,
+    texts: Texts,
+    losses: Vec<(GroupVersionKind, Vec<String>)>,
+    lost: Vec<String>,
+}
+
+impl Writer<'_> {
+    /// The text of a file so far.
+    fn text(&self, path: &str) -> Option<&String> {
+        self.texts.get(path).or_else(|| self.rendered.get(path))
+    }
+
+    /// The types, samples and manifests of kinds that the Go project has CRDs of.
+    fn types(&mut self) -> Result<()> {
+        for kind in &self.port.kinds {
+            let Some(crd) = &kind.crd else { continue };
+            let given = Given::new(crd, None, group(self.project, &crd.group)?)?;
+            let (texts, losses) = given.texts(self.project)?;
+            self.texts.extend(texts);
+            let losses: Vec<_> = losses.iter().map(ToString::to_string).collect();
+            self.losses.push((kind.id.clone(), losses));
+        }
+        Ok(())
+    }
+
+    /// The samples of the Go project, where they fit the types.
+    fn samples(&mut self) {
+        let mut taken = BTreeMap::new();
+        for (file, text) in self.port.source.manifests("config/samples/") {
+            let Ok(documents) = documents(text) else {
+                self.lost
+                    .push(format!("the sample `{file}`, which is no YAML"));
+                continue;
+            };
+            let (version, kind) = match documents.as_slice() {
+                [one] => (one["apiVersion"].as_str(), one["kind"].as_str()),
+                [] => continue,
+                _ => {
+                    self.lost
+                        .push(format!("the sample `{file}`, which has several objects"));
+                    continue;
+                }
+            };
+            let is_it = |it: &&Resource| {
+                let full = format!("{}/{}", self.project.full_group(it), it.version);
+                it.has_api() && version == Some(&full) && kind == Some(it.kind.as_str())
+            };
+            let Some(resource) = self.project.resources.iter().find(is_it) else {
+                continue;
+            };
+            let (group, version, lower) =
+                (&resource.group, &resource.version, resource.kind.lower());
+            let path = format!("config/samples/{group}_{version}_{lower}.yaml");
+            if !self.rendered.contains_key(&path) {
+                continue;
+            }
+            if let Some(before) = taken.get(&path) {
+                self.lost.push(format!(
+                    "the sample `{file}`: `{path}` is `{before}`, and each version has one; add others with \
+                     a line each in `config/samples/kustomization.yaml`"
+                ));
+                continue;
+            }
+            match self.misfit(resource, &documents[0], text) {
+                None => {
+                    self.texts.insert(path.clone(), text.to_owned());
+                    taken.insert(path, file);
+                }
+                Some(reason) => self.lost.push(format!("the sample `{file}`: {reason}")),
+            }
+        }
+    }
+
+    /// Why the sample of a version cannot be taken.
+    fn misfit(&self, resource: &Resource, sample: &Value, text: &str) -> Option<String> {
+        if text.contains(|c| is_hidden(c) && c != '\n' && c != '\t') {
+            return Some("it has invisible characters".to_owned());
+        }
+        let mut kinds = self.port.kinds.iter().filter_map(|it| it.crd.as_ref());
+        let group = self.project.full_group(resource);
+        let crd = kinds.find(|it| it.kind == resource.kind.as_str() && it.group == group);
+        let Some(crd) = crd else {
+            return Some("the fields of the kind are not known".to_owned());
+        };
+        let mut versions = crd.versions.iter();
+        let version = versions.find(|it| it.name == resource.version.as_str())?;
+        misfit(sample, &version.schema, "").map(|place| {
+            format!(
+                "it does not fit the schema at `{}`",
+                place.trim_start_matches('.')
+            )
+        })
+    }
+
+    /// The rights and the names of each controller.
+    fn controllers(&mut self) {
+        let mut of_controllers = self.by_controller();
+        let types = Types::new(self.project);
+        for (resource, controller) in self.project.controllers() {
+            let module = resource.controller_module(controller);
+            let path = format!("src/controller/{}/{module}.rs", resource.group.module());
+            let Some(mut text) = self.text(&path).cloned() else {
+                continue;
+            };
+            let key = (resource.id(), controller.name.clone());
+            let rights = of_controllers.remove(&key).unwrap_or_default();
+            let given = given_rights(self.project, resource, controller);
+            let own = self.project.type_path(resource);
+            let rules = lines(&rights, &given, &types, &own);
+            if !rules.is_empty() {
+                let rules =
+                    format!("        // What the role of the Go operator allows besides.\n{rules}");
+                let place = text.find(RULES).and_then(|start| {
+                    Some(start + text[start..].find(&format!("\n{END_OF_RULES}"))? + 1)
+                });
+                match place {
+                    Some(place) => text.insert_str(place, &rules),
+                    None => self.lost.push(format!("the rights of `{path}`")),
+                }
+            }
+            let names = self.names(resource, controller);
+            let place = text
+                .find(NAME)
+                .and_then(|start| Some(start + text[start..].find('\n')? + 1));
+            if let Some(place) = place {
+                text.insert_str(place, &names);
+            }
+            self.texts.insert(path, text);
+        }
+        for right in of_controllers.into_values().flat_map(Rights::into_keys) {
+            if let Target::Resource { group, plural, .. } = right.target {
+                self.lost.push(format!(
+                    "the rights on `{plural}` of `{group}`: there is no controller"
+                ));
+            }
+        }
+    }
+
+    /// The rights of each controller: a controller has those on its kind, the first one all others.
+    fn by_controller(&self) -> BTreeMap<(GroupVersionKind, crate::names::ControllerName), Rights> {
+        let mut all: BTreeMap<_, Rights> = BTreeMap::new();
+        let key = |(resource, controller): (&Resource, &Controller)| {
+            (resource.id(), controller.name.clone())
+        };
+        let first = self.project.controllers().next().map(key);
+        for (right, verbs) in &self.port.rights {
+            let own = self.project.controllers().find(|(resource, _)| {
+                let full = self.project.full_group(resource);
+                matches!(&right.target, Target::Resource { group, plural, .. }
+                    if *group == full && plural == resource.plural.as_str())
+            });
+            if let Some(key) = own.map(key).or_else(|| first.clone()) {
+                all.entry(key)
+                    .or_default()
+                    .insert(right.clone(), verbs.clone());
+            }
+        }
+        all
+    }
+
+    /// The names by which objects know the Go controller.
+    fn names(&mut self, resource: &Resource, controller: &Controller) -> String {
+        let mut kinds = self.port.kinds.iter();
+        let Some(kind) = kinds.find(|it| it.id == resource.id()) else {
+            return String::new();
+        };
+        // Only one controller can have them.
+        let is_first = resource.controllers.first() == Some(controller);
+        let mut text = String::new();
+        let code = &kind.code;
+        let constants = [
+            (
+                &code.finalizers,
+                controller.finalizer,
+                "finalizer",
+                "FINALIZER_NAME",
+            ),
+            (&code.field_managers, true, "field manager", "FIELD_MANAGER"),
+        ];
+        for (values, is_used, what, constant) in constants {
+            if values.is_empty() || !is_used || !is_first {
+                continue;
+            }
+            match only(values).filter(|it| is_name(it)) {
+                Some(name) if constant == "FINALIZER_NAME" => {
+                    text += "    // That of the Go operator, which objects in clusters have.\n";
+                    text += &format!("    const {constant}: Option<&'static str> = Some(\"{name}\");\n");
+                }
+                Some(name) => {
+                    text += "    // That of the Go operator, which owns fields of objects in clusters.\n";
+                    text += &format!("    const {constant}: &'static str = \"{name}\";\n");
+                }
+                None => self.lost.push(format!(
+                    "the {what} of {kind}, which the table above shows: set `{constant}` in the controller",
+                    kind = resource.kind
+                )),
+            }
+        }
+        text
+    }
+
+    /// The labels of the Deployment.
+    fn deployment(&mut self) {
+        const PATH: &str = "config/manager/manager.yaml";
+        let Some(deployment) = &self.port.deployed.deployment else {
+            return;
+        };
+        let Some(text) = self.text(PATH) else { return };
+        let Some((before, after)) = text.split_once("kind: Deployment\n") else {
+            return;
+        };
+        let mut after = after.to_owned();
+        let name = self.project.project_name.as_str();
+        let own = |key: &str| match key {
+            "app.kubernetes.io/name" => Some(name),
+            "control-plane" => Some("controller-manager"),
+            "app.kubernetes.io/managed-by" => Some("kustomize"),
+            _ => None,
+        };
+        let mut lost = Vec::new();
+        let lists = [
+            ("  labels:\n", 4, &deployment.labels),
+            ("      labels:\n", 8, &deployment.pod_labels),
+        ];
+        for (anchor, indent, labels) in lists {
+            let mut added = BTreeMap::new();
+            for (key, value) in labels {
+                match own(key) {
+                    None => _ = added.insert(key, value),
+                    Some(is) if is == value || *key == "app.kubernetes.io/managed-by" => {}
+                    Some(is) => lost.push(format!(
+                        "the label `{key}: {value}` of the Deployment: it is `{is}` here, because Services \
+                         and policies select it"
+                    )),
+                }
+            }
+            insert(&mut after, anchor, indent, &added);
+        }
+        let is_same = deployment.name == format!("{name}-controller-manager");
+        let differs = deployment
+            .selector
+            .iter()
+            .any(|(key, value)| own(key).is_some_and(|is| is != value));
+        let has_ours = ["app.kubernetes.io/name", "control-plane"];
+        let is_ours = deployment.selector.len() == 2
+            && has_ours
+                .iter()
+                .all(|key| deployment.selector.contains_key(*key));
+        if is_same && differs {
+            lost.push(format!(
+                "the selector of the Deployment `{}`, which nobody can change: delete it before `make deploy`",
+                deployment.name
+            ));
+        } else if is_same && !is_ours && !deployment.selector.is_empty() {
+            replace(&mut after, "      matchLabels:\n", 8, &deployment.selector);
+        }
+        lost.sort();
+        lost.dedup();
+        let text = format!("{before}kind: Deployment\n{after}");
+        self.lost.extend(lost);
+        if self.text(PATH) != Some(&text) {
+            self.texts.insert(PATH.to_owned(), text);
+        }
+    }
+
+    /// The namespace of the Go operator, wherever the usual one stands.
+    fn namespace(&mut self) {
+        let (usual, is) = (
+            usual_namespace(self.project),
+            self.port.namespace(self.project),
+        );
+        if usual == is {
+            return;
+        }
+        let paths: Vec<_> = self.rendered.keys().cloned().collect();
+        for path in paths {
+            let Some(text) = self.text(&path).filter(|it| it.contains(&usual)) else {
+                continue;
+            };
+            let text = text.replace(&usual, &is);
+            self.texts.insert(path, text);
+        }
+    }
+}
+
+/// The rights that the render gives to a controller.
+fn given_rights(project: &Project, resource: &Resource, controller: &Controller) -> Rights {
+    let (group, plural) = (project.full_group(resource), resource.plural.as_str());
+    let mut given = Rights::new();
+    let own = given.entry(Right::new(&group, plural, None)).or_default();
+    own.extend(["list", "watch"]);
+    if controller.finalizer {
+        own.insert("patch");
+    }
+    if resource.has_api() && !resource.has_given_types() {
+        let status = Right::new(&group, plural, Some("status"));
+        given.entry(status).or_default().insert("update");
+        let events = Right::new("events.k8s.io", "events", None);
+        given.entry(events).or_default().extend(["create", "patch"]);
+    }
+    given
+}
+
+/// Whether a finalizer or field manager may be called so.
+fn is_name(text: &str) -> bool {
+    let is_good = |b: u8| b.is_ascii_alphanumeric() || b"-_./".contains(&b);
+    (1..=128).contains(&text.len()) && text.bytes().all(is_good)
+}
+
+/// The labels as lines of YAML.
+fn label_lines(labels: &BTreeMap<&String, &String>, indent: usize) -> String {
+    let text = yaml::write(labels).unwrap_or_default();
+    let pad = " ".repeat(indent);
+    text.lines().map(|line| format!("{pad}{line}\n")).collect()
+}
+
+/// Adds labels below the first line `anchor`.
+fn insert(text: &mut String, anchor: &str, indent: usize, labels: &BTreeMap<&String, &String>) {
+    if labels.is_empty() {
+        return;
+    }
+    let start = format!("\n{anchor}");
+    if let Some(at) = text.find(&start) {
+        // Behind those that are there.
+        let below = at + start.len();
+        let pad = " ".repeat(indent);
+        let there = text[below..]
+            .lines()
+            .take_while(|line| line.starts_with(&pad));
+        let length: usize = there.map(|line| line.len() + 1).sum();
+        text.insert_str(below + length, &label_lines(labels, indent));
+    }
+}
+
+/// Puts labels in the place of those below the first line `anchor`.
+fn replace(text: &mut String, anchor: &str, indent: usize, labels: &BTreeMap<String, String>) {
+    let start = format!("\n{anchor}");
+    if let Some(at) = text.find(&start) {
+        let below = at + start.len();
+        let pad = " ".repeat(indent);
+        let there = text[below..]
+            .lines()
+            .take_while(|line| line.starts_with(&pad));
+        let length: usize = there.map(|line| line.len() + 1).sum();
+        let labels = labels.iter().collect();
+        text.replace_range(below..below + length, &label_lines(&labels, indent));
+    }
+}
+
+/// The first place at which `value` does not fit `schema`, as far as serde would refuse it.
+fn misfit(value: &Value, schema: &Value, place: &str) -> Option<String> {
+    let here = || Some(place.to_owned());
+    if value.is_null() {
+        return (schema["nullable"] != true).then(here).flatten();
+    }
+    if schema["x-kubernetes-int-or-string"] == true {
+        return None;
+    }
+    let allowed = schema["enum"].as_array();
+    if allowed.is_some_and(|it| !it.contains(value)) {
+        return here();
+    }
+    let fits = match schema["type"].as_str() {
+        Some("object") => value.is_object(),
+        Some("array") => value.is_array(),
+        Some("string") => value.is_string(),
+        Some("boolean") => value.is_boolean(),
+        Some("integer") => value.is_i64() || value.is_u64(),
+        Some("number") => value.is_number(),
+        _ => true,
+    };
+    if !fits {
+        return here();
+    }
+    if let Some(items) = value.as_array() {
+        return items
+            .iter()
+            .find_map(|it| misfit(it, &schema["items"], place));
+    }
+    let fields = value.as_object()?;
+    let required = texts(schema.get("required"));
+    if let Some(name) = required.iter().find(|it| !fields.contains_key(*it)) {
+        return Some(format!("{place}.{name}"));
+    }
+    fields.iter().find_map(|(name, value)| {
+        let of_field = schema["properties"].get(name);
+        let schema = of_field.or_else(|| schema.get("additionalProperties"))?;
+        // An optional field may be there without a value.
+        let is_unset = value.is_null() && !required.contains(name);
+        (!is_unset).then(|| misfit(value, schema, &format!("{place}.{name}")))?
+    })
+}

@@ -1,0 +1,239 @@
+//! The files of a folder that is not this project's, such as a Go project's: read, never written.
+
+use std::{collections::BTreeMap, fs::File, path::Path};
+
+use anyhow::{Context, Result, ensure};
+use cap_std::fs::MetadataExt;
+
+use super::{
+    jail::{Jail, Walk},
+    path::ProjectPath,
+};
+use crate::{reconcile::Texts, visible::visible};
+
+/// Largest file that is read.
+const MAX_FILE: u64 = 4 << 20;
+
+/// How much is read of all files together.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// How many files and folders are looked at.
+const MAX_ENTRIES: usize = 20_000;
+
+/// How deep folders are looked into.
+const MAX_DEPTH: usize = 24;
+
+/// What was found in a folder.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    /// The text of each file that was asked for, by its path in the folder.
+    pub texts: Texts,
+    /// Every other file, with the number of its bytes.
+    pub others: BTreeMap<String, u64>,
+    /// What could not be read, with the reason.
+    pub unread: BTreeMap<String, String>,
+}
+
+/// Reads the files of the folder `root` that are `wanted`, by their paths. Folders that begin with a dot, and
+/// those called as one of `without`, are left out.
+///
+/// # Errors
+/// When the folder cannot be opened. What cannot be read in it is in [`Snapshot::unread`].
+pub fn snapshot(root: &Path, without: &[&str], wanted: impl Fn(&str) -> bool) -> Result<Snapshot> {
+    let opened = File::open(root).and_then(|folder| match folder.metadata()?.is_dir() {
+        true => Ok(folder),
+        false => Err(std::io::ErrorKind::NotADirectory.into()),
+    });
+    let folder =
+        opened.with_context(|| format!("failed to open the folder `{}`", root.display()))?;
+    let jail = Jail::new(folder);
+    let mut reader = Reader {
+        walk: jail.walk(),
+        found: Snapshot::default(),
+        entries: 0,
+        bytes: 0,
+    };
+    let mut folders = vec![String::new()];
+    while let Some(folder) = folders.pop() {
+        let (files, below) = reader.list(&folder, without);
+        folders.extend(below);
+        for file in files {
+            reader.file(&file, wanted(&file));
+        }
+    }
+    Ok(reader.found)
+}
+
+/// Reads one file after the other.
+struct Reader<'a> {
+    walk: Walk<'a>,
+    found: Snapshot,
+    entries: usize,
+    bytes: u64,
+}
+
+impl Reader<'_> {
+    /// The files in the folder at `path`, and the folders in it.
+    fn list(&mut self, path: &str, without: &[&str]) -> (Vec<String>, Vec<String>) {
+        let (mut files, mut folders) = (Vec::new(), Vec::new());
+        let listed = self.names(path);
+        let names = listed.unwrap_or_else(|error| {
+            self.leave(path, &error);
+            Vec::new()
+        });
+        for (name, is_folder) in names {
+            self.entries += 1;
+            if self.entries > MAX_ENTRIES {
+                let reason = format!("more than {MAX_ENTRIES} files and folders");
+                self.found.unread.insert(path.to_owned(), reason);
+                break;
+            }
+            let path = match path {
+                "" => name.clone(),
+                folder => format!("{folder}/{name}"),
+            };
+            if !is_folder {
+                files.push(path);
+            } else if !name.starts_with('.') && !without.contains(&name.as_str()) {
+                if path.matches('/').count() < MAX_DEPTH {
+                    folders.push(path);
+                } else {
+                    let reason = format!("more than {MAX_DEPTH} folders deep");
+                    self.found.unread.insert(path, reason);
+                }
+            }
+        }
+        (files, folders)
+    }
+
+    /// The names in the folder at `path`, sorted; whether each is a folder.
+    fn names(&mut self, path: &str) -> Result<Vec<(String, bool)>> {
+        let path = match path {
+            "" => None,
+            path => Some(ProjectPath::new(path)?),
+        };
+        let mut names = Vec::new();
+        if let Some(folder) = self.walk.folder(path)? {
+            for entry in folder.entries()? {
+                let entry = entry?;
+                let name = entry.file_name().to_string_lossy().into_owned();
+                names.push((name, entry.file_type()?.is_dir()));
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn file(&mut self, path: &str, is_wanted: bool) {
+        if let Err(error) = self.read(path, is_wanted) {
+            self.leave(path, &error);
+        }
+    }
+
+    fn read(&mut self, path: &str, is_wanted: bool) -> Result<()> {
+        let place = ProjectPath::new(path)?;
+        let Some(found) = self.walk.find(place)? else {
+            return Ok(());
+        };
+        let size = found.metadata.as_ref().map_or(0, MetadataExt::size);
+        if !is_wanted {
+            self.found.others.insert(path.to_owned(), size);
+            return Ok(());
+        }
+        ensure!(size <= MAX_FILE, "it has more than {MAX_FILE} bytes");
+        self.bytes += size;
+        ensure!(
+            self.bytes <= MAX_BYTES,
+            "all files together have more than {MAX_BYTES} bytes"
+        );
+        if let Some((_, bytes)) = found.read(place)? {
+            let text = String::from_utf8(bytes).context("it is not UTF-8 text")?;
+            self.found.texts.insert(path.to_owned(), text);
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, path: &str, error: &anyhow::Error) {
+        let path = visible(path).into_owned();
+        let reason = visible(&format!("{error:#}")).into_owned();
+        self.found.unread.insert(path, reason);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use super::*;
+
+    fn folder() -> tempfile::TempDir {
+        let top = tempfile::tempdir().expect("a temporary folder");
+        for (path, text) in [
+            ("go/PROJECT", "version: '3'\n"),
+            ("go/config/rbac/role.yaml", "kind: Role\n"),
+            ("go/vendor/a.go", "package a\n"),
+            ("go/.git/config", "[core]\n"),
+            ("go/picture.png", "\0"),
+            ("secret", "s3cret\n"),
+        ] {
+            let path = top.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        top
+    }
+
+    #[test]
+    fn what_is_wanted_is_read_and_the_rest_is_named() {
+        let top = folder();
+        let read = snapshot(&top.path().join("go"), &["vendor"], |it| {
+            !it.ends_with(".png")
+        });
+        let read = read.unwrap();
+
+        let paths: Vec<_> = read.texts.keys().map(String::as_str).collect();
+        assert_eq!(paths, ["PROJECT", "config/rbac/role.yaml"]);
+        assert_eq!(read.others, BTreeMap::from([("picture.png".to_owned(), 1)]));
+        assert!(read.unread.is_empty(), "{:?}", read.unread);
+    }
+
+    #[test]
+    fn a_link_that_leads_out_is_not_followed() {
+        let top = folder();
+        let go = top.path().join("go");
+        symlink("../secret", go.join("main.go")).unwrap();
+        symlink("config/rbac/role.yaml", go.join("role.yaml")).unwrap();
+        symlink("..", go.join("up")).unwrap();
+        let read = snapshot(&go, &[], |_| true).unwrap();
+
+        assert_eq!(read.texts["role.yaml"], "kind: Role\n");
+        assert!(!read.texts.contains_key("main.go"));
+        let unread: Vec<_> = read.unread.keys().map(String::as_str).collect();
+        assert_eq!(unread, ["main.go", "up"]);
+        assert!(read.unread["main.go"].contains("leads out"));
+    }
+
+    #[test]
+    fn what_is_no_text_is_named_with_the_reason() {
+        let top = folder();
+        let go = top.path().join("go");
+        fs::write(go.join("bytes.go"), [0xff, 0xfe]).unwrap();
+        fs::File::create(go.join("large.go"))
+            .unwrap()
+            .set_len(MAX_FILE + 1)
+            .unwrap();
+        let read = snapshot(&go, &[], |it| it.ends_with(".go")).unwrap();
+
+        assert!(read.unread["bytes.go"].starts_with("it is not UTF-8 text"));
+        assert_eq!(read.unread["large.go"], "it has more than 4194304 bytes");
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_an_error() {
+        let top = folder();
+        for (path, reason) in [("none", "No such file"), ("secret", "not a directory")] {
+            let error = snapshot(&top.path().join(path), &[], |_| true).unwrap_err();
+            assert!(format!("{error:#}").contains(reason), "{error:#}");
+        }
+    }
+}

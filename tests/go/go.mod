@@ -1,0 +1,3 @@
+module example.com/me/library
+
+go 1.25

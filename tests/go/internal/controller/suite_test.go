@@ -1,0 +1,5 @@
+package controller
+
+import "testing"
+
+func TestControllers(t *testing.T) {}
