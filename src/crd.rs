@@ -21,7 +21,7 @@ mod tests;
 use serde_json::Value;
 
 pub use self::{
-    compare::Loss,
+    compare::{Loss, compare},
     manifest::manifest,
     read::{Column, Crd, CrdVersion, Scale, parse},
 };

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 use crate::{
     parallel::each,
-    scaffold::program,
+    scaffold::{program, root},
     wildcards::{with_wildcards, without_times},
 };
 
@@ -95,7 +95,8 @@ fn run(command: &str, folder: &Path) -> String {
         .current_dir(folder)
         .env("PATH", path)
         .env("LC_ALL", "C")
-        .env("TESTS", concat!(env!("CARGO_MANIFEST_DIR"), "/tests"))
+        .env("CRDS", root().join("tests/crds"))
+        .env("GO_PROJECT", root().join("tests/go"))
         .envs(GIT)
         .env_remove("CLICOLOR_FORCE")
         .env_remove("COLUMNS")

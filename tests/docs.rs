@@ -20,11 +20,12 @@ use crate::{
     wildcards::without_times,
 };
 
-const DOCUMENTS: [&str; 10] = [
+const DOCUMENTS: [&str; 11] = [
     "CONTRIBUTING.md",
     "README.md",
     "docs/ARCHITECTURE.md",
     "docs/commands.md",
+    "docs/crds.md",
     "docs/from-go.md",
     "docs/layout.md",
     "docs/loop.md",

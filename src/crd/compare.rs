@@ -52,7 +52,7 @@ pub(super) fn alike(one: &Value, other: &Value) -> bool {
 
 /// In what `written` differs from `given`. What kube adds to every kind is not told: a title, and that a status
 /// may be null.
-pub(super) fn compare(given: &Value, written: &Value) -> Vec<Loss> {
+pub fn compare(given: &Value, written: &Value) -> Vec<Loss> {
     let [given, written] = [given, written].map(|it| root(&numbers(&normal(it))));
     let mut losses = BTreeSet::new();
     schemas("", &given, &written, &mut losses);

@@ -14,6 +14,7 @@ mod by_url;
 mod certificates;
 mod children;
 mod compile;
+mod crds;
 mod docs;
 #[path = "../document.rs"]
 mod document;
