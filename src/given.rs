@@ -4,6 +4,7 @@ use anyhow::{Error, Result, anyhow, bail};
 
 use crate::{
     crd::{self, Crd, CrdVersion, Loss, Setting},
+    hint::OrHint,
     names::{Domain, Group, GroupVersionKind, Kind, Version},
     project::{Conversion, Definition, Deprecation, Own, Project, Resource, Stage, Types},
     reconcile::Texts,
@@ -25,15 +26,11 @@ pub struct Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    /// All versions of `crd`, or `version` alone, in this group.
+    /// All versions of `crd`, or `version` alone, for `project`.
     ///
     /// # Errors
     /// When the CRD has no such version.
-    pub fn new(
-        crd: &'a Crd,
-        version: Option<&Version>,
-        group: (Group, Option<Domain>),
-    ) -> Result<Self> {
+    pub fn new(crd: &'a Crd, version: Option<&Version>, project: &Project) -> Result<Self> {
         let is_wanted =
             |it: &&CrdVersion| version.is_none_or(|version| it.name == version.as_str());
         let versions: Vec<_> = crd.versions.iter().filter(is_wanted).collect();
@@ -53,7 +50,7 @@ impl<'a> Given<'a> {
         Ok(Self {
             crd,
             versions,
-            group,
+            group: group(project, &parse(crd, &crd.group)?)?,
             conversion: match served > 1 && !differ && !crd.converts {
                 true => Conversion::None,
                 false => Conversion::Missing,
@@ -228,4 +225,22 @@ fn parse<T: std::str::FromStr<Err = Error>>(crd: &Crd, text: &str) -> Result<T> 
         let name = name(crd);
         anyhow!("the CustomResourceDefinition `{name}` cannot be taken: {error}")
     })
+}
+
+/// The group `full` as `PROJECT` has it, and its domain if that is not the project's.
+///
+/// # Errors
+/// When it has no domain, or names two groups of the project.
+pub fn group(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)> {
+    let of_project = full.without(&project.domain);
+    let (group, domain) = project.group(full)?;
+    if domain.is_some() || of_project != *full {
+        return Ok((group, domain));
+    }
+    match full.as_str().split_once('.') {
+        Some((group, domain)) => Ok((group.parse()?, Some(domain.parse()?))),
+        None => Err(anyhow!("the group `{full}` has no domain")).or_hint(
+            "the group of a CustomResourceDefinition ends in a domain, as in `webapp.example.com`",
+        ),
+    }
 }

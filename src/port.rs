@@ -27,7 +27,7 @@ pub use self::{
 };
 use crate::{
     hint::OrHint,
-    names::{Domain, Group, LeaseName, ProjectName, Repo},
+    names::{Domain, LeaseName, ProjectName, Repo},
     project::{Feature, License, Project},
     visible::visible,
     worktree::Snapshot,
@@ -96,14 +96,14 @@ impl Port {
         })
     }
 
-    /// What the command says of it.
-    pub fn notes(&self, project: &Project) -> Vec<String> {
+    /// What the command says.
+    fn notes(&self, project: &Project, made: &Made) -> Vec<String> {
         let mut notes = vec![format!(
             "from {}: {}",
             self.report.folder(),
             self.summary(project)
         )];
-        let lost = self.report.count();
+        let lost = self.report.count() + made.lost.len();
         if lost > 0 {
             let them = ["them", "it"][usize::from(lost == 1)];
             let things = ["things", "thing"][usize::from(lost == 1)];
@@ -284,19 +284,6 @@ fn lease(source: &Source, deployed: &Deployed, report: &mut Report) -> Option<Le
         }
     }
     None
-}
-
-/// Whether `text` is a group, and its parts within `project`: the group, and its domain if that is not the
-/// project's.
-fn group(project: &Project, full: &str) -> Result<(Group, Option<Domain>)> {
-    let full: Group = full.parse()?;
-    let short = full.without(&project.domain);
-    if short != full {
-        return Ok((short, None));
-    }
-    let parts = full.as_str().split_once('.');
-    let (group, domain) = parts.with_context(|| format!("the group `{full}` has no domain"))?;
-    Ok((group.parse()?, Some(domain.parse()?)))
 }
 
 #[cfg(test)]

@@ -136,12 +136,12 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
         .transpose()?;
     let begun = port.as_ref().map(|port| port.project.clone());
     let project = project(settings, begun, root, workspace.as_ref())?;
-    let given = match &port {
+    let (given, told) = match &port {
         Some(port) => port.texts(&project)?,
-        None => Texts::new(),
+        None => Default::default(),
     };
     let mut notes = notes(&project, &enabled);
-    notes.extend(port.iter().flat_map(|port| port.notes(&project)));
+    notes.extend(told);
     notes.extend(kubebuilder.note());
     if let Some(workspace) = workspace.filter(|workspace| !workspace.is_listed) {
         notes.push(format!(

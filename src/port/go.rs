@@ -54,6 +54,14 @@ fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
+/// Whether a call of `StringVar` begins with what stands behind `tokens`.
+fn is_flag(tokens: &[Token]) -> bool {
+    matches!(
+        tokens,
+        [.., Token::Name(function), Token::Sign('('), Token::Sign('&')] if function == "StringVar"
+    )
+}
+
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
@@ -137,6 +145,12 @@ impl Go {
         for (at, token) in tokens.iter().enumerate() {
             let Token::Name(name) = token else { continue };
             let after = match &tokens[at + 1..] {
+                // The default of a flag: `StringVar(&name, "flag", "default", …)`.
+                [Token::Sign(','), Token::Text(_), Token::Sign(','), ..]
+                    if is_flag(&tokens[..at]) =>
+                {
+                    at + 4
+                }
                 [Token::Sign(':'), Token::Sign('='), ..] => at + 3,
                 [Token::Sign('=' | ':'), next, ..] if *next != Token::Sign('=') => at + 2,
                 [Token::Name(kind), Token::Sign('='), ..] if kind == "string" => at + 3,
@@ -427,6 +441,15 @@ mod tests {
         let path = "internal/controller/book.go";
         assert_eq!(go.finalizers(path), known("example.com/finalizer"));
         assert_eq!(go.arguments(path, "FieldOwner", 0), unknown("r.Name"));
+    }
+
+    #[test]
+    fn a_flag_has_its_default() {
+        let go = go(&[(
+            "main.go",
+            "var id string\npflag.StringVar(&id, \"lease\", \"operator.keda.sh\", \"the Lease\")\nf(id)",
+        )]);
+        assert_eq!(go.arguments("main.go", "f", 0), known("operator.keda.sh"));
     }
 
     #[test]

@@ -8,14 +8,14 @@ use super::{
     config::{GoWebhook, webhooks},
     file::{GoProject, GoResource},
     go::Value,
-    group, name_of,
+    name_of,
     report::Report,
     source::Source,
 };
 use crate::{
     builtin,
     crd::{self, Crd},
-    given::Given,
+    given::{Given, group},
     names::{ControllerName, GroupVersionKind, Kind, WebhookPath},
     project::{Controller, Definition, Own, Project, Resource, Webhook},
     visible::visible,
@@ -121,8 +121,7 @@ struct Taker<'a> {
 impl Taker<'_> {
     /// Adds a kind whose CRD there is.
     fn with_crd(&mut self, project: &mut Project, crd: Crd, report: &mut Report) -> Result<()> {
-        // The group first: a kind may have the domain of the project as its whole group.
-        let given = Given::new(&crd, None, group(project, &crd.group)?)?;
+        let given = Given::new(&crd, None, project)?;
         let taken = given.resources(project)?.into_iter();
         let mut resources: Vec<_> = taken.map(|(_, resource)| resource).collect();
         for note in crd_notes(&crd) {
@@ -168,7 +167,7 @@ impl Taker<'_> {
                 Some(domain) => domain.to_owned(),
                 None => short.to_owned(),
             };
-            let (group, domain) = group(project, &full)?;
+            let (group, domain) = group(project, &full.parse()?)?;
             report.lost(format!(
                 "the fields of `{kind}`: the Go project has no CRD of it; `make manifests` there writes one \
                  to `config/crd/bases`, and `rscaffold create api --crd <FILE> --force` takes it"

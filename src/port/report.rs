@@ -56,13 +56,12 @@ pub(super) struct Made<'a> {
 /// The text of the file.
 pub(super) fn text(port: &Port, project: &Project, made: &Made) -> String {
     let mut text = format!(
-        "# Port of {name} from Go\n\
-         \n\
-         `rscaffold init --from {folder}` started this project from an operator in Go. It took what can be \
-         read from\n\
-         PROJECT, `config` and the names in the code. The work of the controllers and webhooks is left for \
-         you to write.\n\
-         This file is yours: tick what is done, and delete the file in the end.\n",
+        "# Port of {name} from Go\n\n\
+         This project was started by\n\n\
+         ```sh\nrscaffold init --from {folder}\n```\n\n\
+         which reads PROJECT, `config`, and the names in the Go code. You write the work of the controllers and \
+         webhooks.\n\
+         This file is yours, and no command changes it: tick what is done, and delete the file in the end.\n",
         name = project.project_name,
         folder = port.report.folder,
     );
@@ -170,14 +169,15 @@ fn cluster(port: &Port, project: &Project, text: &mut String) {
         text,
         "\n## What the cluster knows the operator by\n\
          \n\
-         The new operator takes over from the Go one where both columns are equal.\n\
+         The new operator takes over from the Go one where both columns are equal. `-` stands for what was not \
+         found.\n\
          \n\
          | what | in Go | here |\n\
          |---|---|---|\n"
     );
     let mut row = |what: &str, was: &str, is: &str| {
         let cell = |it: &str| match it {
-            "" => "not found".to_owned(),
+            "" => "-".to_owned(),
             it => format!("`{}`", visible(it).replace('|', "\\|").replace('`', "'")),
         };
         let _ = writeln!(text, "| {what} | {} | {} |", cell(was), cell(is));
@@ -196,11 +196,9 @@ fn cluster(port: &Port, project: &Project, text: &mut String) {
         &here,
     );
     let program = deployment.map_or("", |it| &it.program);
-    row(
-        "field manager of plain updates",
-        program,
-        "that of each controller",
-    );
+    if !program.is_empty() {
+        row("field manager of plain updates", program, "");
+    }
     for kind in &port.kinds {
         let resource = project.resources.iter().find(|it| it.id() == kind.id);
         let Some((resource, controller)) =
@@ -209,11 +207,13 @@ fn cluster(port: &Port, project: &Project, text: &mut String) {
             continue;
         };
         let names = Names::new(project, resource, controller, kind);
-        row(
-            &format!("field manager of {}", kind.id.kind()),
-            &names.managers,
-            &names.manager,
-        );
+        if !names.managers.is_empty() {
+            row(
+                &format!("field manager of {}", kind.id.kind()),
+                &names.managers,
+                &names.manager,
+            );
+        }
         if controller.finalizer {
             row(
                 &format!("finalizer of {}", kind.id.kind()),
@@ -221,11 +221,13 @@ fn cluster(port: &Port, project: &Project, text: &mut String) {
                 &names.finalizer,
             );
         }
-        row(
-            &format!("events of {}", kind.id.kind()),
-            &names.reporters,
-            &names.own,
-        );
+        if !names.reporters.is_empty() {
+            row(
+                &format!("events of {}", kind.id.kind()),
+                &names.reporters,
+                &names.own,
+            );
+        }
     }
 }
 
@@ -294,7 +296,8 @@ fn files(port: &Port, project: &Project, text: &mut String) {
         }
         match line(port, project, path, content) {
             Some(line) => lines.push(format!("`{}`: {line}", visible(path))),
-            None if path.ends_with("_test.go") || path.contains("zz_generated") => {}
+            None if path.ends_with("_test.go") || content.contains("// Code generated") => {}
+            None if path.contains("zz_generated") => {}
             None => {
                 let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
                 *rest.entry(folder).or_default() += 1;
@@ -304,7 +307,7 @@ fn files(port: &Port, project: &Project, text: &mut String) {
     for (folder, count) in rest {
         let files = ["files", "file"][usize::from(count == 1)];
         lines.push(format!(
-            "`{}/`: {count} {files} of other Go code: write what the controllers call as Rust modules",
+            "`{}/`: {count} {files}, of which you write what the controllers call",
             visible(folder)
         ));
     }
@@ -431,16 +434,21 @@ fn commands(port: &Port, project: &Project, text: &mut String) {
         format!("`make docker-build docker-push deploy IMG=<IMAGE>`: deploys it to the namespace `{namespace}`"),
     ];
     let here = format!("{name}-controller-manager");
-    let old = port
-        .deployed
-        .deployment
-        .as_ref()
-        .filter(|it| it.name != here);
-    if let Some(old) = old {
+    let deployment = port.deployed.deployment.as_ref();
+    if let Some(old) = deployment.filter(|it| it.name != here) {
+        // The same Lease is the same only in the same namespace.
+        let is_safe = project.lease.is_some() && port.deployed.namespace.is_some();
+        let when = match is_safe {
+            true => {
+                "`make deploy` leaves it running. Until it is gone, the new operator waits for its Lease"
+            }
+            false => {
+                "`make deploy` leaves it running. Delete it first: nothing keeps both from working at the same time"
+            }
+        };
         lines.push(format!(
             "`kubectl --namespace {namespace} delete deployment {old}`: the Go operator has a Deployment of \
-             another name, which `make deploy` leaves running. Delete it first if both would work at the same \
-             time: that is so unless both take the same Lease in the same namespace",
+             another name, and {when}",
             old = visible(&old.name)
         ));
     }

@@ -32,7 +32,7 @@ fn with(path: &str, text: &str, by: &str) -> String {
 }
 
 fn texts(port: &Port) -> Texts {
-    port.texts(&port.project).unwrap()
+    port.texts(&port.project).unwrap().0
 }
 
 /// What PORTING.md says could not be taken.
@@ -130,7 +130,7 @@ fn the_deployment_has_the_labels_and_the_namespace_of_the_go_one() {
     let manager = &texts["config/manager/manager.yaml"];
     assert_eq!(manager.matches("team: readers").count(), 2, "{manager}");
     let (_, selector) = manager.split_once("matchLabels:\n").unwrap();
-    let expected = "        control-plane: controller-manager\n  template:";
+    let expected = "      control-plane: controller-manager\n  template:";
     assert!(selector.starts_with(expected), "{manager}");
     let kustomization = &texts["config/default/kustomization.yaml"];
     assert!(

@@ -1,12 +1,12 @@
 //! The texts that enter the project as the user's: what the render has, with what the Go project has more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use serde_json::Value;
 
 use super::{
-    Port, group,
+    Port, go,
     report::{self, Made, only},
     rules::{Right, Rights, Target, Types, lines},
     source::{documents, texts},
@@ -26,11 +26,12 @@ const RULES: &str = "    const RULES: &'static [Rule] = &[\n";
 const END_OF_RULES: &str = "    ];\n";
 
 impl Port {
-    /// The texts that the Go project gives to `project`, which has the settings of the command line.
+    /// The texts that the Go project gives to `project`, which has the settings of the command line, and
+    /// what the command says.
     ///
     /// # Errors
     /// For a defect in a template.
-    pub fn texts(&self, project: &Project) -> Result<Texts> {
+    pub fn texts(&self, project: &Project) -> Result<(Texts, Vec<String>)> {
         let rendered = render(project)?.texts;
         let mut writer = Writer {
             port: self,
@@ -50,8 +51,9 @@ impl Port {
             lost: &writer.lost,
         };
         let report = report::text(self, project, &made);
+        let notes = self.notes(project, &made);
         writer.texts.insert(report::FILE.to_owned(), report);
-        Ok(writer.texts)
+        Ok((writer.texts, notes))
     }
 
     /// The namespace that `project` is deployed to.
@@ -95,7 +97,7 @@ impl Writer<'_> {
     fn types(&mut self) -> Result<()> {
         for kind in &self.port.kinds {
             let Some(crd) = &kind.crd else { continue };
-            let given = Given::new(crd, None, group(self.project, &crd.group)?)?;
+            let given = Given::new(crd, None, self.project)?;
             let (texts, losses) = given.texts(self.project)?;
             self.texts.extend(texts);
             let losses: Vec<_> = losses.iter().map(ToString::to_string).collect();
@@ -137,8 +139,8 @@ impl Writer<'_> {
             }
             if let Some(before) = taken.get(&path) {
                 self.lost.push(format!(
-                    "the sample `{file}`: `{path}` is `{before}`, and each version has one; add others with \
-                     a line each in `config/samples/kustomization.yaml`"
+                    "the sample `{file}`: `{path}` has the text of `{before}`; copy the file, and add a line \
+                     for it to `config/samples/kustomization.yaml`"
                 ));
                 continue;
             }
@@ -265,16 +267,15 @@ impl Writer<'_> {
             match only(values).filter(|it| is_name(it)) {
                 Some(name) if constant == "FINALIZER_NAME" => {
                     text += "    // That of the Go operator, which objects in clusters have.\n";
-                    text += &format!("    const {constant}: Option<&'static str> = Some(\"{name}\");\n");
+                    text += &format!(
+                        "    const {constant}: Option<&'static str> = Some(\"{name}\");\n"
+                    );
                 }
                 Some(name) => {
                     text += "    // That of the Go operator, which owns fields of objects in clusters.\n";
                     text += &format!("    const {constant}: &'static str = \"{name}\";\n");
                 }
-                None => self.lost.push(format!(
-                    "the {what} of {kind}, which the table above shows: set `{constant}` in the controller",
-                    kind = resource.kind
-                )),
+                None => self.lost.push(unknown(values, what, constant, resource)),
             }
         }
         text
@@ -333,7 +334,7 @@ impl Writer<'_> {
                 deployment.name
             ));
         } else if is_same && !is_ours && !deployment.selector.is_empty() {
-            replace(&mut after, "      matchLabels:\n", 8, &deployment.selector);
+            replace(&mut after, "    matchLabels:\n", 6, &deployment.selector);
         }
         lost.sort();
         lost.dedup();
@@ -362,6 +363,27 @@ impl Writer<'_> {
             self.texts.insert(path, text);
         }
     }
+}
+
+/// What is said of a name that the Go code does not tell.
+fn unknown(
+    values: &BTreeSet<go::Value>,
+    what: &str,
+    constant: &str,
+    resource: &Resource,
+) -> String {
+    let names = values.iter().map(|it| match it {
+        go::Value::Known(text) | go::Value::Unknown(text) => format!("`{text}`"),
+    });
+    let names = names.collect::<Vec<_>>().join(" and ");
+    let kind = &resource.kind;
+    let why = match constant {
+        "FINALIZER_NAME" => {
+            "; until then, objects that have the finalizer of the Go operator cannot be deleted"
+        }
+        _ => "",
+    };
+    format!("the {what} of {kind}, {names} in Go: set `{constant}` in its controller{why}")
 }
 
 /// The rights that the render gives to a controller.

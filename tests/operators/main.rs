@@ -38,6 +38,7 @@ mod migration;
 mod node;
 mod operator;
 mod package;
+mod port;
 #[expect(dead_code, reason = "the tests of the command line use all of it")]
 #[path = "../project.rs"]
 mod project;

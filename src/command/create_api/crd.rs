@@ -7,12 +7,11 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use super::{ApiSettings, CreateApi, story};
 use crate::{
     command::{load_current, or_way_out, turn::bring_in_line_with},
-    crd::{self, Crd, CrdVersion, Loss, Setting},
+    crd::{self, Crd, CrdVersion, Loss},
+    given::Given,
     hint::OrHint,
-    names::{Domain, Group, GroupVersionKind, Kind, Version},
-    project::{Conversion, Definition, Deprecation, Own, Project, Resource, Stage, Types},
-    reconcile::Texts,
-    render::render,
+    names::{Group, Kind},
+    project::{Project, Resource, Stage},
     report::Outcome,
     visible::visible,
     worktree::WorkTree,
@@ -28,11 +27,14 @@ pub(super) fn run(args: CreateApi, file: &Path, root: &Path) -> Result<Outcome> 
     let (group, version, kind) = args.id.given();
     let crd = read(&root.join(file), &file.display().to_string())?;
     let crd = choose(crd, &file.display().to_string(), &before, group, kind)?;
-    let made = Choice::new(&crd, version, &before, args.force)?;
+    let made = Given::new(&crd, version, &before)?;
+    if !args.force {
+        ensure_free(&made, &before)?;
+    }
 
     let mut after = before.clone();
     let mut stored = None;
-    for (version, resource) in made.resources(&args.settings, &before)? {
+    for (version, resource) in resources(&made, &args.settings, &before)? {
         or_way_out(after.add(resource.clone(), args.force))?;
         if version.storage || stored.is_none() {
             stored = Some(resource);
@@ -123,251 +125,51 @@ fn choose(
     }
 }
 
-/// The versions of a CRD that become versions of a kind of the project.
-struct Choice<'a> {
-    crd: &'a Crd,
-    versions: Vec<&'a CrdVersion>,
-    /// Its group without the domain, and its domain if that is not the project's.
-    group: (Group, Option<Domain>),
-    conversion: Conversion,
-    /// Whether the schemas of what the CRD serves differ.
-    differ: bool,
+/// Refuses versions that exist with types of another origin.
+fn ensure_free(made: &Given, project: &Project) -> Result<()> {
+    for version in &made.versions {
+        let there = made.resource(version, Stage::Stored)?;
+        let there = project.position(&there).map(|at| &project.resources[at]);
+        if let Some(there) = there.filter(|it| it.has_api() && !it.has_given_types()) {
+            return Err(anyhow!(
+                "{there} exists with types that do not come from a CRD"
+            ))
+            .or_hint("`--force` takes the types of the CRD if you have not edited those");
+        }
+    }
+    Ok(())
 }
 
-impl<'a> Choice<'a> {
-    fn new(
-        crd: &'a Crd,
-        version: Option<&Version>,
-        project: &Project,
-        force: bool,
-    ) -> Result<Self> {
-        let name = format!("{}.{}", visible(&crd.plural), visible(&crd.group));
-        let is_wanted =
-            |it: &&CrdVersion| version.is_none_or(|version| it.name == version.as_str());
-        let versions: Vec<_> = crd.versions.iter().filter(is_wanted).collect();
-        if let (Some(version), []) = (version, versions.as_slice()) {
-            let names = crd
-                .versions
-                .iter()
-                .map(|it| format!("`{}`", visible(&it.name)));
-            bail!(
-                "the CustomResourceDefinition `{name}` has no version `{version}`: it has {}",
-                names.collect::<Vec<_>>().join(", ")
-            );
+/// The versions with their resources in `project`, the stored one first. Controllers and webhooks are those that
+/// there are, and the ones of `settings`.
+fn resources<'a>(
+    made: &Given<'a>,
+    settings: &ApiSettings,
+    project: &Project,
+) -> Result<Vec<(&'a CrdVersion, Resource)>> {
+    let mut resources = made.resources(project)?;
+    for (_, resource) in &mut resources {
+        let version = resource.clone();
+        let others = project.versions(&version);
+        let others: Vec<_> = others.filter(|it| it.version != version.version).collect();
+        let stored = others.iter().copied().find(|it| it.is_stored());
+        let there = project.position(resource).map(|at| &project.resources[at]);
+        let is_new = there.is_none() && others.is_empty();
+        let is_stored = resource.is_stored();
+        if let Some(before) = there.or(stored.filter(|_| is_stored)) {
+            resource.controllers.clone_from(&before.controllers);
+            resource.webhooks.clone_from(&before.webhooks);
         }
-        let full: Group = parse(&name, &crd.group)?;
-        let group = group(project, &full)?;
-        let served = versions.iter().filter(|it| it.served).count();
-        let differ = served > 1 && !crd::served_alike(crd);
-        let own = Self {
-            crd,
-            versions,
-            group,
-            conversion: match served > 1 && !differ && !crd.converts {
-                true => Conversion::None,
-                false => Conversion::Missing,
-            },
-            differ,
-        };
-        for version in &own.versions {
-            let there = own.resource(version, Stage::Stored)?;
-            let there = project.position(&there).map(|at| &project.resources[at]);
-            if let Some(there) = there.filter(|it| it.has_api() && !it.has_given_types() && !force)
-            {
-                return Err(anyhow!(
-                    "{there} exists with types that do not come from a CRD"
-                ))
-                .or_hint("`--force` takes the types of the CRD if you have not edited those");
-            }
+        if is_stored {
+            let id = resource.id();
+            let name = settings.controller_of(&id);
+            let usual = is_new
+                || settings.controller_name.is_some()
+                || resource.controller(&name).is_some();
+            settings.control(&id, resource, usual)?;
         }
-        Ok(own)
     }
-
-    /// The resource of `version`.
-    fn resource(&self, version: &CrdVersion, stage: Stage) -> Result<Resource> {
-        let crd = self.crd;
-        let name = format!("{}.{}", visible(&crd.plural), visible(&crd.group));
-        let kind: Kind = parse(&name, &crd.kind)?;
-        let (group, domain) = self.group.clone();
-        let id = GroupVersionKind::new(group.clone(), parse(&name, &version.name)?, kind);
-        let short_names = crd.short_names.iter().map(|it| parse(&name, it));
-        let deprecation = match (version.deprecated, &version.warning) {
-            (true, Some(warning)) => Deprecation::Warning(parse(&name, warning)?),
-            (true, None) => Deprecation::Yes,
-            (false, _) => Deprecation::No,
-        };
-        let definition = Definition::Own(Own {
-            stage,
-            deprecation,
-            conversion: self.conversion,
-            spokes: None,
-            types: Types::Given,
-        });
-        Ok(Resource {
-            domain,
-            namespaced: crd.namespaced,
-            plural: parse(&name, &crd.plural)?,
-            short_names: short_names.collect::<Result<_>>()?,
-            ..Resource::new(group, &id, definition)
-        })
-    }
-
-    /// The versions with their resources, the stored one first.
-    fn resources(
-        &self,
-        settings: &ApiSettings,
-        project: &Project,
-    ) -> Result<Vec<(&'a CrdVersion, Resource)>> {
-        let mut versions = self.versions.clone();
-        versions.sort_by_key(|it| (!it.storage, !it.served));
-        let mut resources = Vec::new();
-        for (at, version) in versions.into_iter().enumerate() {
-            let mut resource = self.resource(version, Stage::Unserved)?;
-            let others = project
-                .versions(&resource)
-                .filter(|it| it.version != resource.version);
-            let others: Vec<_> = others.collect();
-            let stored = others.iter().copied().find(|it| it.is_stored());
-            let is_stored = version.storage || at == 0 && stored.is_none();
-            let stage = match self.conversion {
-                _ if is_stored => Stage::Stored,
-                Conversion::None if version.served => Stage::Served,
-                _ => Stage::Unserved,
-            };
-            resource = self.resource(version, stage)?;
-            let there = project.position(&resource).map(|at| &project.resources[at]);
-            let is_new = there.is_none() && others.is_empty();
-            if let Some(before) = there.or(stored.filter(|_| is_stored)) {
-                resource.controllers.clone_from(&before.controllers);
-                resource.webhooks.clone_from(&before.webhooks);
-            }
-            if is_stored {
-                let id = resource.id();
-                let name = settings.controller_of(&id);
-                let usual = is_new
-                    || settings.controller_name.is_some()
-                    || resource.controller(&name).is_some();
-                settings.control(&id, &mut resource, usual)?;
-            }
-            resources.push((version, resource));
-        }
-        Ok(resources)
-    }
-
-    /// The texts of the files that the CRD gives in `project`, and what they lack of it.
-    fn texts(&self, project: &Project) -> Result<(Texts, Vec<Loss>)> {
-        let mut texts = Texts::new();
-        let mut losses = Vec::new();
-        let rendered = render(project)?.texts;
-        let mut written = Vec::new();
-        let mut unapproved = false;
-        for version in &self.versions {
-            let resource = self.resource(version, Stage::Unserved)?;
-            let Some(at) = project.position(&resource) else {
-                continue;
-            };
-            let resource = &project.resources[at];
-            let (group, kind) = (resource.group.module(), resource.kind.module());
-            let types = format!("src/api/{group}/{}/{kind}.rs", resource.version);
-            let sample = format!(
-                "{}_{}_{}.yaml",
-                resource.group,
-                resource.version,
-                resource.kind.lower()
-            );
-            unapproved = project.is_protected(resource);
-            let made = crd::make(
-                self.crd,
-                version,
-                &Setting {
-                    sample: Some(&format!("../../../../config/samples/{sample}")),
-                    project: project.project_name.as_str(),
-                    served: resource.is_served(),
-                    unapproved,
-                },
-            );
-            // The license stands above, as in every file.
-            let skeleton = rendered.get(&types).map_or("", String::as_str);
-            let header = skeleton.split_once("//! ").map_or("", |(header, _)| header);
-            texts.insert(types, format!("{header}{}", made.types));
-            texts.insert(format!("config/samples/{sample}"), made.sample);
-            let several = self.versions.len() > 1;
-            losses.extend(made.losses.into_iter().map(|loss| match several {
-                true => loss.of_version(&version.name),
-                false => loss,
-            }));
-            written.push((resource.clone(), *version, made.written));
-        }
-        if let Some((resource, ..)) = written.first()
-            && project.versions(resource).count() == written.len()
-        {
-            written.sort_by(|(a, ..), (b, ..)| {
-                (!a.is_stored(), &b.version).cmp(&(!b.is_stored(), &a.version))
-            });
-            let versions = written.iter().map(|(resource, version, written)| {
-                let stored = resource.is_stored();
-                (*version, written.clone(), [resource.is_served(), stored])
-            });
-            let versions: Vec<_> = versions.collect();
-            let manifest = crd::manifest(self.crd, &versions, unapproved)?;
-            let name = format!("{}_{}.yaml", self.crd.group, self.crd.plural);
-            let is_it = |path: &&String| {
-                path.ends_with(&format!("/bases/{name}"))
-                    || path.ends_with(&format!("/crds/{name}"))
-            };
-            for path in rendered.keys().filter(is_it) {
-                texts.insert(path.clone(), manifest.clone());
-            }
-        }
-        Ok((texts, losses))
-    }
-
-    /// What of the versions is not as the CRD says.
-    fn notes(&self, project: &Project) -> Vec<String> {
-        let unserved = self.versions.iter().filter(|version| {
-            let resource = self.resource(version, Stage::Unserved).ok();
-            let at = resource.and_then(|it| project.position(&it));
-            version.served && at.is_some_and(|at| !project.resources[at].is_served())
-        });
-        let names: Vec<_> = unserved.map(|it| format!("`{}`", it.name)).collect();
-        if names.is_empty() {
-            return Vec::new();
-        }
-        let reason = match (self.crd.converts, self.differ) {
-            (true, _) => {
-                "the CRD has a webhook that converts between the versions, and this project has none"
-            }
-            (false, true) => {
-                "its schema differs from that of the stored version, and nothing converts between them"
-            }
-            (false, false) => "another version is stored, and nothing converts between them",
-        };
-        vec![format!(
-            "{} is not served, unlike in the CRD: {reason}",
-            names.join(", ")
-        )]
-    }
-}
-
-/// A name of the CRD `crd`.
-fn parse<T: std::str::FromStr<Err = anyhow::Error>>(crd: &str, text: &str) -> Result<T> {
-    let parsed = text.parse();
-    parsed.map_err(|error| anyhow!("the CustomResourceDefinition `{crd}` cannot be taken: {error}"))
-}
-
-/// The group `full` as `PROJECT` has it, and its domain if that is not the project's.
-fn group(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)> {
-    let of_project = full.without(&project.domain);
-    let (group, domain) = project.group(full)?;
-    if domain.is_some() || of_project != *full {
-        return Ok((group, domain));
-    }
-    match full.as_str().split_once('.') {
-        Some((group, domain)) => Ok((group.parse()?, Some(domain.parse()?))),
-        None => Err(anyhow!("the group `{full}` has no domain")).or_hint(
-            "the group of a CustomResourceDefinition ends in a domain, as in `webapp.example.com`",
-        ),
-    }
+    Ok(resources)
 }
 
 /// The losses as the user gets to read them.
