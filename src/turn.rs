@@ -102,6 +102,7 @@ impl Turn<'_> {
                 put(&mut sides.base, path, Some(theirs));
                 put(&mut sides.ours, path, Some(text.clone()));
                 sides.carried.remove(path);
+                sides.given.insert(path.clone());
             }
         }
     }
