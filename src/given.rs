@@ -237,10 +237,30 @@ pub fn group(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)>
     if domain.is_some() || of_project != *full {
         return Ok((group, domain));
     }
-    match full.as_str().split_once('.') {
-        Some((group, domain)) => Ok((group.parse()?, Some(domain.parse()?))),
-        None => Err(anyhow!("the group `{full}` has no domain")).or_hint(
+    // As short as can be told from the groups that are there.
+    let taken: Vec<_> = project
+        .resources
+        .iter()
+        .map(|it| it.group.module())
+        .collect();
+    let dots = full.as_str().match_indices('.');
+    let splits: Result<Vec<(Group, Domain)>> = dots
+        .map(|(dot, _)| {
+            Ok((
+                full.as_str()[..dot].parse()?,
+                full.as_str()[dot + 1..].parse()?,
+            ))
+        })
+        .collect();
+    let mut splits = splits?;
+    let free = splits
+        .iter()
+        .position(|(group, _)| !taken.contains(&group.module()));
+    if splits.is_empty() {
+        return Err(anyhow!("the group `{full}` has no domain")).or_hint(
             "the group of a CustomResourceDefinition ends in a domain, as in `webapp.example.com`",
-        ),
+        );
     }
+    let (group, domain) = splits.swap_remove(free.unwrap_or(0));
+    Ok((group, Some(domain)))
 }

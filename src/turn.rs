@@ -91,6 +91,7 @@ impl Turn<'_> {
                 // A file of the user's alone, which no later turn knows.
                 if !sides.disk.contains_key(path) {
                     put(&mut sides.ours, path, Some(text.clone()));
+                    sides.given.insert(path.clone());
                 }
                 continue;
             };
@@ -107,6 +108,7 @@ impl Turn<'_> {
                 put(&mut sides.base, path, Some(theirs));
                 put(&mut sides.ours, path, Some(text.clone()));
                 sides.carried.remove(path);
+                sides.given.insert(path.clone());
             }
         }
     }

@@ -230,7 +230,10 @@ fn golden() -> PathBuf {
 /// Runs one of the commands in `folder`. Files of this repository have their path from its top.
 fn play(folder: &Path, command: &str) {
     let crds = root().join("tests/crds");
-    rscaffold(folder, &command.replace("tests/crds", &crds.display().to_string()));
+    rscaffold(
+        folder,
+        &command.replace("tests/crds", &crds.display().to_string()),
+    );
 }
 
 /// Makes all projects anew, in a folder of their own.
@@ -328,9 +331,15 @@ fn the_record_has_the_text_of_each_file() {
     let paths: BTreeSet<_> = written.keys().chain(recorded.keys()).collect();
     // What a CRD gave counts as an edit of the user.
     let is_given = |path: &Path| {
-        let parts = ["library/src/api/library/v1", "library/config/samples/library_v1"];
-        let parts = parts.iter().any(|part| path.to_string_lossy().starts_with(part));
-        parts && !path.ends_with("mod.rs") || path.to_string_lossy().contains("/library.example.com_")
+        let parts = [
+            "library/src/api/library/v1",
+            "library/config/samples/library_v1",
+        ];
+        let parts = parts
+            .iter()
+            .any(|part| path.to_string_lossy().starts_with(part));
+        parts && !path.ends_with("mod.rs")
+            || path.to_string_lossy().contains("/library.example.com_")
     };
     let unequal = paths
         .into_iter()

@@ -117,11 +117,6 @@ fn schemas(place: &str, given: &Schema, written: &Schema, losses: &mut BTreeSet<
                 schemas(&join(place, "*"), given, written, losses);
             }
             (key, given, written) => {
-                let place = if place.is_empty() {
-                    "the object"
-                } else {
-                    place
-                };
                 losses.insert(Loss::new(place, why(key, given, written)));
             }
         }
@@ -137,7 +132,10 @@ fn properties(place: &str, given: &Schema, written: &Schema, losses: &mut BTreeS
                 schemas(&inner, given, written, losses);
             }
             (Some(_), None) => _ = losses.insert(Loss::new(&inner, "the field is left out")),
-            (None, Some(_)) => _ = losses.insert(Loss::new(&inner, "the field is added")),
+            (None, Some(_)) => {
+                let what = "the field is added, as kube has the subresource with its schema only";
+                losses.insert(Loss::new(&inner, what));
+            }
             (given, written) if given != written => {
                 losses.insert(Loss::new(&inner, "the schema is another one"));
             }

@@ -1,6 +1,6 @@
 //! Attributes, laid out as rustfmt does.
 
-/// The arguments of an attribute beyond which rustfmt gives each a line.
+/// The width of several arguments of an attribute beyond which rustfmt gives each a line.
 const ARGUMENTS: usize = 70;
 /// The longest line.
 pub(super) const LINE: usize = 100;
@@ -56,7 +56,8 @@ impl Meta {
         };
         let arguments = Self::arguments(items);
         let width = |text: &str| text.chars().count();
-        if width(&arguments) <= ARGUMENTS && indent + width(&line) + after <= LINE {
+        let is_short = items.len() == 1 || width(&arguments) <= ARGUMENTS;
+        if is_short && indent + width(&line) + after <= LINE {
             return line;
         }
         if let [item @ Self::List(..)] = items.as_slice() {

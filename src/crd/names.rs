@@ -72,12 +72,10 @@ fn plain(name: &str) -> String {
     for (at, &char) in chars.iter().enumerate() {
         let upper = |at: usize| chars.get(at).is_some_and(char::is_ascii_uppercase);
         let ends = |at: usize| !chars.get(at).is_some_and(char::is_ascii_alphanumeric) || upper(at);
-        // `CIDRs` and `IPs`, but not `Is` of `NameIs`.
-        let in_plural =
-            at > 0 && upper(at) && upper(at - 1) && chars.get(at + 1) == Some(&'s') && ends(at + 2)
-                || char == 's' && at > 1 && upper(at - 1) && upper(at - 2) && ends(at + 1);
+        // `CIDRs` and `IPs`
+        let is_plural = char == 's' && at > 1 && upper(at - 1) && upper(at - 2) && ends(at + 1);
         match char {
-            char if in_plural => plain.push(char.to_ascii_lowercase()),
+            's' if is_plural => plain.push('S'),
             char if char.is_ascii_alphanumeric() => plain.push(char),
             _ => plain.push('_'),
         }

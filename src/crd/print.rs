@@ -119,7 +119,7 @@ fn print_item(item: &Item, kube: Option<String>) -> String {
     }
     derives.push("PartialEq");
     if is_enum {
-        derives.extend(["Eq", "PartialOrd", "Ord", "Hash"]);
+        derives.extend(["Eq", "Hash"]);
     }
     derives.extend(["Deserialize", "Serialize"]);
     text += &format!("#[derive({})]\n", derives.join(", "));
@@ -229,7 +229,8 @@ fn kube(crd: &Crd, version: &CrdVersion, lowered: &Lowered, setting: &Setting) -
 
 /// The lines of that attribute that only a given CRD has.
 fn rest(crd: &Crd, version: &CrdVersion, lowered: &Lowered) -> Vec<String> {
-    let mut metas = Vec::new();
+    // First what every file of types has, so that a change above merges with what stands below.
+    let mut metas = vec![Meta::text("derive", "PartialEq")];
     if let Some(singular) = &crd.singular {
         metas.push(Meta::text("singular", singular));
     }
@@ -240,7 +241,6 @@ fn rest(crd: &Crd, version: &CrdVersion, lowered: &Lowered) -> Vec<String> {
     if let Some(status) = &lowered.root.status {
         metas.push(Meta::text("status", status));
     }
-    metas.push(Meta::text("derive", "PartialEq"));
     metas.push(Meta::text("doc", &lowered.root.doc));
     metas.extend(version.columns.iter().map(column));
     metas.extend(
@@ -300,18 +300,21 @@ fn test(crd: &Crd, sample: &str) -> String {
 mod tests {{
     use super::*;
 
-    #[test]
-    fn the_sample_fits_the_types() {{
+    fn sample() -> {} {{
         let text = include_str!(
             // What `kubectl apply -k config/samples` creates.
             {}
         );
-        let object: {} = serde_saphyr::from_str(text).expect(\"the sample fits the type\");
-        assert!(object.metadata.name.is_some());
+        serde_saphyr::from_str(text).expect(\"the sample fits the type\")
+    }}
+
+    #[test]
+    fn the_sample_fits_the_types() {{
+        assert!(sample().metadata.name.is_some());
     }}
 }}
 ",
-        literal::text(sample),
-        crd.kind
+        crd.kind,
+        literal::text(sample)
     )
 }

@@ -96,7 +96,7 @@ fn scalars_have_types_and_bounds() {
         (
             json!({"type": "string", "minLength": 1, "maxLength": 9, "pattern": "^\\w+$"}),
             "#[serde(default, skip_serializing_if = \"Option::is_none\")]\n\
-             #[schemars(\nwith = \"String\",\nlength(min = 1, max = 9),\nregex(pattern = r\"^\\w+$\")\n)]\n\
+             #[schemars(with = \"String\", length(min = 1, max = 9), regex(pattern = r\"^\\w+$\"))]\n\
              pub it: Option<String>,",
         ),
         (
@@ -219,7 +219,7 @@ fn names_of_all_sorts_become_fields_and_variants() {
             "a_b",
             "upper",
             "a_b2",
-            "a_b3",
+            "a_b_c",
             "camel_case",
             "pod_cidrs",
             "self_",

@@ -263,7 +263,7 @@ mod tests {
                 deprecation: warning.parse().unwrap(),
                 conversion: Conversion::None,
                 spokes: None,
-                types: Types::Example,
+                types: crate::project::Types::Example,
             };
             let second = Resource {
                 definition: Definition::Own(own),

@@ -129,11 +129,17 @@ fn the_code_writes_the_crds_that_it_is_made_from() {
     run(cargo(&folder).args(["clippy", "--quiet", "--", "-D", "warnings"]));
     run(cargo(&folder).args(["build", "--quiet"]));
     let written = modules.path().join("written");
-    run(Command::new(target().join("debug/crds")).args(["manifests", "--out"]).arg(&written));
+    run(Command::new(target().join("debug/crds"))
+        .args(["manifests", "--out"])
+        .arg(&written));
     let written = manifests(&written.join("config/crd/bases"));
     for (name, text) in &before {
         let written = &written[name];
-        assert!(text == written, "{name}:\n{}", diffy::create_patch(text, written));
+        assert!(
+            text == written,
+            "{name}:\n{}",
+            diffy::create_patch(text, written)
+        );
     }
     for (crd, losses) in given {
         let name = format!("{}_{}.yaml", crd.group, crd.plural);
@@ -148,8 +154,15 @@ fn the_code_writes_the_crds_that_it_is_made_from() {
             assert_eq!(made.selectable, version.selectable, "{name}");
             for loss in crd::compare(&version.schema, &made.schema) {
                 let several = crd.versions.len() > 1;
-                let loss = if several { loss.of_version(&version.name) } else { loss };
-                assert!(losses.contains(&loss.to_string()), "{name}: {loss}: {losses:?}");
+                let loss = if several {
+                    loss.of_version(&version.name)
+                } else {
+                    loss
+                };
+                assert!(
+                    losses.contains(&loss.to_string()),
+                    "{name}: {loss}: {losses:?}"
+                );
             }
         }
     }
@@ -160,7 +173,11 @@ fn manifests(folder: &Path) -> BTreeMap<String, String> {
     let entries = fs::read_dir(folder).expect("a folder");
     let files = entries.map(|it| it.expect("a file").path());
     let read = |path: PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         (name, fs::read_to_string(path).expect("a text"))
     };
     files.map(read).collect()
