@@ -18,7 +18,7 @@ use std::{collections::BTreeSet, str::FromStr};
 use anyhow::{Context as _, Error, Result};
 
 use self::{
-    config::Deployed, file::GoProject, go::Value, kinds::GoKind, report::Report, rules::Rights,
+    config::Deployed, file::GoProject, go::Value, kinds::GoKind, report::{Made, Report}, rules::Rights,
     source::Source,
 };
 pub use self::{
