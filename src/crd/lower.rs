@@ -250,7 +250,6 @@ impl Lower<'_> {
     fn ty(&mut self, schema: &Schema, path: &[String]) -> Type {
         let is = |key: &str| schema.get(key) == Some(&Value::Bool(true));
         if is("x-kubernetes-int-or-string") {
-            self.helpers.insert(Helper::IntOrString);
             let rust = self.import(Import::IntOrString);
             return Type {
                 helper: Some(Helper::IntOrString),
@@ -271,9 +270,8 @@ impl Lower<'_> {
                     _ => ("i64", None),
                 };
                 let mut written = json!({"type": "integer"});
-                match format {
-                    Some(format) => written["format"] = format.into(),
-                    None => _ = self.helpers.insert(Helper::Integer),
+                if let Some(format) = format {
+                    written["format"] = format.into();
                 }
                 Type {
                     helper: format.is_none().then_some(Helper::Integer),
@@ -286,8 +284,6 @@ impl Lower<'_> {
                 let mut written = json!({"type": "number"});
                 if is_double {
                     written["format"] = "double".into();
-                } else {
-                    self.helpers.insert(Helper::Number);
                 }
                 Type {
                     helper: (!is_double).then_some(Helper::Number),
@@ -310,7 +306,6 @@ impl Lower<'_> {
             return self.enumeration(Schema::new(), &values, path);
         }
         if format == Some("date-time") && schema.get("enum").is_none() {
-            self.helpers.insert(Helper::DateTime);
             let rust = self.import(Import::Time);
             return Type {
                 is_default: false,
@@ -638,6 +633,7 @@ impl Lower<'_> {
         }
         let is_option = rust != ty.rust;
         if let Some(helper) = ty.helper {
+            self.helpers.insert(helper);
             schemars.push(Meta::text("schema_with", helper.name()));
         } else if is_option {
             schemars.push(Meta::text("with", &ty.rust));
