@@ -447,7 +447,7 @@ impl Lower<'_> {
         let slot = self.slots.len();
         self.slots.push(None);
         let mut rest = schema.clone();
-        let required = texts(rest.remove("required"));
+        let required = texts(rest.remove("required").as_ref());
         let properties = object(rest.remove("properties").unwrap_or_default());
         rest.remove("type");
         if rest.get("additionalProperties") == Some(&Value::Bool(false)) {
@@ -761,12 +761,8 @@ fn values(schema: &Schema) -> Option<Vec<&str>> {
 }
 
 /// The texts of a list.
-fn texts(list: Option<Value>) -> BTreeSet<String> {
-    let texts = list
-        .as_ref()
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
+fn texts(list: Option<&Value>) -> BTreeSet<String> {
+    let texts = list.and_then(Value::as_array).into_iter().flatten();
     texts
         .filter_map(|it| it.as_str().map(str::to_owned))
         .collect()
