@@ -1,4 +1,4 @@
-//! Rust types from a CustomResourceDefinition: text in, texts out.
+//! Rust types from a CRD: text in, texts out.
 //!
 //! The types are made so that kube writes the schema again that they come from. [`Made::written`] is the
 //! schema that the code will write, and [`Made::losses`] is in what it differs from the given one.

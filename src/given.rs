@@ -51,9 +51,10 @@ impl<'a> Given<'a> {
             crd,
             versions,
             group: group(project, &parse(crd, &crd.group)?)?,
-            conversion: match served > 1 && !differ && !crd.converts {
-                true => Conversion::None,
-                false => Conversion::Missing,
+            conversion: if served > 1 && !differ && !crd.converts {
+                Conversion::None
+            } else {
+                Conversion::Missing
             },
             differ,
         })
@@ -156,9 +157,12 @@ impl<'a> Given<'a> {
             texts.insert(types, format!("{header}{}", made.types));
             texts.insert(format!("config/samples/{sample}"), made.sample);
             let several = self.versions.len() > 1;
-            losses.extend(made.losses.into_iter().map(|loss| match several {
-                true => loss.of_version(&version.name),
-                false => loss,
+            losses.extend(made.losses.into_iter().map(|loss| {
+                if several {
+                    loss.of_version(&version.name)
+                } else {
+                    loss
+                }
             }));
             written.push((resource.clone(), *version, made.written));
         }

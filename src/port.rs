@@ -18,7 +18,12 @@ use std::{collections::BTreeSet, str::FromStr};
 use anyhow::{Context as _, Error, Result};
 
 use self::{
-    config::Deployed, file::GoProject, go::Value, kinds::GoKind, report::{Made, Report}, rules::Rights,
+    config::Deployed,
+    file::GoProject,
+    go::Value,
+    kinds::GoKind,
+    report::{Made, Report},
+    rules::Rights,
     source::Source,
 };
 pub use self::{
@@ -134,9 +139,10 @@ impl Port {
             (_, None) => format!("{count} {what}s"),
         });
         let counts: Vec<_> = counts.collect();
-        match counts.is_empty() {
-            true => "no kinds".to_owned(),
-            false => counts.join(", "),
+        if counts.is_empty() {
+            "no kinds".to_owned()
+        } else {
+            counts.join(", ")
         }
     }
 }

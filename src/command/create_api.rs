@@ -31,7 +31,7 @@ pub struct CreateApi {
     #[command(flatten)]
     id: Id,
 
-    /// File with a CustomResourceDefinition, which gives the kind with all of its versions, or with the one
+    /// File with a CRD, which gives the kind with all of its versions, or with the one
     /// of `--version`: Rust types are made from it. `--group` and `--kind` choose one of several
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = [
@@ -240,7 +240,7 @@ pub(super) struct ExternalType {
 pub fn run(args: CreateApi, root: &Path) -> Result<Outcome> {
     args.kubebuilder.features(args.settings.image.is_some())?;
     if let Some(file) = args.crd.clone() {
-        return crd::run(args, &file, root);
+        return crd::run(&args, &file, root);
     }
     let tree = WorkTree::open(root)?;
     let before = load_current(&tree)?;

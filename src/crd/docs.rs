@@ -24,7 +24,7 @@ fn has_code_in_a_list(text: &str) -> bool {
     let lines: Vec<_> = text.split('\n').collect();
     let pairs = lines.windows(2);
     pairs.into_iter().any(|pair| {
-        let marker = pair[1].trim_start_matches([' ']);
+        let text = pair[1].trim_start_matches([' ']);
         let is_item = |line: &str| {
             let rest = line.trim_start_matches(|char: char| char.is_ascii_digit());
             let marked = line.starts_with(['-', '*', '+']) || rest != line;
@@ -33,7 +33,7 @@ fn has_code_in_a_list(text: &str) -> bool {
                     .trim_start_matches(['-', '*', '+', '.', ')'])
                     .starts_with("     ")
         };
-        pair[0].is_empty() && marker.len() != pair[1].len() || is_item(marker)
+        pair[0].is_empty() && text.len() != pair[1].len() || is_item(text)
     }) || lines.first().is_some_and(|line| line.starts_with(' '))
 }
 

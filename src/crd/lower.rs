@@ -1,4 +1,8 @@
 //! From a schema to types.
+#![expect(
+    clippy::format_push_string,
+    reason = "a text that grows is easier to read than `write!` into one"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -250,7 +254,6 @@ impl Lower<'_> {
     fn ty(&mut self, schema: &Schema, path: &[String]) -> Type {
         let is = |key: &str| schema.get(key) == Some(&Value::Bool(true));
         if is("x-kubernetes-int-or-string") {
-            self.helpers.insert(Helper::IntOrString);
             let rust = self.import(Import::IntOrString);
             return Type {
                 helper: Some(Helper::IntOrString),
@@ -271,9 +274,8 @@ impl Lower<'_> {
                     _ => ("i64", None),
                 };
                 let mut written = json!({"type": "integer"});
-                match format {
-                    Some(format) => written["format"] = format.into(),
-                    None => _ = self.helpers.insert(Helper::Integer),
+                if let Some(format) = format {
+                    written["format"] = format.into();
                 }
                 Type {
                     helper: format.is_none().then_some(Helper::Integer),
@@ -286,8 +288,6 @@ impl Lower<'_> {
                 let mut written = json!({"type": "number"});
                 if is_double {
                     written["format"] = "double".into();
-                } else {
-                    self.helpers.insert(Helper::Number);
                 }
                 Type {
                     helper: (!is_double).then_some(Helper::Number),
@@ -310,7 +310,6 @@ impl Lower<'_> {
             return self.enumeration(Schema::new(), &values, path);
         }
         if format == Some("date-time") && schema.get("enum").is_none() {
-            self.helpers.insert(Helper::DateTime);
             let rust = self.import(Import::Time);
             return Type {
                 is_default: false,
@@ -448,14 +447,7 @@ impl Lower<'_> {
         let slot = self.slots.len();
         self.slots.push(None);
         let mut rest = schema.clone();
-        let required = rest.remove("required");
-        let required: BTreeSet<String> = required
-            .as_ref()
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(|name| name.as_str().map(str::to_owned))
-            .collect();
+        let required = texts(rest.remove("required").as_ref());
         let properties = object(rest.remove("properties").unwrap_or_default());
         rest.remove("type");
         if rest.get("additionalProperties") == Some(&Value::Bool(false)) {
@@ -605,7 +597,7 @@ impl Lower<'_> {
 
         // The Rust type, and where it comes from if it is not there.
         let default = want.get("default").cloned();
-        let value = default.as_ref().and_then(|it| self.default_value(&ty, it));
+        let value = default.as_ref().and_then(|it| Self::default_value(&ty, it));
         match (place.is_required, value) {
             (false, Some(value)) if !nullable => {
                 if value.is_usual {
@@ -618,18 +610,16 @@ impl Lower<'_> {
                 written.insert("default".to_owned(), value.written);
                 want.remove("default");
             }
-            (false, _) => match ty.empty.filter(|_| !nullable) {
-                Some(is_empty) => {
-                    serde.push(Meta::leaf("default"));
-                    serde.push(Meta::text("skip_serializing_if", is_empty));
-                }
-                None => {
+            (false, _) => {
+                let is_empty = ty.empty.filter(|_| !nullable);
+                if is_empty.is_none() {
                     rust = format!("Option<{rust}>");
-                    serde.push(Meta::leaf("default"));
-                    serde.push(Meta::text("skip_serializing_if", "Option::is_none"));
-                    is_default = true;
                 }
-            },
+                serde.push(Meta::leaf("default"));
+                let is_empty = is_empty.unwrap_or("Option::is_none");
+                serde.push(Meta::text("skip_serializing_if", is_empty));
+                is_default = true;
+            }
             (true, _) if nullable => {
                 rust = format!("Option<{rust}>");
                 is_default = true;
@@ -638,6 +628,7 @@ impl Lower<'_> {
         }
         let is_option = rust != ty.rust;
         if let Some(helper) = ty.helper {
+            self.helpers.insert(helper);
             schemars.push(Meta::text("schema_with", helper.name()));
         } else if is_option {
             schemars.push(Meta::text("with", &ty.rust));
@@ -691,7 +682,7 @@ impl Lower<'_> {
     }
 
     /// `default` as a value of Rust, if `ty` is a scalar that has it.
-    fn default_value(&self, ty: &Type, default: &Value) -> Option<RustValue> {
+    fn default_value(ty: &Type, default: &Value) -> Option<RustValue> {
         let value = |rust: String, is_usual: bool, written: Value| {
             Some(RustValue {
                 rust,
@@ -767,6 +758,14 @@ fn values(schema: &Schema) -> Option<Vec<&str>> {
     let texts: Vec<_> = values.iter().map(Value::as_str).collect::<Option<_>>()?;
     let distinct: BTreeSet<_> = texts.iter().collect();
     (distinct.len() == texts.len() && !texts.is_empty()).then_some(texts)
+}
+
+/// The texts of a list.
+fn texts(list: Option<&Value>) -> BTreeSet<String> {
+    let texts = list.and_then(Value::as_array).into_iter().flatten();
+    texts
+        .filter_map(|it| it.as_str().map(str::to_owned))
+        .collect()
 }
 
 /// Takes the description out of `schema` if it can be a doc comment.
@@ -915,9 +914,10 @@ fn rename_all(fields: &mut [Field], properties: &Schema) -> bool {
     let has_camel = pairs().any(|(ident, name)| ident != name && names::camel(ident) == *name);
     let names: Vec<_> = properties.keys().collect();
     for (field, name) in fields.iter_mut().zip(names) {
-        let usual = match has_camel {
-            true => names::camel(&field.ident),
-            false => field.ident.clone(),
+        let usual = if has_camel {
+            names::camel(&field.ident)
+        } else {
+            field.ident.clone()
         };
         if usual != *name {
             let rename = Meta::text("rename", name);

@@ -119,12 +119,12 @@ impl Unique {
             last = name;
         }
         let last = last.trim_end_matches('_');
-        let numbered = (2..).map(
-            |number| match last.ends_with(|c: char| c.is_ascii_digit()) {
-                true => format!("{last}_{number}"),
-                false => format!("{last}{number}"),
-            },
-        );
+        let gap = if last.ends_with(|c: char| c.is_ascii_digit()) {
+            "_"
+        } else {
+            ""
+        };
+        let numbered = (2..).map(|number| format!("{last}{gap}{number}"));
         let mut free = numbered.filter(|name| self.0.insert(name.clone()));
         free.next().unwrap_or_default()
     }

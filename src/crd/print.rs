@@ -1,4 +1,8 @@
 //! Types as text, laid out as rustfmt does.
+#![expect(
+    clippy::format_push_string,
+    reason = "a text that grows is easier to read than `write!` into one"
+)]
 
 use super::{
     Setting,
@@ -31,9 +35,10 @@ pub(super) fn print(
     }
     for default in &lowered.defaults {
         let head = format!("fn {}() -> {} {{", default.name, default.ty);
-        let head = match head.chars().count() > LINE {
-            true => format!("fn {}()\n-> {} {{", default.name, default.ty),
-            false => head,
+        let head = if head.chars().count() > LINE {
+            format!("fn {}()\n-> {} {{", default.name, default.ty)
+        } else {
+            head
         };
         text += &format!("{head}\n    {}\n}}\n\n", default.value);
     }

@@ -1,4 +1,4 @@
-//! Reads CustomResourceDefinitions from YAML.
+//! Reads definitions of custom resources from YAML.
 
 use anyhow::{Result, anyhow, bail, ensure};
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::visible::visible;
 
-/// A CustomResourceDefinition.
+/// A `CustomResourceDefinition`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Crd {
     /// Its API group.
@@ -33,6 +33,7 @@ pub struct Crd {
 
 /// A version of a [`Crd`].
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "as a CRD has them")]
 pub struct CrdVersion {
     /// Its name.
     pub name: String,
@@ -90,7 +91,7 @@ pub struct Scale {
 #[serde(rename_all = "camelCase")]
 struct Spec {
     group: String,
-    names: Names,
+    names: NamesOfKind,
     scope: String,
     versions: Vec<Version>,
     conversion: Option<Conversion>,
@@ -98,7 +99,7 @@ struct Spec {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Names {
+struct NamesOfKind {
     kind: String,
     plural: String,
     singular: Option<String>,
@@ -150,7 +151,7 @@ struct Subresources {
 /// Largest file that is read: the API server takes objects of up to 1.5 MB.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// The CustomResourceDefinitions among the documents of `text`, which is the text of `file`.
+/// The CRDs among the documents of `text`, which is the text of `file`.
 ///
 /// # Errors
 /// When the text is not YAML, takes too much to read, or has none.
@@ -244,7 +245,7 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
         stored == 1,
         "the CustomResourceDefinition `{name}` in `{file}` stores {stored} versions: it must be one"
     );
-    let Names { kind, .. } = &spec.names;
+    let NamesOfKind { kind, .. } = &spec.names;
     let lower = kind.to_ascii_lowercase();
     let usual_list = format!("{kind}List");
     let versions = spec

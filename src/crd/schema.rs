@@ -84,9 +84,8 @@ pub(super) fn numbers(value: &Value) -> Value {
 /// and items are not looked at.
 pub(super) fn kept(schema: &Schema) -> Schema {
     let mut kept = Schema::new();
-    let schema = match normal(&Value::Object(schema.clone())) {
-        Value::Object(schema) => schema,
-        _ => return kept,
+    let Value::Object(schema) = normal(&Value::Object(schema.clone())) else {
+        return kept;
     };
     for (key, value) in schema {
         let is_kept = has(KEYWORDS, &key)

@@ -328,9 +328,12 @@ impl Taker<'_> {
         for (is_defaulting, letter, verb) in [(true, 'm', "mutate"), (false, 'v', "validate")] {
             let found = own.iter().find(|it| it.is_defaulting == is_defaulting);
             let said = entries.iter().filter_map(|it| it.webhooks.as_ref());
-            let said = said.filter_map(|it| match is_defaulting {
-                true => it.defaulting.then_some(it.defaulting_path.as_deref()),
-                false => it.validation.then_some(it.validation_path.as_deref()),
+            let said = said.filter_map(|it| {
+                if is_defaulting {
+                    it.defaulting.then_some(it.defaulting_path.as_deref())
+                } else {
+                    it.validation.then_some(it.validation_path.as_deref())
+                }
             });
             let mut said = said.collect::<Vec<_>>().into_iter();
             let (said, found) = (said.next(), found.map(|it| it.path.as_deref()));
@@ -346,9 +349,10 @@ impl Taker<'_> {
                 webhook.path = name_of::<WebhookPath>(&what, path, report);
             }
             let webhooks = &mut project.resources[at].webhooks;
-            match is_defaulting {
-                true => webhooks.defaulting = Some(webhook),
-                false => webhooks.validation = Some(webhook),
+            if is_defaulting {
+                webhooks.defaulting = Some(webhook)
+            } else {
+                webhooks.validation = Some(webhook)
             }
         }
         let converts = |it: &&GoResource| it.webhooks.as_ref().is_some_and(|it| it.conversion);
@@ -359,9 +363,10 @@ impl Taker<'_> {
                 "the conversion webhook of `{}`, between `{}` and {}",
                 resource.kind,
                 visible(&entry.version),
-                match spokes.is_empty() {
-                    true => "the other versions".to_owned(),
-                    false => spokes.join(", "),
+                if spokes.is_empty() {
+                    "the other versions".to_owned()
+                } else {
+                    spokes.join(", ")
                 }
             ));
         }

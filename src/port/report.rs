@@ -353,9 +353,10 @@ fn line(port: &Port, project: &Project, path: &str, content: &str) -> Option<Str
             format!("`src/webhook/{group}/{kind}.rs`")
         });
         let targets: Vec<_> = targets.collect();
-        let goes = match targets.is_empty() {
-            true => "`rscaffold create webhook` adds them here".to_owned(),
-            false => format!("write the defaults and rules in {}", targets.join(", ")),
+        let goes = if targets.is_empty() {
+            "`rscaffold create webhook` adds them here".to_owned()
+        } else {
+            format!("write the defaults and rules in {}", targets.join(", "))
         };
         return Some(format!("webhooks: {goes}"));
     }
@@ -438,13 +439,10 @@ fn commands(port: &Port, project: &Project, text: &mut String) {
     if let Some(old) = deployment.filter(|it| it.name != here) {
         // The same Lease is the same only in the same namespace.
         let is_safe = project.lease.is_some() && port.deployed.namespace.is_some();
-        let when = match is_safe {
-            true => {
-                "`make deploy` leaves it running. Until it is gone, the new operator waits for its Lease"
-            }
-            false => {
-                "`make deploy` leaves it running. Delete it first: nothing keeps both from working at the same time"
-            }
+        let when = if is_safe {
+            "`make deploy` leaves it running. Until it is gone, the new operator waits for its Lease"
+        } else {
+            "`make deploy` leaves it running. Delete it first: nothing keeps both from working at the same time"
         };
         lines.push(format!(
             "`kubectl --namespace {namespace} delete deployment {old}`: the Go operator has a Deployment of \

@@ -323,9 +323,10 @@ fn chain(calls: &[String], text: &mut String) {
         return;
     }
     // What begins with several lines goes on at the same indentation.
-    let further = match calls[0].contains('\n') {
-        true => pad.clone(),
-        false => format!("{pad}    "),
+    let further = if calls[0].contains('\n') {
+        pad.clone()
+    } else {
+        format!("{pad}    ")
     };
     let calls = calls.join(&format!("\n{further}."));
     let _ = writeln!(text, "{pad}Rule::{calls},");

@@ -192,7 +192,7 @@ impl Project {
                     hub.version
                 );
             }
-            for version in self.versions(hub).filter(|it| it.has_given_types()) {
+            if let Some(version) = self.versions(hub).find(|it| it.has_given_types()) {
                 bail!(
                     "{version} has types that come from a CRD, which no webhook can convert yet: the fields of both \
                      versions must be known"

@@ -40,9 +40,12 @@ pub struct Snapshot {
 /// # Errors
 /// When the folder cannot be opened. What cannot be read in it is in [`Snapshot::unread`].
 pub fn snapshot(root: &Path, without: &[&str], wanted: impl Fn(&str) -> bool) -> Result<Snapshot> {
-    let opened = File::open(root).and_then(|folder| match folder.metadata()?.is_dir() {
-        true => Ok(folder),
-        false => Err(std::io::ErrorKind::NotADirectory.into()),
+    let opened = File::open(root).and_then(|folder| {
+        if folder.metadata()?.is_dir() {
+            Ok(folder)
+        } else {
+            Err(std::io::ErrorKind::NotADirectory.into())
+        }
     });
     let folder =
         opened.with_context(|| format!("failed to open the folder `{}`", root.display()))?;

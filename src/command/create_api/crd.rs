@@ -1,4 +1,4 @@
-//! `create api --crd`: a kind from its CustomResourceDefinition.
+//! `create api --crd`: a kind from its CRD.
 
 use std::{fs, path::Path};
 
@@ -21,12 +21,12 @@ use crate::{
 const LISTED: usize = 10;
 
 /// Adds the kind of the CRD in `file`, with types made from it.
-pub(super) fn run(args: CreateApi, file: &Path, root: &Path) -> Result<Outcome> {
+pub(super) fn run(args: &CreateApi, file: &Path, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
     let before = load_current(&tree)?;
     let (group, version, kind) = args.id.given();
     let crd = read(&root.join(file), &file.display().to_string())?;
-    let crd = choose(crd, &file.display().to_string(), &before, group, kind)?;
+    let crd = choose(&crd, &file.display().to_string(), &before, group, kind)?;
     let made = Given::new(&crd, version, &before)?;
     if !args.force {
         ensure_free(&made, &before)?;
@@ -50,7 +50,7 @@ pub(super) fn run(args: CreateApi, file: &Path, root: &Path) -> Result<Outcome> 
     story.notes.extend(args.kubebuilder.note());
     let disk = tree.ours(given.keys().map(String::as_str))?;
     let is_other = |path: &&String| {
-        path.ends_with(".rs") && disk.get(*path).is_some_and(|it| *it != given[*path])
+        path.starts_with("src/") && disk.get(*path).is_some_and(|it| *it != given[*path])
     };
     let others: Vec<_> = given
         .keys()
@@ -58,9 +58,13 @@ pub(super) fn run(args: CreateApi, file: &Path, root: &Path) -> Result<Outcome> 
         .map(|path| format!("`{path}`"))
         .collect();
     if !others.is_empty() {
-        story.unchanged += &format!(
-            ". What the CRD gives otherwise is not taken into {}, which has edits",
-            others.join(", ")
+        let others = others.join(", ");
+        story.notes.push(format!(
+            "what the CRD gives otherwise is not taken into {others}, which has edits"
+        ));
+        story.unchanged = format!(
+            "{}. What the CRD gives otherwise is not taken into {others}, which has edits",
+            story.unchanged
         );
     }
     bring_in_line_with(given, &tree, &before, after, &args.mode, &story)
@@ -85,7 +89,7 @@ fn read(path: &Path, shown: &str) -> Result<Vec<Crd>> {
 
 /// The CRD that is meant by `group`, in short or in full, and `kind`.
 fn choose(
-    all: Vec<Crd>,
+    all: &[Crd],
     file: &str,
     project: &Project,
     group: Option<&Group>,

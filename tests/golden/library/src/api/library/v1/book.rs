@@ -33,9 +33,9 @@ use serde_json::Value;
     plural = "books",
     shortname = "bk",
     namespaced,
+    derive = "PartialEq",
     category = "all",
     status = "BookStatus",
-    derive = "PartialEq",
     doc = "Book is one of the library.",
     printcolumn(name = "Title", type_ = "string", json_path = ".spec.title"),
     printcolumn(

@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
     version = "v1",
     kind = "Shelf",
     plural = "shelves",
-    no_spec,
     derive = "PartialEq",
+    no_spec,
     doc = ""
 )]
 pub struct ShelfSpec {

@@ -27,9 +27,9 @@ use serde::{Deserialize, Serialize};
     plural = "books",
     shortname = "bk",
     namespaced,
+    derive = "PartialEq",
     category = "all",
     status = "BookStatus",
-    derive = "PartialEq",
     doc = ""
 )]
 pub struct BookSpec {
