@@ -8,6 +8,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
+use super::source::is_file_of;
 use crate::reconcile::Texts;
 
 /// How many names are followed to find the text of one.
@@ -124,7 +125,7 @@ pub(super) enum Value {
 impl Go {
     pub(super) fn new(texts: &Texts) -> Self {
         let mut go = Self::default();
-        for (path, text) in texts.iter().filter(|(path, _)| path.ends_with(".go")) {
+        for (path, text) in texts.iter().filter(|(path, _)| is_file_of("go", path)) {
             let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
             let file = File {
                 folder: folder.to_owned(),
@@ -337,7 +338,6 @@ fn expression(tokens: &[Token]) -> &[Token] {
     let mut end = 0;
     loop {
         end += match &tokens[end..] {
-            [Token::Text(_), ..] => 1,
             [
                 Token::Name(_),
                 Token::Sign('.'),
@@ -357,7 +357,7 @@ fn expression(tokens: &[Token]) -> &[Token] {
                 (4 + inside.count() + 1).min(tokens.len() - end)
             }
             [Token::Name(_), Token::Sign('.'), Token::Name(_), ..] => 3,
-            [Token::Name(_), ..] => 1,
+            [Token::Text(_) | Token::Name(_), ..] => 1,
             _ => return &[],
         };
         match tokens.get(end) {

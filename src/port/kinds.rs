@@ -350,9 +350,9 @@ impl Taker<'_> {
             }
             let webhooks = &mut project.resources[at].webhooks;
             if is_defaulting {
-                webhooks.defaulting = Some(webhook)
+                webhooks.defaulting = Some(webhook);
             } else {
-                webhooks.validation = Some(webhook)
+                webhooks.validation = Some(webhook);
             }
         }
         let converts = |it: &&GoResource| it.webhooks.as_ref().is_some_and(|it| it.conversion);

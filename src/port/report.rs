@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use super::{Port, go::Value, kinds::GoKind};
+use super::{Port, go::Value, kinds::GoKind, source::is_file_of};
 use crate::{
     names::GroupVersionKind,
     project::{Controller, Project, Resource},
@@ -291,7 +291,7 @@ fn files(port: &Port, project: &Project, text: &mut String) {
     let mut lines = Vec::new();
     let mut rest: BTreeMap<&str, usize> = BTreeMap::new();
     for (path, content) in &port.source.files.texts {
-        if !path.ends_with(".go") {
+        if !is_file_of("go", path) {
             continue;
         }
         match line(port, project, path, content) {

@@ -120,13 +120,13 @@ fn roles(source: &Source) -> Vec<Object> {
 
 /// What a rule is about.
 fn targets(rule: &Value, file: &str, lost: &mut Vec<String>) -> Vec<Target> {
-    let list = |field: &str| texts(rule.get(field));
-    let mut found: Vec<_> = list("nonResourceURLs")
+    let items = |field: &str| texts(rule.get(field));
+    let mut found: Vec<_> = items("nonResourceURLs")
         .into_iter()
         .map(Target::Url)
         .collect();
-    for group in list("apiGroups") {
-        for resource in list("resources") {
+    for group in items("apiGroups") {
+        for resource in items("resources") {
             let (plural, subresource) = match resource.split_once('/') {
                 Some((plural, subresource)) => (plural, Some(subresource.to_owned())),
                 None => (resource.as_str(), None),

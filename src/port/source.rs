@@ -52,15 +52,21 @@ pub(super) fn texts(value: Option<&Value>) -> Vec<String> {
         .collect()
 }
 
+/// Whether the name of a file ends like those of a language, such as `go`.
+pub(super) fn is_file_of(language: &str, path: &str) -> bool {
+    path.rsplit_once('.')
+        .is_some_and(|(_, end)| end == language)
+}
+
 /// Which files of a Go project are read; of the others only the names are known.
 pub fn is_wanted(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_manifest = || {
-        let is_yaml = name.ends_with(".yaml") || name.ends_with(".yml");
+        let is_yaml = is_file_of("yaml", name) || is_file_of("yml", name);
         let folder = path.split('/').next().unwrap_or_default();
         is_yaml && matches!(folder, "config" | "dist" | "chart" | "charts")
     };
-    matches!(path, "PROJECT" | "go.mod" | "LICENSE") || name.ends_with(".go") || is_manifest()
+    matches!(path, "PROJECT" | "go.mod" | "LICENSE") || is_file_of("go", name) || is_manifest()
 }
 
 impl Source {
@@ -84,7 +90,7 @@ impl Source {
     pub fn manifests(&self, folder: &str) -> impl Iterator<Item = (&str, &str)> {
         let texts = self.files.texts.iter();
         texts
-            .filter(move |(path, _)| path.starts_with(folder) && !path.ends_with(".go"))
+            .filter(move |(path, _)| path.starts_with(folder) && !is_file_of("go", path))
             .map(|(path, text)| (path.as_str(), text.as_str()))
     }
 

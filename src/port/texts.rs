@@ -1,6 +1,9 @@
 //! The texts that enter the project as the user's: what the render has, with what the Go project has more.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
 
 use anyhow::Result;
 use serde_json::Value;
@@ -267,13 +270,14 @@ impl Writer<'_> {
             match only(values).filter(|it| is_name(it)) {
                 Some(name) if constant == "FINALIZER_NAME" => {
                     text += "    // That of the Go operator, which objects in clusters have.\n";
-                    text += &format!(
-                        "    const {constant}: Option<&'static str> = Some(\"{name}\");\n"
+                    let _ = writeln!(
+                        text,
+                        "    const {constant}: Option<&'static str> = Some(\"{name}\");"
                     );
                 }
                 Some(name) => {
                     text += "    // That of the Go operator, which owns fields of objects in clusters.\n";
-                    text += &format!("    const {constant}: &'static str = \"{name}\";\n");
+                    let _ = writeln!(text, "    const {constant}: &'static str = \"{name}\";");
                 }
                 None => self.lost.push(unknown(values, what, constant, resource)),
             }
@@ -414,7 +418,8 @@ fn is_name(text: &str) -> bool {
 fn label_lines(labels: &BTreeMap<&String, &String>, indent: usize) -> String {
     let text = yaml::write(labels).unwrap_or_default();
     let pad = " ".repeat(indent);
-    text.lines().map(|line| format!("{pad}{line}\n")).collect()
+    let lines = text.lines();
+    lines.fold(String::new(), |text, line| text + &pad + line + "\n")
 }
 
 /// Adds labels below the first line `anchor`.
