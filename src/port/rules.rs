@@ -322,12 +322,79 @@ fn chain(calls: &[String], text: &mut String) {
         let _ = writeln!(text, "{pad}{line},");
         return;
     }
+    if let [before @ .., last] = calls
+        && last.contains('\n')
+        && !before.iter().any(|it| it.contains('\n'))
+    {
+        let line = format!("Rule::{}.{last}", before.join("."));
+        let first = line.lines().next().unwrap_or_default();
+        if INDENT + first.len() <= LINE {
+            let _ = writeln!(text, "{pad}{line},");
+            return;
+        }
+    }
     // What begins with several lines goes on at the same indentation.
-    let further = if calls[0].contains('\n') {
-        pad.clone()
-    } else {
-        format!("{pad}    ")
-    };
-    let calls = calls.join(&format!("\n{further}."));
-    let _ = writeln!(text, "{pad}Rule::{calls},");
+    let [first, others @ ..] = calls else { return };
+    let deeper = if first.contains('\n') { "" } else { "    " };
+    let others = others.iter().map(|call| {
+        let call = call.replace('\n', &format!("\n{deeper}"));
+        format!("\n{pad}{deeper}.{call}")
+    });
+    let others: String = others.collect();
+    let _ = writeln!(text, "{pad}Rule::{first}{others},");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(right: &Right, verbs: &[&str]) -> String {
+        let mut text = String::new();
+        let verbs: Vec<_> = verbs.iter().map(|it| format!("Verb::{it}")).collect();
+        right.line(&verbs, &Types(BTreeMap::new()), "", &mut text);
+        text
+    }
+
+    /// As rustfmt has them.
+    #[test]
+    fn rules_are_laid_out() {
+        let names = |names: &[&str], namespace: Option<&str>| Right {
+            names: names.iter().map(|it| (*it).to_owned()).collect(),
+            namespace: namespace.map(str::to_owned),
+            ..Right::new("", "pods", None)
+        };
+        let long = "a-name-that-is-so-long-that-it-needs-a-line-that-it-has-to-itself";
+        for (right, expected) in [
+            (
+                names(&[], None),
+                "Rule::resource(\"\", \"pods\", &[Verb::Get]),",
+            ),
+            (
+                names(&["a"], None),
+                "Rule::resource(\"\", \"pods\", &[Verb::Get]).named(&[\"a\"]),",
+            ),
+            (
+                names(&["a"], Some("archive")),
+                "Rule::resource(\"\", \"pods\", &[Verb::Get])\n            .named(&[\"a\"])\n            \
+                 .in_namespace(\"archive\"),",
+            ),
+            (
+                names(&[long], None),
+                "Rule::resource(\"\", \"pods\", &[Verb::Get]).named(&[\n            \"a-name-that-is-so-long-\
+                 that-it-needs-a-line-that-it-has-to-itself\",\n        ]),",
+            ),
+        ] {
+            assert_eq!(line(&right, &["Get"]), format!("        {expected}\n"));
+        }
+    }
+
+    #[test]
+    fn a_name_cannot_end_its_literal() {
+        let right = Right::new("a\"b", "pods\\", None);
+        let text = line(&right, &["Get"]);
+        assert_eq!(
+            text,
+            "        Rule::resource(\"a\\\"b\", \"pods\\\\\", &[Verb::Get]),\n"
+        );
+    }
 }

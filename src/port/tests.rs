@@ -107,7 +107,8 @@ fn a_controller_has_the_rights_and_the_names_of_the_go_one() {
         "    const FIELD_MANAGER: &'static str = \"library-books\";\n",
         "        Rule::sub::<Book>(\"finalizers\", &[Verb::Update]),\n",
         "        Rule::url(\"/healthz\", &[Verb::Get]),\n",
-        "        Rule::resource(\"cert-manager.io\", \"certificates\", &[",
+        "        Rule::resource(\n            \"cert-manager.io\",\n            \"certificates\",\n            &[Verb::Get, \
+         Verb::List, Verb::Watch],\n        ),\n",
         ".in_namespace(\"archive\")",
         "\"library-card\",",
     ] {
@@ -121,6 +122,10 @@ fn a_controller_has_the_rights_and_the_names_of_the_go_one() {
     );
     // The controller of a kind has the rights on that kind.
     let other = &texts["src/controller/core/namespace.rs"];
+    assert!(
+        other.contains("Rule::of::<Namespace>(&[Verb::Create, Verb::Patch])"),
+        "{other}"
+    );
     assert!(!other.contains("Secret"), "{other}");
 }
 
@@ -173,7 +178,7 @@ fn the_report_tells_where_each_go_file_goes() {
          `src/webhook/shelf/book.rs`",
         "`api/v1/book_types.go`: types: `src/api/shelf/v1/book.rs`",
         "`cmd/main.go`: the start of the operator",
-        "`internal/controller/`: 1 file of other Go code",
+        "`internal/controller/`: 1 file, of which you write what the controllers call",
     ] {
         assert!(report.contains(expected), "{expected}: {report}");
     }

@@ -170,7 +170,12 @@ impl Writer<'_> {
         };
         let mut versions = crd.versions.iter();
         let version = versions.find(|it| it.name == resource.version.as_str())?;
-        misfit(sample, &version.schema, "").map(|place| {
+        // The Rust type of each kind has a `spec`, also where its schema does not ask for one.
+        let place = match sample.get("spec") {
+            None => Some(".spec".to_owned()),
+            Some(_) => misfit(sample, &version.schema, ""),
+        };
+        place.map(|place| {
             format!(
                 "it does not fit the schema at `{}`",
                 place.trim_start_matches('.')
@@ -228,7 +233,10 @@ impl Writer<'_> {
         let key = |(resource, controller): (&Resource, &Controller)| {
             (resource.id(), controller.name.clone())
         };
-        let first = self.project.controllers().next().map(key);
+        // Rather one of a kind of the project's own.
+        let mut own = self.project.controllers().filter(|(it, _)| it.has_api());
+        let first = own.next().or_else(|| self.project.controllers().next());
+        let first = first.map(key);
         for (right, verbs) in &self.port.rights {
             let own = self.project.controllers().find(|(resource, _)| {
                 let full = self.project.full_group(resource);
@@ -493,8 +501,6 @@ fn misfit(value: &Value, schema: &Value, place: &str) -> Option<String> {
     fields.iter().find_map(|(name, value)| {
         let of_field = schema["properties"].get(name);
         let schema = of_field.or_else(|| schema.get("additionalProperties"))?;
-        // An optional field may be there without a value.
-        let is_unset = value.is_null() && !required.contains(name);
-        (!is_unset).then(|| misfit(value, schema, &format!("{place}.{name}")))?
+        misfit(value, schema, &format!("{place}.{name}"))
     })
 }

@@ -1025,7 +1025,7 @@ version: '3'
         assert_error(
             &with("license: apache2", "licence: apache2"),
             "`PROJECT` line 13, `licence`: unknown field, expected one of `cliVersion`, \
-             `domain`, `features`, `layout`, `license`, `licenseHeader`, `multigroup`, `namespaced`, `owner`, \
+             `domain`, `features`, `layout`, `lease`, `license`, `licenseHeader`, `multigroup`, `namespaced`, `owner`, \
              `projectName`, `repo`, `resources`, `runtime`, `version`, `workspace`",
         );
         assert_error(
@@ -1124,8 +1124,8 @@ version: \"3\"
             "`PROJECT` has the version `4`, which this rscaffold does not know: it must be `3`",
         );
         assert_error(
-            "version: \"2\"\ndomain: com\n",
-            "`PROJECT` has the version `2`, which this rscaffold does not know: it must be `3`",
+            "version: \"1\"\ndomain: com\n",
+            "`PROJECT` has the version `1`, which this rscaffold does not know: it must be `3`",
         );
     }
 

@@ -136,6 +136,7 @@ pub(super) fn start<R: Reconciler>(
 ) {
     let watcher = Watcher {
         controller: R::NAME,
+        field_manager: R::FIELD_MANAGER,
         rules: R::RULES,
         keeps_status_fields: false,
     };
@@ -491,7 +492,8 @@ impl<R: Reconciler> Worker<R> {
                     .map_err(Error::Reconciler),
             };
         }
-        let name = format!("{}/finalizer", R::NAME);
+        let usual = || format!("{}/finalizer", R::NAME);
+        let name = R::FINALIZER_NAME.map_or_else(usual, str::to_owned);
         let namespace = object.meta().namespace.as_deref();
         let api = Kind::of::<R::Object>().api::<R::Object>(self.client.clone(), namespace);
         let result = finalizer(&api, &name, Arc::new(object.clone()), |event| async {

@@ -197,6 +197,7 @@ mod tests {
     fn watcher(controller: &'static str) -> Watcher {
         Watcher {
             controller,
+            field_manager: controller,
             rules: &[],
             keeps_status_fields: false,
         }

@@ -130,7 +130,7 @@ impl Candidate {
         let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
         Self {
             leases: Api::namespaced(client, &namespace),
-            lease: name.unwrap_or_else(|| runtime.operator.lease()),
+            lease: name.unwrap_or_else(|| runtime.operator.lease_name()),
             identity: identity(),
             election,
             leadership: runtime.leadership.clone(),

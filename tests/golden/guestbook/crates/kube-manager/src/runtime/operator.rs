@@ -8,6 +8,7 @@ pub struct Operator {
     pub(super) version: &'static str,
     pub(super) namespaced: bool,
     pub(super) chart: Option<&'static str>,
+    lease: Option<&'static str>,
 }
 
 impl Operator {
@@ -22,6 +23,7 @@ impl Operator {
             version: "",
             namespaced: false,
             chart: None,
+            lease: None,
         }
     }
 
@@ -48,8 +50,20 @@ impl Operator {
         self
     }
 
+    /// Sets the name of the Lease that its replicas share, which is that of the operator with its domain by
+    /// default. An operator that takes over from another one has the Lease of that one: so they never work at
+    /// the same time.
+    #[must_use]
+    pub const fn lease(mut self, name: &'static str) -> Self {
+        self.lease = Some(name);
+        self
+    }
+
     /// The name of the Lease that its replicas share.
-    pub(super) fn lease(&self) -> String {
-        format!("{}.{}", self.name, self.domain)
+    pub(super) fn lease_name(&self) -> String {
+        match self.lease {
+            Some(name) => name.to_owned(),
+            None => format!("{}.{}", self.name, self.domain),
+        }
     }
 }

@@ -71,10 +71,11 @@ pub fn is_in(key: &Key, namespace: Option<&String>) -> bool {
     namespace.is_none() || key.0.as_ref() == namespace
 }
 
-/// The controller that watches, for logs and metrics.
+/// The controller that watches, for logs, metrics and its requests.
 #[derive(Clone, Copy)]
 pub struct Watcher {
     pub controller: &'static str,
+    pub field_manager: &'static str,
     pub rules: &'static [Rule],
     /// Whether it needs to know which fields of the status it owns.
     pub keeps_status_fields: bool,
@@ -83,7 +84,7 @@ pub struct Watcher {
 impl Watcher {
     /// The field manager of the controller's requests: at most 128 characters.
     pub fn field_manager(&self) -> String {
-        self.controller.chars().take(128).collect()
+        self.field_manager.chars().take(128).collect()
     }
 }
 
