@@ -5,7 +5,7 @@ use std::{
     time::Instant,
 };
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use clap::Args;
 
 use super::{
@@ -212,7 +212,8 @@ fn read(folder: &Path, root: &Path) -> Result<Port> {
         path.canonicalize().ok() != root.canonicalize().ok(),
         "`--from` names this folder: a Rust project needs a folder of its own"
     );
-    let files = snapshot(&path, &port::WITHOUT, port::is_wanted)?;
+    let files = snapshot(&path, &port::WITHOUT, port::is_wanted)
+        .with_context(|| format!("failed to open the folder `{shown}`"))?;
     Port::read(files, &shown)
 }
 

@@ -57,8 +57,7 @@ pub(super) struct Made<'a> {
 pub(super) fn text(port: &Port, project: &Project, made: &Made) -> String {
     let mut text = format!(
         "# Port of {name} from Go\n\n\
-         This project was started by\n\n\
-         ```sh\nrscaffold init --from {folder}\n```\n\n\
+         This project was started by `rscaffold init --from {folder}`,\n\
          which reads PROJECT, `config`, and the names in the Go code. You write the work of the controllers and \
          webhooks.\n\
          This file is yours, and no command changes it: tick what is done, and delete the file in the end.\n",

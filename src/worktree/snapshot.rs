@@ -47,9 +47,7 @@ pub fn snapshot(root: &Path, without: &[&str], wanted: impl Fn(&str) -> bool) ->
             Err(std::io::ErrorKind::NotADirectory.into())
         }
     });
-    let folder =
-        opened.with_context(|| format!("failed to open the folder `{}`", root.display()))?;
-    let jail = Jail::new(folder);
+    let jail = Jail::new(opened?);
     let mut reader = Reader {
         walk: jail.walk(),
         found: Snapshot::default(),
