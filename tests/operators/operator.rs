@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use cluster::{Cluster, wait_until};
+use cluster::{Cluster, Request, wait_until};
 use tempfile::TempDir;
 
 use crate::{
@@ -314,9 +314,10 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Who it is for the API server.
-    pub fn user(&self) -> &str {
-        &self.user
+    /// What it has asked the API server of `cluster`, as far as that has answered.
+    pub fn requests(&self, cluster: &Cluster) -> Vec<Request> {
+        let requests = cluster.requests_by(&self.user);
+        requests.expect("an audit log")
     }
 
     /// Of the process.
@@ -382,11 +383,7 @@ impl Operator {
         let status = self.ends_within(PATIENCE);
         let log = self.log();
         assert!(status.success(), "{status}\n{log}");
-        let requests = cluster().requests().expect("an audit log");
-        let own: Vec<_> = requests
-            .iter()
-            .filter(|request| request.user == self.user)
-            .collect();
+        let own = self.requests(cluster());
         assert!(
             !own.is_empty(),
             "the operator sent no request as {}",
