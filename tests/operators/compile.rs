@@ -133,18 +133,26 @@ pub fn make(folder: &Path, arguments: &str) -> Command {
 /// Builds `package` in the Go module `<module>` beside this file, which pins it, and gives the program.
 pub fn go_build(module: &str, package: &str) -> PathBuf {
     let program = root().join("target").join(module);
-    run(Command::new("go")
-        .args([
-            "build",
-            "-mod=readonly",
-            "-trimpath",
-            "-buildvcs=false",
-            "-o",
-        ])
+    run(go("build", module)
+        .args(["-trimpath", "-buildvcs=false", "-o"])
         .arg(&program)
         .arg(package)
-        .current_dir(root().join("tests/operators").join(module))
-        .env("CGO_ENABLED", "0")
-        .env("GOWORK", "off"));
+        .env("CGO_ENABLED", "0"));
     program
+}
+
+/// The folder with the source of `dependency`, as the Go module `<module>` beside this file pins it.
+pub fn go_source(module: &str, dependency: &str) -> PathBuf {
+    let format = ["-m", "-f", "{{.Dir}}", dependency];
+    let folder = run(go("list", module).args(format));
+    PathBuf::from(folder.trim())
+}
+
+/// A command of Go in the module `<module>` beside this file, which it must leave as it is.
+fn go(command: &str, module: &str) -> Command {
+    let mut go = Command::new("go");
+    go.args([command, "-mod=readonly"])
+        .current_dir(root().join("tests/operators").join(module))
+        .env("GOWORK", "off");
+    go
 }

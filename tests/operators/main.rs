@@ -12,6 +12,7 @@ mod admission;
 mod adopt;
 mod by_url;
 mod certificates;
+mod certmanager;
 mod children;
 mod compile;
 mod docs;
