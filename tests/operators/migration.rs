@@ -543,7 +543,7 @@ impl From<v1::BookStatus> for v2::BookStatus {
 fn next_release() -> Project {
     let project = versions::scaffold();
     for command in [
-        "create api --group shop --version v2 --kind Book --controller=false",
+        "create api --group shop --version v2 --kind Book --controller=false --on-conflict=ours",
         "create webhook --group shop --kind Book --conversion",
     ] {
         rscaffold(project.path(), command);
