@@ -209,6 +209,15 @@ impl Project {
         Ok(())
     }
 
+    /// A kind without a group is in the project's domain, as kubebuilder says by naming that domain.
+    pub(super) fn leave_out_own_domain(&mut self) {
+        for resource in &mut self.resources {
+            if resource.group.is_empty() && resource.domain.as_ref() == Some(&self.domain) {
+                resource.domain = None;
+            }
+        }
+    }
+
     /// Where no version of a kind is said to be stored, and one is served, that one is stored.
     pub(super) fn store_what_is_served(&mut self) {
         let project = self.clone();
@@ -309,7 +318,10 @@ pub enum WebhookCertificates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{builtin, names::GroupVersionKind};
+    use crate::{
+        builtin,
+        names::{Group, GroupVersionKind},
+    };
 
     /// What `init` makes.
     pub(super) fn empty() -> Project {
@@ -363,6 +375,14 @@ mod tests {
                 path: path.parse().unwrap(),
             }),
             ..api(group, version, kind)
+        }
+    }
+
+    /// The same kind without a group: in the project's domain.
+    pub(super) fn in_domain(resource: Resource) -> Resource {
+        Resource {
+            group: Group::none(),
+            ..resource
         }
     }
 
