@@ -54,7 +54,7 @@ pub struct Project {
     /// Whether cert-manager makes any certificate.
     certificates: bool,
     /// Whether a `NetworkPolicy` protects the operator: asked for, or because an operator of one
-    /// namespace has no other way to protect its metrics.
+    /// namespace usually has no other way to protect its metrics.
     network_policy: bool,
     /// `Role`, or `ClusterRole` where the operator serves all namespaces.
     role_kind: &'static str,
