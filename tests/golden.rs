@@ -140,6 +140,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
         ],
     ),
     // Webhooks of kinds of the project, two of one name and version among them, and of kinds of Kubernetes.
+    // A kind without a group, with a second version that is converted, and a controller that owns it.
     (
         "warden",
         &[
@@ -152,6 +153,10 @@ const PROJECTS: &[(&str, &[&str])] = &[
              --validation-path /custom-validate-guestbook",
             "create webhook --group core --version v1 --kind Pod --defaulting",
             "create webhook --group apps --version v1 --kind Deployment --programmatic-validation",
+            "create api --group= --version v1beta1 --kind Guestbook --finalizer",
+            "create api --group= --version v1 --kind Guestbook",
+            "create webhook --group= --version v1beta1 --kind Guestbook --defaulting --conversion",
+            "create api --group webapp --version v1 --kind Guestbook --owns v1beta1/Guestbook",
         ],
     ),
     // Versions with different schemas, which a webhook converts. The hub is not the version that is stored.

@@ -380,16 +380,24 @@ impl ApiSettings {
 impl ExternalType {
     /// The entry in `PROJECT` of the kind `id`; what is there already gives the defaults.
     pub(super) fn resource(&self, id: &GroupVersionKind, project: &Project) -> Result<Resource> {
-        let group = match &self.domain {
-            Some(domain) => id.group().without(domain),
-            None => id.group().clone(),
+        let (group, domain) = match &self.domain {
+            // The group in full says the same.
+            Some(domain) if id.group().is_empty() => (domain.as_str().parse()?, None),
+            Some(domain) => (id.group().without(domain), Some(domain.clone())),
+            None => (id.group().clone(), None),
         };
+        ensure!(
+            !group.is_empty(),
+            UsageError(
+                "a kind that others define needs `--group` or `--external-api-domain`".to_owned()
+            )
+        );
         let definition = |dependency| {
             let path = self.path.clone();
             Definition::External(project::External { dependency, path })
         };
         let new = Resource {
-            domain: self.domain.clone(),
+            domain,
             ..Resource::new(group, id, definition(self.dependency.clone()))
         };
         let full = new.id_in(project.full_group(&new).parse()?);
@@ -475,7 +483,7 @@ fn story(
     controller: &ControllerName,
     project: &Project,
 ) -> Story {
-    let (group, kind) = (resource.group.module(), resource.kind.module());
+    let (group, kind) = (project.group_module(resource), resource.kind.module());
     let types = format!("src/api/{group}/{}/{kind}.rs", resource.version);
     let controller = resource.controller(controller);
     let controller = controller.map_or(kind, |there| resource.controller_module(there));

@@ -47,6 +47,7 @@ mod scaffold;
 mod serving;
 mod sharing;
 mod versions;
+mod watching;
 mod webhook_input;
 #[path = "../wildcards.rs"]
 mod wildcards;
