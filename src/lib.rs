@@ -8,6 +8,7 @@ pub mod command;
 
 // edit: the desired state
 pub mod builtin;
+pub mod crd;
 pub mod names;
 pub mod project;
 

@@ -20,6 +20,7 @@ pub use header::Header;
 pub use image::{CommandWord, ImageName, Port, UserId};
 pub use kind::{Identifiers, Kind};
 pub use kubernetes::{ControllerName, Domain, Group, Plural, ProjectName, ShortName, Version};
+pub(crate) use rust::is_keyword;
 pub use rust::{CrateName, Repo, WorkspaceRoot, is_dependency};
 pub use warning::Warning;
 pub use webhook_path::WebhookPath;

@@ -15,7 +15,7 @@ mod resource;
 mod runtime;
 mod validate;
 mod webhooks;
-mod yaml;
+pub(crate) mod yaml;
 
 use std::{collections::BTreeSet, mem::discriminant, ops::Not};
 
@@ -29,7 +29,7 @@ pub use self::{
     feature::Feature,
     image::Image,
     owns::{RelatedKind, Relation},
-    resource::{Conversion, Definition, Deprecation, External, Own, Resource, Stage},
+    resource::{Conversion, Definition, Deprecation, External, Own, Resource, Stage, Types},
     runtime::Runtime,
     validate::is_line,
     webhooks::{Names as WebhookNames, Webhook, Webhooks},
@@ -424,6 +424,7 @@ mod tests {
             deprecation,
             conversion,
             spokes: None,
+            types: Types::Example,
         };
         Resource {
             definition: Definition::Own(own),

@@ -35,6 +35,8 @@ pub struct Sides {
     /// Paths whose file begins with one at another path: that has their base, and as long as they are
     /// not on disk, their ours.
     pub carried: BTreeSet<String>,
+    /// Paths whose ours the user has given with the command.
+    pub given: BTreeSet<String>,
     /// Files with conflict markers that the tool wrote and that the user has not resolved.
     pub marked: BTreeSet<String>,
     /// Files that two branches changed in ways that cannot be merged.
@@ -209,6 +211,7 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
             ours: sides.ours.get(path).map(String::as_str),
             theirs: sides.theirs.get(path).map(String::as_str),
             is_carried: sides.carried.contains(path),
+            is_given: sides.given.contains(path),
         };
         let disk = sides.disk.get(path).map(String::as_str);
         let on_conflict = policy.of(path);
@@ -251,6 +254,8 @@ struct File<'a> {
     theirs: Option<&'a str>,
     /// Whether it begins with a file at another path.
     is_carried: bool,
+    /// Whether the user has given ours with the command.
+    is_given: bool,
 }
 
 impl File<'_> {
@@ -292,7 +297,7 @@ impl File<'_> {
             }
             (_, Some(text)) => match change {
                 Change::Mark(_) => change,
-                _ if self.theirs != Some(text) => Change::Merge(text.to_owned()),
+                _ if self.theirs != Some(text) && !self.is_given => Change::Merge(text.to_owned()),
                 _ if disk.is_none() => Change::Create(text.to_owned()),
                 _ => Change::Update(text.to_owned()),
             },

@@ -40,6 +40,9 @@ pub struct Turn<'a> {
     pub branches: Option<Unmerged>,
     /// Files and folders that stay as they are, until a turn that does not exclude them.
     pub excluded: Vec<String>,
+    /// Texts that the user gives with the command: each is the user's edit of a file that is new, or that has not
+    /// been edited yet.
+    pub given: Texts,
 }
 
 /// The files of a turn. A plan follows from them and a policy.
@@ -76,7 +79,32 @@ impl Turn<'_> {
         let sources = self.sources(&sides, &render.origins)?;
         self.settle_markers(&mut sides, policy, &sources)?;
         self.carry(&mut sides, &sources)?;
+        self.give(&mut sides);
         Ok(Files(sides))
+    }
+
+    /// Has the given texts be what the user made of the files. What the user edited or deleted stays so.
+    fn give(&self, sides: &mut Sides) {
+        for (path, text) in &self.given {
+            let Some(theirs) = sides.theirs.get(path).cloned() else {
+                continue;
+            };
+            // Of a file that begins with another one, the base is that of the other one.
+            let base = (sides.base.get(path)).filter(|_| !sides.carried.contains(path));
+            let disk = sides.disk.get(path);
+            let is_new = match (disk, base) {
+                // Also if a command that was killed has written it.
+                (Some(disk), None) => disk == text,
+                (Some(disk), Some(base)) => disk == base,
+                (None, base) => base.is_none(),
+            };
+            if is_new {
+                put(&mut sides.base, path, Some(theirs));
+                put(&mut sides.ours, path, Some(text.clone()));
+                sides.carried.remove(path);
+                sides.given.insert(path.clone());
+            }
+        }
     }
 
     /// Has the tool want what it wrote last of the excluded files. So the record stays what it is, too, and

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 use crate::{
     parallel::each,
-    scaffold::program,
+    scaffold::{program, root},
     wildcards::{with_wildcards, without_times},
 };
 
@@ -95,6 +95,7 @@ fn run(command: &str, folder: &Path) -> String {
         .current_dir(folder)
         .env("PATH", path)
         .env("LC_ALL", "C")
+        .env("CRDS", root().join("tests/crds"))
         .envs(GIT)
         .env_remove("CLICOLOR_FORCE")
         .env_remove("COLUMNS")

@@ -20,12 +20,13 @@ use crate::{
     wildcards::without_times,
 };
 
-const DOCUMENTS: [&str; 13] = [
+const DOCUMENTS: [&str; 14] = [
     "CONTRIBUTING.md",
     "README.md",
     "docs/ARCHITECTURE.md",
     "docs/coming-from-kubebuilder.md",
     "docs/commands.md",
+    "docs/crds.md",
     "docs/deployment.md",
     "docs/from-go.md",
     "docs/layout.md",

@@ -1,6 +1,9 @@
 //! `rscaffold create api`
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Result, anyhow, ensure};
 use clap::Args;
@@ -27,6 +30,15 @@ use crate::{
 pub struct CreateApi {
     #[command(flatten)]
     id: Id,
+
+    /// File with a CRD, which gives the kind with all of its versions, or with the one
+    /// of `--version`: Rust types are made from it. `--group` and `--kind` choose one of several
+    #[arg(long, value_name = "FILE")]
+    #[arg(conflicts_with_all = [
+        "plural", "short_names", "resource", "namespaced", "storage", "served", "deprecated",
+        "conversion", "name", "path",
+    ])]
+    crd: Option<PathBuf>,
 
     #[command(flatten)]
     settings: ApiSettings,
@@ -57,6 +69,9 @@ Examples:
   # A kind whose controller runs an image, with the number of Pods and the port in the spec
   rscaffold create api --group cache --version v1alpha1 --kind Memcached --image memcached:1.6 \\
       --image-container-command=memcached,-v --image-container-port=11211 --run-as-user=1001
+
+  # A kind with the types of a CustomResourceDefinition
+  rscaffold create api --crd config/crd/bases/webapp.com_guestbooks.yaml
 
   # A second version of a kind, which begins with your types of the first
   rscaffold create api --group webapp --version v2 --kind Guestbook
@@ -224,6 +239,9 @@ pub(super) struct ExternalType {
 /// Adds an API, its controller, or both to the project.
 pub fn run(args: CreateApi, root: &Path) -> Result<Outcome> {
     args.kubebuilder.features(args.settings.image.is_some())?;
+    if let Some(file) = args.crd.clone() {
+        return crd::run(&args, &file, root);
+    }
     let tree = WorkTree::open(root)?;
     let before = load_current(&tree)?;
     let last = before.resources.iter().rfind(|it| it.has_api());
@@ -437,9 +455,10 @@ fn own(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
         (Some(there), _) => Resource::clone(there),
         (None, Some(&sibling)) => Resource {
             version: new.version,
-            definition: Definition::Own(Own::further(
-                sibling.own().map(|own| own.conversion).unwrap_or_default(),
-            )),
+            definition: Definition::Own(Own {
+                types: sibling.own().map(|own| own.types).unwrap_or_default(),
+                ..Own::further(sibling.own().map(|own| own.conversion).unwrap_or_default())
+            }),
             controllers: Vec::new(),
             webhooks: Webhooks::default(),
             ..sibling.clone()
@@ -548,5 +567,6 @@ fn story(
     }
 }
 
+mod crd;
 #[cfg(test)]
 mod tests;

@@ -24,6 +24,15 @@ pub struct Id {
 }
 
 impl Id {
+    /// The parts that are given.
+    pub fn given(&self) -> (Option<&Group>, Option<&Version>, Option<&Kind>) {
+        (
+            self.group.as_ref(),
+            self.version.as_ref(),
+            self.kind.as_ref(),
+        )
+    }
+
     /// The same with the version that `usual` has for the group and the kind, if no version is given.
     pub fn or_version(mut self, usual: impl FnOnce(&Group, &Kind) -> Option<Version>) -> Self {
         if let (Some(group), None, Some(kind)) = (&self.group, &self.version, &self.kind) {

@@ -145,6 +145,7 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
         record,
         branches: None,
         excluded: Vec::new(),
+        given: Texts::new(),
     };
     carry_out(turn, &mode, &story, start)
 }

@@ -56,6 +56,23 @@ pub fn bring_in_line(
     bring_in_line_without(&[], tree, before, after, mode, story)
 }
 
+/// The same, with texts that the user gives.
+pub fn bring_in_line_with(
+    given: Texts,
+    tree: &WorkTree,
+    before: &Project,
+    after: Project,
+    mode: &Mode,
+    story: &Story,
+) -> Result<Outcome> {
+    let start = Instant::now();
+    let turn = Turn {
+        given,
+        ..turn(tree, before, after)?
+    };
+    carry_out(turn, mode, story, start)
+}
+
 /// The same, but for the files and folders that are `excluded`.
 pub fn bring_in_line_without(
     excluded: &[String],
@@ -66,17 +83,26 @@ pub fn bring_in_line_without(
     story: &Story,
 ) -> Result<Outcome> {
     let start = Instant::now();
+    let turn = Turn {
+        excluded: excluded.to_vec(),
+        ..turn(tree, before, after)?
+    };
+    carry_out(turn, mode, story, start)
+}
+
+/// The turn from the project `before` to `after`.
+fn turn<'a>(tree: &'a WorkTree, before: &Project, after: Project) -> Result<Turn<'a>> {
     let record = tree.record()?;
     ensure_known(&record)?;
-    let turn = Turn {
+    Ok(Turn {
         tree,
         before: Some(before.clone()),
         after,
         record,
         branches: None,
-        excluded: excluded.to_vec(),
-    };
-    carry_out(turn, mode, story, start)
+        excluded: Vec::new(),
+        given: Texts::new(),
+    })
 }
 
 /// Carries out `turn` unless there is a conflict, and tells `story`.

@@ -29,7 +29,7 @@ const TAKEN: &[(&str, &str)] = &[
     // The file of the type would have two of the name.
     (
         "the file of its types imports another type of this name",
-        "Condition Deserialize Serialize",
+        "Condition Deserialize JsonSchema Serialize",
     ),
     // The file of the controller would use its own one: that hides what a `*` imports.
     (

@@ -33,7 +33,7 @@ pub(super) fn has(names: &str, name: &str) -> bool {
     names.split(' ').any(|there| there == name)
 }
 
-pub(super) fn is_keyword(name: &str) -> bool {
+pub(crate) fn is_keyword(name: &str) -> bool {
     has(KEYWORDS, name) || name == "Self"
 }
 

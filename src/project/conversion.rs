@@ -194,6 +194,12 @@ impl Project {
                     hub.version
                 );
             }
+            if let Some(version) = self.versions(hub).find(|it| it.has_given_types()) {
+                bail!(
+                    "{version} has types that come from a CRD, which no webhook can convert yet: the fields of both \
+                     versions must be known"
+                );
+            }
             for spoke in spokes {
                 ensure!(
                     *spoke != hub.version,

@@ -12,7 +12,7 @@ use serde_json::{Value, from_value, to_value};
 
 use super::{
     Controller, Conversion, Definition, Deprecation, External, Image, Own, Project, Resource,
-    Stage, webhooks::WebhooksEntry, yaml,
+    Stage, Types, webhooks::WebhooksEntry, yaml,
 };
 use crate::{
     builtin,
@@ -208,6 +208,8 @@ struct ApiEntry {
     /// May be left out if no other version is served.
     #[serde(default, skip_serializing_if = "Not::not")]
     storage: bool,
+    #[serde(default, skip_serializing_if = "Types::is_example")]
+    types: Types,
 }
 
 impl ApiEntry {
@@ -232,6 +234,7 @@ impl ApiEntry {
             deprecation,
             conversion: self.conversion,
             spokes,
+            types: self.types,
         })
     }
 }
@@ -250,6 +253,7 @@ impl Own {
             namespaced,
             served: self.stage != Stage::Unserved,
             storage: self.stage == Stage::Stored,
+            types: self.types,
         }
     }
 }
@@ -641,6 +645,7 @@ version: '3'
             }),
             conversion: none,
             spokes: None,
+            types: Types::Example,
         };
         let stored = Own {
             stage: Stage::Stored,

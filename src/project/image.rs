@@ -78,6 +78,10 @@ impl Project {
     pub(super) fn validate_images(&self) -> Result<()> {
         let mut variables = BTreeMap::new();
         for (resource, controller) in self.controllers() {
+            ensure!(
+                controller.image.is_none() || !resource.has_given_types(),
+                "{resource} cannot have an `image`: its types come from a CRD, which has no fields for it"
+            );
             let Some(image) = &controller.image else {
                 continue;
             };

@@ -263,6 +263,7 @@ mod tests {
                 deprecation: warning.parse().unwrap(),
                 conversion: Conversion::None,
                 spokes: None,
+                types: crate::project::Types::Example,
             };
             let second = Resource {
                 definition: Definition::Own(own),

@@ -68,6 +68,27 @@ pub struct Own {
     pub conversion: Conversion,
     /// The versions that a webhook converts to this one and back, if this one is the hub of its kind.
     pub spokes: Option<BTreeSet<Version>>,
+    /// What its Rust types begin with.
+    pub types: Types,
+}
+
+/// What the Rust types of a version begin with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Types {
+    /// An example of a spec, and a status with conditions. Controllers and webhooks know both.
+    #[default]
+    #[serde(skip)]
+    Example,
+    /// The schema of a CRD that was given: nothing is known of its fields.
+    Given,
+}
+
+impl Types {
+    /// Whether they begin with the example.
+    pub fn is_example(&self) -> bool {
+        *self == Self::Example
+    }
 }
 
 /// What the API server does with a version.
@@ -134,6 +155,7 @@ impl Own {
             deprecation: Deprecation::No,
             conversion: Conversion::Missing,
             spokes: None,
+            types: Types::Example,
         }
     }
 
@@ -149,6 +171,7 @@ impl Own {
             deprecation: Deprecation::No,
             conversion,
             spokes: None,
+            types: Types::Example,
         }
     }
 }
@@ -236,6 +259,11 @@ impl Resource {
     /// The versions that a webhook converts to this one and back, if this one is the hub of its kind.
     pub fn spokes(&self) -> Option<&BTreeSet<Version>> {
         self.own()?.spokes.as_ref()
+    }
+
+    /// Whether its Rust types come from a CRD, so that nothing is known of their fields.
+    pub fn has_given_types(&self) -> bool {
+        self.own().is_some_and(|own| own.types == Types::Given)
     }
 
     /// What is known of the kind if others define it.

@@ -138,6 +138,8 @@ pub struct Kind {
     namespaced: bool,
     /// Whether the kind is not the project's own.
     foreign: bool,
+    /// Whether nothing is known of its fields: it is not the project's own, or its types come from a CRD.
+    opaque: bool,
     /// Whether Kubernetes itself has the kind.
     core: bool,
     /// The file of its sample, in `config/samples`.
@@ -435,6 +437,7 @@ impl Kind {
             version: version.to_string(),
             namespaced: resource.namespaced,
             foreign: !resource.has_api(),
+            opaque: !resource.has_api() || resource.has_given_types(),
             core: resource.is_builtin(),
             lower,
         }
@@ -491,7 +494,7 @@ impl Controller {
         let related = project.related(resource, controller)?;
         let import = |it: &RelatedKind| project.import(&it.resource, &it.identifiers.type_name);
         let mut imports: Vec<_> = related.iter().map(import).collect();
-        if kind.foreign {
+        if kind.opaque {
             imports.push(project.import(resource, &kind.kind));
         } else {
             // A `*` imports these already.
@@ -517,7 +520,7 @@ impl Controller {
             .map(|it| &it.kind)
             .chain(watches.iter().map(|it| &it.kind));
         let has = |attribute| owns.iter().any(|it| templates::has(it.template, attribute));
-        let tested = !kind.foreign && !others.into_iter().any(Kind::is_external);
+        let tested = !kind.opaque && !others.into_iter().any(Kind::is_external);
         Ok(Self {
             short_name: controller.name.to_string(),
             name: project.controller_name(resource, controller),
@@ -562,7 +565,7 @@ impl Webhook {
         Self {
             module: resource.kind.module(),
             import: project.import(resource, &kind.kind),
-            has_title: !kind.foreign && project.image(resource).is_none(),
+            has_title: !kind.opaque && project.image(resource).is_none(),
             defaulting,
             validation,
             kind,
@@ -655,7 +658,7 @@ fn rules<'a>(controllers: &'a [Controller], crds: impl Iterator<Item = &'a Crd>)
     for controller in controllers {
         let Kind { group, plural, .. } = &controller.kind;
         allow(&group.full, plural.clone(), &["list", "watch"]);
-        if !controller.kind.foreign {
+        if !controller.kind.opaque {
             let status = format!("{plural}/status");
             if controller.shares_status {
                 allow(&group.full, status.clone(), &["patch"]);

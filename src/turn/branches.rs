@@ -7,7 +7,7 @@ use crate::{
     hint::OrHint,
     project::Project,
     reconcile::{
-        Conflict, OnConflict, Policy, Sides,
+        Conflict, OnConflict, Policy, Sides, Texts,
         branches::{Side, differences, merge},
         digest::resolve,
         is_derived,
@@ -70,6 +70,7 @@ impl<'a> Turn<'a> {
             record,
             branches: Some(unmerged),
             excluded: Vec::new(),
+            given: Texts::new(),
         })
     }
 }
@@ -229,7 +230,7 @@ mod tests {
     };
     use crate::{
         project::Feature,
-        reconcile::{Hunk, Reason, Texts, reconcile},
+        reconcile::{Hunk, Reason, reconcile},
     };
 
     const OURS: &str = "a\nB\nc\n";

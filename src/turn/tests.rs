@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::{
     names::GroupVersionKind,
-    project::{Conversion, Definition, Deprecation, Feature, License, Own, Resource, Stage},
+    project::{Conversion, Definition, Deprecation, Feature, License, Own, Resource, Stage, Types},
     reconcile::{Change, Kept, Reason},
     worktree::{Commit, Commits},
 };
@@ -68,6 +68,7 @@ impl Folder {
             record: tree.record()?,
             branches: None,
             excluded: Vec::new(),
+            given: Texts::new(),
         };
         turn.files(policy)
     }
@@ -414,6 +415,7 @@ fn merged_base(project: &Project, record: Record, commits: Option<Commits>) -> T
             ..Unmerged::default()
         }),
         excluded: Vec::new(),
+        given: Texts::new(),
     };
     turn.base()
 }
@@ -506,6 +508,7 @@ fn kind_in(group: &str, versions: &[(&str, Stage)]) -> Project {
             deprecation: Deprecation::No,
             conversion: Conversion::Missing,
             spokes: None,
+            types: Types::Example,
         };
         let resource = Resource::new(id.group().clone(), &id, Definition::Own(own));
         project.resources.push(resource);

@@ -15,6 +15,7 @@ mod certificates;
 mod certmanager;
 mod children;
 mod compile;
+mod crds;
 mod docs;
 #[path = "../document.rs"]
 mod document;

@@ -1,0 +1,78 @@
+//! Rust types from a CRD: text in, texts out.
+//!
+//! The types are made so that kube writes the schema again that they come from. [`Made::written`] is the
+//! schema that the code will write, and [`Made::losses`] is in what it differs from the given one.
+
+mod compare;
+mod docs;
+mod layout;
+mod literal;
+mod lower;
+mod manifest;
+mod model;
+mod names;
+mod print;
+mod read;
+mod sample;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+pub use self::{
+    compare::{Loss, compare},
+    manifest::manifest,
+    read::{Column, Crd, CrdVersion, Scale, parse},
+};
+
+/// What the types of one version of a kind are made for, besides what its CRD says.
+#[derive(Debug, Clone)]
+pub struct Setting<'a> {
+    /// The file of the sample, from the file of the types.
+    pub sample: Option<&'a str>,
+    /// The name of the project.
+    pub project: &'a str,
+    /// Whether the API server serves the version.
+    pub served: bool,
+    /// Whether the group needs the annotation of an API that Kubernetes has not approved.
+    pub unapproved: bool,
+}
+
+/// What is made from one version of a CRD.
+#[derive(Debug, Clone)]
+pub struct Made {
+    /// The text of the file of its types, without the license.
+    pub types: String,
+    /// The text of a sample, if the project has one.
+    pub sample: String,
+    /// The schema that the types write.
+    pub written: Value,
+    /// In what that schema and the rest of the version differ from the given ones.
+    pub losses: Vec<Loss>,
+}
+
+/// Makes the types of `version` of `crd`.
+pub fn make(crd: &Crd, version: &CrdVersion, setting: &Setting) -> Made {
+    let lowered = lower::lower(crd, version);
+    let mut losses = compare::compare(&version.schema, &lowered.written);
+    losses.extend(manifest::losses(crd, version));
+    losses.sort();
+    Made {
+        types: print::print(crd, version, &lowered, setting),
+        sample: sample::sample(crd, version, setting.project),
+        written: lowered.written,
+        losses,
+    }
+}
+
+/// Whether all versions that `crd` serves have the same schema, so that the API server needs no webhook to
+/// convert between them.
+pub fn served_alike(crd: &Crd) -> bool {
+    let mut served = crd.versions.iter().filter(|it| it.served);
+    let Some(first) = served.next() else {
+        return true;
+    };
+    let first = lower::lower(crd, first).written;
+    served.all(|it| compare::alike(&first, &lower::lower(crd, it).written))
+}

@@ -1,0 +1,174 @@
+//! In what a schema differs from the given one.
+
+use std::{collections::BTreeSet, fmt};
+
+use serde_json::Value;
+
+use super::schema::{Schema, normal, numbers};
+use crate::visible::visible;
+
+/// What of a CRD the generated code does not write as it was given.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Loss {
+    /// Where it stands: `spec.template.foo`; empty for what is beside the schema.
+    pub place: String,
+    /// What it is, and why: "`oneOf` is left out".
+    pub what: String,
+}
+
+impl Loss {
+    /// The same, of the version `name`.
+    #[must_use]
+    pub fn of_version(mut self, name: &str) -> Self {
+        self.place = match self.place.as_str() {
+            "" => visible(name).into_owned(),
+            place => format!("{} {place}", visible(name)),
+        };
+        self
+    }
+
+    /// A loss at `place`.
+    pub(super) fn new(place: &str, what: impl Into<String>) -> Self {
+        Self {
+            place: visible(place).into_owned(),
+            what: what.into(),
+        }
+    }
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.place.as_str() {
+            "" => write!(f, "{}", self.what),
+            place => write!(f, "{place}: {}", self.what),
+        }
+    }
+}
+
+/// Whether two schemas mean the same.
+pub(super) fn alike(one: &Value, other: &Value) -> bool {
+    compare(one, other).is_empty()
+}
+
+/// In what `written` differs from `given`. What kube adds to every kind is not told: a title, and that a status
+/// may be null.
+pub fn compare(given: &Value, written: &Value) -> Vec<Loss> {
+    let [given, written] = [given, written].map(|it| root(&numbers(&normal(it))));
+    let mut losses = BTreeSet::new();
+    schemas("", &given, &written, &mut losses);
+    losses.into_iter().collect()
+}
+
+/// A schema of a kind without what the API server has by itself, and what kube always adds.
+fn root(schema: &Value) -> Schema {
+    let mut schema = schema.as_object().cloned().unwrap_or_default();
+    schema.remove("title");
+    if let Some(Value::Object(fields)) = schema.get_mut("properties") {
+        let is_usual = |name: &str, field: &Value| {
+            let (ty, keys) = match name {
+                "apiVersion" | "kind" => ("string", ["type", "description"]),
+                "metadata" => ("object", ["type", "description"]),
+                _ => return false,
+            };
+            let fields = field.as_object();
+            field["type"] == ty
+                && fields.is_some_and(|it| it.keys().all(|key| keys.contains(&key.as_str())))
+        };
+        fields.retain(|name, field| !is_usual(name, field));
+        if let Some(Value::Object(status)) = fields.get_mut("status") {
+            status.remove("nullable");
+        }
+        if fields.is_empty() {
+            schema.remove("properties");
+        }
+    }
+    if let Some(Value::Array(names)) = schema.get_mut("required") {
+        names.retain(|it| {
+            !["apiVersion", "kind", "metadata"]
+                .iter()
+                .any(|name| it == name)
+        });
+        if names.is_empty() {
+            schema.remove("required");
+        }
+    }
+    schema
+}
+
+fn schemas(place: &str, given: &Schema, written: &Schema, losses: &mut BTreeSet<Loss>) {
+    let keys: BTreeSet<_> = given.keys().chain(written.keys()).collect();
+    for key in keys {
+        let (given, written) = (given.get(key), written.get(key));
+        if given == written {
+            continue;
+        }
+        match (key.as_str(), given, written) {
+            ("properties", given, written) => {
+                let empty = Schema::new();
+                let fields = |it: Option<&Value>| it.and_then(Value::as_object).cloned();
+                let given = fields(given).unwrap_or(empty.clone());
+                let written = fields(written).unwrap_or(empty);
+                properties(place, &given, &written, losses);
+            }
+            ("items", Some(Value::Object(given)), Some(Value::Object(written))) => {
+                schemas(&format!("{place}[]"), given, written, losses);
+            }
+            ("additionalProperties", Some(Value::Object(given)), Some(Value::Object(written))) => {
+                schemas(&join(place, "*"), given, written, losses);
+            }
+            (key, given, written) => {
+                losses.insert(Loss::new(place, why(key, given, written)));
+            }
+        }
+    }
+}
+
+fn properties(place: &str, given: &Schema, written: &Schema, losses: &mut BTreeSet<Loss>) {
+    let names: BTreeSet<_> = given.keys().chain(written.keys()).collect();
+    for name in names {
+        let inner = join(place, name);
+        match (given.get(name), written.get(name)) {
+            (Some(Value::Object(given)), Some(Value::Object(written))) => {
+                schemas(&inner, given, written, losses);
+            }
+            (Some(_), None) => _ = losses.insert(Loss::new(&inner, "the field is left out")),
+            (None, Some(_)) => {
+                let what = "the field is added, as kube has the subresource with its schema only";
+                losses.insert(Loss::new(&inner, what));
+            }
+            (given, written) if given != written => {
+                losses.insert(Loss::new(&inner, "the schema is another one"));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn join(place: &str, name: &str) -> String {
+    match place {
+        "" => name.to_owned(),
+        place => format!("{place}.{name}"),
+    }
+}
+
+/// What becomes of the keyword `key`.
+fn why(key: &str, given: Option<&Value>, written: Option<&Value>) -> String {
+    let reason = match (key, given, written) {
+        ("required", _, Some(names)) if names == &serde_json::json!(["spec"]) => {
+            return "`spec` is required, as every object of a Rust type has one".to_owned();
+        }
+        ("required", _, _) => "an object of a Rust type has its status only later",
+        ("allOf" | "anyOf" | "oneOf" | "not", Some(_), None) => {
+            "kube would move the properties and types in it"
+        }
+        ("uniqueItems", _, _) => "kube removes it",
+        ("description", _, _) => "it has Markdown that rustdoc would take for code",
+        (_, Some(_), None) => "no attribute of a type inside of a list or a map has it",
+        (_, _, _) => "kube writes it so",
+    };
+    match (given, written) {
+        (_, None) => format!("`{key}` is left out: {reason}"),
+        (None, Some(_)) => format!("`{key}` is added: {reason}"),
+        _ => format!("`{key}` is changed: {reason}"),
+    }
+}

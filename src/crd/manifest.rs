@@ -1,0 +1,151 @@
+//! The manifest that the generated code will write.
+
+use anyhow::Result;
+use serde_json::{Map, Value, json};
+
+use super::{
+    compare::Loss,
+    read::{Column, Crd, CrdVersion},
+};
+
+/// The text of the manifest of `crd`, whose versions write these schemas, and are served and stored so.
+pub fn manifest(
+    crd: &Crd,
+    versions: &[(&CrdVersion, Value, [bool; 2])],
+    unapproved: bool,
+) -> Result<String> {
+    let mut metadata = json!({"name": format!("{}.{}", crd.plural, crd.group)});
+    if unapproved {
+        metadata["annotations"] =
+            json!({"api-approved.kubernetes.io": "unapproved, experimental-only"});
+    }
+    let singular = crd
+        .singular
+        .clone()
+        .unwrap_or_else(|| crd.kind.to_ascii_lowercase());
+    let mut names = json!({"kind": crd.kind, "plural": crd.plural, "singular": singular});
+    if !crd.short_names.is_empty() {
+        names["shortNames"] = json!(crd.short_names);
+    }
+    if !crd.categories.is_empty() {
+        names["categories"] = json!(crd.categories);
+    }
+    let versions = versions
+        .iter()
+        .map(|(version, written, stage)| entry(version, written, *stage));
+    let value = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": metadata,
+        "spec": {
+            "group": crd.group,
+            "names": names,
+            "scope": if crd.namespaced { "Namespaced" } else { "Cluster" },
+            "versions": versions.collect::<Vec<_>>(),
+        },
+    });
+    // As the operator writes its manifests.
+    let options = serde_yaml::ser_options! { folded_wrap_chars: usize::MAX };
+    let text = serde_yaml::to_string_with_options(&value, options)?;
+    Ok(format!(
+        "# Written by `make manifests` from the operator's code.\n{text}"
+    ))
+}
+
+fn entry(version: &CrdVersion, written: &Value, [served, stored]: [bool; 2]) -> Value {
+    let mut entry = json!({
+        "name": version.name,
+        "schema": {"openAPIV3Schema": floats(written)},
+        "served": served,
+        "storage": stored,
+    });
+    if version.deprecated {
+        entry["deprecated"] = true.into();
+        if let Some(warning) = &version.warning {
+            entry["deprecationWarning"] = warning.clone().into();
+        }
+    }
+    if !version.columns.is_empty() {
+        let columns: Vec<_> = version.columns.iter().map(column).collect();
+        entry["additionalPrinterColumns"] = columns.into();
+    }
+    if !version.selectable.is_empty() {
+        let fields = version.selectable.iter().map(|it| json!({"jsonPath": it}));
+        entry["selectableFields"] = fields.collect::<Vec<_>>().into();
+    }
+    if !written["properties"]["status"].is_null() {
+        let mut subresources = json!({"status": {}});
+        if let Some(scale) = &version.scale {
+            let mut all = json!({
+                "specReplicasPath": scale.spec_replicas_path,
+                "statusReplicasPath": scale.status_replicas_path,
+            });
+            if let Some(label) = &scale.label_selector_path {
+                all["labelSelectorPath"] = label.clone().into();
+            }
+            subresources["scale"] = all;
+        }
+        entry["subresources"] = subresources;
+    }
+    entry
+}
+
+fn column(column: &Column) -> Value {
+    let mut all = Map::new();
+    let mut put = |key: &str, value: Option<Value>| {
+        all.extend(value.map(|value| (key.to_owned(), value)));
+    };
+    put("description", column.description.clone().map(Value::from));
+    put("format", column.format.clone().map(Value::from));
+    put("jsonPath", Some(column.json_path.clone().into()));
+    put("name", Some(column.name.clone().into()));
+    put("priority", column.priority.map(Value::from));
+    put("type", Some(column.r#type.clone().into()));
+    all.into()
+}
+
+/// `schema` with the bounds of numbers as the types of Kubernetes have them.
+fn floats(schema: &Value) -> Value {
+    let Value::Object(fields) = schema else {
+        return schema.clone();
+    };
+    let fields = fields.iter().map(|(key, value)| {
+        let value = match (key.as_str(), value) {
+            ("minimum" | "maximum" | "multipleOf", Value::Number(it)) => json!(it.as_f64()),
+            ("properties", Value::Object(fields)) => {
+                let fields = fields
+                    .iter()
+                    .map(|(name, field)| (name.clone(), floats(field)));
+                fields.collect::<Map<_, _>>().into()
+            }
+            ("items" | "additionalProperties" | "not", value) => floats(value),
+            ("allOf" | "anyOf" | "oneOf", Value::Array(all)) => {
+                all.iter().map(floats).collect::<Vec<_>>().into()
+            }
+            (_, value) => value.clone(),
+        };
+        (key.clone(), value)
+    });
+    fields.collect::<Map<_, _>>().into()
+}
+
+/// What of `version` the code writes otherwise, besides its schema.
+pub(super) fn losses(crd: &Crd, version: &CrdVersion) -> Vec<Loss> {
+    let mut losses = Vec::new();
+    let has_status = !version.schema["properties"]["status"].is_null();
+    if has_status && !version.has_status {
+        let what = "it becomes a subresource, so only requests for it change it";
+        losses.push(Loss::new("status", what));
+    }
+    if version.scale.is_some() && !has_status && !version.has_status {
+        losses.push(Loss::new(
+            "",
+            "the subresource `scale` is left out: kube has it with a status only",
+        ));
+    }
+    if let Some(kind) = &crd.list_kind {
+        let what = format!("the kind of its lists is `{}List`, not `{kind}`", crd.kind);
+        losses.push(Loss::new("", what));
+    }
+    losses
+}

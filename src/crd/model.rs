@@ -1,0 +1,126 @@
+//! The Rust types that a schema becomes.
+
+use serde_json::Value;
+
+use super::layout::Attribute;
+
+/// All that stands in the file of a version.
+#[derive(Debug, Default)]
+pub(super) struct Lowered {
+    /// The types, in the order of the file.
+    pub items: Vec<Item>,
+    /// The functions that give defaults.
+    pub defaults: Vec<DefaultFn>,
+    /// The functions that give schemas which no type has.
+    pub helpers: Vec<Helper>,
+    /// What has to be imported.
+    pub imports: Vec<Import>,
+    /// What is said of the kind itself.
+    pub root: Root,
+    /// The schema of the version, as kube writes it.
+    pub written: Value,
+}
+
+/// What is said of the kind itself.
+#[derive(Debug, Default)]
+pub(super) struct Root {
+    /// The type of the spec.
+    pub spec: String,
+    /// The type of the status.
+    pub status: Option<String>,
+    /// Whether the fields of the spec are fields of the object.
+    pub no_spec: bool,
+    /// The description.
+    pub doc: String,
+    /// The CEL rules, as Rust.
+    pub rules: Vec<String>,
+}
+
+/// A type.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub name: String,
+    pub doc: Option<String>,
+    pub attributes: Vec<Attribute>,
+    /// Whether all of its values have a default.
+    pub is_default: bool,
+    /// Whether kube writes its schema, because it has CEL rules or merge strategies.
+    pub is_kube: bool,
+    pub shape: Shape,
+}
+
+/// What a type consists of.
+#[derive(Debug)]
+pub(super) enum Shape {
+    Struct(Vec<Field>),
+    /// Each variant with its value.
+    Enum(Vec<(String, String)>),
+    /// Around the type.
+    Newtype(String),
+}
+
+/// A field of a struct.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub doc: Option<String>,
+    pub attributes: Vec<Attribute>,
+    pub ident: String,
+    pub ty: String,
+}
+
+/// A function that gives the default of fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct DefaultFn {
+    pub name: String,
+    pub ty: String,
+    pub value: String,
+}
+
+/// A function that gives a schema which no type of Rust has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Helper {
+    DateTime,
+    IntOrString,
+    Integer,
+    Number,
+}
+
+impl Helper {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::DateTime => "date_time",
+            Self::IntOrString => "int_or_string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+        }
+    }
+}
+
+/// A type that is imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Import {
+    BTreeMap,
+    Time,
+    IntOrString,
+    Value,
+}
+
+impl Import {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BTreeMap => "BTreeMap",
+            Self::Time => "Time",
+            Self::IntOrString => "IntOrString",
+            Self::Value => "Value",
+        }
+    }
+
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::BTreeMap => "std::collections::BTreeMap",
+            Self::Time => "k8s_openapi::apimachinery::pkg::apis::meta::v1::Time",
+            Self::IntOrString => "k8s_openapi::apimachinery::pkg::util::intstr::IntOrString",
+            Self::Value => "serde_json::Value",
+        }
+    }
+}

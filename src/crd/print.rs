@@ -1,0 +1,325 @@
+//! Types as text, laid out as rustfmt does.
+#![expect(
+    clippy::format_push_string,
+    reason = "a text that grows is easier to read than `write!` into one"
+)]
+
+use super::{
+    Setting,
+    docs::comment,
+    layout::{Attribute, LINE, Meta},
+    literal,
+    model::{Field, Helper, Item, Lowered, Shape},
+    read::{Column, Crd, CrdVersion},
+};
+
+/// The text of the file.
+pub(super) fn print(
+    crd: &Crd,
+    version: &CrdVersion,
+    lowered: &Lowered,
+    setting: &Setting,
+) -> String {
+    let mut text = format!(
+        "//! The types of {}, which are yours to edit: `make manifests` turns them into the\n\
+         //! manifest of its CustomResourceDefinition.\n\n",
+        crd.kind
+    );
+    text += &lints();
+    text += &imports(lowered);
+    for item in &lowered.items {
+        let is_spec = item.name == lowered.root.spec;
+        let kube = is_spec.then(|| kube(crd, version, lowered, setting));
+        text += &print_item(item, kube);
+        text += "\n";
+    }
+    for default in &lowered.defaults {
+        let head = format!("fn {}() -> {} {{", default.name, default.ty);
+        let head = if head.chars().count() > LINE {
+            format!("fn {}()\n-> {} {{", default.name, default.ty)
+        } else {
+            head
+        };
+        text += &format!("{head}\n    {}\n}}\n\n", default.value);
+    }
+    for helper in &lowered.helpers {
+        text += &print_helper(*helper);
+    }
+    match setting.sample {
+        Some(sample) => text + &test(crd, sample),
+        None => format!("{}\n", text.trim_end()),
+    }
+}
+
+/// What the descriptions of others may do.
+fn lints() -> String {
+    let lints = [
+        "clippy::doc_lazy_continuation",
+        "clippy::doc_overindented_list_items",
+        "clippy::enum_variant_names",
+        "clippy::too_long_first_doc_paragraph",
+        "rustdoc::all",
+    ];
+    let lints = lints.map(|lint| format!("    {lint}")).join(",\n");
+    format!(
+        "// The descriptions are those of the CustomResourceDefinition, and so are the names.\n\
+         #![allow(\n{lints}\n)]\n\n"
+    )
+}
+
+fn imports(lowered: &Lowered) -> String {
+    let mut paths: Vec<_> = lowered
+        .imports
+        .iter()
+        .map(|it| it.path().to_owned())
+        .collect();
+    let standard: Vec<_> = paths.extract_if(.., |it| it.starts_with("std::")).collect();
+    let mut kube = vec!["CustomResource"];
+    if lowered.items.iter().any(|it| it.is_kube) {
+        kube.push("KubeSchema");
+    }
+    paths.push(match kube.as_slice() {
+        [one] => format!("kube::{one}"),
+        all => format!("kube::{{{}}}", all.join(", ")),
+    });
+    let has_plain = lowered.items.iter().any(|it| !it.is_kube);
+    if has_plain {
+        paths.push("schemars::JsonSchema".to_owned());
+    }
+    paths.push("serde::{Deserialize, Serialize}".to_owned());
+    paths.sort();
+    let mut text = String::new();
+    for path in &standard {
+        text += &format!("use {path};\n\n");
+    }
+    for path in paths {
+        text += &format!("use {path};\n");
+    }
+    text + "\n"
+}
+
+fn print_item(item: &Item, kube: Option<String>) -> String {
+    let mut text = item
+        .doc
+        .as_deref()
+        .map(|doc| comment(doc, 0))
+        .unwrap_or_default();
+    let mut derives = Vec::new();
+    if kube.is_some() {
+        derives.push("CustomResource");
+    }
+    derives.push(if item.is_kube {
+        "KubeSchema"
+    } else {
+        "JsonSchema"
+    });
+    let is_enum = matches!(item.shape, Shape::Enum(_));
+    derives.push("Clone");
+    if is_enum {
+        derives.push("Copy");
+    }
+    derives.push("Debug");
+    if item.is_default {
+        derives.push("Default");
+    }
+    derives.push("PartialEq");
+    if is_enum {
+        derives.extend(["Eq", "Hash"]);
+    }
+    derives.extend(["Deserialize", "Serialize"]);
+    text += &format!("#[derive({})]\n", derives.join(", "));
+    text += &kube.unwrap_or_default();
+    for attribute in &item.attributes {
+        text += &attribute.laid_out(0);
+    }
+    let name = &item.name;
+    match &item.shape {
+        Shape::Newtype(ty) => text += &format!("pub struct {name}(pub {ty});\n"),
+        Shape::Struct(fields) if fields.is_empty() => text += &format!("pub struct {name} {{}}\n"),
+        Shape::Struct(fields) => {
+            let fields: Vec<_> = fields.iter().map(print_field).collect();
+            text += &format!("pub struct {name} {{\n{}}}\n", fields.join("\n"));
+        }
+        Shape::Enum(variants) => {
+            text += &format!("pub enum {name} {{\n");
+            for (variant, value) in variants {
+                if variant != value {
+                    let rename = Meta::list("serde", vec![Meta::text("rename", value)]);
+                    text += &Attribute::Meta(rename).laid_out(4);
+                }
+                text += &format!("    {variant},\n");
+            }
+            text += "}\n";
+        }
+    }
+    text
+}
+
+fn print_field(field: &Field) -> String {
+    let mut text = field
+        .doc
+        .as_deref()
+        .map(|doc| comment(doc, 4))
+        .unwrap_or_default();
+    for attribute in &field.attributes {
+        text += &attribute.laid_out(4);
+    }
+    let line = format!("    pub {}: {},", field.ident, field.ty);
+    if line.chars().count() > LINE {
+        return text + &format!("    pub {}:\n        {},\n", field.ident, field.ty);
+    }
+    text + &line + "\n"
+}
+
+fn print_helper(helper: Helper) -> String {
+    let (what, schema) = match helper {
+        Helper::DateTime => (
+            "A point in time.",
+            "\"type\": \"string\", \"format\": \"date-time\"",
+        ),
+        Helper::IntOrString => (
+            "An integer or a text.",
+            "\"x-kubernetes-int-or-string\": true",
+        ),
+        Helper::Integer => ("An integer of any size.", "\"type\": \"integer\""),
+        Helper::Number => ("A number of any precision.", "\"type\": \"number\""),
+    };
+    format!(
+        "/// {what}
+fn {}(_: &mut schemars::SchemaGenerator) -> schemars::Schema {{
+    schemars::json_schema!({{{schema}}})
+}}
+
+",
+        helper.name()
+    )
+}
+
+/// The attribute `kube`, which says what the CRD says beside its schema.
+fn kube(crd: &Crd, version: &CrdVersion, lowered: &Lowered, setting: &Setting) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut text = |name: &str, value: &str| {
+        lines.push(format!("    {name} = {}", literal::text(value)));
+    };
+    text("group", &crd.group);
+    text("version", &version.name);
+    match (version.deprecated, &version.warning) {
+        (true, Some(warning)) => text("deprecated", warning),
+        (true, None) => lines.push("    deprecated".to_owned()),
+        (false, _) => {}
+    }
+    if !setting.served {
+        lines.push("    served = false".to_owned());
+    }
+    let mut text = |name: &str, value: &str| {
+        lines.push(format!("    {name} = {}", literal::text(value)));
+    };
+    text("kind", &crd.kind);
+    text("plural", &crd.plural);
+    for short_name in &crd.short_names {
+        text("shortname", short_name);
+    }
+    if crd.namespaced {
+        lines.push("    namespaced".to_owned());
+    }
+    if setting.unapproved {
+        lines.push(
+            "    annotation(\"api-approved.kubernetes.io\", \"unapproved, experimental-only\")"
+                .to_owned(),
+        );
+    }
+    lines.extend(rest(crd, version, lowered));
+    format!("#[kube(\n{}\n)]\n", lines.join(",\n"))
+}
+
+/// The lines of that attribute that only a given CRD has.
+fn rest(crd: &Crd, version: &CrdVersion, lowered: &Lowered) -> Vec<String> {
+    // First what every file of types has, so that a change above merges with what stands below.
+    let mut metas = vec![Meta::text("derive", "PartialEq")];
+    if let Some(singular) = &crd.singular {
+        metas.push(Meta::text("singular", singular));
+    }
+    metas.extend(crd.categories.iter().map(|it| Meta::text("category", it)));
+    if lowered.root.no_spec {
+        metas.push(Meta::leaf("no_spec"));
+    }
+    if let Some(status) = &lowered.root.status {
+        metas.push(Meta::text("status", status));
+    }
+    metas.push(Meta::text("doc", &lowered.root.doc));
+    metas.extend(version.columns.iter().map(column));
+    metas.extend(
+        version
+            .selectable
+            .iter()
+            .map(|it| Meta::text("selectable", it)),
+    );
+    if let Some(scale) = &version.scale {
+        let label = scale.label_selector_path.as_ref();
+        let mut all: Vec<_> = label
+            .map(|it| Meta::text("label_selector_path", it))
+            .into_iter()
+            .collect();
+        all.insert(
+            0,
+            Meta::text("spec_replicas_path", &scale.spec_replicas_path),
+        );
+        all.insert(
+            1,
+            Meta::text("status_replicas_path", &scale.status_replicas_path),
+        );
+        metas.push(Meta::list("scale", all));
+    }
+    let rules = &lowered.root.rules;
+    let lines = metas.iter().map(|it| format!("    {}", it.laid_out(4, 1)));
+    lines
+        .chain(rules.iter().map(|rule| format!("    validation = {rule}")))
+        .collect()
+}
+
+fn column(column: &Column) -> Meta {
+    let mut all = vec![
+        Meta::text("name", &column.name),
+        Meta::text("type_", &column.r#type),
+        Meta::text("json_path", &column.json_path),
+    ];
+    all.extend(column.format.as_ref().map(|it| Meta::text("format", it)));
+    all.extend(
+        column
+            .description
+            .as_ref()
+            .map(|it| Meta::text("description", it)),
+    );
+    all.extend(
+        column
+            .priority
+            .map(|it| Meta::leaf(format!("priority = {it}"))),
+    );
+    Meta::list("printcolumn", all)
+}
+
+/// The test that the sample fits the types.
+fn test(crd: &Crd, sample: &str) -> String {
+    format!(
+        "#[cfg(test)]
+mod tests {{
+    use super::*;
+
+    fn sample() -> {} {{
+        let text = include_str!(
+            // What `kubectl apply -k config/samples` creates.
+            {}
+        );
+        serde_saphyr::from_str(text).expect(\"the sample fits the type\")
+    }}
+
+    #[test]
+    fn the_sample_fits_the_types() {{
+        assert!(sample().metadata.name.is_some());
+    }}
+}}
+",
+        crd.kind,
+        literal::text(sample)
+    )
+}

@@ -1,0 +1,300 @@
+//! Reads definitions of custom resources from YAML.
+
+use anyhow::{Result, anyhow, bail, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::visible::visible;
+
+/// A `CustomResourceDefinition`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Crd {
+    /// Its API group.
+    pub group: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its name in URLs.
+    pub plural: String,
+    /// Its name in the singular, if that is not the kind in lower case.
+    pub singular: Option<String>,
+    /// The kind of its lists, if that is not the usual one.
+    pub list_kind: Option<String>,
+    /// Its abbreviations for kubectl.
+    pub short_names: Vec<String>,
+    /// The groups of kinds that kubectl shows it in.
+    pub categories: Vec<String>,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+    /// Whether a webhook converts between its versions.
+    pub converts: bool,
+    /// Its versions, as they are listed.
+    pub versions: Vec<CrdVersion>,
+}
+
+/// A version of a [`Crd`].
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "as a CRD has them")]
+pub struct CrdVersion {
+    /// Its name.
+    pub name: String,
+    /// Whether the API server serves it.
+    pub served: bool,
+    /// Whether the API server stores objects in it.
+    pub storage: bool,
+    /// Whether clients are warned.
+    pub deprecated: bool,
+    /// What they are told.
+    pub warning: Option<String>,
+    /// The schema of its objects.
+    pub schema: Value,
+    /// What `kubectl get` prints.
+    pub columns: Vec<Column>,
+    /// The fields that a field selector can have.
+    pub selectable: Vec<String>,
+    /// Whether the status is a subresource.
+    pub has_status: bool,
+    /// The subresource `scale`.
+    pub scale: Option<Scale>,
+}
+
+/// A column of `kubectl get`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Column {
+    /// What it shows.
+    pub description: Option<String>,
+    /// The format of its values.
+    pub format: Option<String>,
+    /// Where its values are.
+    pub json_path: String,
+    /// Its heading.
+    pub name: String,
+    /// 0 if it is always shown.
+    pub priority: Option<i32>,
+    /// The type of its values.
+    pub r#type: String,
+}
+
+/// Where the subresource `scale` has its values.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Scale {
+    /// The selector of the Pods.
+    pub label_selector_path: Option<String>,
+    /// The wanted number.
+    pub spec_replicas_path: String,
+    /// The observed number.
+    pub status_replicas_path: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec {
+    group: String,
+    names: NamesOfKind,
+    scope: String,
+    versions: Vec<Version>,
+    conversion: Option<Conversion>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NamesOfKind {
+    kind: String,
+    plural: String,
+    singular: Option<String>,
+    list_kind: Option<String>,
+    #[serde(default)]
+    short_names: Option<Vec<String>>,
+    #[serde(default)]
+    categories: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct Conversion {
+    strategy: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Version {
+    name: String,
+    served: bool,
+    storage: bool,
+    #[serde(default)]
+    deprecated: bool,
+    deprecation_warning: Option<String>,
+    schema: Option<Validation>,
+    additional_printer_columns: Option<Vec<Column>>,
+    selectable_fields: Option<Vec<Selectable>>,
+    subresources: Option<Subresources>,
+}
+
+#[derive(Deserialize)]
+struct Validation {
+    #[serde(rename = "openAPIV3Schema")]
+    schema: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Selectable {
+    json_path: String,
+}
+
+#[derive(Deserialize)]
+struct Subresources {
+    status: Option<Value>,
+    scale: Option<Scale>,
+}
+
+/// Largest file that is read: the API server takes objects of up to 1.5 MB.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// The CRDs among the documents of `text`, which is the text of `file`.
+///
+/// # Errors
+/// When the text is not YAML, takes too much to read, or has none.
+pub fn parse(file: &str, text: &str) -> Result<Vec<Crd>> {
+    let shown = visible(file);
+    ensure!(
+        text.len() <= MAX_BYTES,
+        "`{shown}` has {} MB: a file of CustomResourceDefinitions has at most {} MB",
+        text.len() / (1024 * 1024),
+        MAX_BYTES / (1024 * 1024)
+    );
+    let options = serde_yaml::options! {
+        alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 10_000 },
+        budget: serde_yaml::budget! {
+            max_depth: 200,
+            max_nodes: 1_000_000,
+            max_events: 4_000_000,
+        },
+        duplicate_keys: serde_yaml::DuplicateKeyPolicy::Error,
+        merge_keys: serde_yaml::MergeKeyPolicy::Error,
+        with_snippet: false,
+    };
+    let documents = serde_yaml::from_multiple_with_options::<Value>(text, options);
+    let documents = documents.map_err(|error| {
+        let line = error.location().map_or(1, |location| location.line());
+        let reason = error.without_snippet().to_string();
+        let reason = reason.lines().next().unwrap_or_default();
+        anyhow!("`{shown}` line {line} cannot be read: {}", visible(reason))
+    })?;
+    let mut crds = Vec::new();
+    let mut others = Vec::new();
+    for document in documents {
+        match document["kind"].as_str() {
+            Some("CustomResourceDefinition") => crds.push(crd(&shown, document)?),
+            Some("List") => {
+                for item in document["items"].as_array().into_iter().flatten() {
+                    if item["kind"] == "CustomResourceDefinition" {
+                        crds.push(crd(&shown, item.clone())?);
+                    }
+                }
+            }
+            Some(kind) => others.push(kind.to_owned()),
+            None => {}
+        }
+    }
+    if crds.is_empty() {
+        match others.first() {
+            Some(kind) => bail!(
+                "`{shown}` has no CustomResourceDefinition: it has a `{}`",
+                visible(kind)
+            ),
+            None => bail!("`{shown}` has no CustomResourceDefinition"),
+        }
+    }
+    Ok(crds)
+}
+
+/// Reads one of them.
+fn crd(file: &str, mut document: Value) -> Result<Crd> {
+    let name = document["metadata"]["name"].as_str().unwrap_or("?");
+    let name = visible(name).into_owned();
+    let version = document["apiVersion"].as_str().unwrap_or_default();
+    ensure!(
+        version == "apiextensions.k8s.io/v1",
+        "the CustomResourceDefinition `{name}` in `{file}` has the apiVersion `{}`: only \
+         `apiextensions.k8s.io/v1` has schemas for each version, so convert the file first",
+        visible(version)
+    );
+    let mut track = serde_path_to_error::Track::new();
+    let spec = document["spec"].take();
+    let spec = serde_path_to_error::Deserializer::new(spec, &mut track);
+    let spec = Spec::deserialize(spec).map_err(|error| {
+        let error = error.to_string();
+        anyhow!(
+            "the CustomResourceDefinition `{name}` in `{file}`, `spec.{}`: {}",
+            visible(&track.path().to_string()),
+            visible(&error)
+        )
+    })?;
+    let namespaced = match spec.scope.as_str() {
+        "Namespaced" => true,
+        "Cluster" => false,
+        scope => bail!(
+            "the CustomResourceDefinition `{name}` in `{file}` has the scope `{}`, which must be \
+             `Namespaced` or `Cluster`",
+            visible(scope)
+        ),
+    };
+    let stored = spec.versions.iter().filter(|it| it.storage).count();
+    ensure!(
+        stored == 1,
+        "the CustomResourceDefinition `{name}` in `{file}` stores {stored} versions: it must be one"
+    );
+    let NamesOfKind { kind, .. } = &spec.names;
+    let lower = kind.to_ascii_lowercase();
+    let usual_list = format!("{kind}List");
+    let versions = spec
+        .versions
+        .into_iter()
+        .map(|it| read_version(&name, file, it));
+    Ok(Crd {
+        group: spec.group,
+        plural: spec.names.plural,
+        singular: spec
+            .names
+            .singular
+            .filter(|it| *it != lower && !it.is_empty()),
+        list_kind: spec
+            .names
+            .list_kind
+            .filter(|it| *it != usual_list && !it.is_empty()),
+        short_names: spec.names.short_names.unwrap_or_default(),
+        categories: spec.names.categories.unwrap_or_default(),
+        namespaced,
+        converts: spec.conversion.is_some_and(|it| it.strategy == "Webhook"),
+        versions: versions.collect::<Result<_>>()?,
+        kind: spec.names.kind,
+    })
+}
+
+fn read_version(name: &str, file: &str, version: Version) -> Result<CrdVersion> {
+    let schema = version.schema.and_then(|it| it.schema);
+    let Some(schema) = schema.filter(Value::is_object) else {
+        bail!(
+            "the CustomResourceDefinition `{name}` in `{file}` has no schema for its version `{}`",
+            visible(&version.name)
+        );
+    };
+    let selectable = version.selectable_fields.into_iter().flatten();
+    let (status, scale) = match version.subresources {
+        Some(it) => (it.status.is_some_and(|it| !it.is_null()), it.scale),
+        None => (false, None),
+    };
+    Ok(CrdVersion {
+        name: version.name,
+        served: version.served,
+        storage: version.storage,
+        deprecated: version.deprecated,
+        warning: version.deprecation_warning.filter(|it| !it.is_empty()),
+        schema,
+        columns: version.additional_printer_columns.unwrap_or_default(),
+        selectable: selectable.map(|it| it.json_path).collect(),
+        has_status: status,
+        scale,
+    })
+}

@@ -1,0 +1,173 @@
+//! What kube and schemars make of a schema.
+
+use serde_json::{Map, Value, json};
+
+/// The keywords that the API server knows, but for those that point elsewhere.
+const KEYWORDS: &str = "additionalProperties allOf anyOf default description enum example \
+    exclusiveMaximum exclusiveMinimum externalDocs format items maxItems maxLength maxProperties \
+    maximum minItems minLength minProperties minimum multipleOf not nullable oneOf pattern \
+    properties required title type x-kubernetes-embedded-resource x-kubernetes-int-or-string \
+    x-kubernetes-list-map-keys x-kubernetes-list-type x-kubernetes-map-type \
+    x-kubernetes-preserve-unknown-fields x-kubernetes-validations";
+
+/// Those of them whose `false` says nothing.
+const FLAGS: &str = "exclusiveMaximum exclusiveMinimum nullable uniqueItems \
+    x-kubernetes-embedded-resource x-kubernetes-int-or-string x-kubernetes-preserve-unknown-fields";
+
+fn has(words: &str, word: &str) -> bool {
+    words.split_ascii_whitespace().any(|it| it == word)
+}
+
+pub(super) type Schema = Map<String, Value>;
+
+/// `schema` in the one way of several that mean the same.
+pub(super) fn normal(schema: &Value) -> Value {
+    let Value::Object(schema) = schema else {
+        return schema.clone();
+    };
+    let mut normal = Schema::new();
+    let is_int_or_string = schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true));
+    for (key, value) in schema {
+        let value = match (key.as_str(), value) {
+            (_, Value::Null) if key != "default" => continue,
+            (key, Value::Bool(false)) if has(FLAGS, key) => continue,
+            ("description" | "title" | "format", Value::String(text)) if text.is_empty() => {
+                continue;
+            }
+            ("required", Value::Array(names)) if names.is_empty() => continue,
+            ("properties", Value::Object(fields)) if fields.is_empty() => continue,
+            ("anyOf", branches) if is_int_or_string && *branches == int_or_string() => continue,
+            ("required", Value::Array(names)) => {
+                let mut names = names.clone();
+                names.sort_by_key(ToString::to_string);
+                names.dedup();
+                names.into()
+            }
+            ("properties", Value::Object(fields)) => {
+                let fields = fields
+                    .iter()
+                    .map(|(name, field)| (name.clone(), self::normal(field)));
+                fields.collect::<Schema>().into()
+            }
+            ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => {
+                branches.iter().map(self::normal).collect::<Vec<_>>().into()
+            }
+            ("additionalProperties" | "items" | "not", schema) => self::normal(schema),
+            (_, value) => value.clone(),
+        };
+        normal.insert(key.clone(), value);
+    }
+    Value::Object(normal)
+}
+
+/// The branches of a schema that takes an integer or a text.
+pub(super) fn int_or_string() -> Value {
+    json!([{"type": "integer"}, {"type": "string"}])
+}
+
+/// `value` with all numbers as those with a point, so that `1` is `1.0`.
+pub(super) fn numbers(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => json!(number.as_f64()),
+        Value::Array(values) => values.iter().map(numbers).collect::<Vec<_>>().into(),
+        Value::Object(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(name, value)| (name.clone(), numbers(value)));
+            fields.collect::<Schema>().into()
+        }
+        value => value.clone(),
+    }
+}
+
+/// As much of `schema` as generated code can have kube write: without what kube would change. Properties
+/// and items are not looked at.
+pub(super) fn kept(schema: &Schema) -> Schema {
+    let mut kept = Schema::new();
+    let Value::Object(schema) = normal(&Value::Object(schema.clone())) else {
+        return kept;
+    };
+    for (key, value) in schema {
+        let is_kept = has(KEYWORDS, &key)
+            && match key.as_str() {
+                "anyOf" | "oneOf" => branches_are_kept(&key, &value),
+                "allOf" => value
+                    .as_array()
+                    .is_some_and(|it| it.iter().all(is_left_alone)),
+                "not" => is_left_alone(&value),
+                "maxItems" | "minItems" | "maxProperties" | "minProperties" => {
+                    value.as_f64().is_some_and(|it| (0.0..4e9).contains(&it))
+                }
+                _ => true,
+            };
+        if is_kept {
+            kept.insert(key, value);
+        }
+    }
+    kept
+}
+
+/// As much of `schema` and of all schemas in it.
+pub(super) fn all_kept(schema: &Value) -> Value {
+    let Value::Object(schema) = schema else {
+        return schema.clone();
+    };
+    let mut kept = kept(schema);
+    for key in ["items", "additionalProperties"] {
+        if let Some(inner) = kept.get_mut(key) {
+            *inner = all_kept(inner);
+        }
+    }
+    if let Some(Value::Object(fields)) = kept.get_mut("properties") {
+        for (_, field) in fields {
+            *field = all_kept(field);
+        }
+    }
+    Value::Object(kept)
+}
+
+/// Whether kube leaves the branches of `oneOf` or `anyOf` alone. It lifts properties and enums out of them,
+/// and takes away types.
+fn branches_are_kept(key: &str, branches: &Value) -> bool {
+    let Some(branches) = branches.as_array().filter(|it| !it.is_empty()) else {
+        return false;
+    };
+    branches.iter().all(|branch| {
+        let Some(fields) = branch.as_object() else {
+            return false;
+        };
+        let refused = [
+            "type",
+            "description",
+            "default",
+            "title",
+            "additionalProperties",
+        ];
+        let lifted = |name: &String| {
+            refused.contains(&name.as_str())
+                || name == "properties"
+                || name == "items"
+                || key == "oneOf" && name == "enum"
+        };
+        !fields.keys().any(lifted) && is_left_alone(branch)
+    })
+}
+
+/// Whether kube leaves a schema in `not`, `allOf`, `anyOf` or `oneOf` alone.
+fn is_left_alone(schema: &Value) -> bool {
+    schema.as_object().is_some_and(|fields| {
+        fields.iter().all(|(key, value)| match key.as_str() {
+            "anyOf" | "oneOf" => branches_are_kept(key, value),
+            "allOf" => value
+                .as_array()
+                .is_some_and(|it| it.iter().all(is_left_alone)),
+            "not" | "items" => is_left_alone(value),
+            "properties" => {
+                let fields = value.as_object().into_iter().flatten();
+                fields.into_iter().all(|(_, field)| is_left_alone(field))
+            }
+            "additionalProperties" => !value.is_boolean() && is_left_alone(value),
+            key => has(KEYWORDS, key),
+        })
+    })
+}

@@ -1,0 +1,424 @@
+use std::{
+    fmt::Write as _,
+    io::Write as _,
+    process::{Command, Stdio},
+    time::Instant,
+};
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+/// A CRD of a kind `Book` with these properties of its spec.
+fn crd(spec: &Value) -> Crd {
+    of_object(&json!({
+        "type": "object",
+        "required": ["spec"],
+        "properties": {"spec": spec},
+    }))
+}
+
+fn of_object(schema: &Value) -> Crd {
+    let text = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "books.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": {"kind": "Book", "plural": "books", "singular": "book"},
+            "scope": "Namespaced",
+            "versions": [{
+                "name": "v1",
+                "served": true,
+                "storage": true,
+                "schema": {"openAPIV3Schema": schema},
+            }],
+        },
+    });
+    parse("crd.yaml", &text.to_string()).unwrap().remove(0)
+}
+
+fn made(crd: &Crd) -> Made {
+    let setting = Setting {
+        sample: Some("../sample.yaml"),
+        project: "library",
+        served: true,
+        unapproved: false,
+    };
+    make(crd, &crd.versions[0], &setting)
+}
+
+/// What is made of a property `it` of the spec, which is not required.
+fn of_field(schema: &Value) -> Made {
+    made(&crd(
+        &json!({"type": "object", "properties": {"it": schema}}),
+    ))
+}
+
+/// The lines of the field `it`.
+#[track_caller]
+fn field(schema: &Value) -> String {
+    let made = of_field(schema);
+    assert_eq!(made.losses, [], "{schema}");
+    is_formatted(&made.types);
+    let start = made.types.find("pub struct BookSpec {\n").unwrap();
+    let (_, fields) = made.types[start..].split_once("{\n").unwrap();
+    let fields = fields.split_once("\n}").unwrap().0;
+    fields.lines().map(str::trim).collect::<Vec<_>>().join("\n")
+}
+
+/// What rustfmt makes of `text`.
+#[track_caller]
+fn is_formatted(text: &str) {
+    let mut rustfmt = Command::new("rustfmt")
+        .args(["--edition", "2024", "--emit", "stdout"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    rustfmt
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
+    let output = rustfmt.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}\n{text}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), text);
+}
+
+#[test]
+fn scalars_have_types_and_bounds() {
+    let cases = [
+        (
+            json!({"type": "string", "minLength": 1, "maxLength": 9, "pattern": "^\\w+$"}),
+            "#[serde(default, skip_serializing_if = \"Option::is_none\")]\n\
+             #[schemars(with = \"String\", length(min = 1, max = 9), regex(pattern = r\"^\\w+$\"))]\n\
+             pub it: Option<String>,",
+        ),
+        (
+            json!({"type": "integer", "format": "int32", "minimum": 1, "default": 3}),
+            "#[serde(default = \"default_it\")]\n#[schemars(range(min = 1))]\npub it: i32,",
+        ),
+        (
+            json!({"type": "boolean", "default": false}),
+            "#[serde(default)]\npub it: bool,",
+        ),
+        (
+            json!({"type": "integer"}),
+            "#[serde(default, skip_serializing_if = \"Option::is_none\")]\n\
+             #[schemars(schema_with = \"integer\")]\npub it: Option<i64>,",
+        ),
+        (
+            json!({"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]}),
+            "#[serde(default, skip_serializing_if = \"Option::is_none\")]\n\
+             #[schemars(schema_with = \"int_or_string\")]\n\
+             #[schemars(extend(\"nullable\" = false))]\npub it: Option<IntOrString>,",
+        ),
+        (
+            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+            "#[serde(default, skip_serializing_if = \"Option::is_none\")]\n\
+             #[schemars(with = \"Value\")]\n\
+             #[schemars(extend(\"type\" = \"object\", \"x-kubernetes-preserve-unknown-fields\" = true))]\n\
+             pub it: Option<Value>,",
+        ),
+        (
+            json!({"type": "string", "nullable": true, "description": "Text."}),
+            "/// Text.\n#[serde(default, skip_serializing_if = \"Option::is_none\")]\n\
+             #[schemars(with = \"String\")]\n#[schemars(extend(\"nullable\" = true))]\n\
+             pub it: Option<String>,",
+        ),
+        (
+            json!({"type": "string", "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "no"}]}),
+            "#[serde(default, skip_serializing_if = \"Option::is_none\")]\n\
+             #[schemars(with = \"String\")]\n\
+             #[x_kube(validation = Rule::new(\"self == oldSelf\").message(\"no\"))]\n\
+             pub it: Option<String>,",
+        ),
+    ];
+    for (schema, expected) in cases {
+        assert_eq!(field(&schema), expected, "{schema}");
+    }
+}
+
+#[test]
+fn lists_and_maps_keep_what_their_items_have() {
+    let cases = [
+        (
+            json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}),
+            "#[serde(default, skip_serializing_if = \"Vec::is_empty\")]\n\
+             #[x_kube(merge_strategy = ListMerge::Set)]\npub it: Vec<String>,",
+        ),
+        (
+            json!({"type": "array", "maxItems": 3, "items": {"type": "string", "minLength": 1}}),
+            "#[serde(default, skip_serializing_if = \"Vec::is_empty\")]\n\
+             #[schemars(length(max = 3))]\n\
+             #[schemars(extend(\"items\" = {\"minLength\": 1, \"type\": \"string\"}))]\n\
+             pub it: Vec<String>,",
+        ),
+        (
+            json!({"type": "object", "additionalProperties": {"type": "string"}}),
+            "#[serde(default, skip_serializing_if = \"BTreeMap::is_empty\")]\n\
+             pub it: BTreeMap<String, String>,",
+        ),
+        (
+            json!({
+                "type": "array",
+                "items": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["name"],
+            }),
+            "#[serde(default, skip_serializing_if = \"Vec::is_empty\")]\n\
+             #[x_kube(merge_strategy = ListMerge::Map(vec![\"name\".into()]))]\n\
+             pub it: Vec<BookIt>,",
+        ),
+    ];
+    for (schema, expected) in cases {
+        assert_eq!(field(&schema), expected, "{schema}");
+    }
+}
+
+#[test]
+fn names_of_all_sorts_become_fields_and_variants() {
+    let names = [
+        "type",
+        "self",
+        "-dash",
+        "$ref",
+        "9lives",
+        "camelCase",
+        "snake_case",
+        "UPPER",
+        "podCIDRs",
+        "",
+        "a.b/c",
+        "A_b",
+        "a-b",
+    ];
+    let properties = names.map(|name| (name.to_owned(), json!({"type": "string"})));
+    let properties: serde_json::Map<_, _> = properties.into_iter().collect();
+    let made = made(&crd(&json!({"type": "object", "properties": properties})));
+    assert_eq!(made.losses, []);
+    is_formatted(&made.types);
+    let fields = made
+        .types
+        .lines()
+        .filter_map(|it| it.trim().strip_prefix("pub "));
+    let fields: Vec<_> = fields.filter_map(|it| it.split_once(": Option")).collect();
+    let fields: Vec<_> = fields.into_iter().map(|(name, _)| name).collect();
+    assert_eq!(
+        fields,
+        [
+            "field",
+            "ref_",
+            "dash",
+            "_9lives",
+            "a_b",
+            "upper",
+            "a_b2",
+            "a_b_c",
+            "camel_case",
+            "pod_cidrs",
+            "self_",
+            "snake_case",
+            "type_"
+        ]
+    );
+    let values = ["A", "a", "", "*", "1.2", "Self", "a b"];
+    let made = of_field(&json!({"type": "string", "enum": values}));
+    assert_eq!(made.losses, []);
+    is_formatted(&made.types);
+    let (_, variants) = made.types.split_once("pub enum BookIt {\n").unwrap();
+    let variants = variants.split_once("\n}").unwrap().0.lines().map(str::trim);
+    let variants: Vec<_> = variants.filter(|it| !it.starts_with('#')).collect();
+    assert_eq!(
+        variants,
+        ["A,", "A2,", "Empty,", "Any,", "V12,", "Self_,", "AB,"]
+    );
+}
+
+#[test]
+fn what_kube_would_change_is_left_out_and_told() {
+    let cases = [
+        (
+            json!({"type": "string", "oneOf": [{"type": "string", "format": "date"}]}),
+            "spec.it: `oneOf` is left out: kube would move the properties and types in it",
+        ),
+        (
+            json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true}),
+            "spec.it: `uniqueItems` is left out: kube removes it",
+        ),
+    ];
+    for (schema, expected) in cases {
+        let losses = of_field(&schema).losses;
+        assert_eq!(
+            losses.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            [expected]
+        );
+    }
+    let kept = [
+        json!({"type": "object", "properties": {"a": {"type": "string"}}, "oneOf": [{"required": ["a"]}]}),
+        json!({"type": "string", "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]}),
+        json!({"type": "string", "not": {"pattern": "^a"}}),
+        json!({"type": "string", "allOf": [{"maxLength": 3}, {"pattern": "a"}]}),
+    ];
+    for schema in kept {
+        assert_eq!(of_field(&schema).losses, [], "{schema}");
+    }
+}
+
+#[test]
+fn descriptions_cannot_become_code() {
+    let texts = [
+        "plain",
+        "two\n\nparagraphs",
+        "# title",
+        "    indented",
+        "a\n\n    indented",
+        "```\npanic!()\n```",
+        " spaces ",
+        "trailing \nspace",
+        "tab\there",
+        "\u{202e}turned",
+        "zero\u{200b}width",
+        "quote\" and \\ and \"# and */ and //",
+        "carriage\rreturn",
+        "nul\u{0}",
+        "{braces} {}",
+        "- item\n- item\n\n      code",
+    ];
+    for text in texts {
+        let made = of_field(
+            &json!({"type": "string", "description": text, "default": text, "enum": [text, "b"]}),
+        );
+        assert_eq!(made.losses, [], "{text:?}");
+        is_formatted(&made.types);
+        assert!(
+            !made.types.lines().any(|it| it.trim() == "panic!()"),
+            "{}",
+            made.types
+        );
+        let hidden = |char: char| char != '\n' && crate::visible::is_hidden(char);
+        assert!(!made.types.contains(hidden), "{text:?}");
+    }
+}
+
+#[test]
+fn a_kind_may_have_no_spec_or_no_status() {
+    let made = |schema: Value| {
+        let made = super::tests::made(&of_object(&schema));
+        is_formatted(&made.types);
+        assert_eq!(made.losses, []);
+        made
+    };
+    let data = made(json!({
+        "type": "object",
+        "properties": {"data": {"type": "string"}},
+        "required": ["data"],
+    }));
+    assert!(data.types.contains("    no_spec,\n"), "{}", data.types);
+    assert!(!data.types.contains("status ="), "{}", data.types);
+    let open = made(json!({
+        "type": "object",
+        "required": ["spec"],
+        "properties": {
+            "spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+        },
+    }));
+    assert!(
+        open.types.contains("pub struct BookSpec(pub Value);"),
+        "{}",
+        open.types
+    );
+}
+
+#[test]
+fn texts_that_are_no_crds_are_refused() {
+    let v1beta1 = "apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nmetadata: {name: a.b}";
+    let scope = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a.b}\n\
+        spec: {group: b, names: {kind: A, plural: a}, scope: Here, versions: []}";
+    let cases = [
+        ("", "`crd.yaml` has no CustomResourceDefinition"),
+        (
+            "kind: Pod",
+            "`crd.yaml` has no CustomResourceDefinition: it has a `Pod`",
+        ),
+        (v1beta1, "has the apiVersion `apiextensions.k8s.io/v1beta1`"),
+        (
+            scope,
+            "has the scope `Here`, which must be `Namespaced` or `Cluster`",
+        ),
+        ("a: b: c", "`crd.yaml` line 1 cannot be read: "),
+    ];
+    for (text, expected) in cases {
+        let error = parse("crd.yaml", text).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn hostile_texts_are_refused_at_once() {
+    let brackets = "[".repeat(200_000);
+    let mut bomb = "a0: &a0 [x]\n".to_owned();
+    for at in 1..30 {
+        let refs = vec![format!("*a{}", at - 1); 10].join(", ");
+        let _ = writeln!(bomb, "a{at}: &a{at} [{refs}]");
+    }
+    let start = Instant::now();
+    for text in [brackets, bomb] {
+        let error = parse("crd.yaml", &text).unwrap_err().to_string();
+        assert!(error.contains("cannot be read"), "{error}");
+    }
+    assert!(start.elapsed().as_secs() < 5);
+}
+
+/// Any schema that a CRD may have, and some that it may not.
+fn schemas() -> impl Strategy<Value = Value> {
+    let text = "[ -~]{0,12}";
+    let leaf = prop_oneof![
+        Just(json!({})),
+        Just(json!({"type": "boolean", "default": true})),
+        (any::<i64>(), any::<i32>())
+            .prop_map(|(a, b)| json!({"type": "integer", "minimum": a, "default": b})),
+        any::<f64>().prop_map(|it| json!({"type": "number", "maximum": it, "format": "double"})),
+        (text, text, text).prop_map(|(a, b, c)| {
+            json!({"type": "string", "pattern": a, "default": b, "description": c})
+        }),
+        proptest::collection::btree_set(text, 1..4)
+            .prop_map(|it| json!({"type": "string", "enum": it})),
+        Just(json!({"x-kubernetes-int-or-string": true})),
+        Just(json!({"type": "string", "format": "date-time", "nullable": true})),
+        Just(json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})),
+    ];
+    leaf.prop_recursive(4, 24, 4, move |inner| {
+        prop_oneof![
+            inner
+                .clone()
+                .prop_map(|it| json!({"type": "array", "items": it, "maxItems": 3})),
+            inner
+                .clone()
+                .prop_map(|it| json!({"type": "object", "additionalProperties": it})),
+            (
+                proptest::collection::btree_map(text, inner, 0..4),
+                any::<bool>()
+            )
+                .prop_map(|(fields, all)| {
+                    let names: Vec<_> = fields.keys().filter(|_| all).collect();
+                    json!({"type": "object", "properties": fields, "required": names})
+                }),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_schema_becomes_text_that_rustfmt_leaves_alone(schema in schemas()) {
+        let made = of_field(&schema);
+        is_formatted(&made.types);
+    }
+}

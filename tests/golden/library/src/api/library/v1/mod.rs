@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: The library authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Version v1 of group library.example.com.
+
+// One module for each kind.
+mod book;
+mod shelf;
+// End of the kinds.
+
+// The types of each kind.
+pub use book::*;
+pub use shelf::*;
+// End of the types.

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The library authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The types of Shelf, which are yours to edit: `make manifests` turns them into the
+//! manifest of its CustomResourceDefinition.
+
+// The descriptions are those of the CustomResourceDefinition, and so are the names.
+#![allow(
+    clippy::doc_lazy_continuation,
+    clippy::doc_overindented_list_items,
+    clippy::enum_variant_names,
+    clippy::too_long_first_doc_paragraph,
+    rustdoc::all
+)]
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(CustomResource, JsonSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[kube(
+    group = "library.example.com",
+    version = "v1",
+    kind = "Shelf",
+    plural = "shelves",
+    derive = "PartialEq",
+    no_spec,
+    doc = ""
+)]
+pub struct ShelfSpec {
+    #[schemars(range(min = 1))]
+    pub width: i32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Shelf {
+        let text = include_str!(
+            // What `kubectl apply -k config/samples` creates.
+            "../../../../config/samples/library_v1_shelf.yaml"
+        );
+        serde_saphyr::from_str(text).expect("the sample fits the type")
+    }
+
+    #[test]
+    fn the_sample_fits_the_types() {
+        assert!(sample().metadata.name.is_some());
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The library authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The types of Book, which are yours to edit: `make manifests` turns them into the
+//! manifest of its CustomResourceDefinition.
+
+// The descriptions are those of the CustomResourceDefinition, and so are the names.
+#![allow(
+    clippy::doc_lazy_continuation,
+    clippy::doc_overindented_list_items,
+    clippy::enum_variant_names,
+    clippy::too_long_first_doc_paragraph,
+    rustdoc::all
+)]
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(CustomResource, JsonSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[kube(
+    group = "library.example.com",
+    version = "v1beta1",
+    deprecated = "use v1",
+    served = false,
+    kind = "Book",
+    plural = "books",
+    shortname = "bk",
+    namespaced,
+    derive = "PartialEq",
+    category = "all",
+    status = "BookStatus",
+    doc = ""
+)]
+pub struct BookSpec {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub title: Option<String>,
+}
+
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub struct BookStatus {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Book {
+        let text = include_str!(
+            // What `kubectl apply -k config/samples` creates.
+            "../../../../config/samples/library_v1beta1_book.yaml"
+        );
+        serde_saphyr::from_str(text).expect("the sample fits the type")
+    }
+
+    #[test]
+    fn the_sample_fits_the_types() {
+        assert!(sample().metadata.name.is_some());
+    }
+}

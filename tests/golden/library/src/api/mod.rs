@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The library authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The types of the API: a module for each group, in it one for each version.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{
+    CustomResourceExt,
+    core::crd::{MergeError, merge_crds},
+};
+
+// One module for each group.
+pub mod library;
+// End of the groups.
+
+/// The CustomResourceDefinition of each kind, with all of its versions.
+///
+/// # Errors
+///
+/// When the versions of a kind disagree on its scope or on its names.
+pub fn crds() -> Result<Vec<CustomResourceDefinition>, MergeError> {
+    Ok(vec![
+        // One entry for each kind.
+        merge_crds(
+            vec![
+                // Its versions, oldest first.
+                library::v1beta1::Book::crd(),
+                library::v1::Book::crd(),
+            ],
+            "v1", // the version to store
+        )?,
+        merge_crds(
+            vec![
+                // Its versions, oldest first.
+                library::v1::Shelf::crd(),
+            ],
+            "v1", // the version to store
+        )?,
+        // End of the kinds.
+    ])
+}
+
+/// The CEL rules that `new` breaks, each after its field: as a new object, or in the place of `old`. An API
+/// server also checks bounds, such as a `range`; this function does not.
+#[cfg(test)]
+pub fn broken_rules<K>(old: Option<&K>, new: &K) -> Vec<String>
+where
+    K: CustomResourceExt + serde::Serialize,
+{
+    let crd = serde_json::to_value(K::crd()).expect("a CRD is JSON");
+    let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    let json = |object: &K| serde_json::to_value(object).expect("an object is JSON");
+    let old = old.map(json);
+    let checked = kube_cel::Validator::new().validate(schema, &json(new), old.as_ref());
+    let broken = checked.err().into_iter().flatten();
+    broken.map(|error| error.to_string()).collect()
+}

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The library authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The command line. Most flags can be given as an environment variable too: `--help` names it.
+
+use std::{io::IsTerminal, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use kube_manager::Options;
+use tracing_subscriber::{EnvFilter, filter::LevelFilter};
+
+/// Runs the operator: starts its controllers against a Kubernetes API server.
+#[derive(Debug, Parser)]
+#[command(version, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+
+    #[command(flatten)]
+    pub manager: Options,
+
+    #[command(flatten)]
+    pub log: Log,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Write the manifests that follow from the code: CustomResourceDefinitions and RBAC rules
+    Manifests {
+        /// Folder of the project
+        #[arg(long, default_value = ".")]
+        out: PathBuf,
+    },
+}
+
+/// What is logged, and how.
+#[derive(Debug, Args)]
+pub struct Log {
+    /// Least severe level to log, or directives such as `info,kube=debug`
+    #[arg(long, env = "RUST_LOG", default_value = "info", value_name = "LEVEL", value_parser = level)]
+    pub log_level: String,
+
+    /// How a log line is written
+    #[arg(long, env = "KUBE_MANAGER_LOG_FORMAT", default_value = "text")]
+    pub log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum LogFormat {
+    /// For people: coloured at a terminal
+    Text,
+    /// For machines: one JSON object a line
+    Json,
+}
+
+/// Checks a level, or directives. A lone word would be taken for the name of a module.
+fn level(text: &str) -> anyhow::Result<String> {
+    if is_level(text) {
+        text.parse::<LevelFilter>()?;
+    }
+    EnvFilter::try_new(text)?;
+    Ok(text.to_owned())
+}
+
+fn is_level(text: &str) -> bool {
+    text.chars().all(char::is_alphanumeric)
+}
+
+impl Log {
+    /// Sends log lines to stderr from here on. To be called once.
+    pub fn init(&self) {
+        let mut directives = self.log_level.clone();
+        if is_level(&directives) {
+            // What kube's spans say of an object, those of the manager say too.
+            directives.push_str(",kube_runtime::controller=warn");
+        }
+        let log = tracing_subscriber::fmt()
+            .with_env_filter(EnvFilter::new(directives))
+            .with_writer(std::io::stderr)
+            .with_ansi(std::io::stderr().is_terminal());
+        match self.log_format {
+            LogFormat::Text => log.init(),
+            LogFormat::Json => log.json().flatten_event(true).with_span_list(false).init(),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The library authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controller of Book, which is yours to edit. After a change of `RULES`, run
+//! `make manifests`.
+
+use std::convert::Infallible;
+
+use kube::{
+    ResourceExt,
+    runtime::{controller::Action, reflector::ObjectRef},
+};
+use kube_manager::{
+    Reconciler,
+    rbac::{Rule, Verb},
+};
+
+// Kinds that this controller works with.
+use crate::api::library::v1::Book;
+
+/// Follows every Book.
+pub struct Controller;
+
+impl Reconciler for Controller {
+    type Object = Book;
+    type Error = Infallible;
+
+    const NAME: &'static str = "book.library.example.com";
+
+    const RULES: &'static [Rule] = &[
+        // What a watch needs.
+        Rule::of::<Book>(&[Verb::List, Verb::Watch]),
+        // Adds and removes the finalizer.
+        Rule::of::<Book>(&[Verb::Patch]),
+    ];
+
+    const FINALIZER: bool = true;
+
+    // Others write the status of these objects, and a new status calls for a reconcile.
+    const EVERY_CHANGE: bool = true;
+
+    async fn reconcile(&self, object: &Book) -> Result<Action, Infallible> {
+        // Your work goes here. It must be safe to do again: this runs after each start and change.
+        tracing::info!(
+            name = object.name_any(),
+            namespace = object.namespace(),
+            "has changed"
+        );
+        Ok(Action::await_change())
+    }
+
+    async fn cleanup(&self, object: &Book) -> Result<Action, Infallible> {
+        // Remove here what `object` would leave behind. Like the work above, it may be done again.
+        tracing::info!(
+            name = object.name_any(),
+            namespace = object.namespace(),
+            "is being deleted"
+        );
+        Ok(Action::await_change())
+    }
+
+    async fn gone(&self, object: &ObjectRef<Book>) {
+        tracing::info!(name = object.name, namespace = object.namespace, "is gone");
+    }
+}
+
+impl Controller {
+    /// Declares what the controller works with. Keep `builder.context()` if you send requests of your own:
+    /// it has the client.
+    pub fn new(_: &mut kube_manager::Builder<Book>) -> Self {
+        Self
+    }
+}

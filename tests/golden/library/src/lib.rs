@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: The library authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The library operator.
+//!
+//! `api` holds its types, and `controller` what is done about them. The crate `kube-manager` has what
+//! every controller needs to run. Without the feature `operator`, the types are all there is.
+
+pub mod api;
+#[cfg(feature = "operator")]
+pub mod cli;
+#[cfg(feature = "operator")]
+pub mod controller;
+#[cfg(feature = "operator")]
+pub mod webhook;

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The library authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Starts the operator, or writes the manifests that follow from its code.
+
+use std::process;
+
+use clap::Parser;
+use kube_manager::{Manager, Operator};
+
+use library::{
+    api,
+    cli::{Cli, Command},
+    controller, webhook,
+};
+
+/// The name of the operator, and the domain that makes it unique in a cluster.
+const NAME: &str = "library";
+const DOMAIN: &str = "example.com";
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let cli = Cli::parse();
+    let operator = Operator::new(NAME, DOMAIN)
+        .version(env!("CARGO_PKG_VERSION"))
+        .chart("charts/library");
+    let mut manager = Manager::new(operator);
+    manager.add_crds(api::crds()?);
+    controller::register(&mut manager);
+    webhook::register(&mut manager);
+
+    match cli.command {
+        Some(Command::Manifests { out }) => manager.write_manifests(&out),
+        None => {
+            cli.log.init();
+            let ended = manager.run(cli.manager).await;
+            if let Err(error) = &ended {
+                tracing::error!(error = format!("{error:#}"), "ended by an error");
+            }
+            // A return would wait for each call that blocks.
+            process::exit(i32::from(ended.is_err()))
+        }
+    }
+}

@@ -1,0 +1,143 @@
+#!/bin/sh
+# What `make test-e2e` runs, with the image IMG: deploys the operator to a throwaway cluster that KIND
+# makes, sees it work, and removes it. Without KIND, on the cluster of the kubeconfig, which has to
+# find the image.
+set -eu
+
+namespace=library-system
+deployment=deployment/library-controller-manager
+operator=control-plane=controller-manager
+cluster=${KIND_CLUSTER:-library-e2e}
+stays=
+folder=target/e2e
+forwarder=
+
+# KUBECTL may have arguments.
+kubectl() {
+  command $KUBECTL "$@"
+}
+
+in_namespace() {
+  kubectl --namespace "$namespace" "$@"
+}
+
+# The samples are in the namespace of the kubeconfig.
+on_samples() {
+  kubectl "$@"
+}
+
+step() {
+  echo "==> $*"
+}
+
+# As much as there is of what went wrong.
+explain() {
+  kubectl get events --all-namespaces --sort-by=.lastTimestamp
+  in_namespace describe deployments,pods
+  in_namespace logs --selector "$operator" --tail=-1
+  on_samples get --kustomize config/samples --output yaml
+}
+
+finish() {
+  code=$?
+  [ -z "$forwarder" ] || kill "$forwarder" || true
+  [ "$code" = 0 ] || explain || true
+  [ -z "$KIND" ] || [ -n "$stays" ] || "$KIND" delete cluster --name "$cluster"
+  exit "$code"
+}
+
+# Waits for a command to succeed, for a minute.
+eventually() {
+  tries=60
+  until "$@"; do
+    tries=$((tries - 1))
+    if [ "$tries" = 0 ]; then
+      echo "gave up waiting: $*" >&2
+      return 1
+    fi
+    sleep 1
+  done
+}
+
+samples_are_reconciled() {
+  # The API server calls webhooks by their Service, which knows of a new Pod a moment later.
+  eventually on_samples apply --kustomize config/samples
+  # One line for each controller.
+  # End of the controllers.
+}
+
+# Reads the metrics by the token of a ServiceAccount.
+metrics_for() {
+  token=$(in_namespace create token "$1")
+  # No certificate of the kubeconfig's user is to go along.
+  kubectl --kubeconfig /dev/null get --raw=/metrics --server "https://127.0.0.1:$port" \
+    --insecure-skip-tls-verify --token "$token"
+}
+
+# Succeeds if a Pod other than $1 holds the Lease, and makes $leader its name. The Lease outlives a Pod
+# that was killed.
+has_leader_besides() {
+  holder=$(in_namespace get leases --output 'jsonpath={.items[0].spec.holderIdentity}')
+  leader=${holder%%_*}
+  [ "$leader" != "$1" ] && in_namespace get pods --output name | grep -qx "pod/$leader"
+}
+
+trap finish EXIT
+mkdir -p "$folder"
+
+if [ -n "$KIND" ]; then
+  KUBECONFIG=$PWD/$folder/kubeconfig
+  export KUBECONFIG
+  if "$KIND" get clusters | grep -qx "$cluster"; then
+    step "Take the cluster that is there"
+    stays=yes
+    "$KIND" export kubeconfig --name "$cluster"
+  else
+    step "Create a cluster"
+    "$KIND" create cluster --name "$cluster" --wait 3m
+  fi
+  "$CONTAINER_TOOL" save --output "$folder/image.tar" "$IMG"
+  "$KIND" load image-archive --name "$cluster" "$folder/image.tar"
+fi
+
+step "Deploy the operator"
+make deploy "IMG=$IMG"
+in_namespace wait --for=condition=Available --timeout=3m "$deployment"
+
+step "Apply the samples, and wait for what the controllers say"
+samples_are_reconciled
+
+step "Read the metrics, as one who may and as one who may not"
+# Not the function: a shell of its own would be between.
+$KUBECTL --namespace "$namespace" port-forward \
+  service/library-metrics :8443 > "$folder/forward" &
+forwarder=$!
+eventually grep -q 127.0.0.1 "$folder/forward"
+port=$(sed -n 's/.* 127\.0\.0\.1:\([0-9]*\) .*/\1/p' "$folder/forward")
+in_namespace create serviceaccount reader
+kubectl create clusterrolebinding "$cluster" --clusterrole library-metrics-reader \
+  --serviceaccount "$namespace:reader"
+metrics_for reader | grep -q ^rest_client_requests_total
+metrics_for default 2>&1 | grep -q Forbidden
+kubectl delete clusterrolebinding "$cluster"
+kill "$forwarder"
+forwarder=
+
+step "Kill the operator, and see it come back"
+in_namespace delete pods --selector "$operator" --grace-period=0 --force --timeout=1m
+in_namespace rollout status --timeout=3m "$deployment"
+
+step "Run two, delete the one that leads, and see another one take over"
+in_namespace scale --replicas=2 "$deployment"
+in_namespace rollout status --timeout=3m "$deployment"
+eventually has_leader_besides ""
+in_namespace delete "pod/$leader"
+eventually has_leader_besides "$leader"
+
+step "Delete the samples, and apply them once more"
+on_samples delete --timeout=2m --kustomize config/samples
+samples_are_reconciled
+
+step "Remove all of it"
+make undeploy
+kubectl wait --for=delete --timeout=2m "namespace/$namespace"

@@ -1,0 +1,188 @@
+//! Kinds of well-known projects, made from their CRDs: all of them compile, and the CRDs that the code writes are
+//! the given ones, but for what rscaffold said. The CRDs come from the modules of these projects in the Go proxy.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use rscaffold::crd::{self, Crd};
+use serde_json::Value;
+use tempfile::TempDir;
+use walkdir::WalkDir;
+
+use crate::{
+    compile::{building, cargo, pin, scaffolded, target},
+    scaffold::{rscaffold, run},
+};
+
+/// The projects, by their modules.
+const MODULES: &[&str] = &[
+    "github.com/argoproj/argo-rollouts@v1.8.3",
+    "github.com/cert-manager/cert-manager@v1.21.2",
+    "github.com/external-secrets/external-secrets@v1.3.2",
+    "github.com/fluxcd/source-controller@v1.7.0",
+    "github.com/kedacore/keda/v2@v2.21.0",
+    "github.com/kubernetes-csi/external-snapshotter/client/v8@v8.7.0",
+    "github.com/prometheus-operator/prometheus-operator@v0.85.0",
+    "github.com/vmware-tanzu/velero@v1.18.3",
+    "istio.io/api@v1.31.4",
+    "knative.dev/serving@v0.51.0",
+    "sigs.k8s.io/cluster-api@v1.14.2",
+    "sigs.k8s.io/gateway-api@v1.4.0",
+    "sigs.k8s.io/karpenter@v1.8.0",
+];
+
+/// So many kinds of each project are tried, unless the variable `EVERY_CRD` is set.
+const KINDS: usize = 2;
+
+/// The folder of the module in the cache of Go.
+fn module(module: &str, folder: &Path) -> PathBuf {
+    let output = run(Command::new("go")
+        .args(["mod", "download", "-json", module])
+        .current_dir(folder)
+        .env("GOWORK", "off")
+        .env("GOTOOLCHAIN", "local")
+        .env("GOFLAGS", "-mod=mod"));
+    let module: Value = serde_json::from_str(&output).expect("JSON");
+    PathBuf::from(module["Dir"].as_str().expect("a folder"))
+}
+
+/// The CRDs of a module, each once, with the file that it is in. Those of tests and of charts come last.
+fn crds(folder: &Path) -> Vec<(PathBuf, Crd)> {
+    let files = WalkDir::new(folder).into_iter().filter_map(Result::ok);
+    let files = files.map(walkdir::DirEntry::into_path);
+    let is_yaml = |it: &PathBuf| it.extension().is_some_and(|it| it == "yaml" || it == "yml");
+    let mut files: Vec<_> = files.filter(is_yaml).collect();
+    files.sort_by_key(|it| {
+        let text = it.display().to_string();
+        (text.contains("/test"), text.len(), text)
+    });
+    let mut found = BTreeMap::new();
+    for file in files {
+        let Ok(text) = fs::read_to_string(&file) else {
+            continue;
+        };
+        if !text.contains("\nkind: CustomResourceDefinition") || text.contains("{{") {
+            continue;
+        }
+        for crd in crd::parse("crd.yaml", &text).unwrap_or_default() {
+            let key = (crd.group.clone(), crd.kind.clone());
+            found.entry(key).or_insert_with(|| (file.clone(), crd));
+        }
+    }
+    found.into_values().collect()
+}
+
+/// What is said of a version: `v1 spec.a: ...`, or without the version if it is the only one.
+fn told(said: &str) -> BTreeSet<String> {
+    let (_, notes) = said.split_once("not as in the CRD:\n").unwrap_or_default();
+    let lines = notes.lines().take_while(|line| line.starts_with("  "));
+    lines.map(|line| line.trim().to_owned()).collect()
+}
+
+#[test]
+fn the_code_writes_the_crds_that_it_is_made_from() {
+    let folder = scaffolded("all").expect("a folder");
+    let modules = TempDir::new().expect("a temporary folder");
+    rscaffold(
+        &folder,
+        "init --runtime registry --domain example.com --repo crds --disable agents,devcontainer,github",
+    );
+    let every = env::var_os("EVERY_CRD").is_some();
+    let mut given = Vec::new();
+    let mut table = Vec::new();
+    for name in MODULES {
+        let all = crds(&module(name, modules.path()));
+        assert!(!all.is_empty(), "{name}");
+        let count = if every { all.len() } else { KINDS };
+        let (mut versions, mut equal) = (0, 0);
+        for (file, crd) in all.into_iter().take(count) {
+            let command = format!(
+                "create api --controller=false --group {} --kind {} --crd {}",
+                crd.group,
+                crd.kind,
+                file.display()
+            );
+            let losses = told(&rscaffold(&folder, &format!("{command} --dry-run")).stderr);
+            rscaffold(&folder, &command);
+            let again = rscaffold(&folder, &command).stderr;
+            assert!(again.starts_with("nothing to do"), "{command}: {again}");
+            for version in &crd.versions {
+                let starts = [" ", ":"].map(|end| format!("{}{end}", version.name));
+                let is_only = crd.versions.len() == 1;
+                versions += 1;
+                equal += usize::from(
+                    !losses
+                        .iter()
+                        .any(|it| is_only || starts.iter().any(|start| it.starts_with(start))),
+                );
+            }
+            given.push((crd, losses));
+        }
+        table.push(format!("| {name} | {versions} | {equal} |"));
+    }
+    println!("{}", table.join("\n"));
+
+    let before = manifests(&folder.join("config/crd/bases"));
+    pin(&folder).expect("a copy of the lock file");
+    let _building = building();
+    run(cargo(&folder).args(["fmt", "--check"]));
+    run(cargo(&folder).args(["clippy", "--quiet", "--", "-D", "warnings"]));
+    run(cargo(&folder).args(["build", "--quiet"]));
+    let written = modules.path().join("written");
+    run(Command::new(target().join("debug/crds"))
+        .args(["manifests", "--out"])
+        .arg(&written));
+    let written = manifests(&written.join("config/crd/bases"));
+    for (name, text) in &before {
+        let written = &written[name];
+        assert!(
+            text == written,
+            "{name}:\n{}",
+            diffy::create_patch(text, written)
+        );
+    }
+    for (crd, losses) in given {
+        let name = format!("{}_{}.yaml", crd.group, crd.plural);
+        let made = crd::parse(&name, &written[&name]).expect("a CRD").remove(0);
+        assert_eq!(made.namespaced, crd.namespaced, "{name}");
+        assert_eq!(made.short_names, crd.short_names, "{name}");
+        assert_eq!(made.categories, crd.categories, "{name}");
+        for version in &crd.versions {
+            let of_name = |it: &&crd::CrdVersion| it.name == version.name;
+            let made = made.versions.iter().find(of_name).expect("the version");
+            assert_eq!(made.columns, version.columns, "{name}");
+            assert_eq!(made.selectable, version.selectable, "{name}");
+            for loss in crd::compare(&version.schema, &made.schema) {
+                let several = crd.versions.len() > 1;
+                let loss = if several {
+                    loss.of_version(&version.name)
+                } else {
+                    loss
+                };
+                assert!(
+                    losses.contains(&loss.to_string()),
+                    "{name}: {loss}: {losses:?}"
+                );
+            }
+        }
+    }
+}
+
+/// The manifests of a folder, by their names.
+fn manifests(folder: &Path) -> BTreeMap<String, String> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let files = entries.map(|it| it.expect("a file").path());
+    let read = |path: PathBuf| {
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        (name, fs::read_to_string(path).expect("a text"))
+    };
+    files.map(read).collect()
+}
