@@ -69,7 +69,8 @@ fn crds(folder: &Path) -> Vec<(PathBuf, Crd)> {
             continue;
         }
         for crd in crd::parse("crd.yaml", &text).unwrap_or_default() {
-            let key = (crd.group.clone(), crd.kind.clone());
+            // Of two groups that begin alike, the longer one has more ways to be split.
+            let key = (crd.group.len(), crd.group.clone(), crd.kind.clone());
             found.entry(key).or_insert_with(|| (file.clone(), crd));
         }
     }
