@@ -89,14 +89,35 @@ pub fn keep_times(folder: &Path) -> io::Result<()> {
 
 /// Cargo in `folder`, building into [`target`].
 pub fn cargo(folder: &Path) -> Command {
+    let mut cargo = plain_cargo(folder);
+    cargo.args(patched(folder));
+    cargo
+}
+
+/// clippy in `folder`, for which each warning is an error. As a program of its own, it does not hear of what stands
+/// before its name.
+pub fn clippy(folder: &Path, arguments: &[&str]) -> Command {
+    let mut clippy = plain_cargo(folder);
+    clippy.arg("clippy").args(patched(folder));
+    clippy.arg("--quiet").args(arguments);
+    clippy.args(["--", "-D", "warnings"]);
+    clippy
+}
+
+fn plain_cargo(folder: &Path) -> Command {
     keep_times(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut cargo = Command::new(env!("CARGO"));
     by_hand(&mut cargo)
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", target())
-        .env(NO_DEBUG.0, NO_DEBUG.1)
-        .args(patch(folder).iter().flat_map(|patch| ["--config", patch]));
+        .env(NO_DEBUG.0, NO_DEBUG.1);
     cargo
+}
+
+/// The arguments that give a project the runtime of [`patch`].
+fn patched(folder: &Path) -> impl Iterator<Item = String> {
+    let patch = patch(folder).into_iter();
+    patch.flat_map(|patch| ["--config".to_owned(), patch])
 }
 
 /// What a project in `folder` that has its runtime from the registry gets instead: that of a golden

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::{
-    compile::{building, cargo, pin, scaffolded, target},
+    compile::{building, cargo, clippy, pin, scaffolded, target},
     scaffold::{rscaffold, run},
 };
 
@@ -131,7 +131,7 @@ fn the_code_writes_the_crds_that_it_is_made_from() {
     pin(&folder).expect("a copy of the lock file");
     let _building = building();
     run(cargo(&folder).args(["fmt", "--check"]));
-    run(cargo(&folder).args(["clippy", "--quiet", "--", "-D", "warnings"]));
+    run(&mut clippy(&folder, &[]));
     run(cargo(&folder).args(["build", "--quiet"]));
     let written = modules.path().join("written");
     run(Command::new(target().join("debug/crds"))

@@ -3,7 +3,7 @@
 use std::{fmt::Write, fs};
 
 use crate::{
-    compile::{building, cargo, pin, scaffolded},
+    compile::{building, cargo, clippy, pin, scaffolded},
     document::read,
     scaffold::{rscaffold, run},
 };
@@ -36,6 +36,6 @@ fn the_code_of_the_guide_compiles() {
 
     pin(&folder).expect("a copy of the lock file");
     let _building = building();
-    run(cargo(&folder).args(["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"]));
+    run(&mut clippy(&folder, &["--all-targets"]));
     run(cargo(&folder).args(["fmt", "--check"]));
 }
