@@ -583,6 +583,11 @@ fn a_release_with_another_version_is_rolled_out_without_a_failed_request() {
             assert!(old.ends_within(PATIENCE).success());
             new
         });
+        // The API server hears of a new version a moment after the CRD.
+        wait_until("v2 to be served", PATIENCE, || {
+            Ok((shop.client.get(&shop.books("v2"))?.code == 200).then_some(()))
+        })
+        .expect("it is");
         assert_eq!(shop.list("v2").len(), names.len());
 
         shop.store_of(next, "v2", |_| ());
