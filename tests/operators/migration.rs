@@ -541,7 +541,7 @@ impl From<v1::BookStatus> for v2::BookStatus {
 
 /// The release after [`project`]: it has version v2 too.
 fn next_release() -> Project {
-    let project = versions::scaffold();
+    let project = versions::scaffold("shop-next");
     for command in [
         "create api --group shop --version v2 --kind Book --controller=false --on-conflict=ours",
         "create webhook --group shop --kind Book --conversion",

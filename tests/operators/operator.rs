@@ -151,7 +151,9 @@ impl Project {
     pub fn compile(&self) {
         let _building = building();
         run(&mut make(&self.path, "manifests"));
-        fs::copy(target().join("debug").join(self.name), &self.program).expect("the program");
+        let manifest = self.read("Cargo.toml");
+        let package = manifest.split('"').nth(1).expect("the name of the package");
+        fs::copy(target().join("debug").join(package), &self.program).expect("the program");
     }
 
     /// Runs make against the cluster: a target, and variables after it, separated by spaces.

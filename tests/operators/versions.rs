@@ -156,13 +156,14 @@ impl From<v1::BookStatus> for v1alpha1::BookStatus {
 }
 "#;
 
-/// A project with two versions of a kind, for the test file that calls this.
+/// A project with two versions of a kind, for the test file that calls this. For cargo, two crates of one name
+/// are the same one.
 #[track_caller]
-pub fn scaffold() -> Project {
+pub fn scaffold(crate_name: &str) -> Project {
     let project = Project::scaffold_shared(
         "shop",
         &[
-            "init --domain example.com",
+            &format!("init --domain example.com --repo {crate_name}"),
             "create api --group shop --version v1 --kind Book --controller=false",
             "create api --group shop --version v1alpha1 --kind Book --controller=false",
             "create webhook --group shop --version v1 --kind Book --conversion",
@@ -182,7 +183,7 @@ pub fn scaffold() -> Project {
 /// One project for all tests of conversions.
 pub fn project() -> &'static Project {
     static PROJECT: LazyLock<Project> = LazyLock::new(|| {
-        let project = scaffold();
+        let project = scaffold("shop");
         project.compile();
         project
     });
