@@ -132,14 +132,9 @@ impl<'a> Given<'a> {
                 continue;
             };
             let resource = &project.resources[at];
-            let (group, kind) = (resource.group.module(), resource.kind.module());
+            let (group, kind) = (project.group_module(resource), resource.kind.module());
             let types = format!("src/api/{group}/{}/{kind}.rs", resource.version);
-            let sample = format!(
-                "{}_{}_{}.yaml",
-                resource.group,
-                resource.version,
-                resource.kind.lower()
-            );
+            let sample = sample(resource);
             unapproved = project.is_protected(resource);
             let made = crd::make(
                 self.crd,
@@ -217,6 +212,15 @@ impl<'a> Given<'a> {
     }
 }
 
+/// The file of the sample of a version, in `config/samples`.
+pub fn sample(resource: &Resource) -> String {
+    let sample = format!("{}_{}.yaml", resource.version, resource.kind.lower());
+    match resource.group.as_str() {
+        "" => sample,
+        group => format!("{group}_{sample}"),
+    }
+}
+
 /// The name of a CRD.
 fn name(crd: &Crd) -> String {
     format!("{}.{}", visible(&crd.plural), visible(&crd.group))
@@ -245,7 +249,7 @@ pub fn group(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)>
     let taken: Vec<_> = project
         .resources
         .iter()
-        .map(|it| it.group.module())
+        .map(|it| project.group_module(it))
         .collect();
     let dots = full.as_str().match_indices('.');
     let splits: Result<Vec<(Group, Domain)>> = dots
@@ -259,7 +263,7 @@ pub fn group(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)>
     let mut splits = splits?;
     let free = splits
         .iter()
-        .position(|(group, _)| !taken.contains(&group.module()));
+        .position(|(group, _)| !taken.contains(&group.module(&project.domain)));
     if splits.is_empty() {
         return Err(anyhow!("the group `{full}` has no domain")).or_hint(
             "the group of a CustomResourceDefinition ends in a domain, as in `webapp.example.com`",

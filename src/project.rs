@@ -213,6 +213,15 @@ impl Project {
         Ok(())
     }
 
+    /// A kind without a group is in the project's domain, as kubebuilder says by naming that domain.
+    pub(super) fn leave_out_own_domain(&mut self) {
+        for resource in &mut self.resources {
+            if resource.group.is_empty() && resource.domain.as_ref() == Some(&self.domain) {
+                resource.domain = None;
+            }
+        }
+    }
+
     /// Where no version of a kind is said to be stored, and one is served, that one is stored.
     pub(super) fn store_what_is_served(&mut self) {
         let project = self.clone();
@@ -285,9 +294,11 @@ impl Project {
     }
 
     /// Whether metrics are served over HTTPS, to authorized clients only. The operator asks the API
-    /// server who is authorized, which takes cluster-wide permissions.
+    /// server who is authorized, which takes cluster-wide permissions: an operator of one namespace has
+    /// them by a feature.
     pub fn has_secure_metrics(&self) -> bool {
-        self.features.contains(&Feature::MetricsSecure) && !self.namespaced
+        let has = |feature| self.features.contains(&feature);
+        has(Feature::MetricsSecure) && (!self.namespaced || has(Feature::MetricsAuth))
     }
 
     /// Who makes the certificates that webhooks are served with; `None` if the operator serves none.
@@ -321,7 +332,10 @@ pub enum WebhookCertificates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{builtin, names::GroupVersionKind};
+    use crate::{
+        builtin,
+        names::{Group, GroupVersionKind},
+    };
 
     /// What `init` makes.
     pub(super) fn empty() -> Project {
@@ -375,6 +389,14 @@ mod tests {
                 path: path.parse().unwrap(),
             }),
             ..api(group, version, kind)
+        }
+    }
+
+    /// The same kind without a group: in the project's domain.
+    pub(super) fn in_domain(resource: Resource) -> Resource {
+        Resource {
+            group: Group::none(),
+            ..resource
         }
     }
 
@@ -657,18 +679,27 @@ mod tests {
 
     #[test]
     fn metrics_are_secure_by_a_feature_and_cluster_wide_permissions() {
-        for (has_feature, namespaced, expected) in [
-            (true, false, true),
-            (true, true, false),
-            (false, false, false),
-            (false, true, false),
+        let (secure, auth) = (Feature::MetricsSecure, Feature::MetricsAuth);
+        for (features, namespaced, expected) in [
+            ([].as_slice(), false, false),
+            (&[secure], false, true),
+            (&[auth], false, false),
+            (&[secure, auth], false, true),
+            (&[], true, false),
+            (&[secure], true, false),
+            (&[auth], true, false),
+            (&[secure, auth], true, true),
         ] {
-            let mut project = empty();
-            project.namespaced = namespaced;
-            if !has_feature {
-                project.features.remove(&Feature::MetricsSecure);
-            }
-            assert_eq!(project.has_secure_metrics(), expected);
+            let project = Project {
+                features: features.iter().copied().collect(),
+                namespaced,
+                ..empty()
+            };
+            assert_eq!(
+                project.has_secure_metrics(),
+                expected,
+                "{features:?} {namespaced}"
+            );
         }
     }
 

@@ -48,7 +48,7 @@ pub struct Origin {
 /// an item is empty, as everything is for the project itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Item {
-    /// The group as the user gave it.
+    /// The group as `PROJECT` has it.
     group: String,
     version: String,
     /// The kind, or the controller.
@@ -67,7 +67,7 @@ impl Item {
 }
 
 impl Origin {
-    /// The API group of its item; empty for the project itself.
+    /// The API group of its item; empty for the project itself, and where the domain alone is the group.
     pub fn group(&self) -> &str {
         &self.item.group
     }
@@ -128,7 +128,7 @@ pub fn render(project: &Project) -> Result<Rendered> {
         renderer.scope(&folder, "project", (), &Item::default())?;
     }
     for group in &view.groups {
-        let name = &group.names.name;
+        let name = &group.names.key;
         renderer.scope("group", "group", group, &Item::new(name, "", ""))?;
         for version in &group.versions {
             let item = Item::new(name, &version.name, "");
@@ -136,23 +136,23 @@ pub fn render(project: &Project) -> Result<Rendered> {
         }
     }
     for api in &view.apis {
-        let (group, kind) = (&api.kind.group.name, &api.kind.kind);
+        let (group, kind) = (&api.kind.group.key, &api.kind.kind);
         let item = Item::new(group, &api.kind.version, kind);
         renderer.scope("api", "api", api, &item)?;
     }
     for crd in &view.crds {
         let kind = &crd.stored.kind;
-        let item = Item::new(&kind.group.name, "", &kind.kind);
+        let item = Item::new(&kind.group.key, "", &kind.kind);
         renderer.scope("kind", "crd", crd, &item)?;
     }
     for controller in &view.controllers {
         // Without the kind and its version, because a group has no two controllers with one name.
-        let group = &controller.kind.group.name;
+        let group = &controller.kind.group.key;
         let item = Item::new(group, "", &controller.short_name);
         renderer.scope("controller", "controller", controller, &item)?;
     }
     for webhook in &view.webhooks {
-        let (group, kind) = (&webhook.kind.group.name, &webhook.kind.kind);
+        let (group, kind) = (&webhook.kind.group.key, &webhook.kind.kind);
         renderer.scope("webhook", "webhook", webhook, &Item::new(group, "", kind))?;
     }
 

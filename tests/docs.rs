@@ -16,21 +16,24 @@ use crate::{
     cli::play,
     document::{code, first_code, read, section, tables},
     help::{commands, flags, help},
-    scaffold::{program, refused, root, rscaffold},
+    scaffold::{program, refused, root, rscaffold, run},
     wildcards::without_times,
 };
 
-const DOCUMENTS: [&str; 11] = [
+const DOCUMENTS: [&str; 14] = [
     "CONTRIBUTING.md",
     "README.md",
     "docs/ARCHITECTURE.md",
+    "docs/coming-from-kubebuilder.md",
     "docs/commands.md",
     "docs/crds.md",
+    "docs/deployment.md",
     "docs/from-go.md",
     "docs/layout.md",
     "docs/loop.md",
     "docs/practices.md",
     "docs/troubleshooting.md",
+    "docs/watching.md",
     "tests/cluster/README.md",
 ];
 
@@ -494,10 +497,15 @@ fn what_the_guides_quote() {
             .iter()
             .any(|end| code.ends_with(end))
     };
-    for document in ["docs/practices.md", "docs/troubleshooting.md"] {
+    for (document, has_flags) in [
+        ("docs/deployment.md", false),
+        ("docs/practices.md", true),
+        ("docs/troubleshooting.md", true),
+        ("docs/watching.md", false),
+    ] {
         let text = read(document);
         for code in code(&text).flat_map(str::split_whitespace) {
-            if code.starts_with("--") || is_metric(code) {
+            if has_flags && code.starts_with("--") || is_metric(code) {
                 assert!(described.contains(code), "{document}: {code}");
             }
         }
@@ -524,6 +532,43 @@ fn what_the_guides_quote() {
         }
     }
     assert!(count > 4);
+}
+
+/// The commands of docs/coming-from-kubebuilder.md make the project that the `PROJECT` of kubebuilder there
+/// describes.
+#[test]
+fn the_moved_project_has_all_of_the_other() {
+    let page = read("docs/coming-from-kubebuilder.md");
+    let (_, shown) = page.split_once("```yaml\n").expect("a PROJECT");
+    let yaml = |text: &str| -> serde_json::Value { serde_yaml::from_str(text).unwrap() };
+    let theirs = yaml(shown.split("```").next().unwrap());
+    let top = TempDir::new().unwrap();
+    // Its name is that of the project.
+    let folder = top.path().join("guestbook");
+    fs::create_dir(&folder).unwrap();
+    for command in page.lines().filter(|line| line.starts_with("$ rscaffold ")) {
+        let command = command.trim_start_matches("$ ");
+        let shell = format!(
+            "export PATH=\"{}:$PATH\"; {command}",
+            program().parent().unwrap().display()
+        );
+        run(Command::new("sh").args(["-c", &shell]).current_dir(&folder));
+    }
+    let ours = yaml(&fs::read_to_string(folder.join("PROJECT")).unwrap());
+
+    for field in ["domain", "multigroup", "repo"] {
+        assert_eq!(ours[field], theirs[field], "{field}");
+    }
+    let resources = |project: &serde_json::Value| {
+        let resources = project["resources"].as_array().unwrap().iter();
+        let resources = resources.map(|it| {
+            let fields = ["group", "version", "kind", "core", "controller", "webhooks"];
+            let fields = fields.map(|field| it[field].to_string());
+            (fields, it["api"]["namespaced"].to_string())
+        });
+        resources.collect::<BTreeSet<_>>()
+    };
+    assert_eq!(resources(&ours), resources(&theirs));
 }
 
 /// What GitHub makes of a heading in a link.

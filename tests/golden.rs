@@ -140,6 +140,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
         ],
     ),
     // Webhooks of kinds of the project, two of one name and version among them, and of kinds of Kubernetes.
+    // A kind without a group, with a second version that is converted, and a controller that owns it.
     (
         "warden",
         &[
@@ -152,6 +153,10 @@ const PROJECTS: &[(&str, &[&str])] = &[
              --validation-path /custom-validate-guestbook",
             "create webhook --group core --version v1 --kind Pod --defaulting",
             "create webhook --group apps --version v1 --kind Deployment --programmatic-validation",
+            "create api --group= --version v1beta1 --kind Guestbook --finalizer",
+            "create api --group= --version v1 --kind Guestbook",
+            "create webhook --group= --version v1beta1 --kind Guestbook --defaulting --conversion",
+            "create api --group webapp --version v1 --kind Guestbook --owns v1beta1/Guestbook",
         ],
     ),
     // Versions with different schemas, which a webhook converts. The hub is not the version that is stored.
@@ -390,8 +395,8 @@ fn make_help_lists_what_a_user_needs() {
         let targets = lines.filter_map(|line| line.split_whitespace().next());
         targets.collect::<Vec<_>>().join(" ")
     };
-    let usual = "help manifests fmt lint test envtest test-e2e \
-                 build run docker-build docker-push docker-buildx build-installer install uninstall deploy undeploy setup-envtest setup-test-e2e cleanup-test-e2e";
+    let usual = "help manifests fmt lint test setup-envtest test-e2e setup-test-e2e cleanup-test-e2e \
+                 build run docker-build docker-push docker-buildx build-installer install uninstall deploy undeploy";
     assert_eq!(targets("guestbook"), usual);
     let chart =
         "helm-lint helm-package helm-deploy helm-status helm-history helm-rollback helm-undeploy";

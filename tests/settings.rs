@@ -15,7 +15,7 @@ const APIS: [&str; 3] = [
 ];
 
 /// A change of settings, and what undoes it.
-const CHANGES: [(&str, &str); 18] = [
+const CHANGES: [(&str, &str); 19] = [
     ("--disable agents", "--enable agents"),
     ("--enable autoupdate", "--disable autoupdate"),
     ("--enable certmanager", "--disable certmanager"),
@@ -24,6 +24,7 @@ const CHANGES: [(&str, &str); 18] = [
     ("--enable grafana", "--disable grafana"),
     ("--enable helm", "--disable helm"),
     ("--disable leader-election", "--enable leader-election"),
+    ("--enable metrics-auth", "--disable metrics-auth"),
     ("--disable metrics-secure", "--enable metrics-secure"),
     ("--enable network-policy", "--disable network-policy"),
     ("--enable prometheus", "--disable prometheus"),

@@ -398,16 +398,24 @@ impl ApiSettings {
 impl ExternalType {
     /// The entry in `PROJECT` of the kind `id`; what is there already gives the defaults.
     pub(super) fn resource(&self, id: &GroupVersionKind, project: &Project) -> Result<Resource> {
-        let group = match &self.domain {
-            Some(domain) => id.group().without(domain),
-            None => id.group().clone(),
+        let (group, domain) = match &self.domain {
+            // The group in full says the same.
+            Some(domain) if id.group().is_empty() => (domain.as_str().parse()?, None),
+            Some(domain) => (id.group().without(domain), Some(domain.clone())),
+            None => (id.group().clone(), None),
         };
+        ensure!(
+            !group.is_empty(),
+            UsageError(
+                "a kind that others define needs `--group` or `--external-api-domain`".to_owned()
+            )
+        );
         let definition = |dependency| {
             let path = self.path.clone();
             Definition::External(project::External { dependency, path })
         };
         let new = Resource {
-            domain: self.domain.clone(),
+            domain,
             ..Resource::new(group, id, definition(self.dependency.clone()))
         };
         let full = new.id_in(project.full_group(&new).parse()?);
@@ -487,6 +495,23 @@ fn moved_storage(before: &Project, resource: &Resource) -> Option<String> {
     })
 }
 
+/// A note about owned kinds whose types come from a CRD: the controller's code makes an object by `default()`.
+fn without_default(controller: Option<&Controller>, project: &Project) -> Option<String> {
+    let owns = controller?.owns.iter();
+    let is_given = |id: &&GroupVersionKind| {
+        let kind = project.find(id).ok().flatten();
+        kind.is_some_and(Resource::has_given_types)
+    };
+    let given: Vec<_> = owns.filter(is_given).map(|id| format!("`{id}`")).collect();
+    (!given.is_empty()).then(|| {
+        format!(
+            "the types of {} come from a CRD and have no `Default`: derive it, or name each field where the \
+             controller makes the object",
+            given.join(", ")
+        )
+    })
+}
+
 /// What the user gets to read.
 fn story(
     id: &GroupVersionKind,
@@ -494,10 +519,10 @@ fn story(
     controller: &ControllerName,
     project: &Project,
 ) -> Story {
-    let (group, kind) = (resource.group.module(), resource.kind.module());
+    let (group, kind) = (project.group_module(resource), resource.kind.module());
     let types = format!("src/api/{group}/{}/{kind}.rs", resource.version);
-    let controller = resource.controller(controller);
-    let controller = controller.map_or(kind, |there| resource.controller_module(there));
+    let there = resource.controller(controller);
+    let controller = there.map_or(kind, |there| resource.controller_module(there));
     let reconciler = format!("src/controller/{group}/{controller}.rs");
     let full_group = project.full_group(resource);
 
@@ -515,6 +540,7 @@ fn story(
         ));
     }
     notes.extend(external_note(resource));
+    notes.extend(without_default(there, project));
     if resource.has_api() && builtin::named(id).is_some() {
         notes.push(format!(
             "this is the new kind `{full_group}/{}/{}`; for a controller of Kubernetes' own `{id}` \

@@ -9,7 +9,8 @@ use crate::names::{Group, GroupVersionKind, Kind, Version};
 /// The parts of the name of a kind that the command line gives.
 #[derive(Debug, Args)]
 pub struct Id {
-    /// API group, without the domain or in full, such as `webapp`; asked for at a terminal
+    /// API group, without the domain or in full, such as `webapp`; `--group ""` is the domain alone. Asked
+    /// for at a terminal
     #[arg(long)]
     group: Option<Group>,
 

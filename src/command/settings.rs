@@ -130,9 +130,15 @@ pub fn notes(project: &Project, enabled: &[Feature]) -> Vec<String> {
             {
                 "its files are the repository's, and the project is a member of a workspace"
             }
-            Feature::MetricsSecure if project.namespaced => {
+            Feature::MetricsAuth if !project.namespaced => {
+                "it is for namespaced projects, all others have these rights by `metrics-secure`"
+            }
+            Feature::MetricsAuth if !project.has_secure_metrics() => {
+                "without `metrics-secure`, metrics are plain HTTP for everybody"
+            }
+            Feature::MetricsSecure if project.namespaced && !project.has_secure_metrics() => {
                 "a namespaced project serves plain HTTP, because it takes rights in the whole \
-                 cluster to check who a client is"
+                 cluster to check who a client is: `metrics-auth` gives them"
             }
             Feature::NetworkPolicy if project.namespaced => {
                 "a namespaced project always has a NetworkPolicy"
@@ -169,7 +175,7 @@ mod tests {
     use super::*;
 
     /// A change of settings, and its inverse.
-    const CHANGES: [(&str, &str); 19] = [
+    const CHANGES: [(&str, &str); 20] = [
         ("--disable=agents", "--enable=agents"),
         ("--enable=autoupdate", "--disable=autoupdate"),
         ("--enable=certmanager", "--disable=certmanager"),
@@ -178,6 +184,7 @@ mod tests {
         ("--enable=grafana", "--disable=grafana"),
         ("--enable=helm", "--disable=helm"),
         ("--disable=leader-election", "--enable=leader-election"),
+        ("--enable=metrics-auth", "--disable=metrics-auth"),
         ("--disable=metrics-secure", "--enable=metrics-secure"),
         ("--enable=network-policy", "--disable=network-policy"),
         ("--enable=prometheus", "--disable=prometheus"),
@@ -324,8 +331,14 @@ version: '3'
             notes.join("\n")
         };
         let webhooks = "`webhook-files` makes no difference: there are no webhooks yet";
+        let auth = "`metrics-auth` makes no difference: it is for namespaced projects, all others have these \
+                    rights by `metrics-secure`";
         for feature in Feature::all() {
-            let expected = [webhooks, ""][usize::from(*feature != Feature::WebhookFiles)];
+            let expected = match feature {
+                Feature::WebhookFiles => webhooks,
+                Feature::MetricsAuth => auth,
+                _ => "",
+            };
             assert_eq!(noted("--license=mit", *feature), expected, "{feature}");
         }
         for feature in [Feature::MetricsSecure, Feature::NetworkPolicy] {
@@ -333,6 +346,21 @@ version: '3'
             let noted = noted("--namespaced", feature);
             assert!(noted.starts_with(&expected), "{noted}");
         }
+        let both = "--namespaced --enable=metrics-auth,certmanager";
+        for feature in [
+            Feature::MetricsAuth,
+            Feature::MetricsSecure,
+            Feature::Certmanager,
+        ] {
+            assert_eq!(noted(both, feature), "");
+        }
+        assert_eq!(
+            noted(
+                "--namespaced --disable=metrics-secure",
+                Feature::MetricsAuth
+            ),
+            "`metrics-auth` makes no difference: without `metrics-secure`, metrics are plain HTTP for everybody"
+        );
         assert_eq!(
             noted(
                 "--enable=certmanager --disable=metrics-secure",

@@ -235,7 +235,7 @@ fn roll_out(served: &[GroupVersionKind]) -> Vec<String> {
     let verb = ["are", "is"][usize::from(served.len() == 1)];
     let command = format!(
         "rscaffold create api --group {} --version {} --kind {}",
-        first.group(),
+        first.group().as_argument(),
         first.version(),
         first.kind()
     );
@@ -252,7 +252,7 @@ fn roll_out(served: &[GroupVersionKind]) -> Vec<String> {
 /// What the user gets to read of webhooks that are asked before an object is stored, of one that converts, or
 /// of both.
 fn story(resource: &Resource, project: &Project, is_asked: bool, converts: bool) -> Story {
-    let (group, kind) = (resource.group.module(), resource.kind.module());
+    let (group, kind) = (project.group_module(resource), resource.kind.module());
     let mut remarks = BTreeMap::new();
     let mut notes = Vec::new();
     let mut next = Vec::new();

@@ -14,17 +14,24 @@ pub(super) struct Shape {
     /// Whether it is a subdomain (DNS-1123), in which dots separate labels, and a label may begin
     /// with a digit. Otherwise it is one label (DNS-1035).
     pub subdomain: bool,
+    /// Whether it may be empty.
+    pub optional: bool,
 }
 
 impl Shape {
     /// Checks a name; the error also has a valid one.
     pub fn check(&self, text: &str) -> Result<()> {
         let words = (self.what, self.example);
-        read_or(text, words, &self.near(text), |text| self.reason(text))
+        let near = self.near(text);
+        let near = if near.is_empty() { text } else { &near };
+        read_or(text, words, near, |text| self.reason(text))
     }
 
     /// Tells what is wrong with a name.
     pub fn reason(&self, text: &str) -> Result<()> {
+        if text.is_empty() && self.optional {
+            return Ok(());
+        }
         ensure!(!text.is_empty(), "it must not be empty");
         let ok = |c: char| {
             c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || (self.subdomain && c == '.')
@@ -80,12 +87,18 @@ mod tests {
         example: "web",
         max: 63,
         subdomain: false,
+        optional: false,
     };
     const SUBDOMAIN: Shape = Shape {
         what: "a subdomain",
         example: "web.com",
         max: 253,
         subdomain: true,
+        optional: false,
+    };
+    const OPTIONAL: Shape = Shape {
+        optional: true,
+        ..SUBDOMAIN
     };
 
     fn error(shape: &Shape, text: &str) -> String {
@@ -100,6 +113,13 @@ mod tests {
         for name in ["a", "3scale", "a.b-c.0", &"a".repeat(253)] {
             assert!(SUBDOMAIN.check(name).is_ok(), "{name}");
         }
+        assert!(OPTIONAL.check("").is_ok());
+        // An empty name is not suggested in place of a bad one.
+        assert_eq!(
+            error(&OPTIONAL, " "),
+            "` ` is not a subdomain: a space is not allowed, only lower-case letters, digits, `.` and `-`, \
+             as in `web.com`"
+        );
     }
 
     #[test]

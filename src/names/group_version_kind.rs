@@ -4,7 +4,8 @@ use anyhow::{Result, bail};
 
 use super::{Group, Kind, Version, traits};
 
-/// A kind with its group and version: `apps/v1/Deployment`, or `v1/ConfigMap` of the core group.
+/// A kind with its group and version: `apps/v1/Deployment`. Without a group, as in `v1/ConfigMap`, it is of
+/// the core group of Kubernetes, or of the project's domain.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupVersionKind {
     text: String,
@@ -14,12 +15,9 @@ pub struct GroupVersionKind {
 }
 
 impl GroupVersionKind {
-    /// The name of the core group where a group needs one.
-    const CORE: &str = "core";
-
     /// The name of `kind` in this version of `group`.
     pub fn new(group: Group, version: Version, kind: Kind) -> Self {
-        let text = if group.as_str() == Self::CORE {
+        let text = if group.is_empty() {
             format!("{version}/{kind}")
         } else {
             format!("{group}/{version}/{kind}")
@@ -32,7 +30,7 @@ impl GroupVersionKind {
         }
     }
 
-    /// The group; `core` for the core group.
+    /// The group, which may be empty.
     pub fn group(&self) -> &Group {
         &self.group
     }
@@ -50,8 +48,8 @@ impl GroupVersionKind {
     fn read(text: &str) -> Result<Self> {
         let parts: Vec<_> = text.split('/').collect();
         let (group, version, kind) = match parts[..] {
-            [version, kind] => (Self::CORE, version, kind),
-            [group, version, kind] => (group, version, kind),
+            [version, kind] => ("", version, kind),
+            [group, version, kind] if !group.is_empty() => (group, version, kind),
             _ => bail!(
                 "`{text}` is not a kind with its group: it must be `<group>/<version>/<Kind>`, of \
                  the core group `<version>/<Kind>`, as in `apps/v1/Deployment`"
@@ -73,11 +71,11 @@ mod tests {
     }
 
     #[test]
-    fn the_core_group_goes_without_saying() {
+    fn a_group_may_be_left_out() {
         let cases = [
             ("apps/v1/Deployment", "apps/v1/Deployment", "apps"),
-            ("v1/ConfigMap", "v1/ConfigMap", "core"),
-            ("core/v1/ConfigMap", "v1/ConfigMap", "core"),
+            ("v1/ConfigMap", "v1/ConfigMap", ""),
+            ("core/v1/ConfigMap", "core/v1/ConfigMap", "core"),
         ];
         for (text, canonical, group) in cases {
             let id: GroupVersionKind = text.parse().unwrap();
@@ -98,7 +96,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_part_is_told_of_that_part() {
-        for text in ["", "Deployment", "a/b/c/d"] {
+        for text in ["", "Deployment", "a/b/c/d", "/v1/Deployment"] {
             let expected = format!(
                 "`{text}` is not a kind with its group: it must be `<group>/<version>/<Kind>`, of \
                  the core group `<version>/<Kind>`, as in `apps/v1/Deployment`"

@@ -5,7 +5,7 @@ use heck::{ToSnakeCase, ToUpperCamelCase};
 use serde::Serialize;
 
 use super::{
-    ControllerName, Group, Plural, allow_only, limit,
+    ControllerName, Plural, allow_only, limit,
     plural::plural,
     read_or,
     rust::{has, module},
@@ -86,12 +86,11 @@ impl Kind {
         Ok(Self(text.to_owned()))
     }
 
-    /// What a controller's code calls the kind. With its `group` the names differ from those of a
-    /// kind of the same name in another group.
-    pub fn identifiers(&self, group: Option<&Group>) -> Identifiers {
+    /// What a controller's code calls the kind. With the module of its `group` the names differ from
+    /// those of a kind of the same name in another group.
+    pub fn identifiers(&self, group: Option<&str>) -> Identifiers {
         let (mut one, mut type_name) = (self.0.to_snake_case(), self.0.clone());
         if let Some(group) = group {
-            let group = group.module();
             type_name = format!("{}{type_name}", group.to_upper_camel_case());
             one = format!("{group}_{one}");
         }
@@ -186,17 +185,16 @@ mod tests {
             ("Type", None, "type_ types Type"),
             (
                 "Type",
-                Some("air-traffic.control"),
+                Some("air_traffic_control"),
                 "air_traffic_control_type air_traffic_control_types AirTrafficControlType",
             ),
         ];
         for (kind, group, expected) in cases {
-            let group: Option<Group> = group.map(|group| group.parse().unwrap());
             let Identifiers {
                 one,
                 many,
                 type_name,
-            } = kind.parse::<Kind>().unwrap().identifiers(group.as_ref());
+            } = kind.parse::<Kind>().unwrap().identifiers(group);
             assert_eq!(format!("{one} {many} {type_name}"), expected);
         }
     }

@@ -27,16 +27,17 @@ macro_rules! dns {
 
 dns! {
     /// The domain of a project's API groups: `com`, `example.com`.
-    Domain: Shape { what: "a domain", example: "example.com", max: 253, subdomain: true };
+    Domain: Shape { what: "a domain", example: "example.com", max: 253, subdomain: true, optional: false };
 
-    /// An API group without its domain: `webapp`, `batch-jobs.infra`.
-    Group: Shape { what: "a group", example: "webapp", max: 253, subdomain: true };
+    /// An API group without its domain: `webapp`, `batch-jobs.infra`. If the group is empty, the domain
+    /// alone is the group.
+    Group: Shape { what: "a group", example: "webapp", max: 253, subdomain: true, optional: true };
 
     /// The name of a resource in URLs and RBAC rules: `guestbooks`.
-    Plural: Shape { what: "a plural", example: "guestbooks", max: 63, subdomain: false };
+    Plural: Shape { what: "a plural", example: "guestbooks", max: 63, subdomain: false, optional: false };
 
     /// An abbreviation of a resource that kubectl takes: `gb`.
-    ShortName: Shape { what: "a short name", example: "gb", max: 63, subdomain: false };
+    ShortName: Shape { what: "a short name", example: "gb", max: 63, subdomain: false, optional: false };
 
     /// The name of a controller, unique in its group: `backup`.
     ControllerName: Shape {
@@ -44,6 +45,7 @@ dns! {
         example: "backup",
         max: 63,
         subdomain: false,
+        optional: false,
     };
 
     /// The name of the Lease that replicas share: `guestbook.example.com`.
@@ -52,6 +54,7 @@ dns! {
         example: "guestbook.example.com",
         max: 253,
         subdomain: true,
+        optional: false,
     };
 
     /// The name of the project, and the prefix of the names of its objects: `guestbook`.
@@ -61,6 +64,7 @@ dns! {
         // Its Service, `<name>-metrics`, has 63 characters at most, and begins with a letter.
         max: 55,
         subdomain: false,
+        optional: false,
     };
 }
 
@@ -73,9 +77,35 @@ impl Group {
         Self(short.unwrap_or(&self.0).to_owned())
     }
 
-    /// The Rust module of the group: `batch_jobs_infra`.
-    pub fn module(&self) -> String {
-        module(&self.0)
+    /// The name of Kubernetes' core group in commands and in `PROJECT`.
+    #[must_use]
+    pub fn core() -> Self {
+        Self("core".to_owned())
+    }
+
+    /// No group: the domain alone is the group.
+    #[must_use]
+    pub fn none() -> Self {
+        Self(String::new())
+    }
+
+    /// Whether the domain alone is the group.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The group as a shell takes it: `webapp`, or `""`.
+    pub fn as_argument(&self) -> &str {
+        match self.as_str() {
+            "" => "\"\"",
+            group => group,
+        }
+    }
+
+    /// The Rust module of the group, which is that of its `domain` if the group is empty:
+    /// `batch_jobs_infra`.
+    pub fn module(&self, domain: &Domain) -> String {
+        module(if self.is_empty() { &domain.0 } else { &self.0 })
     }
 }
 
@@ -192,9 +222,11 @@ mod tests {
             ("static", "static_"),
             ("kube", "kube_"),
             ("xn--abc", "xn_abc"),
+            ("", "my_domain_com"),
         ];
+        let domain = "my-domain.com".parse().unwrap();
         for (group, module) in cases {
-            assert_eq!(group.parse::<Group>().unwrap().module(), module);
+            assert_eq!(group.parse::<Group>().unwrap().module(&domain), module);
         }
     }
 

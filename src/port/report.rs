@@ -338,7 +338,7 @@ fn line(port: &Port, project: &Project, path: &str, content: &str) -> Option<Str
         let parts = kinds.iter().filter_map(|kind| {
             let resource = resource(kind)?;
             let controller = resource.controllers.first()?;
-            Some(reconciler(kind, resource, controller))
+            Some(reconciler(project, kind, resource, controller))
         });
         let parts: Vec<_> = parts.collect();
         return (!parts.is_empty()).then(|| parts.join("; "));
@@ -348,7 +348,7 @@ fn line(port: &Port, project: &Project, path: &str, content: &str) -> Option<Str
             .webhooks()
             .filter(|it| go.mentions(path, it.kind.as_str()));
         let targets = targets.map(|it| {
-            let (group, kind) = (it.group.module(), it.kind.module());
+            let (group, kind) = (project.group_module(it), it.kind.module());
             format!("`src/webhook/{group}/{kind}.rs`")
         });
         let targets: Vec<_> = targets.collect();
@@ -363,7 +363,7 @@ fn line(port: &Port, project: &Project, path: &str, content: &str) -> Option<Str
         let kinds = project.resources.iter().filter(|it| it.has_api());
         let kinds = kinds.filter(|it| content.contains(&format!("type {} struct", it.kind)));
         let targets = kinds.map(|it| {
-            let (group, kind) = (it.group.module(), it.kind.module());
+            let (group, kind) = (project.group_module(it), it.kind.module());
             format!("`src/api/{group}/{}/{kind}.rs`", it.version)
         });
         let targets: Vec<_> = targets.collect();
@@ -384,9 +384,17 @@ fn line(port: &Port, project: &Project, path: &str, content: &str) -> Option<Str
     None
 }
 
-fn reconciler(kind: &GoKind, resource: &Resource, controller: &Controller) -> String {
+fn reconciler(
+    project: &Project,
+    kind: &GoKind,
+    resource: &Resource,
+    controller: &Controller,
+) -> String {
     let module = resource.controller_module(controller);
-    let target = format!("src/controller/{}/{module}.rs", resource.group.module());
+    let target = format!(
+        "src/controller/{}/{module}.rs",
+        project.group_module(resource)
+    );
     let mut text = format!(
         "the reconciler of {}: write `reconcile`{} in `{target}`",
         kind.id.kind(),

@@ -15,7 +15,7 @@ use super::{
     source::{documents, texts},
 };
 use crate::{
-    given::Given,
+    given::{self, Given},
     names::GroupVersionKind,
     project::{Controller, Project, Resource, yaml},
     reconcile::Texts,
@@ -134,9 +134,7 @@ impl Writer<'_> {
             let Some(resource) = self.project.resources.iter().find(is_it) else {
                 continue;
             };
-            let (group, version, lower) =
-                (&resource.group, &resource.version, resource.kind.lower());
-            let path = format!("config/samples/{group}_{version}_{lower}.yaml");
+            let path = format!("config/samples/{}", given::sample(resource));
             if !self.rendered.contains_key(&path) {
                 continue;
             }
@@ -189,7 +187,10 @@ impl Writer<'_> {
         let types = Types::new(self.project);
         for (resource, controller) in self.project.controllers() {
             let module = resource.controller_module(controller);
-            let path = format!("src/controller/{}/{module}.rs", resource.group.module());
+            let path = format!(
+                "src/controller/{}/{module}.rs",
+                self.project.group_module(resource)
+            );
             let Some(mut text) = self.text(&path).cloned() else {
                 continue;
             };

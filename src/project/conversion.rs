@@ -63,7 +63,7 @@ impl Project {
             ))
             .or_hint(format!(
                 "first `rscaffold create api --group {} --version <VERSION> --kind {kind}`",
-                hub.group
+                hub.group.as_argument()
             ));
         }
         if let Some(there) = self.hub_of(hub).filter(|it| it.version != hub.version) {
@@ -144,7 +144,9 @@ impl Project {
             ))
             .or_hint(format!(
                 "first `rscaffold create api --group {} --version {} --kind {} --served=false --force`",
-                other.group, other.version, other.kind
+                other.group.as_argument(),
+                other.version,
+                other.kind
             ));
         }
         if let Some(own) = project.resources[index].own_mut() {

@@ -27,6 +27,8 @@ pub enum Feature {
     Helm,
     /// One replica works, the others stand by
     LeaderElection,
+    /// An operator of one namespace may check who reads its metrics, which takes cluster roles
+    MetricsAuth,
     /// Metrics are served over HTTPS, to authorized clients only
     MetricsSecure,
     /// A network policy lets only Prometheus reach the operator

@@ -61,6 +61,7 @@ impl Project {
         // First: the fields of another tool's file are unknown, but that is not the reason.
         Self::check_format(text)?;
         let mut project: Self = yaml::read(file, text)?;
+        project.leave_out_own_domain();
         project.sort();
         project.store_what_is_served();
         project
@@ -155,6 +156,8 @@ pub(super) struct Entry {
     external: bool,
     #[serde(default, skip_serializing_if = "Not::not")]
     finalizer: bool,
+    /// Left out where the domain alone is the group, as kubebuilder does.
+    #[serde(default = "Group::none", skip_serializing_if = "Group::is_empty")]
     group: Group,
     #[serde(skip_serializing_if = "Option::is_none")]
     image: Option<Image>,
@@ -176,6 +179,23 @@ pub(super) struct Entry {
     watches: Vec<GroupVersionKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     webhooks: Option<WebhooksEntry>,
+}
+
+impl Entry {
+    /// The group of the kind `id`, and its domain. A group may be left out where the domain says all.
+    fn group_and_domain(&self, id: &GroupVersionKind) -> Result<(Group, Option<Domain>)> {
+        let (group, domain) = (self.group.clone(), self.domain.clone());
+        Ok(match domain {
+            _ if !group.is_empty() => (group, domain),
+            // The group in full says the same.
+            Some(domain) if self.external => (domain.as_str().parse()?, None),
+            None if self.external => {
+                bail!("`{id}` is `external`, so it needs a `group` or a `domain`")
+            }
+            None if self.core => (Group::core(), None),
+            domain => (group, domain),
+        })
+    }
 }
 
 /// What the file says of a kind that the project defines.
@@ -286,6 +306,7 @@ impl TryFrom<Entry> for Resource {
                 &["api", "conversion", "domain", "shortNames"],
             ),
         };
+        let (group, domain) = entry.group_and_domain(&id)?;
         let (webhooks, spokes) = match entry.webhooks {
             Some(webhooks) => {
                 let read = webhooks.read();
@@ -333,10 +354,10 @@ impl TryFrom<Entry> for Resource {
             (Definition::Own(api.own(&id, spokes)?), namespaced)
         };
         let mut resource = Self {
-            group: entry.group,
+            group,
             version: entry.version,
             kind: entry.kind,
-            domain: entry.domain,
+            domain,
             namespaced,
             plural,
             short_names: entry.short_names,
@@ -569,6 +590,44 @@ version: '3'
         let project = project();
         assert_eq!(project.to_text().unwrap(), TEXT);
         assert_eq!(Project::parse(TEXT).unwrap(), project);
+    }
+
+    /// kubebuilder leaves out an empty group, and names the domain of each kind.
+    #[test]
+    fn a_kind_may_have_no_group() {
+        let text = |entry: &str| {
+            TEXT.replace("domain: com", "domain: example.com").replace(
+                "resources:\n",
+                &format!("resources:\n- {{{entry}, kind: Page, version: v1}}\n"),
+            )
+        };
+        let own = "api: {crdVersion: v1, namespaced: true}";
+        for entry in [
+            own.to_owned(),
+            format!("{own}, group: ''"),
+            format!("{own}, domain: example.com"),
+        ] {
+            let project = Project::parse(&text(&entry)).unwrap();
+            let page = &project.resources[0];
+            assert_eq!((page.group.as_str(), &page.domain), ("", &None));
+            assert_eq!(project.full_group(page), "example.com");
+            let written = project.to_text().unwrap();
+            let page = "- api:\n    crdVersion: v1\n    namespaced: true\n  kind: Page\n  \
+                        path: guestbook::api::example_com::v1\n  plural: pages\n  version: v1\n";
+            assert!(written.contains(page), "{written}");
+            assert_eq!(Project::parse(&written).unwrap(), project);
+        }
+        let external = "external: true, path: 'a::Page'";
+        let project = Project::parse(&text(&format!("{external}, domain: example.org"))).unwrap();
+        let page = project.find(&"example.org/v1/Page".parse().unwrap());
+        assert_eq!(page.unwrap().unwrap().group.as_str(), "example.org");
+        let pod = text("core: true, controller: true").replace("kind: Page", "kind: Pod");
+        let project = Project::parse(&pod).unwrap();
+        let pod = project.find(&"v1/Pod".parse().unwrap()).unwrap();
+        assert_eq!(pod.unwrap().group.as_str(), "core");
+        let error = Project::parse(&text(external)).unwrap_err();
+        let reason = "`v1/Page` is `external`, so it needs a `group` or a `domain`";
+        assert!(format!("{error:#}").ends_with(reason), "{error:#}");
     }
 
     /// The project with two versions of a kind, which the API server uses so.
@@ -1040,8 +1099,8 @@ version: '3'
             "`PROJECT`: missing field `domain`",
         );
         assert_error(
-            &with("  group: webapp\n", ""),
-            "`PROJECT`, `resources[2]`: missing field `group`",
+            &with("  kind: Guestbook\n", ""),
+            "`PROJECT`, `resources[2]`: missing field `kind`",
         );
         assert_error(
             &with("domain: com", "domain: com\ndomain: com"),

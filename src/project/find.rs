@@ -68,15 +68,27 @@ impl Project {
 
     /// The name of `id` in the spelling of `PROJECT`: the groups of Kubernetes are given in full.
     pub(super) fn canonical_name(&self, id: &GroupVersionKind) -> GroupVersionKind {
-        let Ok(Some(kind)) = self.find_kind(id) else {
-            return id.clone();
+        let kind = match self.find_kind(id) {
+            Ok(Some(kind)) => kind,
+            // The name that older versions gave a kind of the project's own group `core`.
+            Ok(None) if id.group().is_empty() => match self.find_kind(&in_core(id)) {
+                Ok(Some(kind)) => kind,
+                _ => return id.clone(),
+            },
+            _ => return id.clone(),
         };
-        let name = match &kind.definition {
-            Definition::Builtin(builtin) => builtin.id().parse(),
-            _ if self.find_kind(&kind.id()).is_ok() => return kind.id(),
-            _ => (self.full_group(&kind).parse()).map(|group| kind.id_in(group)),
+        let names = if let Definition::Builtin(builtin) = &kind.definition {
+            [builtin.id().parse().ok(), Some(in_core(id))]
+        } else {
+            let full = self.full_group(&kind).parse();
+            [Some(kind.id()), full.ok().map(|group| kind.id_in(group))]
         };
-        name.unwrap_or_else(|_| id.clone())
+        let is_it = |name: &GroupVersionKind| {
+            self.find_kind(name)
+                .is_ok_and(|there| there.as_ref() == Some(&kind))
+        };
+        let mut names = names.into_iter().flatten();
+        names.find(is_it).unwrap_or_else(|| id.clone())
     }
 
     /// Where the resource is that has the group, version and kind of this one.
@@ -103,10 +115,16 @@ impl Project {
     }
 }
 
+/// The kind of the same name in the group that is called `core`.
+fn in_core(id: &GroupVersionKind) -> GroupVersionKind {
+    let (version, kind) = (id.version().clone(), id.kind().clone());
+    GroupVersionKind::new(Group::core(), version, kind)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{api, core, empty, external, with_domain, without_controller},
+        super::tests::{api, core, empty, external, in_domain, with_domain, without_controller},
         *,
     };
 
@@ -190,6 +208,63 @@ mod tests {
         );
     }
 
+    /// A project whose domain has the kinds `Guestbook` and `Pod`.
+    fn with_bare_kinds() -> Project {
+        let mut project = Project {
+            domain: "example.com".parse().unwrap(),
+            ..empty()
+        };
+        project.resources = vec![
+            in_domain(api("webapp", "v1", "Guestbook")),
+            in_domain(api("webapp", "v1", "Pod")),
+            api("webapp", "v1", "Guestbook"),
+            core("core", "v1", "Node"),
+        ];
+        project.validate().unwrap();
+        project
+    }
+
+    #[test]
+    fn a_kind_of_the_domain_is_found_without_a_group() {
+        let project = with_bare_kinds();
+        for (name, expected, spelled) in [
+            ("v1/Guestbook", 0, "v1/Guestbook"),
+            ("example.com/v1/Guestbook", 0, "v1/Guestbook"),
+            ("webapp/v1/Guestbook", 2, "webapp/v1/Guestbook"),
+            ("v1/Node", 3, "v1/Node"),
+            ("core/v1/Node", 3, "v1/Node"),
+            // `v1/Pod` would also be the Pod of Kubernetes.
+            ("example.com/v1/Pod", 1, "example.com/v1/Pod"),
+        ] {
+            let found = project.find_kind(&id(name)).unwrap();
+            assert_eq!(found.as_ref(), Some(&project.resources[expected]), "{name}");
+            assert_eq!(project.canonical_name(&id(name)).as_str(), spelled);
+        }
+        for (name, spelled) in [
+            ("v1/ConfigMap", "v1/ConfigMap"),
+            ("core/v1/ConfigMap", "v1/ConfigMap"),
+            ("core/v1/Pod", "core/v1/Pod"),
+        ] {
+            assert!(project.find_kind(&id(name)).unwrap().unwrap().is_builtin());
+            assert_eq!(project.canonical_name(&id(name)).as_str(), spelled);
+        }
+        assert_eq!(project.find(&id("core/v1/Guestbook")).unwrap(), None);
+        assert_eq!(
+            project.find_kind(&id("v1/Pod")).unwrap_err().to_string(),
+            "`v1/Pod` names two kinds: `v1/Pod` of the group `example.com`, and Kubernetes' `v1/Pod`"
+        );
+    }
+
+    #[test]
+    fn a_kind_of_a_group_called_core_keeps_its_former_name() {
+        let mut project = empty();
+        project.resources = vec![api("core", "v1", "Guestbook")];
+        for name in ["v1/Guestbook", "core/v1/Guestbook"] {
+            let spelled = project.canonical_name(&id(name));
+            assert_eq!(spelled.as_str(), "core/v1/Guestbook");
+        }
+    }
+
     #[test]
     fn a_name_that_fits_two_is_refused() {
         let mut project = empty();
@@ -233,5 +308,11 @@ mod tests {
             assert_eq!(group.as_str(), short);
             assert_eq!(there.as_ref().map(Domain::as_str), domain);
         }
+        let none = Group::none();
+        assert_eq!(project.group(&none).unwrap(), (none.clone(), None));
+        // The name in full joins the group that is there.
+        let project = with_bare_kinds();
+        let full = "example.com".parse().unwrap();
+        assert_eq!(project.group(&full).unwrap(), (none, None));
     }
 }

@@ -112,7 +112,7 @@ impl Project {
             );
             kinds.push(kind);
         }
-        tell_apart(owner, &mut kinds)?;
+        self.tell_apart(owner, &mut kinds)?;
         Ok(kinds)
     }
 
@@ -153,37 +153,39 @@ impl Project {
             None => "kinds are named as in `apps/v1/Deployment` or `v1/ConfigMap`".to_owned(),
         }
     }
-}
 
-/// Adds the group to the names of the `kinds` that would clash with another name in the controller's
-/// file.
-fn tell_apart(owner: &Resource, kinds: &mut [RelatedKind]) -> Result<()> {
-    // The controller has these of its own kind in scope.
-    let types = ["", "Spec", "Status"].map(|suffix| format!("{}{suffix}", owner.kind));
-    let is_ambiguous = |kind: &RelatedKind| {
-        let names = &kind.identifiers;
-        let alike = kinds.iter().filter(|other| kind.is_called_like(other));
-        TAKEN.contains(&names.one.as_str()) || types.contains(&names.type_name) || alike.count() > 1
-    };
-    let ambiguous: Vec<_> = kinds.iter().map(is_ambiguous).collect();
-    for (owned, ambiguous) in kinds.iter_mut().zip(ambiguous) {
-        if ambiguous {
-            let Resource { group, kind, .. } = &owned.resource;
-            owned.identifiers = kind.identifiers(Some(group));
+    /// Adds the group to the names of the `kinds` that would clash with another name in the controller's
+    /// file.
+    fn tell_apart(&self, owner: &Resource, kinds: &mut [RelatedKind]) -> Result<()> {
+        // The controller has these of its own kind in scope.
+        let types = ["", "Spec", "Status"].map(|suffix| format!("{}{suffix}", owner.kind));
+        let is_ambiguous = |kind: &RelatedKind| {
+            let names = &kind.identifiers;
+            let alike = kinds.iter().filter(|other| kind.is_called_like(other));
+            TAKEN.contains(&names.one.as_str())
+                || types.contains(&names.type_name)
+                || alike.count() > 1
+        };
+        let ambiguous: Vec<_> = kinds.iter().map(is_ambiguous).collect();
+        for (owned, ambiguous) in kinds.iter_mut().zip(ambiguous) {
+            if ambiguous {
+                let group = self.group_module(&owned.resource);
+                owned.identifiers = owned.resource.kind.identifiers(Some(&group));
+            }
         }
-    }
-    for (index, a) in kinds.iter().enumerate() {
-        if let Some(b) = kinds[..index].iter().find(|b| a.is_called_like(b)) {
-            let name = &a.identifiers.many;
-            let [a, b] = [a, b].map(|RelatedKind { resource, .. }| {
-                format!("`{}` of `{}`", resource.kind, resource.group)
-            });
-            bail!(
-                "{owner} cannot own both {b} and {a}: they would have the same name in Rust, `{name}`"
-            );
+        for (index, a) in kinds.iter().enumerate() {
+            if let Some(b) = kinds[..index].iter().find(|b| a.is_called_like(b)) {
+                let name = &a.identifiers.many;
+                let [a, b] = [a, b].map(|RelatedKind { resource, .. }| {
+                    format!("`{}` of `{}`", resource.kind, self.group_name(resource))
+                });
+                bail!(
+                    "{owner} cannot own both {b} and {a}: they would have the same name in Rust, `{name}`"
+                );
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 #[cfg(test)]

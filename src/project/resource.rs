@@ -23,7 +23,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Entry", into = "Entry")]
 pub struct Resource {
-    /// Its group without the domain; `core` for the core group.
+    /// Its group without the domain, or nothing where that is the group; `core` for the core group.
     pub group: Group,
     /// Its version.
     pub version: Version,
@@ -189,8 +189,9 @@ pub struct External {
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.definition {
-            // Without its group, a kind of the project's own group `core` would read as Kubernetes' own.
-            Definition::Own(_) => write!(f, "`{}/{}/{}`", self.group, self.version, self.kind),
+            Definition::Builtin(builtin) if builtin.group.is_empty() => {
+                write!(f, "`{}`", builtin.id())
+            }
             _ => write!(f, "`{}`", self.id()),
         }
     }
@@ -383,14 +384,29 @@ impl Project {
             Definition::External(_) => None,
         };
         match resource.domain.as_ref().or(usual) {
+            Some(domain) if resource.group.is_empty() => domain.to_string(),
             Some(domain) => format!("{}.{domain}", resource.group),
             None => resource.group.to_string(),
         }
     }
 
+    /// The group as people call it: `webapp`, or `example.com` if the group is the domain alone.
+    pub fn group_name<'a>(&'a self, resource: &'a Resource) -> &'a str {
+        if resource.group.is_empty() {
+            self.domain.as_str()
+        } else {
+            resource.group.as_str()
+        }
+    }
+
+    /// The Rust module of the group: `webapp`, or `example_com` if the group is the domain alone.
+    pub fn group_module(&self, resource: &Resource) -> String {
+        resource.group.module(&self.domain)
+    }
+
     /// The path of the Rust type of a resource, as the project's code names it.
     pub fn type_path(&self, resource: &Resource) -> String {
-        let (group, version) = (resource.group.module(), &resource.version);
+        let (group, version) = (self.group_module(resource), &resource.version);
         match &resource.definition {
             Definition::Own(_) => format!("crate::api::{group}::{version}::{}", resource.kind),
             Definition::Builtin(builtin) => builtin.path.to_owned(),
@@ -443,7 +459,8 @@ impl Project {
 mod tests {
     use super::{
         super::tests::{
-            api, core, empty, error, external, with_dependency, with_domain, without_controller,
+            api, core, empty, error, external, in_domain, with_dependency, with_domain,
+            without_controller,
         },
         *,
     };
@@ -470,6 +487,10 @@ mod tests {
             (
                 api("webapp", "v1", "Guestbook"),
                 "webapp.com guestbooks crate::api::webapp::v1::Guestbook",
+            ),
+            (
+                in_domain(api("webapp", "v1", "Guestbook")),
+                "com guestbooks crate::api::com::v1::Guestbook",
             ),
             (
                 core("networking", "v1", "Ingress"),

@@ -67,6 +67,19 @@ impl Project {
             "group, version and kind of {resource} have {} characters, at most {MAX_ID} are allowed",
             id.len()
         );
+        if resource.group.is_empty() {
+            ensure!(
+                resource.domain.is_none(),
+                "{resource} has the `domain` `{group}` and no `group`: only the domain of the project, `{}`, \
+                 can be a group alone",
+                self.domain
+            );
+            ensure!(
+                group.contains('.'),
+                "{resource} would be in the group `{group}`, and the API server takes no CRD of a group \
+                 without a dot: give the kind a group of its own"
+            );
+        }
         ensure!(
             !self.is_protected(resource) || builtin::all().all(|builtin| builtin.group != group),
             "{resource} would be in the group `{group}`, which Kubernetes has built in"
@@ -159,7 +172,7 @@ impl Project {
         let mut groups = BTreeMap::new();
         let mut kinds = BTreeSet::new();
         for resource in &self.resources {
-            let module = resource.group.module();
+            let module = self.group_module(resource);
             let group = self.full_group(resource);
             let other = groups.entry(module.clone()).or_insert(group.clone());
             ensure!(
@@ -183,10 +196,11 @@ impl Project {
         for (group, version, kind) in &kinds {
             for suffix in ["Spec", "Status"] {
                 let owner = kind.strip_suffix(suffix).unwrap_or_default();
+                let group_version = format!("{group}/{version}");
                 ensure!(
                     !kinds.contains(&(*group, *version, owner)),
-                    "kinds `{owner}` and `{kind}` of `{group}/{version}` would both have the Rust \
-                     type `{kind}`"
+                    "kinds `{owner}` and `{kind}` of `{}` would both have the Rust type `{kind}`",
+                    group_version.trim_start_matches('/')
                 );
             }
         }
@@ -203,8 +217,8 @@ pub fn is_line(text: &str) -> bool {
 mod tests {
     use super::{
         super::tests::{
-            api, at_stage, cluster, core, empty, error, error_in, unserved, with_controller,
-            with_domain, with_plural, with_short_name, without_controller,
+            api, at_stage, cluster, core, empty, error, error_in, in_domain, unserved,
+            with_controller, with_domain, with_plural, with_short_name, without_controller,
         },
         *,
     };
@@ -258,6 +272,39 @@ mod tests {
             error_in(project, [api("networking", "v1", "Ingress")]),
             "`networking/v1/Ingress` would be in the group `networking.k8s.io`, which Kubernetes \
              has built in"
+        );
+    }
+
+    #[test]
+    fn a_domain_that_is_a_group_has_a_dot_and_is_the_projects() {
+        let guestbook = || in_domain(api("webapp", "v1", "Guestbook"));
+        assert_eq!(
+            error([guestbook()]),
+            "`v1/Guestbook` would be in the group `com`, and the API server takes no CRD of a group \
+             without a dot: give the kind a group of its own"
+        );
+        let project = Project {
+            domain: "example.com".parse().unwrap(),
+            ..empty()
+        };
+        assert_eq!(
+            error_in(project.clone(), [with_domain(guestbook(), "example.org")]),
+            "`v1/Guestbook` has the `domain` `example.org` and no `group`: only the domain of the project, \
+             `example.com`, can be a group alone"
+        );
+        assert_eq!(
+            error_in(
+                project.clone(),
+                [guestbook(), api("example-com", "v1", "Shelf")]
+            ),
+            "groups `example.com` and `example-com.example.com` would both be the Rust module `example_com`"
+        );
+        assert_eq!(
+            error_in(
+                project,
+                [guestbook(), in_domain(api("webapp", "v1", "GuestbookSpec"))]
+            ),
+            "kinds `Guestbook` and `GuestbookSpec` of `v1` would both have the Rust type `GuestbookSpec`"
         );
     }
 

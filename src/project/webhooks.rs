@@ -224,7 +224,7 @@ impl Project {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{api, core, empty, error, unserved, without_controller},
+        super::tests::{api, core, empty, error, in_domain, unserved, without_controller},
         *,
     };
 
@@ -248,6 +248,15 @@ mod tests {
         project.resources.extend(resources);
         project.sort();
         project
+    }
+
+    #[test]
+    fn a_kind_without_a_group_has_the_domain_in_the_path() {
+        let guestbook = in_domain(api("webapp", "v1", "Guestbook"));
+        assert_eq!(
+            names(&project([with_webhooks(guestbook, &[], &[""])])),
+            ["vguestbook-v1.kb.io /validate-com-v1-guestbook"]
+        );
     }
 
     fn names(project: &Project) -> Vec<String> {

@@ -1,12 +1,12 @@
-//! Line-by-line three-way merge (diff3) on top of diffy's two-way diff.
+//! Line-by-line three-way merge (diff3) on top of a two-way diff.
 //!
-//! diffy's own merge returns one text with the conflict markers written into it. Here conflicts are
+//! The merges of libraries return one text with conflict markers in it. Here conflicts are
 //! values that know their line in ours: the report and every `--on-conflict` policy are made from
 //! them, and a user's text may hold markers of its own.
 
 use std::{collections::BTreeMap, ops::Range};
 
-use diffy::{DiffOptions, Line};
+use imara_diff::{Algorithm, Diff, InternedInput};
 
 use super::{Conflict, Hunk, Reason, markers::mark};
 
@@ -302,28 +302,27 @@ pub(super) fn differences(reason: Reason, ours: &str, theirs: &str) -> Conflict 
 
 /// Where the lines of `old` that `new` has, too, begin in both, and where both end: the offset in `new`
 /// by the offset in `old`.
+///
+/// Lines that stand once in a text tell best what belongs together, so they decide, as in a merge by git:
+/// the shortest difference would match the lines that each block has, such as `.PHONY` or a brace, of blocks
+/// that have nothing to do with one another.
 fn kept(old: &str, new: &str) -> BTreeMap<usize, usize> {
-    let mut options = DiffOptions::new();
-    let patch = options.set_context_len(old.len()).create_patch(old, new);
-    let lines = patch.hunks().iter().flat_map(diffy::Hunk::lines);
-    let mut lines: Vec<_> = lines.copied().collect();
-    if lines.is_empty() {
-        // A patch does not have the lines of two texts that are the same.
-        lines.extend(old.split_inclusive('\n').map(Line::Context));
-    }
-    let mut kept = BTreeMap::new();
-    let (mut old_at, mut new_at) = (0, 0);
-    for line in lines {
-        match line {
-            Line::Context(line) => {
-                kept.insert(old_at, new_at);
-                old_at += line.len();
-                new_at += line.len();
-            }
-            Line::Delete(line) => old_at += line.len(),
-            Line::Insert(line) => new_at += line.len(),
-        }
-    }
-    kept.insert(old_at, new_at);
-    kept
+    let input = InternedInput::new(old, new);
+    let mut diff = Diff::compute(Algorithm::Histogram, &input);
+    diff.postprocess_lines(&input);
+    let in_old = unchanged(old, |line| diff.is_removed(line));
+    let in_new = unchanged(new, |line| diff.is_added(line));
+    let ends = (old.len(), new.len());
+    in_old.zip(in_new).chain([ends]).collect()
+}
+
+/// Where the lines of `text` begin that have not `changed`, which gets their numbers.
+fn unchanged(text: &str, changed: impl Fn(u32) -> bool) -> impl Iterator<Item = usize> {
+    let mut end = 0;
+    let lines = text.split_inclusive('\n').zip(0..);
+    lines.filter_map(move |(line, number)| {
+        let start = end;
+        end += line.len();
+        (!changed(number)).then_some(start)
+    })
 }

@@ -838,7 +838,9 @@ proptest! {
     }
 
     #[test]
-    fn whatever_diffy_merges_is_merged_alike([base, ours, theirs] in texts()) {
+    fn whatever_diffy_merges_is_merged_alike(ours in edit(), theirs in edit()) {
+        let base = apply("base", &vec![(false, 0); EDITED_LINES]);
+        let (ours, theirs) = (apply("ours", &ours), apply("theirs", &theirs));
         let merge = Merge::of(&base, &ours, &theirs);
         if let Ok(merged) = diffy::merge(&base, &ours, &theirs) {
             prop_assert!(merge.is_clean());

@@ -59,7 +59,7 @@ pub struct Project {
     /// Whether cert-manager makes any certificate.
     certificates: bool,
     /// Whether a `NetworkPolicy` protects the operator: asked for, or because an operator of one
-    /// namespace has no other way to protect its metrics.
+    /// namespace usually has no other way to protect its metrics.
     network_policy: bool,
     /// `Role`, or `ClusterRole` where the operator serves all namespaces.
     role_kind: &'static str,
@@ -111,10 +111,13 @@ pub struct Group {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct GroupNames {
     module: String,
-    /// As the user gave it, such as `webapp`.
+    /// As people call it, such as `webapp`, or `example.com` if the group is the domain alone.
     pub name: String,
     /// As the API server knows it, such as `webapp.example.com`.
     full: String,
+    /// As `PROJECT` has it, which may be empty: it does not change with the domain.
+    #[serde(skip)]
+    pub key: String,
 }
 
 /// A version of a group. Its name is its module, too.
@@ -346,7 +349,9 @@ impl Project {
         let apis = apis.map(|it| Api::new(project, it, &controllers));
         let apis: Vec<_> = apis.collect();
         let webhooks = project.webhooks().map(|it| Webhook::new(project, it));
-        let webhooks: Vec<_> = webhooks.collect();
+        let mut webhooks: Vec<_> = webhooks.collect();
+        // The order in which the modules of the groups hand them to the manager, which writes them so.
+        webhooks.sort_by_key(|it| it.kind.group.module.clone());
         let crate_name = project.repo.crate_name();
         let has = |feature| project.features.contains(&feature);
         let dependency = |it: &Dependency| json!({ "name": it.name(), "source": it.toml() });
@@ -411,26 +416,36 @@ impl Project {
 impl GroupNames {
     fn new(project: &project::Project, resource: &Resource) -> Self {
         Self {
-            name: resource.group.to_string(),
+            name: project.group_name(resource).to_owned(),
             full: project.full_group(resource),
-            module: resource.group.module(),
+            key: resource.group.to_string(),
+            module: project.group_module(resource),
+        }
+    }
+
+    /// `name` with the group in front of it, as kubebuilder names files and roles.
+    fn prefixed(&self, name: &str, separator: char) -> String {
+        match self.key.as_str() {
+            "" => name.to_owned(),
+            group => format!("{group}{separator}{name}"),
         }
     }
 }
 
 impl Kind {
     fn new(project: &project::Project, resource: &Resource) -> Self {
-        let (group, version, lower) = (&resource.group, &resource.version, resource.kind.lower());
+        let (version, lower) = (&resource.version, resource.kind.lower());
+        let group = GroupNames::new(project, resource);
         Self {
             kind: resource.kind.to_string(),
             plural: resource.plural.to_string(),
-            group: GroupNames::new(project, resource),
+            sample: group.prefixed(&format!("{version}_{lower}.yaml"), '_'),
+            group,
             version: version.to_string(),
             namespaced: resource.namespaced,
             foreign: !resource.has_api(),
             opaque: !resource.has_api() || resource.has_given_types(),
             core: resource.is_builtin(),
-            sample: format!("{group}_{version}_{lower}.yaml"),
             lower,
         }
     }
@@ -603,7 +618,7 @@ fn crds(apis: &[Api]) -> Vec<Crd> {
     let mut converted = BTreeSet::new();
     let crd = |versions: Vec<Api>| {
         let stored = versions.iter().find(|api| api.stored)?.clone();
-        let (group, lower) = (&stored.kind.group.name, &stored.kind.lower);
+        let (group, lower) = (stored.kind.group.clone(), stored.kind.lower.clone());
         let mut manifest_versions: Vec<_> = versions.iter().rev().cloned().collect();
         manifest_versions.sort_by_key(|api| !api.stored);
         let hub = versions.iter().find(|api| !api.spokes.is_empty());
@@ -613,8 +628,8 @@ fn crds(apis: &[Api]) -> Vec<Crd> {
                 spokes: hub.spokes.clone(),
                 bound: Bound::new(&hub.kind, converted.insert(lower.clone())),
             }),
-            file: format!("{group}_{lower}"),
-            role: format!("{group}-{lower}"),
+            file: group.prefixed(&lower, '_'),
+            role: group.prefixed(&lower, '-'),
             versions,
             manifest_versions,
             stored,

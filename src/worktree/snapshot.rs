@@ -188,7 +188,7 @@ mod tests {
     fn what_is_wanted_is_read_and_the_rest_is_named() {
         let top = folder();
         let read = snapshot(&top.path().join("go"), &["vendor"], |it| {
-            !it.ends_with(".png")
+            it != "picture.png"
         });
         let read = read.unwrap();
 
@@ -223,7 +223,7 @@ mod tests {
             .unwrap()
             .set_len(MAX_FILE + 1)
             .unwrap();
-        let read = snapshot(&go, &[], |it| it.ends_with(".go")).unwrap();
+        let read = snapshot(&go, &[], |_| true).unwrap();
 
         assert!(read.unread["bytes.go"].starts_with("it is not UTF-8 text"));
         assert_eq!(read.unread["large.go"], "it has more than 4194304 bytes");

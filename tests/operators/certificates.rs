@@ -1,5 +1,5 @@
-//! The certificates of webhooks that others make, and what a deployment leaves alone. There is no cert-manager
-//! here: the tests do what it does.
+//! The certificates of webhooks that others make, and what a deployment leaves alone. The tests do here what
+//! cert-manager does, to choose its order; `certmanager.rs` has the real one.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use crate::{
     admission::{self, Balancer, allows, apply, send},
     manifests::{find, items, kustomize, text},
-    operator::{Launch, Operator, PATIENCE, kubectl_on, new_cluster},
+    operator::{Launch, Operator, PATIENCE, Project, kubectl_on, new_cluster},
     project,
     scaffold::run,
     serving::probe,
@@ -70,11 +70,13 @@ impl Authority {
 }
 
 /// What is deployed, from manifests that kustomize made of a project.
-struct Deployed<'a> {
-    cluster: &'a Cluster,
-    manifests: Vec<Value>,
-    namespace: &'a str,
-    prefix: &'a str,
+pub struct Deployed<'a> {
+    pub cluster: &'a Cluster,
+    /// Whose operator is started.
+    pub project: &'a Project,
+    pub manifests: Vec<Value>,
+    pub namespace: String,
+    prefix: String,
 }
 
 impl<'a> Deployed<'a> {
@@ -105,9 +107,10 @@ impl<'a> Deployed<'a> {
         }
         let deployed = Self {
             cluster,
+            project: admission::project(),
             manifests: kustomize(&project.folder().join("config/default")),
-            namespace: NAMESPACE,
-            prefix: PREFIX,
+            namespace: NAMESPACE.to_owned(),
+            prefix: PREFIX.to_owned(),
         };
         admission::project().make_on(cluster, "install");
         let installed = deployed.manifests.iter().filter(|it| {
@@ -124,6 +127,18 @@ impl<'a> Deployed<'a> {
         deployed
     }
 
+    /// A project as its make targets deploy it.
+    pub fn by_make(cluster: &'a Cluster, project: &'a Project) -> Self {
+        project.make_on(cluster, "install deploy");
+        Self {
+            cluster,
+            project,
+            manifests: kustomize(&project.path().join("config/default")),
+            namespace: project.namespace(),
+            prefix: format!("{}-", project.name()),
+        }
+    }
+
     fn container(&self) -> &Value {
         let deployment = find(&self.manifests, "Deployment").expect("a Deployment");
         &deployment["spec"]["template"]["spec"]["containers"][0]
@@ -134,10 +149,10 @@ impl<'a> Deployed<'a> {
     }
 
     /// The operator with the variables of its Deployment, as its ServiceAccount.
-    fn start(&self, arguments: impl Fn(Launch<'_>) -> Launch<'_>) -> Operator {
+    pub fn start(&self, arguments: impl Fn(Launch<'_>) -> Launch<'_>) -> Operator {
         let account = self.account();
-        let launch = admission::project().operator().on(self.cluster);
-        let mut launch = launch.within(self.namespace).account(&account);
+        let launch = self.project.operator().on(self.cluster);
+        let mut launch = launch.within(&self.namespace).account(&account);
         for variable in items(&self.container()["env"]) {
             launch = launch.env(&text(&variable["name"]), &text(&variable["value"]));
         }
@@ -253,23 +268,22 @@ impl<'a> Deployed<'a> {
 
     /// What the operator did with Secrets and configurations: resource, name and verb, and none of it in
     /// vain.
-    fn requests(&self) -> BTreeSet<(String, String)> {
+    pub fn requests(&self) -> BTreeSet<(String, String)> {
         let user = format!(
             "system:serviceaccount:{}:{}",
             self.namespace,
             self.account()
         );
-        let requests = self.cluster.requests().expect("an audit log");
+        let requests = self.cluster.requests_by(&user).expect("an audit log");
         let requests = requests.into_iter().filter(|request| {
-            let group = request.group == "admissionregistration.k8s.io";
-            request.user == user && (group || request.resource == "secrets")
+            request.group == "admissionregistration.k8s.io" || request.resource == "secrets"
         });
         let requests = requests.inspect(|request| assert_ne!(request.code, 403, "{request:?}"));
         requests.map(|it| (it.resource, it.verb)).collect()
     }
 
     /// What its roles allow of that.
-    fn rights(&self) -> BTreeSet<(String, String)> {
+    pub fn rights(&self) -> BTreeSet<(String, String)> {
         let roles = self.manifests.iter().filter(|it| {
             let name = text(&it["metadata"]["name"]);
             name.starts_with(&format!("{}webhook-", self.prefix)) && it["rules"].is_array()
@@ -279,7 +293,7 @@ impl<'a> Deployed<'a> {
             let [name] = items(&rule["resourceNames"]) else {
                 panic!("{rule}");
             };
-            assert!(text(name).starts_with(self.prefix), "{rule}");
+            assert!(text(name).starts_with(&self.prefix), "{rule}");
             for resource in items(&rule["resources"]) {
                 let verbs = items(&rule["verbs"]).iter();
                 rights.extend(verbs.map(|verb| (text(resource), text(verb))));
@@ -309,6 +323,30 @@ impl Drop for Ends<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
+}
+
+/// Has two clients send requests until `work` is done, and says how many. `request` panics if one fails.
+pub fn under_load(request: impl Fn() + Sync, work: impl FnOnce()) {
+    let ends = AtomicBool::new(false);
+    let sent = thread::scope(|scope| {
+        let load = || {
+            let mut sent = 0;
+            while !ends.load(Ordering::Relaxed) {
+                request();
+                sent += 1;
+            }
+            sent
+        };
+        let loads = [scope.spawn(load), scope.spawn(load)];
+        {
+            let _ends = Ends(&ends);
+            work();
+        }
+        let sent = loads.map(|load| load.join().expect("no request fails"));
+        sent.iter().sum::<usize>()
+    });
+    eprintln!("{sent} requests");
+    assert!(sent > 0);
 }
 
 #[test]
@@ -341,46 +379,32 @@ fn a_certificate_of_cert_manager_is_renewed_without_a_failed_request() {
             operator.says(&["waits with the certificates", why]);
         }
     };
-    let ends = AtomicBool::new(false);
-    let sent = thread::scope(|scope| {
-        let load = || {
-            let mut sent = 0;
-            while !ends.load(Ordering::Relaxed) {
-                let text = allows(deployed.defaults());
-                assert!(text.contains("\"size\": 3"), "{text}");
-                sent += 1;
-            }
-            sent
-        };
-        let loads = [scope.spawn(load), scope.spawn(load)];
-        {
-            let _ends = Ends(&ends);
-            deployed.issue(&authority, &first);
-            took(1);
-            // The authority is renewed too. Either may be seen first, the certificate or whom to trust.
-            let second = authority.certificate();
-            deployed.issue(&authority, &second);
-            took(2);
-            deployed.inject(&second);
-            let third = authority.certificate();
-            deployed.inject(&third);
-            deployed.issue(&authority, &third);
-            took(3);
-            // What is no good is not taken.
-            deployed.keep(&[("tls.crt", "nonsense"), ("tls.key", "nonsense")]);
-            warned("no good certificate");
-            let secret = text(&deployed.certificate()["spec"]["secretName"]);
-            let delete = format!("delete secret {secret} --namespace {NAMESPACE}");
-            run(&mut kubectl_on(cluster, &delete));
-            warned("there is no Secret `my-webhook-certs` yet");
-            deployed.issue(&authority, &third);
-            took(4);
-        }
-        let sent = loads.map(|load| load.join().expect("no request fails"));
-        sent.iter().sum::<usize>()
+    let defaults = || {
+        let text = allows(deployed.defaults());
+        assert!(text.contains("\"size\": 3"), "{text}");
+    };
+    under_load(defaults, || {
+        deployed.issue(&authority, &first);
+        took(1);
+        // The authority is renewed too. Either may be seen first, the certificate or whom to trust.
+        let second = authority.certificate();
+        deployed.issue(&authority, &second);
+        took(2);
+        deployed.inject(&second);
+        let third = authority.certificate();
+        deployed.inject(&third);
+        deployed.issue(&authority, &third);
+        took(3);
+        // What is no good is not taken.
+        deployed.keep(&[("tls.crt", "nonsense"), ("tls.key", "nonsense")]);
+        warned("no good certificate");
+        let secret = text(&deployed.certificate()["spec"]["secretName"]);
+        let delete = format!("delete secret {secret} --namespace {NAMESPACE}");
+        run(&mut kubectl_on(cluster, &delete));
+        warned("there is no Secret `my-webhook-certs` yet");
+        deployed.issue(&authority, &third);
+        took(4);
     });
-    eprintln!("{sent} requests");
-    assert!(sent > 0);
 
     // With another authority, the API server connects anew, and trusts nothing but the new certificate.
     let other = Authority::new();
@@ -455,15 +479,8 @@ fn a_folder_of_files_is_trusted_and_followed() {
 #[test]
 fn a_deployment_takes_back_nothing_that_was_injected() {
     let cluster = &new_cluster();
-    let project = admission::project();
-    let deploy = || project.make_on(cluster, "install deploy install");
-    deploy();
-    let deployed = Deployed {
-        cluster,
-        manifests: kustomize(&project.path().join("config/default")),
-        namespace: "pages-system",
-        prefix: "pages-",
-    };
+    let deployed = Deployed::by_make(cluster, admission::project());
+    let deploy = || deployed.project.make_on(cluster, "install deploy install");
     assert_eq!(deployed.bundles(), ["", ""]);
     let mut operator = deployed.start(|launch| launch);
     deployed.wait_for_bundles(|bundle| !bundle.is_empty());

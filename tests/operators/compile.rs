@@ -89,14 +89,35 @@ pub fn keep_times(folder: &Path) -> io::Result<()> {
 
 /// Cargo in `folder`, building into [`target`].
 pub fn cargo(folder: &Path) -> Command {
+    let mut cargo = plain_cargo(folder);
+    cargo.args(patched(folder));
+    cargo
+}
+
+/// clippy in `folder`, for which each warning is an error. As a program of its own, it does not hear of what stands
+/// before its name.
+pub fn clippy(folder: &Path, arguments: &[&str]) -> Command {
+    let mut clippy = plain_cargo(folder);
+    clippy.arg("clippy").args(patched(folder));
+    clippy.arg("--quiet").args(arguments);
+    clippy.args(["--", "-D", "warnings"]);
+    clippy
+}
+
+fn plain_cargo(folder: &Path) -> Command {
     keep_times(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut cargo = Command::new(env!("CARGO"));
     by_hand(&mut cargo)
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", target())
-        .env(NO_DEBUG.0, NO_DEBUG.1)
-        .args(patch(folder).iter().flat_map(|patch| ["--config", patch]));
+        .env(NO_DEBUG.0, NO_DEBUG.1);
     cargo
+}
+
+/// The arguments that give a project the runtime of [`patch`].
+fn patched(folder: &Path) -> impl Iterator<Item = String> {
+    let patch = patch(folder).into_iter();
+    patch.flat_map(|patch| ["--config".to_owned(), patch])
 }
 
 /// What a project in `folder` that has its runtime from the registry gets instead: that of a golden
@@ -133,18 +154,26 @@ pub fn make(folder: &Path, arguments: &str) -> Command {
 /// Builds `package` in the Go module `<module>` beside this file, which pins it, and gives the program.
 pub fn go_build(module: &str, package: &str) -> PathBuf {
     let program = root().join("target").join(module);
-    run(Command::new("go")
-        .args([
-            "build",
-            "-mod=readonly",
-            "-trimpath",
-            "-buildvcs=false",
-            "-o",
-        ])
+    run(go("build", module)
+        .args(["-trimpath", "-buildvcs=false", "-o"])
         .arg(&program)
         .arg(package)
-        .current_dir(root().join("tests/operators").join(module))
-        .env("CGO_ENABLED", "0")
-        .env("GOWORK", "off"));
+        .env("CGO_ENABLED", "0"));
     program
+}
+
+/// The folder with the source of `dependency`, as the Go module `<module>` beside this file pins it.
+pub fn go_source(module: &str, dependency: &str) -> PathBuf {
+    let format = ["-m", "-f", "{{.Dir}}", dependency];
+    let folder = run(go("list", module).args(format));
+    PathBuf::from(folder.trim())
+}
+
+/// A command of Go in the module `<module>` beside this file, which it must leave as it is.
+fn go(command: &str, module: &str) -> Command {
+    let mut go = Command::new("go");
+    go.args([command, "-mod=readonly"])
+        .current_dir(root().join("tests/operators").join(module))
+        .env("GOWORK", "off");
+    go
 }

@@ -570,11 +570,10 @@ fn a_right_that_the_role_lacks_is_named_with_the_rule_that_gives_it() {
         "cannot reconcile",
         r#"Rule::sub::<Probe>("status", &[Verb::Update])"#,
     );
-    let requests = cluster().requests().expect("an audit log");
-    let refused = requests.iter().find(|request| {
-        request.user == fixture.operator.user()
-            && (request.subresource.as_str(), request.code) == ("status", 403)
-    });
+    let requests = fixture.operator.requests(cluster());
+    let refused = requests
+        .iter()
+        .find(|it| (it.subresource.as_str(), it.code) == ("status", 403));
     assert_eq!(refused.map(|request| request.verb.as_str()), Some("update"));
 
     grant("update", "probes.faults.example.com/status");

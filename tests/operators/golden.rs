@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::{
-    compile::{building, cargo, target},
+    compile::{building, cargo, clippy, target},
     scaffold::{root, run},
 };
 
@@ -45,20 +45,14 @@ fn projects_are_clean_and_their_manifests_follow_from_their_code() {
     let _building = building();
     let golden = root().join("tests/golden");
     run(cargo(&golden).args(["fmt", "--all", "--check"]));
-    run(cargo(&golden)
-        .args([
-            "clippy",
-            "--quiet",
-            "--locked",
-            "--workspace",
-            "--all-targets",
-        ])
-        .args(["--", "-D", "warnings"]));
+    let all = ["--locked", "--workspace"];
+    run(&mut clippy(
+        &golden,
+        &[&all[..], &["--all-targets"]].concat(),
+    ));
     // The types alone.
-    run(cargo(&golden)
-        .args(["clippy", "--quiet", "--locked", "--workspace"])
-        .args(["--no-default-features", "--features=k8s-openapi/latest"])
-        .args(["--", "-D", "warnings"]));
+    let types = ["--no-default-features", "--features=k8s-openapi/latest"];
+    run(&mut clippy(&golden, &[all, types].concat()));
     run(cargo(&golden)
         .args([
             "doc",

@@ -188,6 +188,8 @@ fn the_chart_installs_what_kustomize_does() {
         EVERYTHING,
         "--namespaced",
         &format!("--namespaced {EVERYTHING}"),
+        &format!("--namespaced {EVERYTHING},metrics-auth"),
+        "--namespaced --enable metrics-auth",
         "--disable leader-election",
         "--disable metrics-secure",
         &format!("{EVERYTHING} --disable metrics-secure,leader-election"),
@@ -204,6 +206,7 @@ fn the_chart_installs_what_kustomize_does() {
         "--namespaced",
         EVERYTHING,
         "--namespaced --enable certmanager",
+        "--namespaced --enable certmanager,metrics-auth",
         "--enable certmanager --disable metrics-secure",
         "--enable webhook-files",
         "--namespaced --enable webhook-files",
@@ -244,6 +247,16 @@ fn a_value_does_what_the_feature_does() {
             let with = guestbook(&format!("--enable {feature}"));
             let expected = installs(&with, "");
             assert_same(installs(&usual, &format!("{value}=true")), expected, value);
+        }
+    }
+    // An operator of one namespace checks who reads its metrics if it is allowed to.
+    for settings in ["", EVERYTHING] {
+        let open = guestbook(&format!("--namespaced {settings}"));
+        let secure = open.copy();
+        secure.rscaffold("edit --enable metrics-auth");
+        for (project, value, expected) in [(&open, "true", &secure), (&secure, "false", &open)] {
+            let installed = installs(project, &format!("metrics.secure={value}"));
+            assert_same(installed, installs(expected, ""), settings);
         }
     }
 }

@@ -1,14 +1,19 @@
 //! A client for what an operator serves.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use ureq::{
     Agent, Body,
+    config::Config,
     http::{
-        HeaderValue, Response,
+        HeaderValue, Response, Uri,
         header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE},
     },
     tls::{Certificate, RootCerts, TlsConfig},
+    unversioned::{
+        resolver::{ResolvedSocketAddrs, Resolver},
+        transport::{DefaultConnector, NextTimeout},
+    },
 };
 
 /// What came back.
@@ -35,13 +40,8 @@ impl Client {
     }
 
     fn with(tls: TlsConfig) -> Self {
-        let agent = Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_global(Some(Duration::from_secs(20)))
-            .tls_config(tls)
-            .build();
         Self {
-            agent: agent.into(),
+            agent: config(tls).into(),
             token: None,
         }
     }
@@ -92,9 +92,47 @@ pub fn get_as(url: &str, token: &str) -> Result<Answer, ureq::Error> {
 
 /// Gets `url` if the server has `certificate`, which is PEM.
 pub fn get_trusting(url: &str, certificate: &str) -> Result<Answer, ureq::Error> {
+    Client::with(trusting(certificate)?).get(url)
+}
+
+/// Gets `url` from the server at `address` if that has a certificate for the host in `url`, which `authority`
+/// signed.
+pub fn get_from(address: SocketAddr, url: &str, authority: &str) -> Result<Answer, ureq::Error> {
+    let config = config(trusting(authority)?);
+    let agent = Agent::with_parts(config, DefaultConnector::new(), Only(address));
+    Client { agent, token: None }.get(url)
+}
+
+/// Each host has this address.
+#[derive(Debug)]
+struct Only(SocketAddr);
+
+impl Resolver for Only {
+    fn resolve(
+        &self,
+        _: &Uri,
+        _: &Config,
+        _: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let mut addresses = self.empty();
+        addresses.push(self.0);
+        Ok(addresses)
+    }
+}
+
+fn config(tls: TlsConfig) -> Config {
+    Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(Duration::from_secs(20)))
+        .tls_config(tls)
+        .build()
+}
+
+/// Trusts a certificate in PEM, and what it signs.
+fn trusting(certificate: &str) -> Result<TlsConfig, ureq::Error> {
     let certificate = Certificate::from_pem(certificate.as_bytes())?;
     let roots = RootCerts::new_with_certs(&[certificate]);
-    Client::with(TlsConfig::builder().root_certs(roots).build()).get(url)
+    Ok(TlsConfig::builder().root_certs(roots).build())
 }
 
 impl Answer {

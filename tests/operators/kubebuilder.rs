@@ -3,7 +3,7 @@
 use std::{fs, process::Command};
 
 use crate::{
-    compile::{building, cargo, pin, scaffolded},
+    compile::{building, clippy, pin, scaffolded},
     operator::kubectl,
     scaffold::{program, root, run},
 };
@@ -61,7 +61,7 @@ fn the_commands_of_kubebuilder_make_operators() {
         );
         pin(&folder).expect("a copy of the lock file");
         let _building = building();
-        run(cargo(&folder).args(["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"]));
+        run(&mut clippy(&folder, &["--all-targets"]));
     }
     assert_eq!((accepted, answered), (55, 6));
 }

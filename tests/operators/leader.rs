@@ -184,10 +184,8 @@ fn leads(replica: &Operator) -> Timestamp {
 
 /// When the API server got each request of a replica that was not for the lease.
 fn work(replica: &Operator) -> Vec<Timestamp> {
-    let requests = cluster().requests().expect("an audit log");
-    let own = requests
-        .iter()
-        .filter(|request| request.user == replica.user() && request.resource != "leases");
+    let requests = replica.requests(cluster());
+    let own = requests.iter().filter(|it| it.resource != "leases");
     own.map(|request| request.time.parse().expect("a timestamp"))
         .collect()
 }
@@ -361,11 +359,11 @@ fn a_lease_that_is_deleted_stays_with_its_holder() {
         replicas.namespace,
     );
     let missed = || {
-        let requests = cluster().requests().expect("an audit log");
-        let missed = |request: &&cluster::Request| {
-            request.user == two.user() && request.resource == "leases" && request.code == 404
-        };
-        requests.iter().filter(missed).count()
+        let requests = two.requests(cluster());
+        let missed = requests
+            .iter()
+            .filter(|it| it.resource == "leases" && it.code == 404);
+        missed.count()
     };
     // Until the other one has seen that there was none.
     wait_until("a replica to miss the lease", PATIENCE, || {

@@ -12,6 +12,7 @@ mod admission;
 mod adopt;
 mod by_url;
 mod certificates;
+mod certmanager;
 mod children;
 mod compile;
 mod crds;
@@ -48,6 +49,7 @@ mod scaffold;
 mod serving;
 mod sharing;
 mod versions;
+mod watching;
 mod webhook_input;
 #[path = "../wildcards.rs"]
 mod wildcards;

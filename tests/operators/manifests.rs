@@ -7,13 +7,14 @@ use serde_json::Value;
 
 use crate::{operator::kubectl, project::Project, scaffold::run};
 
-/// The features that change manifests.
-const FEATURES: [Feature; 5] = [
+/// The features that change manifests, the last one those of a namespaced project alone.
+const FEATURES: [Feature; 6] = [
     Feature::Certmanager,
     Feature::LeaderElection,
     Feature::MetricsSecure,
     Feature::NetworkPolicy,
     Feature::Prometheus,
+    Feature::MetricsAuth,
 ];
 
 /// The manifests that a folder of kustomize makes.
@@ -57,9 +58,10 @@ fn they_fit_together_with_every_combination_of_features() {
         "create api --group webapp --version v1 --kind Guestbook",
     ]);
     for namespaced in [false, true] {
-        for bits in 0..1 << FEATURES.len() {
+        let features = &FEATURES[..FEATURES.len() - usize::from(!namespaced)];
+        for bits in 0..1 << features.len() {
             let (mut on, mut off) = (BTreeSet::new(), BTreeSet::new());
-            for (bit, feature) in FEATURES.into_iter().enumerate() {
+            for (bit, feature) in features.iter().copied().enumerate() {
                 let set = if bits & 1 << bit == 0 {
                     &mut off
                 } else {
@@ -132,7 +134,8 @@ impl Deployed<'_> {
 
     /// Whether metrics are served over HTTPS to those alone who may read them.
     fn is_secure(&self) -> bool {
-        self.has(Feature::MetricsSecure) && !self.namespaced
+        let is_allowed = !self.namespaced || self.has(Feature::MetricsAuth);
+        self.has(Feature::MetricsSecure) && is_allowed
     }
 
     fn is_there(&self, name: &str) -> bool {
@@ -205,6 +208,7 @@ impl Deployed<'_> {
             "{why}"
         );
         assert_eq!(self.is_there("metrics-auth-role"), secure, "{why}");
+        assert_eq!(self.is_there("metrics-auth-rolebinding"), secure, "{why}");
         assert_eq!(self.is_there("metrics-reader"), secure, "{why}");
         let labels = &self.pod()["metadata"]["labels"];
         let deployment = &self.one("Deployment")["spec"];
@@ -303,10 +307,19 @@ impl Deployed<'_> {
             // What people may do with the kinds of an operator is for all namespaces.
             let people = ["-admin-role", "-editor-role", "-viewer-role"];
             let is_for_people = people.iter().any(|role| name.ends_with(role));
+            // An operator of one namespace has no other rights in the cluster than these.
+            let of_metrics = ["auth-role", "auth-rolebinding", "reader"];
+            let of_metrics = of_metrics.map(|name| format!("guestbook-metrics-{name}"));
+            let is_of_metrics = self.is_secure() && of_metrics.contains(&name);
             match kind.as_str() {
                 "CustomResourceDefinition" | "Namespace" => {}
-                "ClusterRole" => assert!(!self.namespaced || is_for_people, "{why}: {name}"),
-                "ClusterRoleBinding" => assert!(!self.namespaced, "{why}: {name}"),
+                "ClusterRole" => {
+                    let is_allowed = !self.namespaced || is_for_people || is_of_metrics;
+                    assert!(is_allowed, "{why}: {name}");
+                }
+                "ClusterRoleBinding" => {
+                    assert!(!self.namespaced || is_of_metrics, "{why}: {name}");
+                }
                 _ => assert_eq!(
                     manifest["metadata"]["namespace"], "guestbook-system",
                     "{why}"

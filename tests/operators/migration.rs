@@ -2,9 +2,9 @@
 
 use std::{
     collections::BTreeMap,
-    env,
+    env, fs,
     sync::atomic::{AtomicBool, Ordering},
-    thread,
+    thread::{self, Scope, ScopedJoinHandle},
     time::Duration,
 };
 
@@ -17,10 +17,10 @@ use crate::{
     admission::{self, Balancer, certify, client, serve},
     certificates::Ends,
     http,
-    operator::{Launch, Operator, PATIENCE, kubectl_on, new_cluster},
+    operator::{Launch, Operator, PATIENCE, Project, kubectl_on, new_cluster},
     proxy::Proxy,
-    scaffold::run,
-    versions::{book, project},
+    scaffold::{rscaffold, run},
+    versions::{self, book, project},
 };
 
 /// The name of the CRD.
@@ -47,7 +47,7 @@ impl Shop {
         let (cluster, folder) = (new_cluster(), TempDir::new().expect("a temporary folder"));
         let bundle = certify(folder.path());
         let alone = "--leader-elect=false --storage-migration=false";
-        let first = start(&cluster, &folder, |launch| launch.args(alone));
+        let first = start(project(), &cluster, &folder, |launch| launch.args(alone));
         let shop = Self {
             balancer: Balancer::start(std::slice::from_ref(&first)),
             client: client(&cluster),
@@ -61,10 +61,15 @@ impl Shop {
 
     /// A replica that may lead.
     fn start(&self, how: impl FnOnce(Launch<'_>) -> Launch<'_>) -> Operator {
+        self.start_of(project(), how)
+    }
+
+    /// A replica of this release that may lead.
+    fn start_of(&self, release: &Project, how: impl FnOnce(Launch<'_>) -> Launch<'_>) -> Operator {
         let election = "--leader-elect --leader-elect-lease-duration=3s \
                         --leader-elect-renew-deadline=2s --leader-elect-retry-period=200ms \
                         --storage-migration-delay=1s";
-        start(&self.cluster, &self.folder, |launch| {
+        start(release, &self.cluster, &self.folder, |launch| {
             how(launch.args(election))
         })
     }
@@ -72,7 +77,12 @@ impl Shop {
     /// Installs the CRD that `make manifests` made, with the address of the replicas in the place of the Service,
     /// and with another version that is stored.
     fn store(&self, version: &str, change: impl FnOnce(&mut Value)) {
-        let text = project().read("config/crd/bases/shop.example.com_books.yaml");
+        self.store_of(project(), version, change);
+    }
+
+    /// The same with the CRD of this release.
+    fn store_of(&self, release: &Project, version: &str, change: impl FnOnce(&mut Value)) {
+        let text = release.read("config/crd/bases/shop.example.com_books.yaml");
         let mut crd: Value = serde_yaml::from_str(&text).expect("YAML");
         let spec = &mut crd["spec"];
         for it in spec["versions"].as_array_mut().expect("versions") {
@@ -147,12 +157,13 @@ impl Shop {
 
 /// A replica as its ServiceAccount.
 fn start(
+    release: &Project,
     cluster: &Cluster,
     folder: &TempDir,
     how: impl FnOnce(Launch<'_>) -> Launch<'_>,
 ) -> Operator {
     let metrics = "--metrics-secure=false --metrics-bind-address=127.0.0.1:0";
-    let launch = project().operator().on(cluster).args(metrics);
+    let launch = release.operator().on(cluster).args(metrics);
     how(serve(launch, folder.path())).start()
 }
 
@@ -206,6 +217,30 @@ fn read(shop: &Shop, names: &[String], reader: usize, over: &AtomicBool) -> Load
     load
 }
 
+/// Starts all who write and read.
+fn clients<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    shop: &'scope Shop,
+    names: &'scope [String],
+    over: &'scope AtomicBool,
+) -> Vec<ScopedJoinHandle<'scope, Load>> {
+    let writers = (0..WRITERS).map(|it| scope.spawn(move || write(shop, names, it, over)));
+    let mut clients: Vec<_> = writers.collect();
+    clients.extend((0..READERS).map(|it| scope.spawn(move || read(shop, names, it, over))));
+    clients
+}
+
+/// Waits for the end of all who write and read: no request may have failed.
+fn join(clients: Vec<ScopedJoinHandle<'_, Load>>) -> Vec<Load> {
+    let loads = clients.into_iter().map(|it| it.join().expect("no panic"));
+    let loads: Vec<_> = loads.collect();
+    for load in &loads {
+        assert!(load.requests > 10, "{} requests are no load", load.requests);
+        assert_eq!(load.failed, [""; 0]);
+    }
+    loads
+}
+
 #[test]
 fn what_is_stored_moves_while_others_read_and_write() {
     let count = env::var("OBJECTS").map_or(200, |it| it.parse().expect("a number"));
@@ -232,10 +267,7 @@ fn what_is_stored_moves_while_others_read_and_write() {
     let loads = thread::scope(|scope| {
         let _ends = Ends(&over);
         let (shop, names, over) = (&shop, &names, &over);
-        let writers = (0..WRITERS).map(|it| scope.spawn(move || write(shop, names, it, over)));
-        let writers: Vec<_> = writers.collect();
-        let readers = (0..READERS).map(|it| scope.spawn(move || read(shop, names, it, over)));
-        let readers: Vec<_> = readers.collect();
+        let clients = clients(scope, shop, names, over);
 
         shop.store("v1", |_| ());
         assert_eq!(shop.stored_versions(), json!(["v1alpha1", "v1"]));
@@ -267,15 +299,9 @@ fn what_is_stored_moves_while_others_read_and_write() {
             .iter()
             .sum();
         assert_eq!(ended, 1);
-        let loads = writers.into_iter().chain(readers);
-        let loads: Vec<_> = loads.map(|it| it.join().expect("no panic")).collect();
-        loads
+        join(clients)
     });
 
-    for load in &loads {
-        assert!(load.requests > 10, "{} requests are no load", load.requests);
-        assert_eq!(load.failed, [""; 0]);
-    }
     let objects = shop.list("v1");
     assert_eq!(objects.len(), count);
     for (index, object) in objects.iter().enumerate() {
@@ -438,4 +464,144 @@ fn deletions_wait_for_the_operator() {
     shop.balancer.add(&next);
     kubectl("wait --for=delete namespace/going --timeout=60s");
     kubectl("wait --for=delete books.v1alpha1.shop.example.com/owned --timeout=60s");
+}
+
+/// Version v2 of the next release.
+const V2: &str = r#"
+use kube::{CustomResource, KubeSchema};
+use serde::{Deserialize, Serialize};
+
+#[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[kube(
+    group = "shop.example.com",
+    version = "v2",
+    kind = "Book",
+    namespaced,
+    status = "BookStatus",
+    derive = "PartialEq"
+)]
+pub struct BookSpec {
+    pub title: String,
+    pub author: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<i32>,
+}
+
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub struct BookStatus {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<i32>,
+}
+"#;
+
+const V2_CONVERSION: &str = r#"
+use std::collections::BTreeMap;
+
+use crate::api::shop::{v1, v2};
+
+impl From<v2::BookSpec> for v1::BookSpec {
+    fn from(spec: v2::BookSpec) -> Self {
+        let v2::BookSpec { title, author, pages: _ } = spec;
+        let (first, last) = author.split_once(' ').unwrap_or((&author, ""));
+        Self {
+            title,
+            first: first.to_owned(),
+            last: last.to_owned(),
+            copies: 1,
+            colour: None,
+            chapters: Vec::new(),
+            tags: BTreeMap::new(),
+        }
+    }
+}
+
+impl From<v1::BookSpec> for v2::BookSpec {
+    fn from(spec: v1::BookSpec) -> Self {
+        let v1::BookSpec { title, first, last, copies: _, colour: _, chapters: _, tags: _ } = spec;
+        Self {
+            title,
+            author: format!("{first} {last}").trim().to_owned(),
+            pages: None,
+        }
+    }
+}
+
+impl From<v2::BookStatus> for v1::BookStatus {
+    fn from(v2::BookStatus { copies }: v2::BookStatus) -> Self {
+        Self { copies }
+    }
+}
+
+impl From<v1::BookStatus> for v2::BookStatus {
+    fn from(v1::BookStatus { copies }: v1::BookStatus) -> Self {
+        Self { copies }
+    }
+}
+"#;
+
+/// The release after [`project`]: it has version v2 too.
+fn next_release() -> Project {
+    let project = versions::scaffold("shop-next");
+    for command in [
+        "create api --group shop --version v2 --kind Book --controller=false --on-conflict=ours",
+        "create webhook --group shop --kind Book --conversion",
+    ] {
+        rscaffold(project.path(), command);
+    }
+    for (file, text) in [("book.rs", V2), ("book_conversion.rs", V2_CONVERSION)] {
+        let file = project.path().join("src/api/shop/v2").join(file);
+        fs::write(file, text).expect("a writable file");
+    }
+    project.compile();
+    project
+}
+
+/// `make deploy` of a release with another version: first the CRD, then one replica after the other. Then
+/// the new version becomes the stored one.
+#[test]
+fn a_release_with_another_version_is_rolled_out_without_a_failed_request() {
+    let next = &next_release();
+    let (shop, first) = Shop::new();
+    shop.store("v1", |_| ());
+    let names: Vec<_> = (0..20).map(|it| format!("book-{it:02}")).collect();
+    for (index, name) in names.iter().enumerate() {
+        shop.create(["v1", "v1alpha1"][index % 2], name);
+    }
+    let second = shop.start(|launch| launch);
+    shop.balancer.add(&second);
+
+    let over = AtomicBool::new(false);
+    let _replicas = thread::scope(|scope| {
+        let _ends = Ends(&over);
+        let clients = clients(scope, &shop, &names, &over);
+        shop.store_of(next, "v1", |_| ());
+        let replicas = [first, second].map(|mut old| {
+            let new = shop.start_of(next, |launch| launch);
+            shop.balancer.add(&new);
+            shop.balancer.leave_out(&old);
+            old.signal("TERM");
+            assert!(old.ends_within(PATIENCE).success());
+            new
+        });
+        // The API server hears of a new version a moment after the CRD.
+        wait_until("v2 to be served", PATIENCE, || {
+            Ok((shop.client.get(&shop.books("v2"))?.code == 200).then_some(()))
+        })
+        .expect("it is");
+        assert_eq!(shop.list("v2").len(), names.len());
+
+        shop.store_of(next, "v2", |_| ());
+        assert_eq!(shop.wait_for("Migrated").0, "True");
+        assert_eq!(shop.stored_versions(), json!(["v2"]));
+        over.store(true, Ordering::Relaxed);
+        join(clients);
+        replicas
+    });
+
+    // What v2 lacks came along.
+    for (index, name) in names.iter().enumerate() {
+        let old = &shop.list(["v1", "v1alpha1"][index % 2])[index]["spec"];
+        let (field, value) = [("colour", "Red"), ("isbn", "978")][index % 2];
+        assert_eq!(old[field], value, "{name}: {old:#}");
+    }
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use cluster::{Cluster, wait_until};
+use cluster::{Cluster, Request, wait_until};
 use tempfile::TempDir;
 
 use crate::{
@@ -151,7 +151,9 @@ impl Project {
     pub fn compile(&self) {
         let _building = building();
         run(&mut make(&self.path, "manifests"));
-        fs::copy(target().join("debug").join(self.name), &self.program).expect("the program");
+        let manifest = self.read("Cargo.toml");
+        let package = manifest.split('"').nth(1).expect("the name of the package");
+        fs::copy(target().join("debug").join(package), &self.program).expect("the program");
     }
 
     /// Runs make against the cluster: a target, and variables after it, separated by spaces.
@@ -314,9 +316,10 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Who it is for the API server.
-    pub fn user(&self) -> &str {
-        &self.user
+    /// What it has asked the API server of `cluster`, as far as that has answered.
+    pub fn requests(&self, cluster: &Cluster) -> Vec<Request> {
+        let requests = cluster.requests_by(&self.user);
+        requests.expect("an audit log")
     }
 
     /// Of the process.
@@ -382,11 +385,7 @@ impl Operator {
         let status = self.ends_within(PATIENCE);
         let log = self.log();
         assert!(status.success(), "{status}\n{log}");
-        let requests = cluster().requests().expect("an audit log");
-        let own: Vec<_> = requests
-            .iter()
-            .filter(|request| request.user == self.user)
-            .collect();
+        let own = self.requests(cluster());
         assert!(
             !own.is_empty(),
             "the operator sent no request as {}",

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use cluster::{Request, wait_until};
+use cluster::wait_until;
 use hyper::Method;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -100,13 +100,6 @@ pub fn probe(operator: &Operator, path: &str, code: u16, parts: &[&str]) {
     .unwrap_or_else(|error| panic!("{error:#}\n{}", operator.log()));
 }
 
-/// The requests of an operator so far.
-fn requests(operator: &Operator) -> Vec<Request> {
-    let mut requests = cluster().requests().expect("an audit log");
-    requests.retain(|request| request.user == operator.user());
-    requests
-}
-
 #[test]
 fn probes_answer_before_the_api_server_can_be_reached() {
     let mut proxy = Proxy::start(cluster());
@@ -187,7 +180,7 @@ fn metrics_are_for_those_who_may_get_them() {
     })
     .expect("it does");
     let reviews = |resource: &str| {
-        let requests = requests(&operator);
+        let requests = operator.requests(cluster());
         let reviews = requests
             .iter()
             .filter(|request| request.resource == resource);
@@ -507,7 +500,8 @@ fn the_roles_give_what_is_needed_and_no_more() {
     assert_eq!(answer.code, 403);
     let mut used = BTreeSet::new();
     wait_until("the lease to be renewed", PATIENCE, || {
-        used = requests(&operator)
+        used = operator
+            .requests(cluster())
             .into_iter()
             .filter(|request| {
                 let other = ["events.k8s.io", "serving.example.com"];

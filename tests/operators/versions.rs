@@ -156,26 +156,34 @@ impl From<v1::BookStatus> for v1alpha1::BookStatus {
 }
 "#;
 
+/// A project with two versions of a kind, for the test file that calls this. For cargo, two crates of one name
+/// are the same one.
+#[track_caller]
+pub fn scaffold(crate_name: &str) -> Project {
+    let project = Project::scaffold_shared(
+        "shop",
+        &[
+            &format!("init --domain example.com --repo {crate_name}"),
+            "create api --group shop --version v1 --kind Book --controller=false",
+            "create api --group shop --version v1alpha1 --kind Book --controller=false",
+            "create webhook --group shop --version v1 --kind Book --conversion",
+        ],
+    );
+    for (file, text) in [
+        ("v1/book.rs", V1),
+        ("v1alpha1/book.rs", V1ALPHA1),
+        ("v1alpha1/book_conversion.rs", CONVERSION),
+    ] {
+        let file = project.path().join("src/api/shop").join(file);
+        fs::write(file, text).expect("a writable file");
+    }
+    project
+}
+
 /// One project for all tests of conversions.
 pub fn project() -> &'static Project {
     static PROJECT: LazyLock<Project> = LazyLock::new(|| {
-        let project = Project::scaffold_shared(
-            "shop",
-            &[
-                "init --domain example.com",
-                "create api --group shop --version v1 --kind Book --controller=false",
-                "create api --group shop --version v1alpha1 --kind Book --controller=false",
-                "create webhook --group shop --version v1 --kind Book --conversion",
-            ],
-        );
-        for (file, text) in [
-            ("v1/book.rs", V1),
-            ("v1alpha1/book.rs", V1ALPHA1),
-            ("v1alpha1/book_conversion.rs", CONVERSION),
-        ] {
-            let file = project.path().join("src/api/shop").join(file);
-            fs::write(file, text).expect("a writable file");
-        }
+        let project = scaffold("shop");
         project.compile();
         project
     });

@@ -421,6 +421,63 @@ fn a_new_kind_joins_the_group_that_is_there() {
 }
 
 #[test]
+fn an_empty_group_is_the_domain_or_that_of_kubernetes() {
+    let shop = "resources:\n- {api: {crdVersion: v1, namespaced: true}, controller: true, kind: Shop, version: v1}";
+    let kinds = KINDS.replace("domain: com", "domain: example.com");
+    let project = Project::parse(&kinds.replace("resources:", shop)).unwrap();
+    for name in ["v1/Shop", "example.com/v1/Shop"] {
+        for (command, found) in found(&project, &id(name)) {
+            let found = &project.resources[found.unwrap().unwrap()];
+            assert_eq!(
+                project.full_group(found),
+                "example.com",
+                "{command}: {name}"
+            );
+        }
+    }
+    let bare = |kind: &str| {
+        GroupVersionKind::new(Group::none(), "v1".parse().unwrap(), kind.parse().unwrap())
+    };
+    let create = |kind: &str, resource| {
+        let settings = ApiSettings {
+            resource,
+            ..ApiSettings::default()
+        };
+        settings.resource(&bare(kind), &project)
+    };
+    let page = create("Page", None).unwrap();
+    assert_eq!(project.full_group(&page), "example.com");
+    let pod = create("Pod", Some(true)).unwrap();
+    assert_eq!(project.full_group(&pod), "example.com");
+    for resource in [None, Some(false)] {
+        assert!(create("Pod", resource).unwrap().is_builtin(), "it is there");
+    }
+    let node = create("Node", Some(false)).unwrap();
+    assert!(node.is_builtin());
+    assert_eq!(node.group.as_str(), "core");
+    assert_eq!(
+        create("Page", Some(false)).unwrap_err().to_string(),
+        "`v1/Page` is a kind of neither this project nor Kubernetes"
+    );
+
+    let external = |domain: Option<&str>| ExternalType {
+        path: "certs::Issuer".parse().unwrap(),
+        domain: domain.map(|domain| domain.parse().unwrap()),
+        dependency: None,
+    };
+    let issuer = external(Some("cert-manager.io")).resource(&bare("Issuer"), &project);
+    let issuer = issuer.unwrap();
+    assert_eq!(
+        (issuer.group.as_str(), issuer.domain),
+        ("cert-manager.io", None)
+    );
+    let error = external(None)
+        .resource(&bare("Issuer"), &project)
+        .unwrap_err();
+    assert!(error.is::<UsageError>(), "{error}");
+}
+
+#[test]
 fn a_name_that_fits_two_kinds_is_refused() {
     let mut project = Project::parse(KINDS).unwrap();
     let group: Group = "webapp.com".parse().unwrap();

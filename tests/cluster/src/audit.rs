@@ -39,16 +39,19 @@ pub struct Request {
     pub uri: String,
 }
 
-/// The requests of an audit log, in the order in which they were received.
-pub(crate) fn parse(log: &str) -> Result<Vec<Request>> {
+/// The requests of `user` in an audit log, in the order in which they were received.
+pub(crate) fn parse(log: &str, user: &str) -> Result<Vec<Request>> {
+    // Most lines are about others: those are not parsed.
+    let user_name = Value::from(user).to_string();
     // A watch that has ended stands there twice, with the same audit ID.
     let mut requests = BTreeMap::new();
-    for line in complete_lines(log) {
+    for line in complete_lines(log).filter(|line| line.contains(&user_name)) {
         let event: Value =
             serde_json::from_str(line).with_context(|| format!("bad audit event `{line}`"))?;
         requests.insert(text(&event, "/auditID"), request(&event));
     }
     let mut requests: Vec<_> = requests.into_values().collect();
+    requests.retain(|it| it.user == user);
     requests.sort_by(|a, b| a.time.cmp(&b.time));
     Ok(requests)
 }
@@ -92,25 +95,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_watch_that_ended_counts_once_and_half_a_line_not_at_all() {
-        let event = |id: &str, stage: &str, second: u8| {
+    fn a_watch_that_ended_counts_once_and_half_a_line_and_others_not_at_all() {
+        let event_of = |user: &str, id: &str, stage: &str, second: u8| {
             format!(
                 r#"{{"auditID":"{id}","stage":"{stage}","verb":"watch","requestURI":"/{id}",
                 "requestReceivedTimestamp":"2026-01-01T00:00:0{second}.000000Z",
-                "user":{{"username":"me"}},"objectRef":{{"resource":"pods","namespace":"default"}},
+                "user":{{"username":"{user}"}},"objectRef":{{"resource":"pods","namespace":"default"}},
                 "responseStatus":{{"code":200}}}}"#
             )
             .replace('\n', " ")
         };
+        let event = |id: &str, stage: &str, second| event_of("me", id, stage, second);
         let log = [
             event("a", "ResponseStarted", 2),
+            event_of("you", "me", "ResponseComplete", 3),
             event("b", "ResponseStarted", 1),
             event("a", "ResponseComplete", 2),
             r#"{"auditID":"c""#.to_owned(),
         ]
         .join("\n");
 
-        let requests = parse(&log).unwrap();
+        let requests = parse(&log, "me").unwrap();
         let uris: Vec<_> = requests
             .iter()
             .map(|request| request.uri.as_str())

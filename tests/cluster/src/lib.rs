@@ -45,6 +45,8 @@ const ETCD_SOCKET: &str = "etcd.sock";
 const PEER_SOCKET: &str = "peer.sock";
 const TOKENS: &str = "tokens.csv";
 const KUBECONFIG: &str = "kubeconfig";
+/// The user of [`Cluster::kubectl`].
+pub const ADMINISTRATOR: &str = "admin";
 const CONTROLLER_MANAGER: &str = "system:kube-controller-manager";
 const CONTROLLER_MANAGER_KUBECONFIG: &str = "controller-manager.kubeconfig";
 const SCHEDULER: &str = "system:kube-scheduler";
@@ -202,12 +204,12 @@ impl Cluster {
         self.write(&file, &self.kubeconfig_of(token.trim(), namespace))
     }
 
-    /// Every request so far that the API server answered, from its audit log.
-    pub fn requests(&self) -> Result<Vec<Request>> {
+    /// Every request of `user` so far that the API server answered, from its audit log.
+    pub fn requests_by(&self, user: &str) -> Result<Vec<Request>> {
         let path = self.folder.path().join(AUDIT_LOG);
         let log = fs::read_to_string(&path)
             .with_context(|| format!("failed to read `{}`", path.display()))?;
-        audit::parse(&log)
+        audit::parse(&log, user)
     }
 
     /// The process ID of the API server, unless it was stopped.
@@ -509,7 +511,7 @@ impl Cluster {
         self.write(
             TOKENS,
             &format!(
-                "{administrator},admin,admin,\"system:masters\"\n\
+                "{administrator},{ADMINISTRATOR},admin,\"system:masters\"\n\
                  {controller_manager},{CONTROLLER_MANAGER},{CONTROLLER_MANAGER}\n\
                  {scheduler},{SCHEDULER},{SCHEDULER}\n\
                  {kubelet},{KUBELET},{KUBELET},\"system:nodes\"\n\

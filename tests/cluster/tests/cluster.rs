@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use cluster::{Cluster, Request, run, wait_until};
+use cluster::{ADMINISTRATOR, Cluster, Request, run, wait_until};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -67,10 +67,10 @@ fn refuses_a_service_account_without_a_role_and_records_it() {
     assert!(error.to_string().contains("Forbidden"), "{error:#}");
     assert!(error.to_string().contains(user), "{error:#}");
 
-    let requests = CLUSTER.requests().unwrap();
+    let requests = CLUSTER.requests_by(user).unwrap();
     let refused: Vec<_> = requests
         .iter()
-        .filter(|request| request.user == user && request.resource == "configmaps")
+        .filter(|request| request.resource == "configmaps")
         .collect();
     let [refused] = refused[..] else {
         panic!("{refused:?}");
@@ -99,10 +99,8 @@ fn records_a_watch_while_it_runs() {
         .spawn();
     let mut watch = Killed(watch.unwrap());
     let recorded = wait_until("the watch in the audit log", PATIENCE, || {
-        let requests = CLUSTER.requests()?;
-        Ok(requests.into_iter().find(|request| {
-            request.verb == "watch" && request.user == "admin" && request.namespace == "kube-public"
-        }))
+        let mut requests = CLUSTER.requests_by(ADMINISTRATOR)?.into_iter();
+        Ok(requests.find(|it| it.verb == "watch" && it.namespace == "kube-public"))
     });
     assert_eq!(recorded.unwrap().code, 200);
     assert!(watch.0.try_wait().unwrap().is_none());
@@ -177,7 +175,7 @@ fn answers_again_after_a_restart_of_the_api_server() {
     let mut cluster = start();
     let server = cluster.server().to_owned();
     kubectl(&cluster, &["create", "namespace", "kept"]).unwrap();
-    let before = cluster.requests().unwrap();
+    let before = cluster.requests_by(ADMINISTRATOR).unwrap();
 
     cluster.stop_api_server();
     let error = kubectl(&cluster, &["get", "namespace", "kept"]).unwrap_err();
@@ -186,7 +184,7 @@ fn answers_again_after_a_restart_of_the_api_server() {
     cluster.start_api_server().unwrap();
     assert_eq!(cluster.server(), server);
     kubectl(&cluster, &["get", "namespace", "kept"]).unwrap();
-    let after = cluster.requests().unwrap();
+    let after = cluster.requests_by(ADMINISTRATOR).unwrap();
     assert!(before.iter().all(|request| after.contains(request)));
 
     // The controller manager has found it again, too.

@@ -1,14 +1,9 @@
 //! Exponential backoff for each object: a failure delays the next reconcile of that object only.
 
-use std::{
-    collections::HashMap,
-    hash::Hash,
-    ops::Range,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, hash::Hash, ops::Range, time::Duration};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use parking_lot::Mutex;
 
 /// The shortest and the longest delay.
 pub const PAUSE: Range<Duration> = Duration::from_millis(100)..Duration::from_secs(300);
@@ -31,7 +26,8 @@ impl<K: Eq + Hash> Backoff<K> {
     /// The delay after one more failure. With [`PAUSE`] that is about 0.1 s, 0.2 s, 0.4 s, and so on, up to
     /// 5 minutes.
     pub fn failed(&self, key: K) -> Duration {
-        self.lock()
+        self.failed
+            .lock()
             .entry(key)
             .or_insert_with(|| growing(self.pauses.clone()).build())
             .next()
@@ -40,12 +36,7 @@ impl<K: Eq + Hash> Backoff<K> {
 
     /// Resets the delay of an object, after a success or a deletion.
     pub fn forget(&self, key: &K) {
-        self.lock().remove(key);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<K, ExponentialBackoff>> {
-        // No code panics while it holds the lock, so the map is never half-changed.
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.failed.lock().remove(key);
     }
 }
 

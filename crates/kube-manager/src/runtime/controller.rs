@@ -8,7 +8,7 @@ use std::{
     mem,
     panic::AssertUnwindSafe,
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Instant,
 };
 
@@ -27,6 +27,7 @@ use kube::{
         watcher::Event,
     },
 };
+use parking_lot::Mutex;
 use tokio::{
     sync::{Semaphore, SetOnce},
     task::JoinSet,
@@ -446,7 +447,7 @@ impl<R: Reconciler> Worker<R> {
         self.backoff.forget(&key);
         self.written.shown::<R::Object>(&key, None);
         let told = CancellationToken::new();
-        let before = self.lock_gone().insert(key.clone(), told.clone());
+        let before = self.gone.lock().insert(key.clone(), told.clone());
         async move {
             if let Some(before) = before {
                 before.cancelled().await;
@@ -461,7 +462,7 @@ impl<R: Reconciler> Worker<R> {
             }
             told.cancel();
             // A later call for an object of the same name stays.
-            let mut gone = self.lock_gone();
+            let mut gone = self.gone.lock();
             if gone.get(&key).is_some_and(CancellationToken::is_cancelled) {
                 gone.remove(&key);
             }
@@ -470,14 +471,10 @@ impl<R: Reconciler> Worker<R> {
 
     /// Waits until the reconciler was told of the deletion of all earlier objects of this name.
     async fn told_gone(&self, key: &Key) {
-        let told = self.lock_gone().get(key).cloned();
+        let told = self.gone.lock().get(key).cloned();
         if let Some(told) = told {
             told.cancelled().await;
         }
-    }
-
-    fn lock_gone(&self) -> MutexGuard<'_, HashMap<Key, CancellationToken>> {
-        self.gone.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Calls the reconciler, with the finalizer if it has one.
@@ -554,7 +551,7 @@ mod tests {
         }
 
         async fn gone(&self, object: &ObjectRef<ConfigMap>) {
-            self.0.lock().expect("no panic").push(object.name.clone());
+            self.0.lock().push(object.name.clone());
         }
     }
 
@@ -632,7 +629,7 @@ mod tests {
         handle(&Event::Delete(object("a")));
         begins.notify_one();
         let gone = async {
-            while worker.reconciler.0.lock().expect("no panic").is_empty() {
+            while worker.reconciler.0.lock().is_empty() {
                 tokio::task::yield_now().await;
             }
         };

@@ -187,7 +187,7 @@ fn follow<K: Watchable>(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Mutex, PoisonError};
+    use parking_lot::Mutex;
 
     use k8s_openapi::api::core::v1::{ConfigMap, Secret};
     use kube::core::PartialObjectMeta;
@@ -267,7 +267,7 @@ mod tests {
             Shown::Put(object) | Shown::Gone(object) => vec![key(&object)],
         };
         let mut handler = follow(names, move |(_, name)| {
-            let mut woken = wakes.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut woken = wakes.lock();
             woken.push(name);
         });
         let secret = |name: &str| {
@@ -290,7 +290,7 @@ mod tests {
         for event in first.into_iter().chain(again).chain(second).chain(change) {
             handler(&event);
         }
-        let woken = woken.lock().unwrap_or_else(PoisonError::into_inner);
+        let woken = woken.lock();
         assert_eq!(*woken, ["second", "third", "third"]);
     }
 }

@@ -2,12 +2,9 @@
 //! metric, so that dashboards and alerts work. No label has values from the cluster, so the number of
 //! time series is bounded.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex},
-    time::Instant,
-};
+use std::{collections::HashMap, sync::Arc, time::Instant};
 
+use parking_lot::Mutex;
 use prometheus::{
     GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry,
     Result, TextEncoder, exponential_buckets, register_gauge_vec_with_registry as seconds,
@@ -16,7 +13,7 @@ use prometheus::{
     register_int_gauge_vec_with_registry as gauge,
 };
 
-use super::{lock, operator::Operator};
+use super::operator::Operator;
 
 /// All metrics. Each comment names the labels.
 #[derive(Clone)]
@@ -101,7 +98,7 @@ impl QueueMetrics {
     /// Takes note of a reconcile, which lasts until the answer is dropped.
     pub fn work(&self) -> Work {
         let since = Instant::now();
-        let mut running = lock(&self.running);
+        let mut running = self.running.lock();
         let number = running.next;
         running.next += 1;
         running.since.insert(number, since);
@@ -124,7 +121,7 @@ pub struct Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        lock(&self.running).since.remove(&self.number);
+        self.running.lock().since.remove(&self.number);
         self.takes.observe(self.since.elapsed().as_secs_f64());
     }
 }
@@ -149,8 +146,8 @@ impl Queues {
 
     /// Brings the metrics of reconciles that run up to date.
     fn look(&self) {
-        for (name, running) in &*lock(&self.running) {
-            let (sum, longest) = lock(running).seconds();
+        for (name, running) in &*self.running.lock() {
+            let (sum, longest) = running.lock().seconds();
             self.unfinished.with_label_values(&[name, name]).set(sum);
             self.longest.with_label_values(&[name, name]).set(longest);
         }
@@ -198,7 +195,7 @@ impl Metrics {
             retries: queues.retries.with_label_values(of),
             waits: queues.waits.with_label_values(of),
             takes: queues.takes.with_label_values(of),
-            running: lock(&queues.running).entry(controller).or_default().clone(),
+            running: queues.running.lock().entry(controller).or_default().clone(),
         }
     }
 
@@ -260,7 +257,7 @@ mod tests {
         let works = [here.work(), there.work()];
         // As if the first began 2 s ago, and the second 1 s.
         for (number, seconds) in [(0, 2), (1, 1)] {
-            let mut running = lock(&here.running);
+            let mut running = here.running.lock();
             let since = running.since.get_mut(&number).expect("it runs");
             *since -= Duration::from_secs(seconds);
         }

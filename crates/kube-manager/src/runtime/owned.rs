@@ -3,11 +3,12 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt};
+use parking_lot::Mutex;
 
 use super::{
     guarded::Guarded,
@@ -55,12 +56,17 @@ impl<C: Resource + Clone> Owned<C> {
 
     /// The children of the object with this uid.
     pub fn by(&self, uid: &str) -> Vec<Arc<C>> {
-        self.lock().children.get(uid).cloned().unwrap_or_default()
+        self.index
+            .lock()
+            .children
+            .get(uid)
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// The child of the object with this uid that has the name and namespace of `child`.
     pub fn same(&self, uid: &str, child: &C) -> Option<Arc<C>> {
-        let index = self.lock();
+        let index = self.index.lock();
         let children = index.children.get(uid)?;
         let position = position(children, &key(child)).ok()?;
         Some(children[position].clone())
@@ -70,14 +76,14 @@ impl<C: Resource + Clone> Owned<C> {
     pub fn take(&self, shown: Shown<C>, namespace: Option<&String>) -> Vec<Owner> {
         match shown {
             Shown::All(children) => self.replace(children, namespace),
-            Shown::Put(child) => self.lock().put(child, self.refers),
-            Shown::Gone(child) => Vec::from_iter(self.lock().take(&key(&child))),
+            Shown::Put(child) => self.index.lock().put(child, self.refers),
+            Shown::Gone(child) => Vec::from_iter(self.index.lock().take(&key(&child))),
         }
     }
 
     /// Replaces the children in `namespace`, or in all namespaces, by those of a new list.
     fn replace(&self, list: Vec<Guarded<C>>, namespace: Option<&String>) -> Vec<Owner> {
-        let mut index = self.lock();
+        let mut index = self.index.lock();
         let listed: HashSet<_> = list.iter().map(key).collect();
         let gone = index.owners.keys().filter(|key| is_in(key, namespace));
         let gone: Vec<_> = gone.filter(|key| !listed.contains(*key)).cloned().collect();
@@ -88,10 +94,6 @@ impl<C: Resource + Clone> Owned<C> {
             }
         }
         woken
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Index<C>> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -279,21 +281,26 @@ mod tests {
             .collect();
         for child in children.iter().rev() {
             let child = Guarded(Ok(Arc::new(child.clone())));
-            owned.lock().put(child, owned.refers);
+            owned.index.lock().put(child, owned.refers);
         }
         for child in &children {
             let found = owned.same("uid of a", child).expect("it is there");
             assert_eq!(found.0.metadata.name, child.0.metadata.name);
         }
         for child in &children {
-            assert!(owned.lock().has(&Guarded(Ok(Arc::new(child.clone())))));
+            assert!(
+                owned
+                    .index
+                    .lock()
+                    .has(&Guarded(Ok(Arc::new(child.clone()))))
+            );
         }
         let looks = LOOKS.load(Ordering::Relaxed);
         assert!(looks < 200 * count, "{looks}");
         let names = owned.by("uid of a");
         let names = names.iter().map(|child| &child.0.metadata.name);
         assert!(names.is_sorted());
-        assert!(owned.lock().take(&key(&children[7])).is_some());
+        assert!(owned.index.lock().take(&key(&children[7])).is_some());
         assert!(owned.same("uid of a", &children[7]).is_none());
         assert_eq!(owned.by("uid of a").len(), count - 1);
     }

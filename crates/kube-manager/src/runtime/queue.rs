@@ -3,12 +3,13 @@
 use std::{
     collections::{HashMap, HashSet, VecDeque},
     hash::Hash,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::Poll,
     time::Instant,
 };
 
 use futures::{Stream, stream::poll_fn, task::AtomicWaker};
+use parking_lot::Mutex;
 
 use super::metrics::{QueueMetrics, Work};
 
@@ -76,7 +77,7 @@ impl<T: Eq + Hash> Queue<T> {
 
     /// Adds an object. If the object waits already, it waits no longer than before.
     pub fn push(&self, object: T, priority: Priority) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let object = Arc::new(object);
         let waits = state.waiting.get(&object).copied();
         // A reconcile that has not begun will see what is new.
@@ -105,7 +106,7 @@ impl<T: Eq + Hash> Queue<T> {
     /// Takes note that a reconcile of `object` begins, which lasts until the answer is dropped.
     pub fn begin(&self, object: T) -> Running<'_, T> {
         let object = Arc::new(object);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         match state.forget(&object, &self.metrics) {
             Some(since) => self.metrics.waits.observe(since.elapsed().as_secs_f64()),
             // kube's scheduler adds what is to be reconciled again after a while. It does not tell how
@@ -125,7 +126,7 @@ impl<T: Eq + Hash> Queue<T> {
 
     /// Takes note that `object` is gone.
     pub fn forget(&self, object: &T) {
-        self.lock().forget(object, &self.metrics);
+        self.state.lock().forget(object, &self.metrics);
         self.waker.wake();
     }
 
@@ -137,7 +138,7 @@ impl<T: Eq + Hash> Queue<T> {
         poll_fn(move |context| {
             // First, so that no change after the look is missed.
             self.waker.register(context.waker());
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             if !state.may_hand_out(self.limit) {
                 return Poll::Pending;
             }
@@ -152,10 +153,6 @@ impl<T: Eq + Hash> Queue<T> {
             }
         })
     }
-
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A reconcile of an object.
@@ -167,7 +164,7 @@ pub struct Running<'a, T: Eq + Hash> {
 
 impl<T: Eq + Hash> Drop for Running<'_, T> {
     fn drop(&mut self) {
-        self.queue.lock().running.remove(&self.object);
+        self.queue.state.lock().running.remove(&self.object);
         self.queue.waker.wake();
     }
 }

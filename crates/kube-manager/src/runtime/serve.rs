@@ -8,7 +8,7 @@ use std::{
     net::{SocketAddr, TcpListener},
     path::{Path, PathBuf},
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -31,6 +31,7 @@ use k8s_openapi::api::{
     authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
 };
 use kube::{Api, Client, api::PostParams};
+use parking_lot::Mutex;
 use rustls::{
     ServerConfig,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
@@ -339,25 +340,19 @@ async fn authorize(State(gate): State<Arc<Gate>>, request: Request, next: Next) 
 impl Gate {
     /// 200 if the token has the right, otherwise the status to answer.
     async fn review(&self, asked: Question) -> Result<StatusCode> {
-        if let Some(decision) = self.decisions().get(&asked, Instant::now()) {
+        if let Some(decision) = self.decisions.lock().get(&asked, Instant::now()) {
             return Ok(decision);
         }
         let Ok(_permit) = timeout(TURN, self.reviews.acquire()).await else {
             return Ok(StatusCode::SERVICE_UNAVAILABLE);
         };
         // Another request with this token may have had the turn before.
-        if let Some(decision) = self.decisions().get(&asked, Instant::now()) {
+        if let Some(decision) = self.decisions.lock().get(&asked, Instant::now()) {
             return Ok(decision);
         }
         let decision = self.ask(&asked).await?;
-        self.decisions().put(asked, decision, Instant::now());
+        self.decisions.lock().put(asked, decision, Instant::now());
         Ok(decision)
-    }
-
-    fn decisions(&self) -> MutexGuard<'_, Decisions> {
-        self.decisions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks the API server.

@@ -1,11 +1,9 @@
 //! Events from outside of the cluster: a webhook of another service, a message queue, a timer.
 
-use std::{
-    marker::PhantomData,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{marker::PhantomData, sync::Arc};
 
 use kube::{Resource, runtime::reflector::ObjectRef};
+use parking_lot::Mutex;
 
 use super::{
     informer::{Follow, Wake},
@@ -114,20 +112,15 @@ impl<K> Default for Trigger<K> {
 impl<K: Resource<DynamicType = ()> + 'static> Trigger<K> {
     /// Requeues an object. An object that does not exist is ignored.
     pub fn reconcile(&self, object: &ObjectRef<K>) {
-        let controllers = self.lock();
+        let controllers = self.controllers.lock();
         controllers.iter().for_each(|wake| wake(key_of(object)));
     }
 
     pub(super) fn follow(&self) -> Follow {
         let trigger = self.clone();
         Box::new(move |_, _, wake| {
-            trigger.lock().push(wake.clone());
+            trigger.controllers.lock().push(wake.clone());
             Vec::new()
         })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Wake>> {
-        let controllers = self.controllers.lock();
-        controllers.unwrap_or_else(PoisonError::into_inner)
     }
 }

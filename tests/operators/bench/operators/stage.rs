@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use base64::prelude::*;
-use cluster::{Cluster, Request, run, wait_until};
+use cluster::{ADMINISTRATOR, Cluster, Request, run, wait_until};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -111,7 +111,7 @@ impl<'a> Stage<'a> {
     /// Which objects people changed in `window`, and when.
     pub fn changes(&self, window: Window) -> Result<Vec<(Timestamp, String)>> {
         let mut changes = Vec::new();
-        for request in self.cluster.requests()? {
+        for request in self.cluster.requests_by(ADMINISTRATOR)? {
             let time: Timestamp = request.time.parse()?;
             let is_change = request.resource == "benches"
                 && request.verb == "update"
@@ -174,12 +174,10 @@ impl<'a> Stage<'a> {
     pub fn settle(&self) -> Result<()> {
         const CONTROLLERS: &str = "system:kube-controller-manager";
         wait_until("the garbage collector to watch", PATIENCE, || {
-            let watches = |request: &Request| {
-                request.user == CONTROLLERS
-                    && request.verb == "watch"
-                    && request.resource == "benches"
-            };
-            Ok(self.cluster.requests()?.iter().any(watches).then_some(()))
+            let watches =
+                |request: &Request| request.verb == "watch" && request.resource == "benches";
+            let requests = self.cluster.requests_by(CONTROLLERS)?;
+            Ok(requests.iter().any(watches).then_some(()))
         })?;
         process::settle(self.api_server()?, 0.15)
     }
@@ -221,7 +219,7 @@ impl<'a> Stage<'a> {
             "system:serviceaccount:{NAMESPACE}:{}",
             self.contender.account
         );
-        Sent::by(&user, self.cluster.requests()?)
+        Sent::new(self.cluster.requests_by(&user)?)
     }
 
     /// Whether what the operator has made of `count` objects is right.

@@ -10,6 +10,7 @@ use kube::{
 };
 
 // One module for each group.
+pub mod example_com;
 pub mod press;
 pub mod webapp;
 // End of the groups.
@@ -22,6 +23,14 @@ pub mod webapp;
 pub fn crds() -> Result<Vec<CustomResourceDefinition>, MergeError> {
     Ok(vec![
         // One entry for each kind.
+        merge_crds(
+            vec![
+                // Its versions, oldest first.
+                example_com::v1beta1::Guestbook::crd(),
+                example_com::v1::Guestbook::crd(),
+            ],
+            "v1beta1", // the version to store
+        )?,
         merge_crds(
             vec![
                 // Its versions, oldest first.

@@ -8,6 +8,7 @@ use kube_manager::Manager;
 // One module for each group.
 pub mod apps;
 pub mod core;
+pub mod example_com;
 pub mod press;
 pub mod webapp;
 // End of the groups.
@@ -17,6 +18,7 @@ pub fn register(manager: &mut Manager) {
     // One line for each group.
     apps::register(manager);
     core::register(manager);
+    example_com::register(manager);
     press::register(manager);
     webapp::register(manager);
     // End of the calls.

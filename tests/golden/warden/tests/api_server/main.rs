@@ -10,6 +10,9 @@ mod control_plane;
 
 mod controller {
     // One module for each group, and in it one for each of its controllers.
+    mod example_com {
+        mod guestbook;
+    }
     mod webapp {
         mod guestbook;
     }

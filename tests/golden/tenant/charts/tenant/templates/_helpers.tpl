@@ -21,7 +21,7 @@
 {{- end -}}
 
 {{- define "tenant.metricsPort" -}}
-{{- .Values.metrics.port | default 8080 | int -}}
+{{- .Values.metrics.port | default (ternary 8443 8080 .Values.metrics.secure) | int -}}
 {{- end -}}
 
 {{/* What the names of the webhooks' objects begin with: that of a Service may have 63 characters at most. */}}
@@ -57,4 +57,14 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | replace "+" "_" | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" | quote }}
+{{- end -}}
+
+{{/* Whether metrics are served over HTTPS: a text, which is empty if they are not. */}}
+{{- define "tenant.metricsSecure" -}}
+{{- if and .Values.metrics.enable .Values.metrics.secure }}true{{ end -}}
+{{- end -}}
+
+{{/* Whether cert-manager makes the certificate for that. */}}
+{{- define "tenant.metricsCertificate" -}}
+{{- if and (include "tenant.metricsSecure" .) .Values.certmanager.enable }}true{{ end -}}
 {{- end -}}

@@ -5,22 +5,34 @@
 //! `make manifests`.
 
 use k8s_openapi::api::events;
-use kube::runtime::{controller::Action, events::EventType, reflector::ObjectRef};
+use kube::{
+    ResourceExt,
+    api::ObjectMeta,
+    runtime::{controller::Action, events::EventType, reflector::ObjectRef},
+};
 use kube_manager::{
-    Context, Reconciler, condition,
+    Children, Context, Reconciler, children, condition,
     rbac::{Rule, Verb},
 };
 
 use crate::api::webapp::v1::*;
 
+// Kinds that this controller works with.
+use crate::api::example_com::v1beta1::Guestbook as ExampleComGuestbook;
+
 /// Brings the cluster to what each Guestbook asks for.
 pub struct Controller {
+    // One field for each kind that it owns.
+    example_com_guestbooks: Children<ExampleComGuestbook>,
+    // End of the kinds.
     context: Context,
 }
 
 /// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    #[error(transparent)]
+    Children(#[from] children::Error),
     #[error("cannot write the status: {0}")]
     WriteStatus(#[source] kube::Error),
 }
@@ -34,6 +46,8 @@ impl Reconciler for Controller {
     const RULES: &'static [Rule] = &[
         Rule::of::<Guestbook>(&[Verb::List, Verb::Watch]),
         Rule::sub::<Guestbook>("status", &[Verb::Update]),
+        // What it owns: read, made, corrected and removed.
+        Rule::of::<ExampleComGuestbook>(children::VERBS),
         // An event that repeats is patched, not created again.
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
@@ -42,14 +56,17 @@ impl Reconciler for Controller {
         // Your work goes here: compare the cluster with `object.spec` and change what differs. It
         // must be safe to do again, because this runs after each start and each change.
 
-        let status = observe(object);
+        let applied = self.apply(object).await;
+        let status = observe(object, &applied);
         let written = self.context.write_status(object, &status).await;
-        if written.map_err(Error::WriteStatus)? {
+        let ready = matches!(applied, Ok(kube_manager::Readiness::Ready));
+        if written.map_err(Error::WriteStatus)? && ready {
             let note = "Desired state reached";
             self.context
                 .event(object, EventType::Normal, "Reconciled", note)
                 .await;
         }
+        applied?;
         Ok(Action::await_change())
     }
 
@@ -62,17 +79,57 @@ impl Controller {
     /// Declares what the controller works with.
     pub fn new(builder: &mut kube_manager::Builder<Guestbook>) -> Self {
         Self {
+            // One field for each kind that it owns.
+            example_com_guestbooks: builder.owns(),
+            // End of the kinds.
             context: builder.context(),
         }
+    }
+
+    /// Makes what `object` owns as the functions below say. Tells whether all of it is ready.
+    async fn apply(
+        &self,
+        // Their owner.
+        object: &Guestbook,
+    ) -> Result<kube_manager::Readiness, children::Error> {
+        let mut readiness = kube_manager::Readiness::Ready;
+        // For each kind, all objects that are wanted: others that were made before are deleted.
+        let all = [example_com_guestbook(object)];
+        let all = self.example_com_guestbooks.apply(object, all).await?;
+        readiness.include(&all);
+        // End of the kinds.
+        Ok(readiness)
+    }
+}
+
+/// The Guestbook that `object` asks for. `apply` makes `object` its owner.
+fn example_com_guestbook(object: &Guestbook) -> ExampleComGuestbook {
+    ExampleComGuestbook {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            ..ObjectMeta::default()
+        },
+        // What its `spec` asks for goes here: the API server may refuse an empty one.
+        ..ExampleComGuestbook::default()
     }
 }
 
 /// The status that follows from what was seen. It sends no request, so that it can be tested
 /// without a cluster.
-fn observe(object: &Guestbook) -> GuestbookStatus {
+fn observe(
+    object: &Guestbook,
+    // Whether all that `object` owns is as it should be, and ready.
+    applied: &Result<kube_manager::Readiness, children::Error>,
+) -> GuestbookStatus {
     let mut status = object.status.clone().unwrap_or_default();
     status.observed_generation = object.metadata.generation;
-    let ready = condition::new_true(object, "Ready", "Reconciled", "Desired state reached");
+    let ready = match applied {
+        Ok(kube_manager::Readiness::Ready) => {
+            condition::new_true(object, "Ready", "Reconciled", "Desired state reached")
+        }
+        Ok(waits) => condition::new_false(object, "Ready", waits.reason(), waits.message()),
+        Err(error) => condition::new_false(object, "Ready", error.reason(), error.to_string()),
+    };
     condition::set(&mut status.conditions, ready);
     status
 }
@@ -90,10 +147,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_owned_has_the_name_of_its_owner() {
+        let object = sample();
+        let name = &object.metadata.name;
+        let owned = example_com_guestbook(&object);
+        assert_eq!(owned.metadata.name, *name);
+    }
+
+    #[test]
     fn an_object_becomes_ready_in_its_generation() {
         let mut object = sample();
         object.metadata.generation = Some(3);
-        let status = observe(&object);
+        let applied = Ok(kube_manager::Readiness::Ready);
+        let status = observe(&object, &applied);
         assert_eq!(status.observed_generation, Some(3));
         assert_eq!(status.conditions[0].type_, "Ready");
         assert_eq!(status.conditions[0].status, "True");
@@ -103,7 +169,24 @@ mod tests {
     #[test]
     fn with_nothing_new_the_status_stays_as_it_is() {
         let mut object = sample();
-        object.status = Some(observe(&object));
-        assert_eq!(object.status, Some(observe(&object)));
+        let applied = Ok(kube_manager::Readiness::Ready);
+        object.status = Some(observe(&object, &applied));
+        assert_eq!(object.status, Some(observe(&object, &applied)));
+    }
+
+    #[test]
+    fn an_object_is_not_ready_before_what_it_owns() {
+        let waits = kube_manager::Readiness::Progressing("has no Pods".to_owned());
+        let status = observe(&sample(), &Ok(waits));
+        assert_eq!(status.conditions[0].status, "False");
+        assert_eq!(status.conditions[0].reason, "Progressing");
+    }
+
+    #[test]
+    fn an_object_is_not_ready_without_what_it_owns() {
+        let error = children::Error::NotOwned("Guestbook".to_owned());
+        let status = observe(&sample(), &Err(error));
+        assert_eq!(status.conditions[0].status, "False");
+        assert_eq!(status.conditions[0].reason, "NotOwned");
     }
 }

@@ -5,7 +5,7 @@
 use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -19,6 +19,7 @@ use kube::{
     api::{ObjectMeta, Patch, PatchParams, PostParams},
     runtime::events::EventType,
 };
+use parking_lot::Mutex;
 use serde_json::json;
 
 /// How long after its last repetition an event is counted, and not recorded again.
@@ -62,7 +63,7 @@ impl Recorder {
         let now = MicroTime(Timestamp::now());
         let namespace = regarding.namespace.as_deref().unwrap_or("default");
         let events = Api::<Event>::namespaced(self.client.clone(), namespace);
-        let repeats = self.lock().repeats(key, Instant::now());
+        let repeats = self.recorded.lock().repeats(key, Instant::now());
         if let Some((name, count)) = repeats {
             let series = json!({"series": {"count": count, "lastObservedTime": now}});
             let patch = Patch::Merge(series);
@@ -89,12 +90,8 @@ impl Recorder {
             ..Event::default()
         };
         events.create(&PostParams::default(), &event).await?;
-        self.lock().add(key, name, Instant::now());
+        self.recorded.lock().add(key, name, Instant::now());
         Ok(())
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Recorded> {
-        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -186,7 +183,7 @@ mod tests {
                 let method = request.method().to_string();
                 let body = request.into_body().collect_bytes().await?;
                 let body: Value = serde_json::from_slice(&body)?;
-                received.lock().expect("no panic").push((method, body));
+                received.lock().push((method, body));
                 let answer = json!({"metadata": {}, "eventTime": null}).to_string();
                 anyhow::Ok(Response::new(Body::from(answer.into_bytes())))
             }
@@ -197,7 +194,7 @@ mod tests {
             let published = recorder.publish(regarding, EventType::Normal, "Tested", note);
             published.await.expect("an event");
         }
-        requests.lock().expect("no panic").clone()
+        requests.lock().clone()
     }
 
     #[tokio::test]

@@ -5,13 +5,10 @@
 //! server that lists objects may have to call a webhook first. So with webhooks, /readyz tells about them
 //! alone. /readyz/controllers tells about the controllers in any case.
 
-use std::{
-    collections::BTreeMap,
-    fmt::Write,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, fmt::Write, sync::Arc};
 
 use axum::{Router, extract::State, http::StatusCode, routing::get};
+use parking_lot::Mutex;
 
 /// What the process waits for. A replica that waits for the lease is ready, because it has no work.
 #[derive(Clone, Default)]
@@ -34,7 +31,7 @@ impl Health {
     }
 
     fn set(&self, name: &str, ready: bool, says: String) {
-        let mut checks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut checks = self.0.lock();
         checks.insert(name.to_owned(), Check { ready, says });
     }
 
@@ -49,7 +46,7 @@ impl Health {
 }
 
 async fn readyz(State(health): State<Health>) -> (StatusCode, String) {
-    let checks = health.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let checks = health.0.lock();
     let mut text = String::new();
     for (name, Check { ready, says }) in &*checks {
         let mark = if *ready { '+' } else { '-' };

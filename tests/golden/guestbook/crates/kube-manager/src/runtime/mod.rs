@@ -1,12 +1,6 @@
 //! Runs controllers, and what they share.
 
-use std::{
-    any::TypeId,
-    env,
-    path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{any::TypeId, env, path::Path, time::Duration};
 
 use anyhow::{Context as _, Result, anyhow};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -462,9 +456,4 @@ impl Manager {
         }
         ended
     }
-}
-
-/// The value, also after a panic of another task that held it: no task leaves it half changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

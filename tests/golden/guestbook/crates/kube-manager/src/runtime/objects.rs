@@ -1,11 +1,12 @@
 //! The objects of a controller's own kind.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use kube::{
     Resource,
     runtime::reflector::{ObjectRef, Store},
 };
+use parking_lot::RwLock;
 
 use super::guarded::Guarded;
 
@@ -33,14 +34,14 @@ impl<K: Resource<DynamicType = ()> + Clone + 'static> Objects<K> {
     pub fn get(&self, object: &ObjectRef<K>) -> Option<Arc<K>> {
         let mut reference = ObjectRef::new(&object.name);
         reference.namespace.clone_from(&object.namespace);
-        let stores = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let stores = self.0.read();
         let found = stores.iter().find_map(|store| store.get(&reference))?;
         found.0.as_ref().ok().cloned()
     }
 
     /// All objects, in no particular order.
     pub fn all(&self) -> Vec<Arc<K>> {
-        let stores = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let stores = self.0.read();
         let all = stores.iter().flat_map(Store::state);
         all.filter_map(|object| object.0.as_ref().ok().cloned())
             .collect()
@@ -48,7 +49,7 @@ impl<K: Resource<DynamicType = ()> + Clone + 'static> Objects<K> {
 
     /// Adds the objects of one watched namespace.
     pub(super) fn add(&self, store: Store<Guarded<K>>) {
-        let mut stores = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut stores = self.0.write();
         stores.push(store);
     }
 }

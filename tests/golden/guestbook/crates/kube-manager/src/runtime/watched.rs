@@ -4,7 +4,7 @@
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     mem,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::Arc,
 };
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -12,12 +12,12 @@ use kube::{
     Resource, ResourceExt,
     runtime::{reflector::ObjectRef, watcher::Event},
 };
+use parking_lot::Mutex;
 
 use super::{
     builder::Builder,
     guarded::Guarded,
     informer::{Follow, Informers, some_or_all},
-    lock,
     owned::{controlled_by, refers_to},
     scope::{Kind, Watchable},
     watch::{Key, Selector, Shown, Watcher, is_in, key, key_of},
@@ -90,16 +90,18 @@ where
                 Event::Init => listed.clear(),
                 Event::InitApply(object) => {
                     listed.insert(key(object));
-                    lock(&index).set(key(object), to(object));
+                    index.lock().set(key(object), to(object));
                 }
                 Event::InitDone => {
-                    lock(&index).retain(namespace.as_ref(), &mem::take(&mut listed));
+                    index
+                        .lock()
+                        .retain(namespace.as_ref(), &mem::take(&mut listed));
                 }
-                Event::Apply(object) => lock(&index).set(key(object), to(object)),
-                Event::Delete(object) => lock(&index).set(key(object), HashSet::new()),
+                Event::Apply(object) => index.lock().set(key(object), to(object)),
+                Event::Delete(object) => index.lock().set(key(object), HashSet::new()),
             })
         }));
-        self.follow(move |to| lock(&index).to(&key(to)))
+        self.follow(move |to| index.lock().to(&key(to)))
     }
 
     /// Requeues the objects that `map` names for a changed object, which may have been deleted.
@@ -183,7 +185,7 @@ impl<S> Default for Watched<S> {
 impl<S: Watchable> Watched<S> {
     /// The object of this name, if it exists and matches the selector of the watch.
     pub fn get(&self, object: &ObjectRef<S>) -> Option<Arc<S>> {
-        self.lock().get(&key_of(object)).cloned()
+        self.0.lock().get(&key_of(object)).cloned()
     }
 
     /// Those of `objects` that exist and match the selector of the watch.
@@ -196,7 +198,7 @@ impl<S: Watchable> Watched<S> {
 
     /// All objects, in no particular order.
     pub fn all(&self) -> Vec<Arc<S>> {
-        self.lock().values().cloned().collect()
+        self.0.lock().values().cloned().collect()
     }
 
     /// Takes in what a watch of `namespace`, or of all namespaces, has shown. Returns the objects that
@@ -205,7 +207,7 @@ impl<S: Watchable> Watched<S> {
         match shown {
             Shown::All(objects) => self.replace(objects, namespace),
             Shown::Put(object) => self.put(object),
-            Shown::Gone(object) => Vec::from_iter(self.lock().remove(&key(&object))),
+            Shown::Gone(object) => Vec::from_iter(self.0.lock().remove(&key(&object))),
         }
     }
 
@@ -213,14 +215,14 @@ impl<S: Watchable> Watched<S> {
     fn replace(&self, list: Vec<Guarded<S>>, namespace: Option<&String>) -> Vec<Arc<S>> {
         let listed: HashSet<_> = list.iter().map(key).collect();
         let mut changed = Vec::new();
-        self.lock().retain(|key, object| {
+        self.0.lock().retain(|key, object| {
             let is_gone = is_in(key, namespace) && !listed.contains(key);
             changed.extend(is_gone.then(|| object.clone()));
             !is_gone
         });
         for object in list {
             let version = &object.meta().resource_version;
-            let known = self.lock().get(&key(&object)).cloned();
+            let known = self.0.lock().get(&key(&object)).cloned();
             if known.is_none_or(|known| known.meta().resource_version != *version) {
                 changed.extend(self.put(object));
             }
@@ -233,15 +235,11 @@ impl<S: Watchable> Watched<S> {
         let key = key(&object);
         match object.0 {
             Ok(object) => {
-                self.lock().insert(key, object.clone());
+                self.0.lock().insert(key, object.clone());
                 vec![object]
             }
-            Err(_) => Vec::from_iter(self.lock().remove(&key)),
+            Err(_) => Vec::from_iter(self.0.lock().remove(&key)),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<S>>> {
-        lock(&self.0)
     }
 }
 

@@ -4,10 +4,11 @@
 use std::{
     any::{Any, TypeId},
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use kube::Resource;
+use parking_lot::Mutex;
 
 use super::watch::{Key, key};
 
@@ -38,14 +39,15 @@ impl Written {
     /// Adds an object that the API server returned. Objects of other kinds are ignored.
     pub fn add<K: Resource + Send + Sync + 'static>(&self, object: K) {
         if let Some(version) = version(&object).filter(|_| self.is_about::<K>()) {
-            self.lock()
+            self.objects
+                .lock()
                 .insert(key(&object), (version, Arc::new(object)));
         }
     }
 
     /// A newer version of `object`, which the watch has delivered, if there is one.
     pub fn newer<K: Resource + Send + Sync + 'static>(&self, shown: &K) -> Option<Arc<K>> {
-        let (newer, object) = self.lock().get(&key(shown))?.clone();
+        let (newer, object) = self.objects.lock().get(&key(shown))?.clone();
         let object = object.downcast().ok()?;
         (newer > version(shown)?).then_some(object)
     }
@@ -53,14 +55,10 @@ impl Written {
     /// Removes an object once the watch has delivered this version, a newer one, or its deletion.
     pub fn shown<K: Resource>(&self, key: &Key, shown: Option<&K>) {
         let shown = shown.and_then(version).unwrap_or(u64::MAX);
-        let mut objects = self.lock();
+        let mut objects = self.objects.lock();
         if objects.get(key).is_some_and(|(newer, _)| shown >= *newer) {
             objects.remove(key);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Objects> {
-        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The warden authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Which versions of Guestbook are converted. How that is done is said beside the types of each spoke, in a file
+//! of the same name.
+
+use kube_manager::webhook::Hub;
+
+use crate::api::example_com as api;
+
+/// The hub, and each version that is converted to it and back.
+pub fn hub() -> Hub<api::v1beta1::Guestbook> {
+    Hub::new()
+        // One line for each spoke.
+        .spoke::<api::v1::Guestbook>()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn nothing_is_lost() {
+        // Converts arbitrary objects of each version to other versions and back.
+        super::hub().assert_lossless();
+    }
+}

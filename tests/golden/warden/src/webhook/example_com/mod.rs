@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: The warden authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The webhooks of group example.com.
+
+use kube_manager::Manager;
+
+// One module for each kind.
+pub mod guestbook;
+// End of the kinds.
+
+// One module for each kind that is converted.
+mod guestbook_conversion;
+// End of the conversions.
+
+/// Hands each webhook of the group to the manager.
+pub fn register(manager: &mut Manager) {
+    // One line for each webhook.
+    manager.add_defaulter(|_| guestbook::Defaulter);
+    manager.add_conversion(guestbook_conversion::hub());
+    // End of the webhooks.
+}

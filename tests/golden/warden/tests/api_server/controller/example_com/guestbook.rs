@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The warden authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controller of Guestbook, on a real API server.
+
+use kube::{
+    ResourceExt, api,
+    runtime::wait::{await_condition, conditions::is_deleted},
+};
+use tokio::time::timeout;
+
+use warden::api::example_com::v1beta1::Guestbook;
+
+use crate::control_plane::{PATIENCE, client};
+
+fn sample() -> Guestbook {
+    let text = include_str!(
+        // What `kubectl apply -k config/samples` creates.
+        "../../../../config/samples/v1beta1_guestbook.yaml"
+    );
+    serde_saphyr::from_str(text).expect("the sample fits the type")
+}
+
+/// Whether the controller has said that the desired state is reached.
+fn is_reconciled(object: Option<&Guestbook>) -> bool {
+    let status = object.and_then(|object| object.status.as_ref());
+    let conditions = status.map(|status| status.conditions.as_slice());
+    let mut conditions = conditions.into_iter().flatten();
+    let ready = "Ready";
+    conditions.any(|it| it.type_ == ready && it.status == "True")
+}
+
+#[tokio::test]
+#[ignore = "needs an API server: `make setup-envtest` fetches one"]
+async fn a_sample_is_reconciled() {
+    let client = client().await;
+    let objects: api::Api<Guestbook> = api::Api::default_namespaced(client);
+    // A name of its own, so that other tests may use the sample as well.
+    let name = "test-example-com-guestbook";
+    let mut object = sample();
+    object.metadata.name = Some(name.to_owned());
+    let created = objects.create(&api::PostParams::default(), &object).await;
+    let uid = created.expect("an object that fits").uid().expect("a UID");
+
+    let reconciled = await_condition(objects.clone(), name, is_reconciled);
+    let reconciled = timeout(PATIENCE, reconciled).await;
+    reconciled.expect("a reconcile in time").expect("a watch");
+
+    let deleted = objects.delete(name, &api::DeleteParams::default()).await;
+    deleted.expect("an API server that deletes it");
+    let gone = await_condition(objects, name, is_deleted(&uid));
+    timeout(PATIENCE, gone)
+        .await
+        .expect("an end in time")
+        .expect("a watch");
+}

@@ -1,0 +1,41 @@
+//! docs/watching.md: its code compiles in the project that its commands make.
+
+use std::{fmt::Write, fs};
+
+use crate::{
+    compile::{building, cargo, clippy, pin, scaffolded},
+    document::read,
+    scaffold::{rscaffold, run},
+};
+
+#[test]
+fn the_code_of_the_guide_compiles() {
+    let page = read("docs/watching.md");
+    let folder = scaffolded("watching").expect("a folder");
+    let commands = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ rscaffold "));
+    for command in commands {
+        // The runtime that other tests have built already.
+        let command = command.replacen("init", "init --runtime registry", 1);
+        rscaffold(&folder, &command);
+    }
+
+    let blocks = page.split("```rust\n").skip(1);
+    let blocks: Vec<_> = blocks.filter_map(|rest| rest.split("```").next()).collect();
+    assert!(blocks.len() > 5, "{}", blocks.len());
+    let lib = folder.join("src/lib.rs");
+    let mut modules = fs::read_to_string(&lib).expect("a text");
+    for (index, code) in blocks.iter().enumerate() {
+        let module = format!("guide_{index}");
+        fs::write(folder.join(format!("src/{module}.rs")), code).expect("a writable folder");
+        let comment = "/// Code of the guide.\n#[cfg(feature = \"operator\")]";
+        writeln!(modules, "{comment}\npub mod {module};").expect("a String");
+    }
+    fs::write(lib, modules).expect("a writable file");
+
+    pin(&folder).expect("a copy of the lock file");
+    let _building = building();
+    run(&mut clippy(&folder, &["--all-targets"]));
+    run(cargo(&folder).args(["fmt", "--check"]));
+}
