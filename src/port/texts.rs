@@ -23,10 +23,9 @@ use crate::{
     visible::is_hidden,
 };
 
-/// Where the constants of a controller begin, and where its `RULES` do and end.
+/// Where the constants of a controller begin, and its `RULES`.
 const NAME: &str = "    const NAME: &'static str = ";
 const RULES: &str = "    const RULES: &'static [Rule] = &[\n";
-const END_OF_RULES: &str = "    ];\n";
 
 impl Port {
     /// The texts that the Go project gives to `project`, which has the settings of the command line, and
@@ -199,14 +198,11 @@ impl Writer<'_> {
             let given = given_rights(self.project, resource, controller);
             let own = self.project.type_path(resource);
             let rules = lines(&rights, &given, &types, &own);
+            // At the beginning: commands add theirs at the end, and both can be merged.
             if !rules.is_empty() {
-                let rules =
-                    format!("        // What the role of the Go operator allows besides.\n{rules}");
-                let place = text.find(RULES).and_then(|start| {
-                    Some(start + text[start..].find(&format!("\n{END_OF_RULES}"))? + 1)
-                });
-                match place {
-                    Some(place) => text.insert_str(place, &rules),
+                let rules = format!("        // What the role of the Go operator allows.\n{rules}");
+                match text.find(RULES) {
+                    Some(place) => text.insert_str(place + RULES.len(), &rules),
                     None => self.lost.push(format!("the rights of `{path}`")),
                 }
             }

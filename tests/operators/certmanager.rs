@@ -26,16 +26,16 @@ use crate::{
     serving::probe,
 };
 
-const NAMESPACE: &str = "library-system";
-const SERVICE: &str = "service/library-webhook-service";
-const WEBHOOKS: &str = "library-webhook-certs";
-const METRICS: &str = "library-metrics-certs";
-const AUTHORITY: &str = "library-ca";
+const NAMESPACE: &str = "bookshop-system";
+const SERVICE: &str = "service/bookshop-webhook-service";
+const WEBHOOKS: &str = "bookshop-webhook-certs";
+const METRICS: &str = "bookshop-metrics-certs";
+const AUTHORITY: &str = "bookshop-ca";
 
 /// What has the API server call the operator.
 const CALLERS: [&str; 3] = [
-    "mutatingwebhookconfiguration/library-mutating-webhook-configuration",
-    "validatingwebhookconfiguration/library-validating-webhook-configuration",
+    "mutatingwebhookconfiguration/bookshop-mutating-webhook-configuration",
+    "validatingwebhookconfiguration/bookshop-validating-webhook-configuration",
     "crd/books.shop.example.com",
 ];
 
@@ -44,7 +44,7 @@ const CALLERS: [&str; 3] = [
 fn project() -> Project {
     let kind = "--group shop --kind Book --controller=false";
     let project = Project::scaffold(
-        "library",
+        "bookshop",
         &[
             "init --domain example.com --enable certmanager",
             &format!("create api {kind} --version v1"),
@@ -278,7 +278,7 @@ fn cert_manager_issues_what_the_manifests_ask_for() {
 
     // As Prometheus asks.
     let address = replicas[0].address("metrics").parse().expect("an address");
-    let url = format!("https://library-metrics.{NAMESPACE}.svc/metrics");
+    let url = format!("https://bookshop-metrics.{NAMESPACE}.svc/metrics");
     let authority = &library.secret(METRICS)["ca.crt"];
     let answer = http::get_from(address, &url, authority).expect("a certificate for the Service");
     assert_eq!(answer.code, 401, "{answer:?}");

@@ -57,7 +57,7 @@ const MODULES: &[(&str, &str)] = &[
 const KINDS: usize = 2;
 
 /// The folder of the module in the cache of Go.
-fn module(module: &str, folder: &Path) -> PathBuf {
+pub fn module(module: &str, folder: &Path) -> PathBuf {
     let output = run(Command::new("go")
         .args(["mod", "download", "-json", module])
         .current_dir(folder)

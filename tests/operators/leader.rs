@@ -154,7 +154,7 @@ fn identity(leader: &Operator) -> String {
 }
 
 /// Waits until a replica has seen that `holder` has the lease, for which it is as ready as can be.
-fn waits(standby: &Operator, holder: &str) {
+pub fn waits(standby: &Operator, holder: &str) {
     let url = format!("http://{}/readyz", standby.address("probes"));
     wait_until("a replica to see who leads", PATIENCE, || {
         let answer = http::get(&url)?;

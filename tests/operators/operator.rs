@@ -169,7 +169,8 @@ impl Project {
         run(make.env("KUBECONFIG", cluster.kubeconfig()))
     }
 
-    /// Creates the namespace, the ServiceAccount and the roles of config/default, and nothing else.
+    /// Creates what config/default has besides the operator itself, its CRDs, what has it called, and what takes the
+    /// CRDs of others.
     pub fn grant(&self) {
         self.grant_on(cluster());
     }
@@ -182,6 +183,7 @@ impl Project {
                 let others = [
                     "kind: CustomResourceDefinition\n",
                     "kind: Deployment\n",
+                    "kind: ServiceMonitor\n",
                     "WebhookConfiguration\n",
                 ];
                 !others.iter().any(|kind| document.contains(kind))

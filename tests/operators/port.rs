@@ -4,15 +4,20 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::{Path, PathBuf},
-    process::Command,
+    path::Path,
+    sync::LazyLock,
 };
 
-use serde_json::Value;
+use cluster::wait_until;
+use jiff::Timestamp;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
-    compile::{building, cargo, pin, scaffolded},
+    compile::{building, cargo, clippy, pin, scaffolded},
+    crds::module,
+    leader::waits,
+    operator::{PATIENCE, Project, cluster, get_until, kubectl},
     scaffold::{root, rscaffold, run},
 };
 
@@ -25,19 +30,6 @@ const MODULES: [(&str, &str); 2] = [
     ),
     ("keda", "github.com/kedacore/keda/v2@v2.21.0"),
 ];
-
-/// The folder of a module in the cache of Go.
-fn module(module: &str) -> PathBuf {
-    let folder = TempDir::new().expect("a temporary folder");
-    let output = run(Command::new("go")
-        .args(["mod", "download", "-json", module])
-        .current_dir(&folder)
-        .env("GOWORK", "off")
-        .env("GOTOOLCHAIN", "local")
-        .env("GOFLAGS", "-mod=mod"));
-    let module: Value = serde_json::from_str(&output).expect("JSON");
-    PathBuf::from(module["Dir"].as_str().expect("a folder"))
-}
 
 /// What one rule of a role allows: group, resource or URL, verb, name of the object, namespace.
 type Right = (String, String, String, String, String);
@@ -103,69 +95,202 @@ fn crds(folder: &Path) -> BTreeMap<String, Value> {
     crds.collect()
 }
 
+/// The port of the project that is written for this test, for both tests here: it has what the Go controller
+/// owns, by the command that its report names.
+fn library() -> &'static Project {
+    static LIBRARY: LazyLock<Project> = LazyLock::new(|| {
+        let init = format!("init --from {}", root().join("tests/go").display());
+        let owns = "create api --group shelf --version v1 --kind Book --owns v1/ConfigMap";
+        Project::scaffold_shared("library", &[&init, owns])
+    });
+    &LIBRARY
+}
+
 #[test]
 fn an_operator_in_go_becomes_one_that_compiles_and_may_do_the_same() {
-    let own = ("library", root().join("tests/go"));
-    let others = MODULES.map(|(name, it)| (name, module(it)));
-    let _building = building();
-    for (name, go) in [own].into_iter().chain(others) {
+    check(library().path(), &root().join("tests/go"));
+    let downloads = TempDir::new().expect("a temporary folder");
+    for (name, it) in MODULES {
+        let go = module(it, downloads.path());
         let folder = scaffolded(name).expect("a folder");
         rscaffold(
             &folder,
             &format!("init --runtime registry --from {}", go.display()),
         );
-        let again = rscaffold(&folder, "apply").stderr;
-        assert!(again.starts_with("nothing to do"), "{name}: {again}");
-        let porting = fs::read_to_string(folder.join("PORTING.md")).expect("the report");
-        assert!(
-            porting.contains("## What is left to write, file by file"),
-            "{porting}"
-        );
         pin(&folder).expect("a copy of the lock file");
-        run(cargo(&folder).args(["fmt", "--check"]));
-        run(cargo(&folder).args(["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"]));
-        run(cargo(&folder).args(["test", "--quiet"]));
-        let written = TempDir::new().expect("a temporary folder");
-        run(cargo(&folder)
+        check(&folder, &go);
+    }
+}
+
+/// The project in `folder` has taken over what the one in `go` has.
+fn check(folder: &Path, go: &Path) {
+    let name = folder.display();
+    let again = rscaffold(folder, "apply").stderr;
+    assert!(again.starts_with("nothing to do"), "{name}: {again}");
+    let porting = fs::read_to_string(folder.join("PORTING.md")).expect("the report");
+    assert!(
+        porting.contains("## What is left to write, file by file"),
+        "{porting}"
+    );
+    let written = TempDir::new().expect("a temporary folder");
+    {
+        let _building = building();
+        run(cargo(folder).args(["fmt", "--check"]));
+        run(&mut clippy(folder, &["--all-targets"]));
+        run(cargo(folder).args(["test", "--quiet"]));
+        run(cargo(folder)
             .args(["run", "--quiet", "--", "manifests", "--out"])
             .arg(written.path()));
-
-        // The kinds are the same, in the same versions.
-        let (was, is) = (
-            crds(&go.join("config/crd/bases")),
-            crds(&written.path().join("config/crd/bases")),
-        );
-        assert_eq!(
-            was.keys().collect::<Vec<_>>(),
-            is.keys().collect::<Vec<_>>(),
-            "{name}"
-        );
-        for (crd, was) in &was {
-            for field in ["group", "scope"] {
-                assert_eq!(was["spec"][field], is[crd]["spec"][field], "{crd}");
-            }
-            let stored = |crd: &Value| {
-                let versions = crd["spec"]["versions"].as_array().cloned();
-                let mut versions = versions.unwrap_or_default().into_iter();
-                versions
-                    .find(|it| it["storage"] == true)
-                    .map(|it| it["name"].clone())
-            };
-            assert_eq!(stored(was), stored(&is[crd]), "{crd}");
-        }
-
-        // Whatever the Go operator may do, this one may.
-        let roles = |folder: &Path| {
-            let role = fs::read_to_string(folder.join("config/rbac/role.yaml"));
-            role.expect("a role")
-        };
-        let here = rights(&roles(written.path()));
-        for right in rights(&roles(&go)) {
-            // PORTING.md says what `*` became, and which verbs there are not.
-            if ["*", "approve"].contains(&right.2.as_str()) {
-                continue;
-            }
-            assert!(here.contains(&right), "{name}: {right:?}");
-        }
     }
+
+    // The kinds are the same, in the same versions.
+    let (was, is) = (
+        crds(&go.join("config/crd/bases")),
+        crds(&written.path().join("config/crd/bases")),
+    );
+    assert_eq!(
+        was.keys().collect::<Vec<_>>(),
+        is.keys().collect::<Vec<_>>(),
+        "{name}"
+    );
+    for (crd, was) in &was {
+        for field in ["group", "scope"] {
+            assert_eq!(was["spec"][field], is[crd]["spec"][field], "{crd}");
+        }
+        assert_eq!(versions(was), versions(&is[crd]), "{crd}");
+    }
+
+    // Whatever the Go operator may do, this one may.
+    let roles = |folder: &Path| {
+        let role = fs::read_to_string(folder.join("config/rbac/role.yaml"));
+        role.expect("a role")
+    };
+    let here = rights(&roles(written.path()));
+    for right in rights(&roles(go)) {
+        // PORTING.md says what `*` became, and which verbs there are not.
+        if ["*", "approve"].contains(&right.2.as_str()) {
+            continue;
+        }
+        assert!(here.contains(&right), "{name}: {right:?}");
+    }
+}
+
+/// The versions of a CRD: whether each is served, and stored.
+fn versions(crd: &Value) -> BTreeMap<&str, (&Value, &Value)> {
+    let versions = crd["spec"]["versions"].as_array().expect("versions").iter();
+    let versions = versions.map(|it| {
+        let name = it["name"].as_str().expect("a name");
+        (name, (&it["served"], &it["storage"]))
+    });
+    versions.collect()
+}
+
+/// What the Go controller made for the book whose UID is `uid`.
+fn owned(uid: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "hamlet", "namespace": "readers", "ownerReferences": [{
+            "apiVersion": "shelf.example.com/v1", "kind": "Book", "name": "hamlet", "uid": uid,
+            "controller": true, "blockOwnerDeletion": true,
+        }]},
+        "data": {"written-in": "Go"},
+    })
+}
+
+/// The Lease, as the Go operator holds it.
+fn held_lease() -> Value {
+    json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "library-lock.example.com", "namespace": "books"},
+        "spec": {
+            "holderIdentity": "the-operator-in-go", "leaseDurationSeconds": 3600,
+            "acquireTime": format!("{:.6}", Timestamp::now()),
+            "renewTime": format!("{:.6}", Timestamp::now()),
+        },
+    })
+}
+
+#[test]
+fn what_the_operator_in_go_left_in_a_cluster_goes_on() {
+    let project = library();
+    project.compile();
+    let apply = |how: &str, object: &Value| {
+        let manifest = project.manifest(&object.to_string());
+        run(kubectl(&format!("apply {how} -f")).arg(manifest));
+    };
+    for namespace in ["books", "archive", "readers"] {
+        run(&mut kubectl(&format!("create namespace {namespace}")));
+    }
+
+    // As the Makefile of the Go project does.
+    let crds = root().join("tests/go/config/crd/bases");
+    run(kubectl("apply -f").arg(crds));
+    let both = "crd/books.shelf.example.com crd/rooms.shelf.example.com";
+    run(&mut kubectl(&format!(
+        "wait --for=condition=Established {both}"
+    )));
+    apply(
+        "--server-side",
+        &json!({
+            "apiVersion": "shelf.example.com/v1", "kind": "Book",
+            "metadata": {"name": "hamlet", "namespace": "readers",
+                "finalizers": ["shelf.example.com/return"]},
+            "spec": {"title": "Hamlet", "pages": 342},
+        }),
+    );
+    run(&mut kubectl(
+        "patch book/hamlet --namespace readers --subresource=status --type=merge \
+         --patch={\"status\":{\"shelves\":[\"A3\"]}}",
+    ));
+    let book = "get book/hamlet --namespace readers -o";
+    let uid = run(&mut kubectl(&format!("{book} jsonpath={{.metadata.uid}}")));
+    apply("--server-side --field-manager=library-books", &owned(&uid));
+    // Of a kind that has no controller, without a spec.
+    apply(
+        "--server-side",
+        &json!({"apiVersion": "shelf.example.com/v1", "kind": "Room", "metadata": {"name": "quiet"}}),
+    );
+    apply("--server-side", &held_lease());
+
+    // The new CRDs change no object.
+    let before = run(&mut kubectl(&format!("{book} json")));
+    project.make("install");
+    assert_eq!(run(&mut kubectl(&format!("{book} json"))), before);
+    run(&mut kubectl("get room/quiet"));
+
+    // As long as the Go operator works, the new one does not.
+    let operator = project
+        .operator()
+        .within("books")
+        .args("--leader-elect --leader-elect-resource-namespace=books --webhooks=false")
+        .args("--metrics-bind-address=0")
+        .start();
+    waits(&operator, "the-operator-in-go");
+    assert_eq!(run(&mut kubectl(&format!("{book} json"))), before);
+
+    // It gives the Lease back at its end, and the new one goes on with the same objects.
+    run(&mut kubectl(
+        "patch lease/library-lock.example.com --namespace books --type=merge \
+         --patch={\"spec\":{\"holderIdentity\":\"\",\"leaseDurationSeconds\":1}}",
+    ));
+    operator.says(&["leads"]);
+    let data = "configmap/hamlet --namespace readers -o jsonpath={.data}";
+    get_until(data, |data| !data.is_empty() && !data.contains("Go"));
+    let finalizers = format!("{book} jsonpath={{.metadata.finalizers}}");
+    assert_eq!(
+        run(&mut kubectl(&finalizers)),
+        r#"["shelf.example.com/return"]"#
+    );
+
+    // What waited for the Go operator's finalizer does not wait for ever.
+    run(&mut kubectl(
+        "delete book/hamlet --namespace readers --wait=false",
+    ));
+    wait_until("the book to go", PATIENCE, || {
+        let get = kubectl(&format!("{book} name --ignore-not-found")).output()?;
+        Ok((get.status.success() && get.stdout.is_empty()).then_some(()))
+    })
+    .unwrap_or_else(|error| panic!("{error:#}\n{}", operator.log()));
+    operator.says(&["is being deleted"]);
+    operator.stop();
 }
