@@ -20,6 +20,8 @@ mod tests;
 
 use serde_json::Value;
 
+use crate::project::Annotation;
+
 pub use self::{
     compare::{Loss, compare},
     manifest::manifest,
@@ -35,8 +37,8 @@ pub struct Setting<'a> {
     pub project: &'a str,
     /// Whether the API server serves the version.
     pub served: bool,
-    /// Whether the group needs the annotation of an API that Kubernetes has not approved.
-    pub unapproved: bool,
+    /// What the CRD says beside its schemas, sorted by name.
+    pub annotations: &'a [Annotation],
 }
 
 /// What is made from one version of a CRD.

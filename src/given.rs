@@ -21,8 +21,6 @@ pub struct Given<'a> {
     /// Its group without the domain, and its domain if that is not the project's.
     group: (Group, Option<Domain>),
     conversion: Conversion,
-    /// Whether the schemas of what the CRD serves differ.
-    differ: bool,
 }
 
 impl<'a> Given<'a> {
@@ -46,17 +44,18 @@ impl<'a> Given<'a> {
             );
         }
         let served = versions.iter().filter(|it| it.served).count();
-        let differ = served > 1 && !crd::served_alike(crd);
+        let conversion = if served < 2 || crd.converts {
+            Conversion::Missing
+        } else if crd::served_alike(crd) {
+            Conversion::None
+        } else {
+            Conversion::Lossy
+        };
         Ok(Self {
             crd,
             versions,
             group: group(project, &parse(crd, &crd.group)?)?,
-            conversion: if served > 1 && !differ && !crd.converts {
-                Conversion::None
-            } else {
-                Conversion::Missing
-            },
-            differ,
+            conversion,
         })
     }
 
@@ -108,7 +107,7 @@ impl<'a> Given<'a> {
             let is_any_stored = others.any(Resource::is_stored);
             let stage = match self.conversion {
                 _ if version.storage || at == 0 && !is_any_stored => Stage::Stored,
-                Conversion::None if version.served => Stage::Served,
+                Conversion::None | Conversion::Lossy if version.served => Stage::Served,
                 _ => Stage::Unserved,
             };
             resources.push((version, self.resource(version, stage)?));
@@ -125,7 +124,7 @@ impl<'a> Given<'a> {
         let mut losses = Vec::new();
         let rendered = render(project)?.texts;
         let mut written = Vec::new();
-        let mut unapproved = false;
+        let mut annotations = Vec::new();
         for version in &self.versions {
             let resource = self.resource(version, Stage::Unserved)?;
             let Some(at) = project.position(&resource) else {
@@ -135,7 +134,7 @@ impl<'a> Given<'a> {
             let (group, kind) = (project.group_module(resource), resource.kind.module());
             let types = format!("src/api/{group}/{}/{kind}.rs", resource.version);
             let sample = sample(resource);
-            unapproved = project.is_protected(resource);
+            annotations = project.annotations(resource);
             let made = crd::make(
                 self.crd,
                 version,
@@ -143,7 +142,7 @@ impl<'a> Given<'a> {
                     sample: Some(&format!("../../../../config/samples/{sample}")),
                     project: project.project_name.as_str(),
                     served: resource.is_served(),
-                    unapproved,
+                    annotations: &annotations,
                 },
             );
             // The license stands above, as in every file.
@@ -172,7 +171,7 @@ impl<'a> Given<'a> {
                 (*version, written.clone(), [resource.is_served(), stored])
             });
             let versions: Vec<_> = versions.collect();
-            let manifest = crd::manifest(self.crd, &versions, unapproved)?;
+            let manifest = crd::manifest(self.crd, &versions, &annotations)?;
             let name = format!("{}_{}.yaml", self.crd.group, self.crd.plural);
             let is_it = |path: &&String| {
                 path.ends_with(&format!("/bases/{name}"))
@@ -187,28 +186,36 @@ impl<'a> Given<'a> {
 
     /// What of the versions is not as the CRD says.
     pub fn notes(&self, project: &Project) -> Vec<String> {
-        let unserved = self.versions.iter().filter(|version| {
+        let mut unserved = self.versions.iter().filter(|version| {
             let resource = self.resource(version, Stage::Unserved).ok();
             let at = resource.and_then(|it| project.position(&it));
             version.served && at.is_some_and(|at| !project.resources[at].is_served())
         });
-        let names: Vec<_> = unserved.map(|it| format!("`{}`", it.name)).collect();
-        if names.is_empty() {
-            return Vec::new();
-        }
-        let reason = match (self.crd.converts, self.differ) {
-            (true, _) => {
-                "the CRD has a webhook that converts between the versions, and this project has none"
-            }
-            (false, true) => {
-                "its schema differs from that of the stored version, and nothing converts between them"
-            }
-            (false, false) => "another version is stored, and nothing converts between them",
+        let list = |versions: &mut dyn Iterator<Item = &&CrdVersion>| {
+            let names = versions.map(|it| format!("`{}`", it.name));
+            names.collect::<Vec<_>>().join(", ")
         };
-        vec![format!(
-            "{} is not served, unlike in the CRD: {reason}",
-            names.join(", ")
-        )]
+        let mut notes = Vec::new();
+        if self.conversion == Conversion::Lossy {
+            let mut served = self.versions.iter().filter(|it| it.served);
+            notes.push(format!(
+                "the schemas of {} differ, and as in the CRD nothing converts between them: a write through one \
+                 version loses what only the others have",
+                list(&mut served)
+            ));
+        }
+        let names = list(&mut unserved);
+        if !names.is_empty() {
+            let reason = if self.crd.converts {
+                "the CRD has a webhook that converts between the versions, and this project has none"
+            } else {
+                "another version is stored, and nothing converts between them"
+            };
+            notes.push(format!(
+                "{names} is not served, unlike in the CRD: {reason}"
+            ));
+        }
+        notes
     }
 }
 

@@ -36,6 +36,17 @@ pub use self::{
 };
 use crate::names::{Domain, Header, LeaseName, ProjectName, Repo, WorkspaceRoot};
 
+/// An annotation of a CRD.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Annotation {
+    /// Its name, such as `api-approved.kubernetes.io`.
+    pub name: &'static str,
+    /// Its text.
+    pub value: &'static str,
+    /// Why it is there, in one line.
+    pub reason: &'static str,
+}
+
 /// The desired state of a project.
 // The fields of the file. Its order is alphabetical, as in kubebuilder's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -283,6 +294,32 @@ impl Project {
     pub fn is_protected(&self, resource: &Resource) -> bool {
         let group = format!(".{}", self.full_group(resource));
         resource.has_api() && (group.ends_with(".k8s.io") || group.ends_with(".kubernetes.io"))
+    }
+
+    /// What the CRD of a kind says beside its schemas.
+    pub fn annotations(&self, resource: &Resource) -> Vec<Annotation> {
+        let conversion = resource.own().map(|own| own.conversion);
+        let annotations = [
+            (
+                self.is_protected(resource),
+                Annotation {
+                    name: "api-approved.kubernetes.io",
+                    value: "unapproved, experimental-only",
+                    reason: "Groups below k8s.io and kubernetes.io belong to the Kubernetes project, which asks for \
+                             this.",
+                },
+            ),
+            (
+                conversion == Some(Conversion::Lossy),
+                Annotation {
+                    name: "kube-manager/conversion",
+                    value: "lossy",
+                    reason: "Nothing converts between the versions: a write through one loses what only others have.",
+                },
+            ),
+        ];
+        let annotations = annotations.into_iter().filter(|(is_there, _)| *is_there);
+        annotations.map(|(_, annotation)| annotation).collect()
     }
 
     /// The name of the Lease that replicas share.

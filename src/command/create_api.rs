@@ -165,8 +165,8 @@ struct ApiSettings {
     deprecated: Option<Deprecation>,
 
     /// How the API server converts between the versions of the kind: `none` is for equal schemas, which
-    /// `make manifests` checks; `create webhook --conversion` is for different ones [default: not at all,
-    /// and one version is served]
+    /// `make manifests` checks; `create webhook --conversion` is for different ones; with `lossy`, a write
+    /// through one version loses what only the others have [default: not at all, and one version is served]
     #[arg(long, value_name = "HOW", value_enum)]
     #[arg(hide_possible_values = true)]
     conversion: Option<Conversion>,

@@ -7,17 +7,17 @@ use super::{
     compare::Loss,
     read::{Column, Crd, CrdVersion},
 };
+use crate::project::Annotation;
 
 /// The text of the manifest of `crd`, whose versions write these schemas, and are served and stored so.
 pub fn manifest(
     crd: &Crd,
     versions: &[(&CrdVersion, Value, [bool; 2])],
-    unapproved: bool,
+    annotations: &[Annotation],
 ) -> Result<String> {
     let mut metadata = json!({"name": format!("{}.{}", crd.plural, crd.group)});
-    if unapproved {
-        metadata["annotations"] =
-            json!({"api-approved.kubernetes.io": "unapproved, experimental-only"});
+    for annotation in annotations {
+        metadata["annotations"][annotation.name] = annotation.value.into();
     }
     let singular = crd
         .singular

@@ -222,11 +222,12 @@ fn kube(crd: &Crd, version: &CrdVersion, lowered: &Lowered, setting: &Setting) -
     if crd.namespaced {
         lines.push("    namespaced".to_owned());
     }
-    if setting.unapproved {
-        lines.push(
-            "    annotation(\"api-approved.kubernetes.io\", \"unapproved, experimental-only\")"
-                .to_owned(),
-        );
+    for it in setting.annotations {
+        let (name, value) = (literal::text(it.name), literal::text(it.value));
+        lines.push(format!(
+            "    // {}\n    annotation({name}, {value})",
+            it.reason
+        ));
     }
     lines.extend(rest(crd, version, lowered));
     format!("#[kube(\n{}\n)]\n", lines.join(",\n"))

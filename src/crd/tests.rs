@@ -44,7 +44,7 @@ fn made(crd: &Crd) -> Made {
         sample: Some("../sample.yaml"),
         project: "library",
         served: true,
-        unapproved: false,
+        annotations: &[],
     };
     make(crd, &crd.versions[0], &setting)
 }

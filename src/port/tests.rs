@@ -115,7 +115,7 @@ fn a_controller_has_the_rights_and_the_names_of_the_go_one() {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     // What the watch of the controller needs is there already.
-    let own = text.split("Rule::of::<Book>").nth(2).unwrap_or_default();
+    let own = text.split("Rule::of::<Book>").nth(1).unwrap_or_default();
     assert!(
         !own.split(']').next().unwrap().contains("Verb::Watch"),
         "{own}"

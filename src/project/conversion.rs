@@ -210,11 +210,12 @@ impl Project {
                     "{hub} has the spoke `{spoke}`, which is no version of `{kind}` in `{group}`"
                 );
             }
+            let conversion = hub.own().map(|own| own.conversion).unwrap_or_default();
             ensure!(
-                hub.own()
-                    .is_none_or(|own| own.conversion == Conversion::Missing),
+                conversion.is_missing(),
                 Error::TwoConversions(format!(
-                    "{hub} has a webhook that converts, so `conversion: none` must go"
+                    "{hub} has a webhook that converts, so `conversion: {}` must go",
+                    conversion.name()
                 ))
             );
             for version in self.versions(hub) {

@@ -671,7 +671,7 @@ version: '3'
             stage: Stage::Unserved,
             ..Own::further(none)
         };
-        let cases: [(_, _, &[&str]); 4] = [
+        let cases: [(_, _, &[&str]); 5] = [
             // As before there were conversions.
             (
                 Own::first(),
@@ -682,6 +682,14 @@ version: '3'
                 stored.clone(),
                 unserved,
                 &["conversion: none", "conversion: none", "served: false"],
+            ),
+            (
+                Own {
+                    conversion: Conversion::Lossy,
+                    ..Own::first()
+                },
+                Own::further(Conversion::Lossy),
+                &["conversion: lossy", "storage: true", "conversion: lossy"],
             ),
             (
                 old(Stage::Served, Some("use: v2")),
@@ -740,11 +748,11 @@ version: '3'
             ),
             (
                 "conversion: webhook",
-                "`webhook` must be one of `none`".to_owned(),
+                "`webhook` must be one of `none`, `lossy`".to_owned(),
             ),
             (
                 "conversion: missing",
-                "`missing` must be one of `none`".to_owned(),
+                "`missing` must be one of `none`, `lossy`".to_owned(),
             ),
             (
                 "served: false",

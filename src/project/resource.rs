@@ -138,12 +138,24 @@ pub enum Conversion {
     Missing,
     /// Only `apiVersion` changes, because the schemas are equal
     None,
+    /// Only `apiVersion` changes, although the schemas differ: a write through one version loses what only the
+    /// others have
+    Lossy,
 }
 
 impl Conversion {
     /// Whether there is none.
     pub fn is_missing(&self) -> bool {
         *self == Self::Missing
+    }
+
+    /// As `PROJECT` has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::None => "none",
+            Self::Lossy => "lossy",
+        }
     }
 }
 
@@ -164,7 +176,7 @@ impl Own {
     pub fn further(conversion: Conversion) -> Self {
         let stage = match conversion {
             Conversion::Missing => Stage::Unserved,
-            Conversion::None => Stage::Served,
+            Conversion::None | Conversion::Lossy => Stage::Served,
         };
         Self {
             stage,
@@ -342,9 +354,11 @@ impl Resource {
 
     /// In what this version contradicts another one of the same kind.
     pub(super) fn contradiction(&self, other: &Self) -> Option<String> {
-        let conversion = |it: &Self| match it.own().map(|own| own.conversion) {
-            Some(Conversion::None) => "none",
-            Some(Conversion::Missing) | None => "missing",
+        let conversion = |it: &Self| {
+            it.own()
+                .map(|own| own.conversion)
+                .unwrap_or_default()
+                .name()
         };
         let changes = self.changes_of_crd(other).into_iter();
         let conversion = change("conversion", conversion(self), conversion(other));

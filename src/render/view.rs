@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::{
     names::{Dependency, Header, Identifiers, ShortName},
     project::{
-        self, Deprecation, Feature, License, RelatedKind, Relation, Resource, Runtime,
+        self, Annotation, Deprecation, Feature, License, RelatedKind, Relation, Resource, Runtime,
         WebhookCertificates,
     },
     templates::{self, TEMPLATES},
@@ -176,8 +176,8 @@ pub struct Api {
     image: Option<project::Image>,
     /// Whether a controller makes objects of the kind.
     owned: bool,
-    /// In a group that belongs to the Kubernetes project.
-    unapproved: bool,
+    /// Those of its CRD, sorted.
+    annotations: Vec<Annotation>,
 }
 
 /// A custom resource with all of its versions.
@@ -485,7 +485,7 @@ impl Api {
             image: project.image(resource).cloned(),
             owned: owned
                 .any(|owned| owned.kind.kind == kind.kind && owned.kind.group == kind.group),
-            unapproved: project.is_protected(resource),
+            annotations: project.annotations(resource),
             kind,
         }
     }

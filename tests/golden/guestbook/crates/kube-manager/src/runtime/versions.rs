@@ -8,17 +8,26 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::{Map, Value};
 
+/// The annotation of a CRD whose versions may be served beside each other although their schemas differ.
+const CONVERSION: (&str, &str) = ("kube-manager/conversion", "lossy");
+
 /// What a schema says to readers alone.
 const DOCUMENTATION: [&str; 4] = ["description", "example", "externalDocs", "title"];
 
-/// Refuses a CRD that has several versions in use, no conversion between them, and unequal schemas. The
-/// API server would hand out objects of one version as objects of another one, without the fields that
-/// this one has not.
+/// Refuses a CRD that has several versions in use, no conversion between them, and unequal schemas, unless an
+/// annotation allows that. The API server would hand out objects of one version as objects of another one, without
+/// the fields that this one has not.
 pub(super) fn check(crd: &CustomResourceDefinition) -> anyhow::Result<()> {
+    let (name, value) = CONVERSION;
+    let annotations = crd.metadata.annotations.as_ref();
+    if annotations.is_some_and(|it| it.get(name).is_some_and(|it| it == value)) {
+        return Ok(());
+    }
     check_beside_stored(crd, |other| other.served)
 }
 
-/// Refuses a CRD like [`check`], but with the versions that objects may still be stored in.
+/// Refuses a CRD like [`check`], but with the versions that objects may still be stored in, and without exception:
+/// who writes all objects anew must not lose anything.
 pub(super) fn check_stored(crd: &CustomResourceDefinition) -> anyhow::Result<()> {
     let status = crd.status.as_ref();
     let stored = status.and_then(|it| it.stored_versions.as_deref());
@@ -211,6 +220,12 @@ mod tests {
         assert!(error(|crd| crd["spec"]["versions"][0]["served"] = false.into()).is_some());
         assert!(error(|crd| crd["spec"]["versions"][1]["served"] = false.into()).is_none());
         assert!(error(|crd| crd["spec"]["conversion"] = json!({"strategy": "Webhook"})).is_none());
+        let annotate = |value: &'static str| {
+            super::check(&crd(&v1, &v2, |crd| {
+                crd["metadata"]["annotations"] = json!({"kube-manager/conversion": value});
+            }))
+        };
+        assert!(annotate("lossy").is_ok() && annotate("none").is_err());
     }
 
     #[test]
@@ -218,6 +233,7 @@ mod tests {
         let (v1, v2) = (json!({"type": "object"}), json!({"type": "string"}));
         let is_good = |stored: Value| {
             let crd = crd(&v1, &v2, |crd| {
+                crd["metadata"]["annotations"] = json!({"kube-manager/conversion": "lossy"});
                 crd["spec"]["versions"][1]["served"] = false.into();
                 crd["status"] = json!({"storedVersions": stored});
             });

@@ -33,6 +33,8 @@ use serde_json::Value;
     plural = "books",
     shortname = "bk",
     namespaced,
+    // Nothing converts between the versions: a write through one loses what only others have.
+    annotation("kube-manager/conversion", "lossy"),
     derive = "PartialEq",
     category = "all",
     status = "BookStatus",

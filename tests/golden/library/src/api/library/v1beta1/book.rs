@@ -22,11 +22,12 @@ use serde::{Deserialize, Serialize};
     group = "library.example.com",
     version = "v1beta1",
     deprecated = "use v1",
-    served = false,
     kind = "Book",
     plural = "books",
     shortname = "bk",
     namespaced,
+    // Nothing converts between the versions: a write through one loses what only others have.
+    annotation("kube-manager/conversion", "lossy"),
     derive = "PartialEq",
     category = "all",
     status = "BookStatus",
