@@ -17,7 +17,7 @@ use crate::{
     compile::{building, cargo, clippy, pin, scaffolded},
     crds::module,
     leader::waits,
-    operator::{PATIENCE, Project, cluster, get_until, kubectl},
+    operator::{PATIENCE, Project, get_until, kubectl},
     scaffold::{root, rscaffold, run},
 };
 
@@ -276,7 +276,7 @@ fn what_the_operator_in_go_left_in_a_cluster_goes_on() {
     operator.says(&["leads"]);
     // It owns the fields that the Go one has applied, and takes back those that it does not want.
     get_until("configmap/hamlet --namespace readers -o json", |text| {
-        text.contains("\"library-books\"") && !text.contains("written-in")
+        text.contains("app.kubernetes.io/managed-by") && !text.contains("written-in")
     });
     let finalizers = format!("{book} jsonpath={{.metadata.finalizers}}");
     assert_eq!(
