@@ -16,7 +16,7 @@ mod read;
 mod sample;
 mod schema;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use serde_json::Value;
 

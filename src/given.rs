@@ -8,7 +8,6 @@ use crate::{
     names::{Domain, Group, GroupVersionKind, Kind, Version},
     project::{Conversion, Definition, Deprecation, Own, Project, Resource, Stage, Types},
     reconcile::Texts,
-    render::render,
     visible::visible,
 };
 
@@ -115,14 +114,14 @@ impl<'a> Given<'a> {
         Ok(resources)
     }
 
-    /// The texts of the files that the CRD gives in `project`, and what they lack of it.
+    /// The texts of the files that the CRD gives in `project`, which renders to `rendered`, and what they lack of
+    /// the CRD.
     ///
     /// # Errors
-    /// For a defect in a template.
-    pub fn texts(&self, project: &Project) -> Result<(Texts, Vec<Loss>)> {
+    /// When the manifest cannot be written.
+    pub fn texts(&self, project: &Project, rendered: &Texts) -> Result<(Texts, Vec<Loss>)> {
         let mut texts = Texts::new();
         let mut losses = Vec::new();
-        let rendered = render(project)?.texts;
         let mut written = Vec::new();
         let mut annotations = Vec::new();
         for version in &self.versions {

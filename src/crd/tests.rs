@@ -70,7 +70,7 @@ fn field(schema: &Value) -> String {
 
 /// What rustfmt makes of `text`.
 #[track_caller]
-fn is_formatted(text: &str) {
+pub(crate) fn is_formatted(text: &str) {
     let mut rustfmt = Command::new("rustfmt")
         .args(["--edition", "2024", "--emit", "stdout"])
         .stdin(Stdio::piped())

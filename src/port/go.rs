@@ -14,8 +14,8 @@ use crate::reconcile::Texts;
 /// How many names are followed to find the text of one.
 const MAX_STEPS: usize = 8;
 
-/// How many expressions are looked at for that: a name may have many values.
-const MAX_EXPRESSIONS: usize = 10_000;
+/// How many expressions are looked at in all: a name may have many values, each of other names.
+const MAX_EXPRESSIONS: usize = 1_000_000;
 
 /// The longest text that a name is taken for.
 const MAX_TEXT: usize = 300;
@@ -124,7 +124,10 @@ pub(super) enum Value {
 
 impl Go {
     pub(super) fn new(texts: &Texts) -> Self {
-        let mut go = Self::default();
+        let mut go = Self {
+            left: Cell::new(MAX_EXPRESSIONS),
+            ..Self::default()
+        };
         for (path, text) in texts.iter().filter(|(path, _)| is_file_of("go", path)) {
             let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
             let file = File {
@@ -250,7 +253,6 @@ impl Go {
 
     fn value(&self, path: &str, expression: &[Token]) -> Value {
         let folder = self.files.get(path).map_or("", |file| &file.folder);
-        self.left.set(MAX_EXPRESSIONS);
         match self.text(folder, expression, MAX_STEPS) {
             Some(text) => Value::Known(text),
             None => Value::Unknown(written(expression)),

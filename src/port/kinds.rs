@@ -1,6 +1,6 @@
 //! The kinds of the Go project with their versions, controllers and webhooks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, anyhow};
 
@@ -81,6 +81,7 @@ pub(super) fn take(
     let mut taker = Taker {
         source,
         go,
+        files: GoFiles::new(source, go, &crds),
         webhooks: webhooks(source),
         kinds: Vec::new(),
     };
@@ -109,10 +110,51 @@ pub(super) fn take(
     taker.kinds
 }
 
+/// Which kinds the files of the Go code are about.
+struct GoFiles<'a> {
+    /// The kinds of which a file sets controllers up.
+    setups: BTreeMap<&'a str, BTreeSet<String>>,
+    /// The kind that a file is called like: of `book`, and of `bookcase` for the same file, the longer one.
+    about: BTreeMap<&'a str, String>,
+}
+
+impl<'a> GoFiles<'a> {
+    fn new(source: &'a Source, go: &GoProject, crds: &[(String, Crd)]) -> Self {
+        let code = &source.go;
+        let setups = code
+            .paths()
+            .filter(|it| code.mentions(it, "NewControllerManagedBy"));
+        let setups = setups.map(|path| {
+            let kinds = code.kinds(path, "For").into_iter();
+            (path, kinds.map(|(_, kind)| kind).collect())
+        });
+        let names = go.resources.iter().map(|it| it.kind.clone());
+        let names = names.chain(crds.iter().map(|(_, crd)| crd.kind.clone()));
+        let stems: BTreeMap<_, _> = names.map(|it| (it.to_ascii_lowercase(), it)).collect();
+        let about = code.paths().filter_map(|path| {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            let name = name.replace('_', "").to_ascii_lowercase();
+            let called = stems.iter().filter(|(stem, _)| name.starts_with(*stem));
+            let (_, kind) = called.max_by_key(|(stem, _)| stem.len())?;
+            Some((path, kind.clone()))
+        });
+        Self {
+            setups: setups.collect(),
+            about: about.collect(),
+        }
+    }
+}
+
+/// The folder of a file.
+fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
 /// Takes one kind after the other.
 struct Taker<'a> {
     source: &'a Source,
     go: &'a GoProject,
+    files: GoFiles<'a>,
     /// Those that were not taken yet.
     webhooks: Vec<GoWebhook>,
     kinds: Vec<GoKind>,
@@ -225,7 +267,7 @@ impl Taker<'_> {
         let said: Vec<_> = said.collect();
         let is_implied = entries.iter().any(|it| it.is_implied);
         // Where PROJECT does not tell, the code does; where there is no code either, one is implied.
-        let has_code = self.source.go.paths().any(|it| self.is_controller(it));
+        let has_code = !self.files.setups.is_empty();
         let has = !code.files.is_empty()
             || said.contains(&true)
             || is_implied && said.is_empty() && !has_code;
@@ -247,37 +289,21 @@ impl Taker<'_> {
         }
     }
 
-    fn is_controller(&self, path: &str) -> bool {
-        let go = &self.source.go;
-        go.mentions(path, "NewControllerManagedBy")
-    }
-
     /// What the code says of the controllers of a kind.
     fn code(&self, kind: &str) -> Code {
         let go = &self.source.go;
-        let is_about = |path: &str, kind: &str| {
-            let mut kinds = go.kinds(path, "For").into_iter();
-            self.is_controller(path) && kinds.any(|(_, it)| it == kind)
-        };
         let mut code = Code::default();
-        let files = go.paths().filter(|path| is_about(path, kind));
-        code.files = files.map(str::to_owned).collect();
-        let folder = |path: &str| path.rsplit_once('/').map_or("", |(it, _)| it).to_owned();
+        let setups = self.files.setups.iter();
+        let setups = setups.filter(|(_, kinds)| kinds.contains(kind));
+        code.files = setups.map(|(path, _)| (*path).to_owned()).collect();
         let folders: BTreeSet<_> = code.files.iter().map(|it| folder(it)).collect();
-        for path in go.paths().filter(|path| folders.contains(&folder(path))) {
-            // A file beside it that is called like another kind is about that one.
-            let stem = |kind: &str| kind.to_ascii_lowercase();
-            let name = path.rsplit('/').next().unwrap_or(path);
-            let name = name.replace('_', "").to_ascii_lowercase();
-            let of_others = self.names().any(|it| {
-                let longer = stem(it).starts_with(&stem(kind)) && it.len() > kind.len();
-                it != kind
-                    && name.starts_with(&stem(it))
-                    && (longer || !name.starts_with(&stem(kind)))
-            });
-            if of_others && !code.files.contains(path) {
-                continue;
-            }
+        let is_beside = |path: &&str| {
+            let about = self.files.about.get(path);
+            folders.contains(folder(path))
+                && (about.is_none_or(|it| it == kind) || code.files.contains(*path))
+        };
+        let beside: Vec<_> = go.paths().filter(is_beside).collect();
+        for path in beside {
             code.finalizers.extend(go.finalizers(path));
             for function in ["FieldOwner", "WithFieldOwner"] {
                 code.field_managers.extend(go.arguments(path, function, 0));
@@ -292,20 +318,6 @@ impl Taker<'_> {
             code.watches.extend(go.kinds(path, "Watches"));
         }
         code
-    }
-
-    /// The names of all kinds of the Go project.
-    fn names(&self) -> impl Iterator<Item = &str> {
-        let entries = self.go.resources.iter().map(|it| it.kind.as_str());
-        let taken = self.kinds.iter().map(|it| it.id.kind().as_str());
-        let bases = self.source.manifests("config/crd/bases/");
-        let listed = bases.filter_map(|(_, text)| {
-            let line = text
-                .lines()
-                .find_map(|line| line.strip_prefix("    kind: "));
-            line.map(str::trim)
-        });
-        entries.chain(taken).chain(listed)
     }
 
     /// Gives the version `id` the webhooks that the Go project has for the kind.

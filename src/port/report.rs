@@ -1,6 +1,9 @@
 //! `PORTING.md`: what was taken from the Go project, what could not be, and what is left to write.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    fmt::Write as _,
+};
 
 use super::{Port, go::Value, kinds::GoKind, source::is_file_of};
 use crate::{
@@ -16,21 +19,23 @@ pub const FILE: &str = "PORTING.md";
 #[derive(Debug, Default)]
 pub(super) struct Report {
     folder: String,
+    /// In the order in which they were found, each once.
     lost: Vec<String>,
+    seen: HashSet<String>,
 }
 
 impl Report {
     pub fn new(folder: &str) -> Self {
         Self {
             folder: visible(folder).into_owned(),
-            lost: Vec::new(),
+            ..Self::default()
         }
     }
 
     /// Notes what could not be taken.
     pub fn lost(&mut self, what: impl AsRef<str>) {
         let what = visible(what.as_ref()).replace('\n', " ");
-        if !self.lost.contains(&what) {
+        if self.seen.insert(what.clone()) {
             self.lost.push(what);
         }
     }
@@ -243,7 +248,7 @@ pub(super) struct Names {
 impl Names {
     fn new(project: &Project, resource: &Resource, controller: &Controller, kind: &GoKind) -> Self {
         let own = project.controller_name(resource, controller);
-        let all = |values: &std::collections::BTreeSet<Value>| {
+        let all = |values: &BTreeSet<Value>| {
             let texts = values.iter().map(|it| match it {
                 Value::Known(text) | Value::Unknown(text) => text.clone(),
             });
@@ -264,7 +269,7 @@ impl Names {
 }
 
 /// The text of the only value, if it is known.
-pub(super) fn only(values: &std::collections::BTreeSet<Value>) -> Option<&str> {
+pub(super) fn only(values: &BTreeSet<Value>) -> Option<&str> {
     let mut values = values.iter();
     match (values.next(), values.next()) {
         (Some(Value::Known(text)), None) => Some(text),
@@ -404,7 +409,7 @@ fn reconciler(
             ""
         },
     );
-    let list = |kinds: &std::collections::BTreeSet<(String, String)>| {
+    let list = |kinds: &BTreeSet<(String, String)>| {
         let kinds = kinds.iter().map(|(package, kind)| match package.as_str() {
             "" => format!("`{}`", visible(kind)),
             package => format!("`{}.{}`", visible(package), visible(kind)),

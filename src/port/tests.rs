@@ -1,17 +1,26 @@
-use std::{fs, path::Path};
+use std::{fs, ops::Range, path::Path};
+
+use proptest::{collection::vec, prelude::*, sample::Index};
 
 use super::*;
 use crate::{
+    crd::tests::is_formatted,
     project::{Controller, Resource},
     reconcile::Texts,
     render::render,
-    worktree::snapshot,
+    visible::is_hidden,
+    worktree::{Snapshot, snapshot},
 };
 
-/// The Go project of the tests, with changes: a file that is `None` is not there.
-fn read(changes: &[(&str, Option<&str>)]) -> Result<Port> {
+/// The Go project of the tests.
+fn go_project() -> Snapshot {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go");
-    let mut files = snapshot(&folder, &WITHOUT, is_wanted).unwrap();
+    snapshot(&folder, &WITHOUT, is_wanted).unwrap()
+}
+
+/// The same with changes: a file that is `None` is not there.
+fn read(changes: &[(&str, Option<&str>)]) -> Result<Port> {
+    let mut files = go_project();
     for (path, text) in changes {
         match text {
             Some(text) => _ = files.texts.insert((*path).to_owned(), (*text).to_owned()),
@@ -244,7 +253,7 @@ fn a_bad_name_costs_its_kind_alone() {
 
 #[test]
 fn a_folder_without_an_operator_is_refused() {
-    let nothing = crate::worktree::Snapshot::default();
+    let nothing = Snapshot::default();
     let error = Port::read(nothing, "../none").unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -285,4 +294,136 @@ fn what_enters_the_project_is_in_files_that_it_has() {
         .filter(|it| !rendered.contains_key(it))
         .collect();
     assert_eq!(others, [REPORT]);
+}
+
+/// What a hostile file may have in any place.
+const ODD: [&str; 24] = [
+    "\u{1b}[2J",
+    "\u{202e}",
+    "\0",
+    "\"",
+    "`",
+    "'",
+    "{",
+    "}",
+    "]",
+    "(",
+    "\n",
+    "\n- ",
+    "\n  ",
+    ": ",
+    "#",
+    "//",
+    "*/",
+    "%s",
+    "../../",
+    "&a [*a, *a]",
+    "| |",
+    "é",
+    "Default",
+    "-----------------------------------------------------------------",
+];
+
+/// A change of one of the files.
+#[derive(Debug, Clone)]
+enum Change {
+    Cut(Index, Index, Index),
+    Repeat(Index, Index, Index),
+    Insert(Index, Index, &'static str),
+    Replace(Index, Index, Index),
+}
+
+fn changes() -> impl Strategy<Value = Change> {
+    let place = any::<Index>;
+    prop_oneof![
+        (place(), place(), place()).prop_map(|(file, a, b)| Change::Cut(file, a, b)),
+        (place(), place(), place()).prop_map(|(file, a, b)| Change::Repeat(file, a, b)),
+        (place(), place(), proptest::sample::select(ODD.to_vec()))
+            .prop_map(|(file, at, text)| Change::Insert(file, at, text)),
+        (place(), place(), place()).prop_map(|(file, a, b)| Change::Replace(file, a, b)),
+    ]
+}
+
+impl Change {
+    fn make(&self, files: &mut Texts) {
+        let paths: Vec<_> = files.keys().cloned().collect();
+        let (Self::Cut(file, ..)
+        | Self::Repeat(file, ..)
+        | Self::Insert(file, ..)
+        | Self::Replace(file, ..)) = self;
+        let text = files.get_mut(file.get(&paths)).unwrap();
+        match self {
+            Self::Cut(_, a, b) => text.replace_range(range(text, *a, *b), ""),
+            Self::Repeat(_, a, b) => {
+                let range = range(text, *a, *b);
+                let again = text[range.clone()].to_owned();
+                text.insert_str(range.end, &again);
+            }
+            Self::Insert(_, at, odd) => text.insert_str(range(text, *at, *at).start, odd),
+            // One word becomes another one of the file.
+            Self::Replace(_, a, b) => {
+                let word = |at: Index| {
+                    let words: Vec<_> = text.split_whitespace().collect();
+                    (!words.is_empty()).then(|| at.get(&words).to_string())
+                };
+                if let (Some(from), Some(to)) = (word(*a), word(*b)) {
+                    *text = text.replacen(&from, &to, 1);
+                }
+            }
+        }
+    }
+}
+
+/// At most forty characters between two places of `text`.
+fn range(text: &str, a: Index, b: Index) -> Range<usize> {
+    let places: Vec<_> = text
+        .char_indices()
+        .map(|(at, _)| at)
+        .chain([text.len()])
+        .collect();
+    let start = a.index(places.len());
+    let length = b.index(40).min(places.len() - 1 - start);
+    places[start]..places[start + length]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_a_go_project_says_is_taken_as_data(changes in vec(changes(), 1..8)) {
+        let mut files = go_project();
+        for change in &changes {
+            change.make(&mut files.texts);
+        }
+        let Ok(port) = Port::read(files, "../go") else { return Ok(()) };
+        let text = port.project.to_text().unwrap();
+        prop_assert_eq!(&Project::parse(&text).unwrap(), &port.project);
+
+        let rendered = render(&port.project).unwrap().texts;
+        let (texts, _) = port.texts(&port.project).unwrap();
+        for (path, text) in &texts {
+            // The texts of a CRD are data, which stay as they are.
+            let is_crd = path.contains("/bases/") || path.contains("/crds/");
+            let is_odd = |c: &char| is_hidden(*c) && *c != '\n' && *c != '\t';
+            let hidden = text.chars().find(is_odd).filter(|_| !is_crd);
+            prop_assert_eq!(hidden, None, "{}", path);
+            prop_assert!(path == REPORT || rendered.contains_key(path), "{}", path);
+            if path.ends_with(".yaml") && !path.starts_with("charts/") {
+                prop_assert!(source::documents(text).is_ok(), "{}: {}", path, text);
+            }
+            if path.starts_with("src/") && rendered[path] != *text {
+                is_formatted(text);
+            }
+        }
+    }
+}
+
+/// How many random projects are tried: 48, or as many as `$PROPTEST_CASES` says.
+fn cases() -> u32 {
+    let usual = ProptestConfig::default().cases;
+    if std::env::var_os("PROPTEST_CASES").is_some() {
+        usual
+    } else {
+        48
+    }
 }

@@ -100,7 +100,7 @@ impl Writer<'_> {
         for kind in &self.port.kinds {
             let Some(crd) = &kind.crd else { continue };
             let given = Given::new(crd, None, self.project)?;
-            let (texts, losses) = given.texts(self.project)?;
+            let (texts, losses) = given.texts(self.project, self.rendered)?;
             self.texts.extend(texts);
             let losses: Vec<_> = losses.iter().map(ToString::to_string).collect();
             self.losses.push((kind.id.clone(), losses));

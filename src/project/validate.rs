@@ -171,6 +171,7 @@ impl Project {
     fn validate_rust_names(&self) -> Result<()> {
         let mut groups = BTreeMap::new();
         let mut kinds = BTreeSet::new();
+        let mut modules = BTreeMap::new();
         for resource in &self.resources {
             let module = self.group_module(resource);
             let group = self.full_group(resource);
@@ -180,16 +181,17 @@ impl Project {
                 "groups `{other}` and `{group}` would both be the Rust module `{module}`"
             );
             kinds.insert((&resource.group, &resource.version, resource.kind.as_str()));
+            let module = (&resource.group, resource.kind.module());
+            modules.entry(module).or_insert(resource);
         }
         for resource in self.resources.iter().filter(|it| it.has_api()) {
             let spokes = self.hub_of(resource).and_then(Resource::spokes);
             let is_spoke = spokes.is_some_and(|it| it.contains(&resource.version));
-            let module = resource.conversion_module();
-            let is_it = |it: &&Resource| it.group == resource.group && it.kind.module() == module;
-            let other = self.resources.iter().find(is_it);
-            if let Some(other) = other.filter(|_| is_spoke) {
+            let module = (&resource.group, resource.conversion_module());
+            if let Some(other) = modules.get(&module).filter(|_| is_spoke) {
                 bail!(
-                    "{other} and the conversion of {resource} would both be the Rust module `{module}`"
+                    "{other} and the conversion of {resource} would both be the Rust module `{}`",
+                    module.1
                 );
             }
         }

@@ -12,6 +12,7 @@ use crate::{
     hint::OrHint,
     names::{Group, Kind},
     project::{Project, Resource, Stage},
+    render::render,
     report::Outcome,
     visible::visible,
     worktree::WorkTree,
@@ -41,7 +42,7 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path) -> Result<Outcome>
         }
     }
     let wanted = stored.context("the CustomResourceDefinition has no version")?;
-    let (given, losses) = made.texts(&after)?;
+    let (given, losses) = made.texts(&after, &render(&after)?.texts)?;
 
     let id = wanted.id();
     let mut story = story(&id, &wanted, &args.settings.controller_of(&id), &after);
