@@ -28,21 +28,21 @@ pub trait Reconciler: Send + Sync + 'static {
     /// The name of the controller in logs and events.
     const NAME: &'static str;
 
-    /// The name under which it owns fields of objects, of at most 128 characters. A controller that takes over
-    /// from another one has the name of that one: so what the other one applied and this one does not want
-    /// goes.
+    /// The field manager of the controller's server-side apply, of at most 128 characters. A controller that
+    /// takes over from another one has the name of that one: then the API server removes each field that the
+    /// other one applied and this one leaves out.
     const FIELD_MANAGER: &'static str = Self::NAME;
 
     /// The rights of the controller; `make manifests` writes them to config/rbac/role.yaml.
     const RULES: &'static [Rule];
 
     /// Whether an object has a finalizer, so that [`cleanup`](Self::cleanup) runs before it is deleted.
-    /// The finalizer is `<NAME>/finalizer`, unless `FINALIZER_NAME` says another one, and needs the verb `Patch` on the objects. An object that
-    /// has it cannot be deleted without the operator: keep this `true` until no object has it.
+    /// The finalizer needs the verb `Patch` on the objects. An object that has it cannot be deleted without the
+    /// operator: keep this `true` until no object has it.
     const FINALIZER: bool = false;
 
-    /// The name of the finalizer, where it is not `<NAME>/finalizer`: that of a controller which this one takes
-    /// over from.
+    /// The name of the finalizer, if it is not `<NAME>/finalizer`. A controller that takes over from another one
+    /// has the finalizer of that one, which objects have already.
     const FINALIZER_NAME: Option<&'static str> = None;
 
     /// Whether each change of an object requeues it, also a change of its status only.

@@ -50,9 +50,8 @@ impl Operator {
         self
     }
 
-    /// Sets the name of the Lease that its replicas share, which is that of the operator with its domain by
-    /// default. An operator that takes over from another one has the Lease of that one: so they never work at
-    /// the same time.
+    /// Sets the name of the Lease that the replicas share; by default, it is `<name>.<domain>`. An operator that
+    /// takes over from another one has the Lease of that one, so that the two never work at the same time.
     #[must_use]
     pub const fn lease(mut self, name: &'static str) -> Self {
         self.lease = Some(name);
