@@ -282,7 +282,7 @@ fn schemas(made: &Made, text: &mut String) {
     let mut lines = Vec::new();
     for (id, losses) in made.losses {
         for loss in losses {
-            lines.push(format!("`{id}` {}", visible(loss)));
+            lines.push(format!("`{}`: {}", id.kind(), visible(loss)));
         }
     }
     let intro = "The types of `src/api` write the schemas of the CRDs again, but for this. An object that the \

@@ -271,7 +271,7 @@ fn what_is_stored_moves_while_others_read_and_write() {
 
         shop.store("v1", |_| ());
         assert_eq!(shop.stored_versions(), json!(["v1alpha1", "v1"]));
-        held.wait(1);
+        held.wait_within(1, shop.patience);
         let (status, since) = shop.wait_for("Migrating");
         assert_eq!(status, "False");
         leader.signal("KILL");

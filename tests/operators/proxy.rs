@@ -244,7 +244,12 @@ impl Rule {
     ///
     /// When there are fewer in a minute.
     pub fn wait(&self, requests: usize) {
-        let met = wait_until("requests that a rule is for", PATIENCE, || {
+        self.wait_within(requests, PATIENCE);
+    }
+
+    /// The same, for as long as `patience`.
+    pub fn wait_within(&self, requests: usize, patience: Duration) {
+        let met = wait_until("requests that a rule is for", patience, || {
             Ok((self.met() >= requests).then_some(()))
         });
         met.unwrap_or_else(|error| panic!("{error:#}: {} of {requests}", self.met()));
