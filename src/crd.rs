@@ -20,6 +20,8 @@ mod tests;
 
 use serde_json::Value;
 
+use self::lower::Purpose;
+
 pub use self::{
     compare::{Loss, compare},
     manifest::manifest,
@@ -54,7 +56,7 @@ pub struct Made {
 
 /// Makes the types of `version` of `crd`.
 pub fn make(crd: &Crd, version: &CrdVersion, setting: &Setting) -> Made {
-    let lowered = lower::lower(crd, version);
+    let lowered = lower::lower(crd, version, Purpose::Define);
     let mut losses = compare::compare(&version.schema, &lowered.written);
     losses.extend(manifest::losses(crd, version));
     losses.sort();
@@ -66,6 +68,12 @@ pub fn make(crd: &Crd, version: &CrdVersion, setting: &Setting) -> Made {
     }
 }
 
+/// The text of the file of the types of `version` of `crd`, which others define: without the license.
+pub fn types_for_use(crd: &Crd, version: &CrdVersion) -> String {
+    let lowered = lower::lower(crd, version, Purpose::Use);
+    print::print_for_use(crd, version, &lowered)
+}
+
 /// Whether all versions that `crd` serves have the same schema, so that the API server needs no webhook to
 /// convert between them.
 pub fn served_alike(crd: &Crd) -> bool {
@@ -73,6 +81,7 @@ pub fn served_alike(crd: &Crd) -> bool {
     let Some(first) = served.next() else {
         return true;
     };
-    let first = lower::lower(crd, first).written;
-    served.all(|it| compare::alike(&first, &lower::lower(crd, it).written))
+    let written = |it| lower::lower(crd, it, Purpose::Define).written;
+    let first = written(first);
+    served.all(|it| compare::alike(&first, &written(it)))
 }

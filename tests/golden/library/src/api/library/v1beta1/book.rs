@@ -28,6 +28,7 @@ use serde::{Deserialize, Serialize};
     shortname = "bk",
     namespaced,
     derive = "PartialEq",
+    derive = "Default",
     category = "all",
     status = "BookStatus",
     doc = ""
