@@ -150,8 +150,8 @@ fn choose(
     }
 }
 
-/// Refuses a kind that others define in this project, where the CRD shall be that of the project, and the other way
-/// round.
+/// Refuses to make the types of the project's own kind where `PROJECT` has the kind as one of others, and the other
+/// way round.
 fn ensure_one_definer(made: &Given, project: &Project) -> Result<()> {
     for version in &made.versions {
         let wanted = made.resource(version, Stage::Stored)?;
