@@ -62,26 +62,23 @@ impl<'a> Given<'a> {
     /// When the CRD has no such version, or a cluster does not serve it.
     pub fn of_others(crd: &'a Crd, version: Option<&Version>, project: &Project) -> Result<Self> {
         let served: Vec<_> = crd.versions.iter().filter(|it| it.served).collect();
-        let taken = match version {
-            Some(version) => {
-                let taken = self::version(crd, version)?;
-                ensure!(
-                    taken.served,
-                    "the CustomResourceDefinition `{}` does not serve `{version}`: it serves {}",
-                    name(crd),
-                    names(&served)
-                );
-                taken
-            }
-            None => {
-                let stored = served.iter().find(|it| it.storage);
-                stored.or(served.first()).with_context(|| {
-                    format!(
-                        "the CustomResourceDefinition `{}` serves no version",
-                        name(crd)
-                    )
-                })?
-            }
+        let taken = if let Some(version) = version {
+            let taken = self::version(crd, version)?;
+            ensure!(
+                taken.served,
+                "the CustomResourceDefinition `{}` does not serve `{version}`: it serves {}",
+                name(crd),
+                names(&served)
+            );
+            taken
+        } else {
+            let stored = served.iter().find(|it| it.storage);
+            stored.or(served.first()).with_context(|| {
+                format!(
+                    "the CustomResourceDefinition `{}` serves no version",
+                    name(crd)
+                )
+            })?
         };
         Ok(Self {
             crd,
