@@ -20,6 +20,7 @@ pub(crate) mod tests;
 
 use serde_json::Value;
 
+use self::lower::Purpose;
 use crate::project::Annotation;
 
 pub use self::{
@@ -56,7 +57,7 @@ pub struct Made {
 
 /// Makes the types of `version` of `crd`.
 pub fn make(crd: &Crd, version: &CrdVersion, setting: &Setting) -> Made {
-    let lowered = lower::lower(crd, version);
+    let lowered = lower::lower(crd, version, Purpose::Define);
     let mut losses = compare::compare(&version.schema, &lowered.written);
     losses.extend(manifest::losses(crd, version));
     losses.sort();
@@ -68,6 +69,12 @@ pub fn make(crd: &Crd, version: &CrdVersion, setting: &Setting) -> Made {
     }
 }
 
+/// The text of the file of the types of `version` of `crd`, which others define: without the license.
+pub fn types_for_use(crd: &Crd, version: &CrdVersion) -> String {
+    let lowered = lower::lower(crd, version, Purpose::Use);
+    print::print_for_use(crd, version, &lowered)
+}
+
 /// Whether all versions that `crd` serves have the same schema, so that the API server needs no webhook to
 /// convert between them.
 pub fn served_alike(crd: &Crd) -> bool {
@@ -75,6 +82,7 @@ pub fn served_alike(crd: &Crd) -> bool {
     let Some(first) = served.next() else {
         return true;
     };
-    let first = lower::lower(crd, first).written;
-    served.all(|it| compare::alike(&first, &lower::lower(crd, it).written))
+    let written = |it| lower::lower(crd, it, Purpose::Define).written;
+    let first = written(first);
+    served.all(|it| compare::alike(&first, &written(it)))
 }

@@ -1,12 +1,14 @@
 //! What a CRD that is given makes of a project: its resources, and the texts of their files.
 
-use anyhow::{Error, Result, anyhow, bail};
+use anyhow::{Context as _, Error, Result, anyhow, ensure};
 
 use crate::{
     crd::{self, Crd, CrdVersion, Loss, Setting},
     hint::OrHint,
     names::{Domain, Group, GroupVersionKind, Kind, Version},
-    project::{Conversion, Definition, Deprecation, Own, Project, Resource, Stage, Types},
+    project::{
+        Conversion, Definition, Deprecation, External, Own, Project, Resource, Stage, Types,
+    },
     reconcile::Texts,
     visible::visible,
 };
@@ -19,29 +21,25 @@ pub struct Given<'a> {
     pub versions: Vec<&'a CrdVersion>,
     /// Its group without the domain, and its domain if that is not the project's.
     group: (Group, Option<Domain>),
-    conversion: Conversion,
+    definer: Definer,
+}
+
+/// By whom the kind is defined.
+enum Definer {
+    Project(Conversion),
+    Others,
 }
 
 impl<'a> Given<'a> {
-    /// All versions of `crd`, or `version` alone, for `project`.
+    /// All versions of `crd`, or `version` alone, for `project`, which defines the kind.
     ///
     /// # Errors
     /// When the CRD has no such version.
     pub fn new(crd: &'a Crd, version: Option<&Version>, project: &Project) -> Result<Self> {
-        let is_wanted =
-            |it: &&CrdVersion| version.is_none_or(|version| it.name == version.as_str());
-        let versions: Vec<_> = crd.versions.iter().filter(is_wanted).collect();
-        if let (Some(version), []) = (version, versions.as_slice()) {
-            let names = crd
-                .versions
-                .iter()
-                .map(|it| format!("`{}`", visible(&it.name)));
-            bail!(
-                "the CustomResourceDefinition `{}` has no version `{version}`: it has {}",
-                name(crd),
-                names.collect::<Vec<_>>().join(", ")
-            );
-        }
+        let versions = match version {
+            Some(version) => vec![self::version(crd, version)?],
+            None => crd.versions.iter().collect(),
+        };
         let served = versions.iter().filter(|it| it.served).count();
         let conversion = if served < 2 || crd.converts {
             Conversion::Missing
@@ -54,7 +52,39 @@ impl<'a> Given<'a> {
             crd,
             versions,
             group: group(project, &parse(crd, &crd.group)?)?,
-            conversion,
+            definer: Definer::Project(conversion),
+        })
+    }
+
+    /// `version` of `crd`, or the one that is stored, for `project`, which uses the kind of others.
+    ///
+    /// # Errors
+    /// When the CRD has no such version, or a cluster does not serve it.
+    pub fn of_others(crd: &'a Crd, version: Option<&Version>, project: &Project) -> Result<Self> {
+        let served: Vec<_> = crd.versions.iter().filter(|it| it.served).collect();
+        let taken = if let Some(version) = version {
+            let taken = self::version(crd, version)?;
+            ensure!(
+                taken.served,
+                "the CustomResourceDefinition `{}` does not serve `{version}`: it serves {}",
+                name(crd),
+                names(&served)
+            );
+            taken
+        } else {
+            let stored = served.iter().find(|it| it.storage);
+            stored.or(served.first()).with_context(|| {
+                format!(
+                    "the CustomResourceDefinition `{}` serves no version",
+                    name(crd)
+                )
+            })?
+        };
+        Ok(Self {
+            crd,
+            versions: vec![taken],
+            group: group_of_others(project, &parse(crd, &crd.group)?)?,
+            definer: Definer::Others,
         })
     }
 
@@ -67,24 +97,29 @@ impl<'a> Given<'a> {
         let kind: Kind = parse(crd, &crd.kind)?;
         let (group, domain) = self.group.clone();
         let id = GroupVersionKind::new(group.clone(), parse(crd, &version.name)?, kind);
-        let short_names = crd.short_names.iter().map(|it| parse(crd, it));
-        let deprecation = match (version.deprecated, &version.warning) {
-            (true, Some(warning)) => Deprecation::Warning(parse(crd, warning)?),
-            (true, None) => Deprecation::Yes,
-            (false, _) => Deprecation::No,
+        let (definition, short_names) = match self.definer {
+            Definer::Others => (Definition::External(External::Given), Vec::new()),
+            Definer::Project(conversion) => {
+                let own = Own {
+                    stage,
+                    deprecation: match (version.deprecated, &version.warning) {
+                        (true, Some(warning)) => Deprecation::Warning(parse(crd, warning)?),
+                        (true, None) => Deprecation::Yes,
+                        (false, _) => Deprecation::No,
+                    },
+                    conversion,
+                    spokes: None,
+                    types: Types::Given,
+                };
+                let short_names = crd.short_names.iter().map(|it| parse(crd, it));
+                (Definition::Own(own), short_names.collect::<Result<_>>()?)
+            }
         };
-        let definition = Definition::Own(Own {
-            stage,
-            deprecation,
-            conversion: self.conversion,
-            spokes: None,
-            types: Types::Given,
-        });
         Ok(Resource {
             domain,
             namespaced: crd.namespaced,
             plural: parse(crd, &crd.plural)?,
-            short_names: short_names.collect::<Result<_>>()?,
+            short_names,
             ..Resource::new(group, &id, definition)
         })
     }
@@ -104,9 +139,11 @@ impl<'a> Given<'a> {
                 .versions(&resource)
                 .filter(|it| it.version != resource.version);
             let is_any_stored = others.any(Resource::is_stored);
-            let stage = match self.conversion {
+            let stage = match self.definer {
                 _ if version.storage || at == 0 && !is_any_stored => Stage::Stored,
-                Conversion::None | Conversion::Lossy if version.served => Stage::Served,
+                Definer::Project(Conversion::None | Conversion::Lossy) if version.served => {
+                    Stage::Served
+                }
                 _ => Stage::Unserved,
             };
             resources.push((version, self.resource(version, stage)?));
@@ -130,8 +167,15 @@ impl<'a> Given<'a> {
                 continue;
             };
             let resource = &project.resources[at];
-            let (group, kind) = (project.group_module(resource), resource.kind.module());
-            let types = format!("src/api/{group}/{}/{kind}.rs", resource.version);
+            let types = project.types_file(resource);
+            // The license stands above, as in every file.
+            let skeleton = rendered.get(&types).map_or("", String::as_str);
+            let header = skeleton.split_once("//! ").map_or("", |(header, _)| header);
+            if resource.external().is_some() {
+                let made = crd::types_for_use(self.crd, version);
+                texts.insert(types, format!("{header}{made}"));
+                continue;
+            }
             let sample = sample(resource);
             annotations = project.annotations(resource);
             let made = crd::make(
@@ -144,9 +188,6 @@ impl<'a> Given<'a> {
                     annotations: &annotations,
                 },
             );
-            // The license stands above, as in every file.
-            let skeleton = rendered.get(&types).map_or("", String::as_str);
-            let header = skeleton.split_once("//! ").map_or("", |(header, _)| header);
             texts.insert(types, format!("{header}{}", made.types));
             texts.insert(format!("config/samples/{sample}"), made.sample);
             let several = self.versions.len() > 1;
@@ -185,33 +226,33 @@ impl<'a> Given<'a> {
 
     /// What of the versions is not as the CRD says.
     pub fn notes(&self, project: &Project) -> Vec<String> {
-        let mut unserved = self.versions.iter().filter(|version| {
+        let unserved = self.versions.iter().filter(|version| {
             let resource = self.resource(version, Stage::Unserved).ok();
             let at = resource.and_then(|it| project.position(&it));
             version.served && at.is_some_and(|at| !project.resources[at].is_served())
         });
-        let list = |versions: &mut dyn Iterator<Item = &&CrdVersion>| {
-            let names = versions.map(|it| format!("`{}`", it.name));
-            names.collect::<Vec<_>>().join(", ")
+        let unserved: Vec<_> = unserved.copied().collect();
+        let Definer::Project(conversion) = self.definer else {
+            return Vec::new();
         };
         let mut notes = Vec::new();
-        if self.conversion == Conversion::Lossy {
-            let mut served = self.versions.iter().filter(|it| it.served);
+        if conversion == Conversion::Lossy {
+            let served = self.versions.iter().filter(|it| it.served);
             notes.push(format!(
                 "the schemas of {} differ, and as in the CRD nothing converts between them: a write through one \
                  version loses what only the others have",
-                list(&mut served)
+                names(&served.copied().collect::<Vec<_>>())
             ));
         }
-        let names = list(&mut unserved);
-        if !names.is_empty() {
+        if !unserved.is_empty() {
             let reason = if self.crd.converts {
                 "the CRD has a webhook that converts between the versions, and this project has none"
             } else {
                 "another version is stored, and nothing converts between them"
             };
             notes.push(format!(
-                "{names} is not served, unlike in the CRD: {reason}"
+                "{} is not served, unlike in the CRD: {reason}",
+                names(&unserved)
             ));
         }
         notes
@@ -230,6 +271,25 @@ pub fn sample(resource: &Resource) -> String {
 /// The name of a CRD.
 fn name(crd: &Crd) -> String {
     format!("{}.{}", visible(&crd.plural), visible(&crd.group))
+}
+
+/// The names of versions.
+fn names(versions: &[&CrdVersion]) -> String {
+    let names = versions.iter().map(|it| format!("`{}`", visible(&it.name)));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// The version of `crd` that is called `version`.
+fn version<'a>(crd: &'a Crd, version: &Version) -> Result<&'a CrdVersion> {
+    let mut versions = crd.versions.iter();
+    let found = versions.find(|it| it.name == version.as_str());
+    found.with_context(|| {
+        format!(
+            "the CustomResourceDefinition `{}` has no version `{version}`: it has {}",
+            name(crd),
+            names(&crd.versions.iter().collect::<Vec<_>>())
+        )
+    })
 }
 
 /// A name of the CRD `crd`.
@@ -251,6 +311,36 @@ pub fn group(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)>
     if domain.is_some() || of_project != *full {
         return Ok((group, domain));
     }
+    let (group, domain) = split(project, full)?;
+    Ok((group, Some(domain)))
+}
+
+/// The group `full` of a kind that others define, as `PROJECT` has it: without a domain, the group is all of it.
+fn group_of_others(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)> {
+    let is_there = |it: &&Resource| project.full_group(it) == full.as_str() && !it.is_builtin();
+    if let Some(there) = project.resources.iter().find(is_there) {
+        return Ok(if there.group.is_empty() {
+            (full.clone(), None)
+        } else {
+            let own = there.has_api().then_some(&project.domain);
+            let domain = there.domain.as_ref().or(own);
+            (there.group.clone(), domain.cloned())
+        });
+    }
+    let short = full.without(&project.domain);
+    let module = short.module(&project.domain);
+    let mut others = project.resources.iter();
+    let is_taken = others.any(|it| project.group_module(it) == module);
+    let (group, domain) = if short == *full || is_taken {
+        split(project, full)?
+    } else {
+        (short, project.domain.clone())
+    };
+    Ok((group, Some(domain)))
+}
+
+/// A group and the domain that `full` ends in.
+fn split(project: &Project, full: &Group) -> Result<(Group, Domain)> {
     // As short as can be told from the groups that are there.
     let taken: Vec<_> = project
         .resources
@@ -275,6 +365,5 @@ pub fn group(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)>
             "the group of a CustomResourceDefinition ends in a domain, as in `webapp.example.com`",
         );
     }
-    let (group, domain) = splits.swap_remove(free.unwrap_or(0));
-    Ok((group, Some(domain)))
+    Ok(splits.swap_remove(free.unwrap_or(0)))
 }

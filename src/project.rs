@@ -262,7 +262,7 @@ impl Project {
     }
 
     /// Whether both are versions of one kind, whoever defines it.
-    fn is_same_kind(&self, a: &Resource, b: &Resource) -> bool {
+    pub fn is_same_kind(&self, a: &Resource, b: &Resource) -> bool {
         a.kind == b.kind && self.full_group(a) == self.full_group(b)
     }
 
@@ -421,7 +421,7 @@ mod tests {
     /// A controller of a kind that others define, in a group without a domain.
     pub(super) fn external(group: &str, version: &str, kind: &str, path: &str) -> Resource {
         Resource {
-            definition: Definition::External(External {
+            definition: Definition::External(External::At {
                 dependency: None,
                 path: path.parse().unwrap(),
             }),
@@ -497,10 +497,13 @@ mod tests {
     }
 
     pub(super) fn with_dependency(mut resource: Resource, dependency: &str) -> Resource {
-        let Definition::External(external) = &mut resource.definition else {
+        let Definition::External(External::At {
+            dependency: there, ..
+        }) = &mut resource.definition
+        else {
             panic!("{resource} is not of others");
         };
-        external.dependency = Some(dependency.parse().unwrap());
+        *there = Some(dependency.parse().unwrap());
         resource
     }
 

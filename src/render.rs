@@ -134,6 +134,15 @@ pub fn render(project: &Project) -> Result<Rendered> {
             let item = Item::new(name, &version.name, "");
             renderer.scope("version", "version", version, &item)?;
         }
+        for version in &group.external_versions {
+            let item = Item::new(name, &version.name, "");
+            renderer.scope("external-version", "version", version, &item)?;
+        }
+    }
+    for external in &view.externals {
+        let kind = &external.kind;
+        let item = Item::new(&kind.group.key, &kind.version, &kind.kind);
+        renderer.scope("external", "external", external, &item)?;
     }
     for api in &view.apis {
         let (group, kind) = (&api.kind.group.key, &api.kind.kind);

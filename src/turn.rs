@@ -40,9 +40,17 @@ pub struct Turn<'a> {
     pub branches: Option<Unmerged>,
     /// Files and folders that stay as they are, until a turn that does not exclude them.
     pub excluded: Vec<String>,
-    /// Texts that the user gives with the command: each is the user's edit of a file that is new, or that has not
-    /// been edited yet.
-    pub given: Texts,
+    /// What the user gives with the command.
+    pub given: GivenTexts,
+}
+
+/// Texts that the user gives: each is the user's edit of a file that is new, or that has not been edited yet.
+#[derive(Debug, Default)]
+pub struct GivenTexts {
+    /// The texts.
+    pub texts: Texts,
+    /// Whether they replace edits, too.
+    pub replace: bool,
 }
 
 /// The files of a turn. A plan follows from them and a policy.
@@ -62,7 +70,7 @@ impl Turn<'_> {
         let mut base = self.base();
         let open = self.branches.iter().flat_map(|it| it.stages.keys());
         let paths = base.keys().chain(render.texts.keys()).chain(open);
-        let paths = paths.chain(self.given.keys());
+        let paths = paths.chain(self.given.texts.keys());
         let paths: BTreeSet<&str> = paths.map(String::as_str).collect();
         let disk = self.tree.ours(paths)?;
         for (path, text) in &mut base {
@@ -84,9 +92,10 @@ impl Turn<'_> {
         Ok(Files(sides))
     }
 
-    /// Has the given texts be what the user made of the files. What the user edited or deleted stays so.
+    /// Has the given texts be what the user made of the files. What the user edited or deleted stays so, unless
+    /// they replace it.
     fn give(&self, sides: &mut Sides) {
-        for (path, text) in &self.given {
+        for (path, text) in &self.given.texts {
             let Some(theirs) = sides.theirs.get(path).cloned() else {
                 // A file of the user's alone, which no later turn knows.
                 if !sides.disk.contains_key(path) {
@@ -104,7 +113,7 @@ impl Turn<'_> {
                 (Some(disk), Some(base)) => disk == base,
                 (None, base) => base.is_none(),
             };
-            if is_new {
+            if is_new || self.given.replace {
                 put(&mut sides.base, path, Some(theirs));
                 put(&mut sides.ours, path, Some(text.clone()));
                 sides.carried.remove(path);

@@ -148,7 +148,8 @@ fn commands_flags_and_defaults() {
 }
 
 /// A project with all features but `without`, before and after its first API, and with webhooks for it. One of
-/// them converts from a second version, whose files count as those of the first. One feature adds no file, and
+/// them converts from a second version, whose files count as those of the first, and so do those of a kind that
+/// others define. One feature adds no file, and
 /// takes those away that another one would add.
 fn files_without(without: Option<Feature>) -> [BTreeSet<String>; 3] {
     let project = TempDir::new().unwrap();
@@ -163,17 +164,26 @@ fn files_without(without: Option<Feature>) -> [BTreeSet<String>; 3] {
     let webhook = format!("create webhook {kind} --defaulting --programmatic-validation");
     let second = api.replace("v1", "v2");
     let conversion = format!("create webhook {} --conversion", kind.replace("v1", "v2"));
+    let crd = root().join("tests/crds/lamps.yaml");
+    let external = format!(
+        "create api --crd {} --kind Lamp --resource=false",
+        crd.display()
+    );
     [
         [&init].as_slice(),
         &[&api],
-        &[&webhook, &second, &conversion],
+        &[&webhook, &second, &conversion, &external],
     ]
     .map(|commands| {
         for command in commands {
             rscaffold(project.path(), command);
         }
         let files = files(project.path()).into_iter();
-        files.map(|file| file.replace("v2", "v1")).collect()
+        let files = files.map(|file| file.replace("v2", "v1"));
+        let files = files.map(|file| file.replace("lights", "webapp"));
+        files
+            .map(|file| file.replace("lamp", "guestbook"))
+            .collect()
     })
 }
 

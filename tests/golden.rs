@@ -120,7 +120,8 @@ const PROJECTS: &[(&str, &[&str])] = &[
         ],
     ),
     // Controllers and webhooks of kinds that others define, and a controller that makes such a kind. One of
-    // them has webhooks and nothing else. Of one the type is not called as the kind, and has no `Default`.
+    // them has webhooks and nothing else. Of one the type is not called as the kind, and has no `Default`. Of two,
+    // the types come from a CRD.
     (
         "neighbour",
         &[
@@ -137,6 +138,11 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create webhook --group toys --version v1beta1 --kind Lid --namespaced=false \
              --programmatic-validation --external-api-path widgets::v1beta1::Lid \
              --external-api-domain example.org",
+            "create api --crd tests/crds/lamps.yaml --kind Lamp --resource=false --finalizer \
+             --owns v1/ConfigMap",
+            "create api --crd tests/crds/lamps.yaml --kind Switch --resource=false",
+            "create webhook --group lights --version v1 --kind Lamp --programmatic-validation",
+            "create api --group shop --version v1 --kind Lantern --owns lights/v1/Lamp --watches lights/v1/Switch",
         ],
     ),
     // Webhooks of kinds of the project, two of one name and version among them, and of kinds of Kubernetes.
@@ -339,6 +345,7 @@ fn the_record_has_the_text_of_each_file() {
         let parts = [
             "library/src/api/library/v1",
             "library/config/samples/library_v1",
+            "neighbour/src/external/lights/v1",
         ];
         let parts = parts
             .iter()

@@ -17,7 +17,7 @@ use crate::{
         ShortName, TypePath, UserId,
     },
     project::{
-        self, Controller, Conversion, Definition, Deprecation, Image, Own, Project, Resource,
+        Controller, Conversion, Definition, Deprecation, External, Image, Own, Project, Resource,
         Stage, Webhooks,
     },
     report::{NextStep, Outcome, Story, UsageError},
@@ -32,18 +32,19 @@ pub struct CreateApi {
     id: Id,
 
     /// File with a CRD, which gives the kind with all of its versions, or with the one
-    /// of `--version`: Rust types are made from it. `--group` and `--kind` choose one of several
+    /// of `--version`: Rust types are made from it. `--group` and `--kind` choose one of several.
+    /// With `--resource=false`, another project defines the kind, and installs the CRD
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = [
-        "plural", "short_names", "resource", "namespaced", "storage", "served", "deprecated",
-        "conversion", "name", "path",
+        "plural", "short_names", "namespaced", "storage", "served", "deprecated", "conversion", "name",
     ])]
     crd: Option<PathBuf>,
 
     #[command(flatten)]
     settings: ApiSettings,
 
-    /// Allow these flags to change the settings of an existing API
+    /// Allow these flags to change the settings of an existing API; with `--crd`, replace types that
+    /// you have edited
     #[arg(long)]
     force: bool,
 
@@ -86,7 +87,8 @@ Examples:
   # A controller for a kind of Kubernetes
   rscaffold create api --group apps --version v1 --kind Deployment --resource=false
 
-  # A controller for a kind that another project defines
+  # A controller for a kind that another project defines, with types from its CRD or from a crate
+  rscaffold create api --crd certificates.yaml --resource=false
   rscaffold create api --group cert-manager --version v1 --kind Certificate --resource=false \\
       --external-api-path cert_manager::v1::Certificate --external-api-domain io \\
       --external-api-crate cert-manager@0.1";
@@ -104,7 +106,8 @@ struct ApiSettings {
     short_names: Option<Vec<ShortName>>,
 
     /// Whether to create the types and the CRD; `false` creates only a controller, for an existing
-    /// kind of this project, of Kubernetes or of another project [default: true]
+    /// kind of this project, of Kubernetes or of another project, and with `--crd` the types [default:
+    /// true]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     resource: Option<bool>,
@@ -240,6 +243,14 @@ pub(super) struct ExternalType {
 pub fn run(args: CreateApi, root: &Path) -> Result<Outcome> {
     args.kubebuilder.features(args.settings.image.is_some())?;
     if let Some(file) = args.crd.clone() {
+        ensure!(
+            args.settings.external.is_none(),
+            UsageError(
+                "`--external-api-path` names a Rust type that exists, and `--crd` makes one: leave one of \
+                 them out"
+                    .to_owned()
+            )
+        );
         return crd::run(&args, &file, root);
     }
     let tree = WorkTree::open(root)?;
@@ -252,7 +263,12 @@ pub fn run(args: CreateApi, root: &Path) -> Result<Outcome> {
     let mut after = before.clone();
     or_way_out(after.add(wanted.clone(), args.force))?;
 
-    let mut story = story(&id, &wanted, &settings.controller_of(&id), &after);
+    let controller = settings.controller_of(&id);
+    let mut story = story(&id, &wanted, &controller, &after);
+    let controller = wanted.controller(&controller);
+    story
+        .notes
+        .extend(without_default(controller, &after, &tree)?);
     story.notes.extend(moved_storage(&before, &wanted));
     story.notes.extend(args.kubebuilder.note());
     bring_in_line(&tree, &before, after, &args.mode, &story)
@@ -412,7 +428,7 @@ impl ExternalType {
         );
         let definition = |dependency| {
             let path = self.path.clone();
-            Definition::External(project::External { dependency, path })
+            Definition::External(External::At { dependency, path })
         };
         let new = Resource {
             domain,
@@ -423,8 +439,12 @@ impl ExternalType {
         let Some((there, before)) = there.and_then(|it| Some((it, it.external()?))) else {
             return Ok(new);
         };
-        let same_crate = self.path.crate_ident() == before.path.crate_ident();
-        let kept = before.dependency.clone().filter(|_| same_crate);
+        let kept = match before {
+            External::At { dependency, path } if path.crate_ident() == self.path.crate_ident() => {
+                dependency.clone()
+            }
+            _ => None,
+        };
         Ok(Resource {
             definition: definition(self.dependency.clone().or(kept)),
             ..there.clone()
@@ -438,7 +458,7 @@ fn known(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
     kind.ok_or_else(|| anyhow!("`{id}` is a kind of neither this project nor Kubernetes"))
         .or_hint(
             "without `--resource=false` the kind itself is created too; for one that others define, \
-             `--external-api-path` says where its type is",
+             `--crd <FILE>` makes its types, or `--external-api-path` says where they are",
         )
 }
 
@@ -469,7 +489,9 @@ fn own(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
 
 /// What the type of a kind that others define must be like.
 pub(super) fn external_note(resource: &Resource) -> Option<String> {
-    let path = &resource.external()?.path;
+    let External::At { path, .. } = resource.external()? else {
+        return None;
+    };
     Some(format!(
         "`{path}` must be for the kube and the k8s-openapi of Cargo.toml: `cargo check` tells"
     ))
@@ -495,21 +517,36 @@ fn moved_storage(before: &Project, resource: &Resource) -> Option<String> {
     })
 }
 
-/// A note about owned kinds whose types come from a CRD: the controller's code makes an object by `default()`.
-fn without_default(controller: Option<&Controller>, project: &Project) -> Option<String> {
-    let owns = controller?.owns.iter();
-    let is_given = |id: &&GroupVersionKind| {
-        let kind = project.find(id).ok().flatten();
-        kind.is_some_and(Resource::has_given_types)
-    };
-    let given: Vec<_> = owns.filter(is_given).map(|id| format!("`{id}`")).collect();
-    (!given.is_empty()).then(|| {
+/// A note about owned kinds whose types come from a CRD and have no `Default`: the controller's code makes an
+/// object by `default()`.
+fn without_default(
+    controller: Option<&Controller>,
+    project: &Project,
+    tree: &WorkTree,
+) -> Result<Option<String>> {
+    let mut found = Vec::new();
+    for id in controller.into_iter().flat_map(|it| &it.owns) {
+        let kind = project.find(id)?;
+        let Some(kind) = kind.filter(|it| it.has_given_types()) else {
+            continue;
+        };
+        let file = project.types_file(kind);
+        let disk = tree.ours([file.as_str()])?;
+        let has_default = |text: &String| {
+            text.contains("derive = \"Default\"")
+                || text.contains(&format!("impl Default for {} ", kind.kind))
+        };
+        if !disk.get(&file).is_some_and(has_default) {
+            found.push(format!("`{id}`"));
+        }
+    }
+    Ok((!found.is_empty()).then(|| {
         format!(
-            "the types of {} come from a CRD and have no `Default`: derive it, or name each field where the \
+            "the types of {} come from a CRD and have no `Default`: implement it, or name each field where the \
              controller makes the object",
-            given.join(", ")
+            found.join(", ")
         )
-    })
+    }))
 }
 
 /// What the user gets to read.
@@ -520,7 +557,7 @@ fn story(
     project: &Project,
 ) -> Story {
     let (group, kind) = (project.group_module(resource), resource.kind.module());
-    let types = format!("src/api/{group}/{}/{kind}.rs", resource.version);
+    let types = project.types_file(resource);
     let there = resource.controller(controller);
     let controller = there.map_or(kind, |there| resource.controller_module(there));
     let reconciler = format!("src/controller/{group}/{controller}.rs");
@@ -540,7 +577,6 @@ fn story(
         ));
     }
     notes.extend(external_note(resource));
-    notes.extend(without_default(there, project));
     if resource.has_api() && builtin::named(id).is_some() {
         notes.push(format!(
             "this is the new kind `{full_group}/{}/{}`; for a controller of Kubernetes' own `{id}` \
@@ -549,10 +585,14 @@ fn story(
         ));
     }
 
-    let (edited, remark) = if resource.has_api() {
-        (&types, "the reconciler: and this")
+    let (edited, types_remark, remark) = if resource.has_api() {
+        (&types, "the types: edit these", "the reconciler: and this")
     } else {
-        (&reconciler, "the reconciler: edit this")
+        (
+            &reconciler,
+            "the types, from the CRD",
+            "the reconciler: edit this",
+        )
     };
     let mut next = Vec::new();
     if resource.has_api() || !resource.controllers.is_empty() {
@@ -578,7 +618,7 @@ fn story(
 
     Story {
         unchanged: format!("{resource} is there and up to date"),
-        remarks: BTreeMap::from([(types, "the types: edit these"), (reconciler, remark)]),
+        remarks: BTreeMap::from([(types, types_remark), (reconciler, remark)]),
         notes,
         next,
         ..Story::default()

@@ -22,7 +22,7 @@ use crate::{
     reconcile::{Texts, digest::recorded},
     render::render,
     report::{NextStep, Outcome, Story},
-    turn::Turn,
+    turn::{GivenTexts, Turn},
     worktree::{WorkTree, Workspace, snapshot, top},
 };
 
@@ -178,7 +178,10 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
         record,
         branches: None,
         excluded: Vec::new(),
-        given,
+        given: GivenTexts {
+            texts: given,
+            replace: false,
+        },
     };
     carry_out(turn, &mode, &story, start)
 }

@@ -10,7 +10,7 @@ use crate::{
     project::Project,
     reconcile::{OnConflict, Plan, Policy, Reason, Texts},
     report::{self, Outcome, Story},
-    turn::Turn,
+    turn::{GivenTexts, Turn},
     worktree::{LAST_APPLIED, Record, WorkTree},
 };
 
@@ -58,7 +58,7 @@ pub fn bring_in_line(
 
 /// The same, with texts that the user gives.
 pub fn bring_in_line_with(
-    given: Texts,
+    given: GivenTexts,
     tree: &WorkTree,
     before: &Project,
     after: Project,
@@ -101,7 +101,7 @@ fn turn<'a>(tree: &'a WorkTree, before: &Project, after: Project) -> Result<Turn
         record,
         branches: None,
         excluded: Vec::new(),
-        given: Texts::new(),
+        given: GivenTexts::default(),
     })
 }
 

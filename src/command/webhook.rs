@@ -165,8 +165,8 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
             .find_kind(&id)?
             .ok_or_else(|| anyhow!("`{id}` is a kind of neither this project nor Kubernetes"))
             .or_hint(
-                "`create api` creates a kind; for one that others define, `--external-api-path` says \
-                 where its type is",
+                "`create api` creates a kind, and `create api --crd <FILE> --resource=false` the types of one \
+                 that others define; `--external-api-path` says where such a type is",
             )?,
     };
     let is_external = resource.external().is_some();

@@ -73,6 +73,11 @@ impl Meta {
 }
 
 impl Attribute {
+    /// Whether it says how values are written.
+    pub fn is_serde(&self) -> bool {
+        matches!(self, Self::Meta(Meta::List(name, _)) if name == "serde")
+    }
+
     /// Its lines at `indent`, with a newline at the end.
     pub fn laid_out(&self, indent: usize) -> String {
         let pad = " ".repeat(indent);

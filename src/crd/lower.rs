@@ -24,13 +24,24 @@ const TAKEN: &str = "BTreeMap Box Clone CustomResource Debug Default Deserialize
     JsonSchema KubeSchema ListMerge MapMerge Message None Ok Option PartialEq Reason Result Rule Schema \
     SchemaGenerator Self Serialize Some String StructMerge Time Validated Value Vec";
 
+/// Whom the types are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The project that defines the kind: they write its schema.
+    Define,
+    /// A client: they write no schema, leave out what the client does not set, and take values that a later
+    /// version of the schema adds to an enum.
+    Use,
+}
+
 /// The types of `version`.
-pub(super) fn lower(crd: &Crd, version: &CrdVersion) -> Lowered {
+pub(super) fn lower(crd: &Crd, version: &CrdVersion, purpose: Purpose) -> Lowered {
     let kind = crd.kind.as_str();
     let taken = TAKEN.split_ascii_whitespace().map(str::to_owned);
     let own = ["", "Spec", "Status"].map(|end| format!("{kind}{end}"));
     let mut lower = Lower {
         kind,
+        purpose,
         slots: Vec::new(),
         types: BTreeMap::new(),
         names: Unique::new(taken.chain(own)),
@@ -40,18 +51,23 @@ pub(super) fn lower(crd: &Crd, version: &CrdVersion) -> Lowered {
         imports: BTreeSet::new(),
     };
     let (root, written) = lower.root(&version.schema, version.has_status);
-    Lowered {
+    let mut lowered = Lowered {
         items: lower.slots.into_iter().flatten().collect(),
         defaults: lower.defaults,
         helpers: lower.helpers.into_iter().collect(),
         imports: lower.imports.into_iter().collect(),
         root,
         written,
+    };
+    if purpose == Purpose::Use {
+        lowered.leave_out_schema();
     }
+    lowered
 }
 
 struct Lower<'a> {
     kind: &'a str,
+    purpose: Purpose,
     /// The types, each at the place where it was begun.
     slots: Vec<Option<Item>>,
     /// The types by their schema: equal schemas are one type.
@@ -337,13 +353,20 @@ impl Lower<'_> {
         let variants: Vec<_> = values.iter().map(variant).collect();
         let name = self.name(path);
         let flip = |(value, variant): &(String, String)| (variant.clone(), value.clone());
+        let flipped = variants.iter().map(flip).collect();
         self.slots.push(Some(Item {
             name: name.clone(),
             doc: take_doc(&mut rest),
             attributes: extend(rest.iter()).into_iter().collect(),
             is_default: false,
             is_kube: false,
-            shape: Shape::Enum(variants.iter().map(flip).collect()),
+            shape: match self.purpose {
+                Purpose::Define => Shape::Enum(flipped),
+                Purpose::Use => Shape::OpenEnum(
+                    flipped,
+                    unique.first(["Other", "Unknown"].map(str::to_owned)),
+                ),
+            },
         }));
         let ty = Type {
             is_default: false,
@@ -598,6 +621,8 @@ impl Lower<'_> {
         // The Rust type, and where it comes from if it is not there.
         let default = want.get("default").cloned();
         let value = default.as_ref().and_then(|it| Self::default_value(&ty, it));
+        // The API server gives a client's object the defaults of its schema, which may change.
+        let value = value.filter(|_| self.purpose == Purpose::Define);
         match (place.is_required, value) {
             (false, Some(value)) if !nullable => {
                 if value.is_usual {

@@ -21,6 +21,28 @@ pub(super) struct Lowered {
     pub written: Value,
 }
 
+impl Lowered {
+    /// Whether an object of the kind has a default.
+    pub fn has_default(&self) -> bool {
+        let mut items = self.items.iter();
+        items.any(|it| it.name == self.root.spec && it.is_default)
+    }
+
+    /// Leaves out all that is there for the schema alone.
+    pub fn leave_out_schema(&mut self) {
+        self.helpers.clear();
+        self.root.rules.clear();
+        for item in &mut self.items {
+            item.attributes.retain(Attribute::is_serde);
+            if let Shape::Struct(fields) = &mut item.shape {
+                for field in fields {
+                    field.attributes.retain(Attribute::is_serde);
+                }
+            }
+        }
+    }
+}
+
 /// What is said of the kind itself.
 #[derive(Debug, Default)]
 pub(super) struct Root {
@@ -55,6 +77,8 @@ pub(super) enum Shape {
     Struct(Vec<Field>),
     /// Each variant with its value.
     Enum(Vec<(String, String)>),
+    /// The same, and a variant of this name for any other text.
+    OpenEnum(Vec<(String, String)>, String),
     /// Around the type.
     Newtype(String),
 }

@@ -9,28 +9,50 @@ use super::{
     docs::comment,
     layout::{Attribute, LINE, Meta},
     literal,
+    lower::Purpose,
     model::{Field, Helper, Item, Lowered, Shape},
     read::{Column, Crd, CrdVersion},
 };
 
-/// The text of the file.
+/// The text of the file of a kind that the project defines.
 pub(super) fn print(
     crd: &Crd,
     version: &CrdVersion,
     lowered: &Lowered,
     setting: &Setting,
 ) -> String {
-    let mut text = format!(
+    let head = format!(
         "//! The types of {}, which are yours to edit: `make manifests` turns them into the\n\
          //! manifest of its CustomResourceDefinition.\n\n",
         crd.kind
     );
-    text += &lints();
-    text += &imports(lowered);
+    let kube = kube(crd, version, lowered, setting);
+    let text = head + &types(lowered, &kube, Purpose::Define);
+    match setting.sample {
+        Some(sample) => text + &test(crd, sample),
+        None => format!("{}\n", text.trim_end()),
+    }
+}
+
+/// The text of the file of a kind that others define.
+pub(super) fn print_for_use(crd: &Crd, version: &CrdVersion, lowered: &Lowered) -> String {
+    let head = format!(
+        "//! The types of {}, which another project defines. They were made from its CustomResourceDefinition, and\n\
+         //! are yours to edit: fields that you do not use can go.\n\n",
+        crd.kind
+    );
+    let kube = kube_for_use(crd, version, lowered);
+    let text = head + &types(lowered, &kube, Purpose::Use);
+    format!("{}\n", text.trim_end())
+}
+
+/// The types, and what belongs to them. `kube` is what is said of the kind.
+fn types(lowered: &Lowered, kube: &str, purpose: Purpose) -> String {
+    let mut text = lints();
+    text += &imports(lowered, purpose);
     for item in &lowered.items {
-        let is_spec = item.name == lowered.root.spec;
-        let kube = is_spec.then(|| kube(crd, version, lowered, setting));
-        text += &print_item(item, kube);
+        let kube = (item.name == lowered.root.spec).then_some(kube);
+        text += &print_item(item, kube, purpose);
         text += "\n";
     }
     for default in &lowered.defaults {
@@ -45,10 +67,7 @@ pub(super) fn print(
     for helper in &lowered.helpers {
         text += &print_helper(*helper);
     }
-    match setting.sample {
-        Some(sample) => text + &test(crd, sample),
-        None => format!("{}\n", text.trim_end()),
-    }
+    text
 }
 
 /// What the descriptions of others may do.
@@ -67,7 +86,8 @@ fn lints() -> String {
     )
 }
 
-fn imports(lowered: &Lowered) -> String {
+fn imports(lowered: &Lowered, purpose: Purpose) -> String {
+    let has_schema = purpose == Purpose::Define;
     let mut paths: Vec<_> = lowered
         .imports
         .iter()
@@ -75,7 +95,7 @@ fn imports(lowered: &Lowered) -> String {
         .collect();
     let standard: Vec<_> = paths.extract_if(.., |it| it.starts_with("std::")).collect();
     let mut kube = vec!["CustomResource"];
-    if lowered.items.iter().any(|it| it.is_kube) {
+    if has_schema && lowered.items.iter().any(|it| it.is_kube) {
         kube.push("KubeSchema");
     }
     paths.push(match kube.as_slice() {
@@ -83,7 +103,7 @@ fn imports(lowered: &Lowered) -> String {
         all => format!("kube::{{{}}}", all.join(", ")),
     });
     let has_plain = lowered.items.iter().any(|it| !it.is_kube);
-    if has_plain {
+    if has_schema && has_plain {
         paths.push("schemars::JsonSchema".to_owned());
     }
     paths.push("serde::{Deserialize, Serialize}".to_owned());
@@ -98,7 +118,7 @@ fn imports(lowered: &Lowered) -> String {
     text + "\n"
 }
 
-fn print_item(item: &Item, kube: Option<String>) -> String {
+fn print_item(item: &Item, kube: Option<&str>, purpose: Purpose) -> String {
     let mut text = item
         .doc
         .as_deref()
@@ -108,14 +128,12 @@ fn print_item(item: &Item, kube: Option<String>) -> String {
     if kube.is_some() {
         derives.push("CustomResource");
     }
-    derives.push(if item.is_kube {
-        "KubeSchema"
-    } else {
-        "JsonSchema"
-    });
-    let is_enum = matches!(item.shape, Shape::Enum(_));
+    if purpose == Purpose::Define {
+        derives.push(["JsonSchema", "KubeSchema"][usize::from(item.is_kube)]);
+    }
+    let is_enum = matches!(item.shape, Shape::Enum(_) | Shape::OpenEnum(..));
     derives.push("Clone");
-    if is_enum {
+    if matches!(item.shape, Shape::Enum(_)) {
         derives.push("Copy");
     }
     derives.push("Debug");
@@ -128,7 +146,7 @@ fn print_item(item: &Item, kube: Option<String>) -> String {
     }
     derives.extend(["Deserialize", "Serialize"]);
     text += &format!("#[derive({})]\n", derives.join(", "));
-    text += &kube.unwrap_or_default();
+    text += kube.unwrap_or_default();
     for attribute in &item.attributes {
         text += &attribute.laid_out(0);
     }
@@ -140,17 +158,27 @@ fn print_item(item: &Item, kube: Option<String>) -> String {
             let fields: Vec<_> = fields.iter().map(print_field).collect();
             text += &format!("pub struct {name} {{\n{}}}\n", fields.join("\n"));
         }
-        Shape::Enum(variants) => {
-            text += &format!("pub enum {name} {{\n");
-            for (variant, value) in variants {
-                if variant != value {
-                    let rename = Meta::list("serde", vec![Meta::text("rename", value)]);
-                    text += &Attribute::Meta(rename).laid_out(4);
-                }
-                text += &format!("    {variant},\n");
-            }
-            text += "}\n";
+        Shape::Enum(all) => text += &format!("pub enum {name} {{\n{}}}\n", variants(all)),
+        Shape::OpenEnum(all, other) => {
+            text += &format!(
+                "pub enum {name} {{\n{}    /// A value that the schema did not have.\n    \
+                 #[serde(untagged)]\n    {other}(String),\n}}\n",
+                variants(all)
+            );
         }
+    }
+    text
+}
+
+/// The variants of an enum, each with its value.
+fn variants(variants: &[(String, String)]) -> String {
+    let mut text = String::new();
+    for (variant, value) in variants {
+        if variant != value {
+            let rename = Meta::list("serde", vec![Meta::text("rename", value)]);
+            text += &Attribute::Meta(rename).laid_out(4);
+        }
+        text += &format!("    {variant},\n");
     }
     text
 }
@@ -237,6 +265,9 @@ fn kube(crd: &Crd, version: &CrdVersion, lowered: &Lowered, setting: &Setting) -
 fn rest(crd: &Crd, version: &CrdVersion, lowered: &Lowered) -> Vec<String> {
     // First what every file of types has, so that a change above merges with what stands below.
     let mut metas = vec![Meta::text("derive", "PartialEq")];
+    if lowered.has_default() {
+        metas.push(Meta::text("derive", "Default"));
+    }
     if let Some(singular) = &crd.singular {
         metas.push(Meta::text("singular", singular));
     }
@@ -276,6 +307,44 @@ fn rest(crd: &Crd, version: &CrdVersion, lowered: &Lowered) -> Vec<String> {
     lines
         .chain(rules.iter().map(|rule| format!("    validation = {rule}")))
         .collect()
+}
+
+/// The attribute `kube` of a kind that others define.
+fn kube_for_use(crd: &Crd, version: &CrdVersion, lowered: &Lowered) -> String {
+    let names = [
+        ("group", &crd.group),
+        ("version", &version.name),
+        ("kind", &crd.kind),
+        ("plural", &crd.plural),
+    ];
+    let line = |meta: &Meta| format!("    {},\n", meta.laid_out(4, 1));
+    let mut text = String::from("#[kube(\n");
+    for (name, value) in names {
+        text += &line(&Meta::text(name, value));
+    }
+    if crd.namespaced {
+        text += "    namespaced,\n";
+    }
+    text += "    // The project that defines the kind has the schema.\n";
+    let mut metas = vec![
+        Meta::text("schema", "disabled"),
+        Meta::text("derive", "PartialEq"),
+    ];
+    if lowered.has_default() {
+        metas.push(Meta::text("derive", "Default"));
+    }
+    if lowered.root.no_spec {
+        metas.push(Meta::leaf("no_spec"));
+    }
+    if let Some(status) = &lowered.root.status {
+        metas.push(Meta::text("status", status));
+    }
+    metas.push(Meta::text("doc", &lowered.root.doc));
+    for meta in &metas {
+        text += &line(meta);
+    }
+    text.truncate(text.len() - 2);
+    text + "\n)]\n"
 }
 
 fn column(column: &Column) -> Meta {

@@ -336,6 +336,66 @@ fn a_kind_may_have_no_spec_or_no_status() {
 }
 
 #[test]
+fn types_for_a_client_have_no_schema_and_take_values_that_come_later() {
+    let text = include_str!("../../tests/crds/lamps.yaml");
+    let [lamp, switch] = parse("lamps.yaml", text).unwrap().try_into().unwrap();
+    let types = types_for_use(&lamp, &lamp.versions[0]);
+    is_formatted(&types);
+    for of_schema in [
+        "emars",
+        "x_kube",
+        "Schema,",
+        "fn ",
+        "printcolumn",
+        "shortname",
+    ] {
+        assert!(!types.contains(of_schema), "{of_schema}: {types}");
+    }
+    for expected in [
+        "    schema = \"disabled\",\n    derive = \"PartialEq\",\n    derive = \"Default\",\n",
+        // The API server fills in what is left out.
+        "    /// Percent.\n    #[serde(default, skip_serializing_if = \"Option::is_none\")]\n    \
+         pub brightness: Option<i32>,\n",
+        "    pub is_on: Option<bool>,\n",
+        "    MotionSensor,\n    /// A value that the schema did not have.\n    #[serde(untagged)]\n    \
+         Other(String),\n}\n",
+        "    Other,\n    /// A value that the schema did not have.\n    #[serde(untagged)]\n    \
+         Unknown(String),\n}\n",
+        "#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]\npub enum LampMode {\n",
+        "    pub until: Option<Time>,\n",
+    ] {
+        assert!(types.contains(expected), "{expected}: {types}");
+    }
+    // A required enum has no default, and so the object has none.
+    let types = types_for_use(&switch, &switch.versions[0]);
+    is_formatted(&types);
+    assert!(types.contains("    no_spec,\n"), "{types}");
+    assert!(!types.contains("Default"), "{types}");
+}
+
+#[test]
+fn an_object_has_a_default_where_all_fields_of_its_spec_have_one() {
+    let has_default = |required: &[&str], schema: Value| {
+        let spec = json!({"type": "object", "required": required, "properties": {"it": schema}});
+        let types = made(&crd(&spec)).types;
+        is_formatted(&types);
+        types.contains("    derive = \"Default\",\n")
+    };
+    let text = || json!({"type": "string"});
+    assert!(has_default(&[], text()));
+    assert!(has_default(&["it"], text()));
+    let sort = || json!({"type": "string", "enum": ["a", "b"]});
+    assert!(has_default(&[], sort()));
+    assert!(!has_default(&["it"], sort()));
+    assert!(!has_default(
+        &["it"],
+        json!({"type": "string", "format": "date-time"})
+    ));
+    // `Default` would give another value than the schema.
+    assert!(!has_default(&[], json!({"type": "integer", "default": 3})));
+}
+
+#[test]
 fn texts_that_are_no_crds_are_refused() {
     let v1beta1 = "apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nmetadata: {name: a.b}";
     let scope = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a.b}\n\
@@ -420,5 +480,7 @@ proptest! {
     fn any_schema_becomes_text_that_rustfmt_leaves_alone(schema in schemas()) {
         let made = of_field(&schema);
         is_formatted(&made.types);
+        let crd = crd(&json!({"type": "object", "properties": {"it": schema}}));
+        is_formatted(&types_for_use(&crd, &crd.versions[0]));
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     builtin,
     crd::{self, Crd},
     given::{Given, group},
-    names::{ControllerName, GroupVersionKind, Kind, WebhookPath},
+    names::{ControllerName, GroupVersionKind, Kind, Version, WebhookPath},
     project::{Controller, Definition, Own, Project, Resource, Webhook},
     visible::visible,
 };
@@ -201,7 +201,7 @@ impl Taker<'_> {
             return Ok(());
         }
         let kind: Kind = entry.kind.parse()?;
-        let version = entry.version.parse()?;
+        let version: Version = entry.version.parse()?;
         let short = entry.group.as_deref().unwrap_or_default();
         let mut resource = if entry.has_api() {
             let full = match entry.domain.as_deref().or(self.go.domain.as_deref()) {
@@ -226,14 +226,7 @@ impl Taker<'_> {
             let found = found
                 .and_then(Resource::builtin)
                 .filter(|_| !entry.external);
-            found.ok_or_else(|| {
-                anyhow!(
-                    "others define it, so its types are needed: get its CRD by `kubectl get crd \
-                     <PLURAL>.{group} -o yaml > crd.yaml`, and run `rscaffold create api --crd crd.yaml \
-                     --resource=false`",
-                    group = visible(short)
-                )
-            })?
+            found.ok_or_else(|| of_others(entry, &kind, &version))?
         };
         if let Some(plural) = entry.plural.as_deref().filter(|_| entry.has_api()) {
             resource.plural = plural.parse()?;
@@ -399,4 +392,29 @@ fn crd_notes(crd: &Crd) -> Vec<String> {
         notes.push(format!("the list kind `{}` of `{kind}`", visible(list)));
     }
     notes
+}
+
+/// What to do about a kind that others define.
+fn of_others(entry: &GoResource, kind: &Kind, version: &Version) -> anyhow::Error {
+    let group = entry.group.as_deref().unwrap_or_default();
+    // The domain is often the group itself.
+    let group = match entry.domain.as_deref() {
+        Some(domain) if group.is_empty() || domain.split('.').next() == Some(group) => {
+            domain.to_owned()
+        }
+        Some(domain) => format!("{group}.{domain}"),
+        None => group.to_owned(),
+    };
+    let usual = kind.plural();
+    let plural = entry.plural.as_deref().unwrap_or(usual.as_str());
+    let controller = match entry.has_controller() {
+        Some(true) | None => "",
+        Some(false) => " --controller=false",
+    };
+    anyhow!(
+        "others define it, so its types are needed: get its CRD by `kubectl get crd {plural}.{group} -o yaml > \
+         crd.yaml`, and run `rscaffold create api --crd crd.yaml --version {version} --resource=false{controller}`",
+        plural = visible(plural),
+        group = visible(&group)
+    )
 }

@@ -98,7 +98,8 @@ fn the_project_has_what_the_go_project_says() {
 fn what_could_not_be_taken_is_told() {
     let lost = lost(&read(&[]).unwrap());
     for expected in [
-        "`Certificate` in PROJECT: others define it",
+        "`kubectl get crd certificates.cert-manager.io -o yaml > crd.yaml`, and run `rscaffold create api --crd \
+         crd.yaml --version v1 --resource=false`",
         "the verb `approve`, which `Verb` does not have",
         "the verb `*` became create, delete,",
         "the sample `config/samples/shelf_v1_room.yaml`",

@@ -105,10 +105,14 @@ impl Project {
         // An entry does not know the crate, which the path of its module begins with.
         let entries = fields.get_mut("resources").and_then(Value::as_array_mut);
         for (entry, resource) in entries.into_iter().flatten().zip(&sorted.resources) {
-            let path = sorted.type_path(resource);
-            if let (None, Some((module, _))) = (resource.external(), path.rsplit_once("::")) {
-                let ident = sorted.repo.crate_name().ident();
-                entry["path"] = module.replacen("crate", &ident, 1).into();
+            let (path, ident) = (sorted.type_path(resource), sorted.repo.crate_name().ident());
+            let path = match (&resource.definition, path.rsplit_once("::")) {
+                (Definition::External(External::At { .. }), _) => None,
+                (Definition::External(External::Given), _) => Some(path.as_str()),
+                (_, module) => module.map(|(module, _)| module),
+            };
+            if let Some(path) = path {
+                entry["path"] = path.replacen("crate", &ident, 1).into();
             }
             let served = sorted.versions(resource).filter(|it| it.is_served());
             let api = entry.get_mut("api").and_then(Value::as_object_mut);
@@ -168,12 +172,15 @@ pub(super) struct Entry {
     namespaced: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     owns: Vec<GroupVersionKind>,
-    /// The Rust type of an `external` kind. The module of any other type follows from the rest.
+    /// The Rust type of an `external` kind whose types were not made from a CRD. Else it follows from the rest.
     path: Option<String>,
     /// The usual one may be left out, as kubebuilder does.
     plural: Option<Plural>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     short_names: Vec<ShortName>,
+    /// Of an `external` kind.
+    #[serde(default, skip_serializing_if = "Types::is_example")]
+    types: Types,
     version: Version,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     watches: Vec<GroupVersionKind>,
@@ -195,6 +202,34 @@ impl Entry {
             None if self.core => (Group::core(), None),
             domain => (group, domain),
         })
+    }
+
+    /// By whom the kind `id` is defined, which Kubernetes does not have, and whether its objects live in
+    /// namespaces.
+    fn definition(
+        &mut self,
+        id: &GroupVersionKind,
+        spokes: Option<BTreeSet<Version>>,
+    ) -> Result<(Definition, bool)> {
+        if !self.external {
+            let api = self.api.take().with_context(|| {
+                format!("`{id}` has no `api`, and is neither `core` nor `external`")
+            })?;
+            let namespaced = api.namespaced;
+            return Ok((Definition::Own(api.own(id, spokes)?), namespaced));
+        }
+        let external = if self.types == Types::Given {
+            External::Given
+        } else {
+            let path = self.path.take().with_context(|| {
+                format!("`{id}` is `external`, so it needs the `path` of its type")
+            })?;
+            External::At {
+                dependency: self.module.take(),
+                path: path.parse()?,
+            }
+        };
+        Ok((Definition::External(external), self.namespaced))
     }
 }
 
@@ -290,7 +325,7 @@ pub(super) fn multigroup<'de, D: Deserializer<'de>>(deserializer: D) -> Result<b
 impl TryFrom<Entry> for Resource {
     type Error = anyhow::Error;
 
-    fn try_from(entry: Entry) -> Result<Self> {
+    fn try_from(mut entry: Entry) -> Result<Self> {
         let (group, version) = (entry.group.clone(), entry.version.clone());
         let id = GroupVersionKind::new(group, version, entry.kind.clone());
         let builtin = builtin::named(&id).filter(|_| entry.core);
@@ -299,6 +334,10 @@ impl TryFrom<Entry> for Resource {
             "`{id}` is not a kind that Kubernetes has built in: leave `core` out"
         );
         let (what, fields): (_, &[&str]) = match (entry.external, entry.core) {
+            (true, _) if entry.types == Types::Given => (
+                "`external` with `types: given`",
+                &["domain", "namespaced", "types"],
+            ),
             (true, _) => ("`external`", &["domain", "module", "namespaced"]),
             (false, true) => ("built into Kubernetes", &["core"]),
             (false, false) => (
@@ -307,7 +346,7 @@ impl TryFrom<Entry> for Resource {
             ),
         };
         let (group, domain) = entry.group_and_domain(&id)?;
-        let (webhooks, spokes) = match entry.webhooks {
+        let (webhooks, spokes) = match entry.webhooks.take() {
             Some(webhooks) => {
                 let read = webhooks.read();
                 read.map_err(|error| anyhow!("`{id}`: {error}"))?
@@ -322,6 +361,7 @@ impl TryFrom<Entry> for Resource {
             ("module", entry.module.is_some()),
             ("namespaced", entry.namespaced),
             ("shortNames", !entry.short_names.is_empty()),
+            ("types", entry.types == Types::Given),
         ] {
             ensure!(
                 !is_given || fields.contains(&field),
@@ -332,26 +372,14 @@ impl TryFrom<Entry> for Resource {
             Some(builtin) => builtin.plural.parse()?,
             None => entry.kind.plural(),
         };
-        let plural = entry.plural.unwrap_or_else(|| usual.clone());
+        let plural = entry.plural.take().unwrap_or_else(|| usual.clone());
         ensure!(
             builtin.is_none() || plural == usual,
             "the plural of `{id}` is `{usual}`, not `{plural}`"
         );
-        let (definition, namespaced) = if entry.external {
-            let path = entry.path.with_context(|| {
-                format!("`{id}` is `external`, so it needs the `path` of its type")
-            })?;
-            let (dependency, path) = (entry.module, path.parse()?);
-            let external = External { dependency, path };
-            (Definition::External(external), entry.namespaced)
-        } else if let Some(builtin) = builtin {
-            (Definition::Builtin(builtin), builtin.namespaced)
-        } else {
-            let api = entry.api.with_context(|| {
-                format!("`{id}` has no `api`, and is neither `core` nor `external`")
-            })?;
-            let namespaced = api.namespaced;
-            (Definition::Own(api.own(&id, spokes)?), namespaced)
+        let (definition, namespaced) = match builtin {
+            Some(builtin) if !entry.external => (Definition::Builtin(builtin), builtin.namespaced),
+            _ => entry.definition(&id, spokes)?,
         };
         let mut resource = Self {
             group,
@@ -390,6 +418,10 @@ impl TryFrom<Entry> for Resource {
 impl From<Resource> for Entry {
     fn from(resource: Resource) -> Self {
         let external = resource.external();
+        let (module, path) = match external {
+            Some(External::At { dependency, path }) => (dependency.clone(), Some(path.to_string())),
+            Some(External::Given) | None => (None, None),
+        };
         let (own, controllers) = match resource.controllers.as_slice() {
             [only] if resource.is_own(only) => (Some(only), Vec::new()),
             all => (None, all.to_vec()),
@@ -405,12 +437,16 @@ impl From<Resource> for Entry {
             group: resource.group.clone(),
             image: own.and_then(|own| own.image.clone()),
             kind: resource.kind.clone(),
-            module: external.and_then(|it| it.dependency.clone()),
+            module,
             namespaced: external.is_some() && resource.namespaced,
             owns: own.map_or_else(Vec::new, |own| own.owns.clone()),
-            path: external.map(|it| it.path.to_string()),
+            path,
             plural: Some(resource.plural.clone()),
             short_names: resource.short_names.clone(),
+            types: match external {
+                Some(External::Given) => Types::Given,
+                Some(External::At { .. }) | None => Types::Example,
+            },
             version: resource.version.clone(),
             watches: own.map_or_else(Vec::new, |own| own.watches.clone()),
             webhooks: WebhooksEntry::new(&resource.webhooks, resource.spokes()),
@@ -879,6 +915,41 @@ version: '3'
     }
 
     #[test]
+    fn types_of_a_kind_of_others_that_come_from_a_crd_are_in_the_project() {
+        let lines = "\
+- controller: true
+  domain: io
+  external: true
+  group: cert-manager
+  kind: Certificate
+  namespaced: true
+  path: guestbook::external::cert_manager::v1::Certificate
+  plural: certificates
+  types: given
+  version: v1
+";
+        let (before, _) = TEXT.split_once("- controller: true").unwrap();
+        let text = |lines: &str| format!("{before}{lines}runtime: vendored\nversion: '3'\n");
+        let certificate = Resource {
+            definition: Definition::External(External::Given),
+            ..with_domain(api("cert-manager", "v1", "Certificate"), "io")
+        };
+        let project = Project::parse(&text(lines)).unwrap();
+        assert_eq!(project.resources, [certificate]);
+        assert_eq!(project.to_text().unwrap(), text(lines));
+        assert_eq!(
+            project.types_file(&project.resources[0]),
+            "src/external/cert_manager/v1/certificate.rs"
+        );
+        // For readers, so it may be missing, or of another place.
+        let path = "  path: guestbook::external::cert_manager::v1::Certificate\n";
+        for other in ["", "  path: here\n"] {
+            let other = Project::parse(&text(&lines.replace(path, other))).unwrap();
+            assert_eq!(other, project);
+        }
+    }
+
+    #[test]
     fn a_kind_is_the_projects_or_built_in_or_external() {
         let error = |fields: &str| {
             let (before, _) = TEXT.split_once("- controller: true").unwrap();
@@ -943,6 +1014,14 @@ version: '3'
             (
                 format!("{own}, {api}, module: 'a@1'"),
                 format!("{id} is not `external`: it takes no `module`"),
+            ),
+            (
+                format!("{own}, {api}, types: given"),
+                format!("{id} is not `external`: it takes no `types`"),
+            ),
+            (
+                format!("{external}, types: given, module: 'a@1'"),
+                format!("{id} is `external` with `types: given`: it takes no `module`"),
             ),
             (
                 format!("{own}, {api}, namespaced: true"),
@@ -1100,7 +1179,7 @@ version: '3'
             "`PROJECT` line 39, `resources[2].finaliser`: unknown field, expected one \
              of `api`, `controller`, `controllers`, `core`, `domain`, `external`, \
              `finalizer`, `group`, `image`, `kind`, `module`, `namespaced`, `owns`, `path`, \
-             `plural`, `shortNames`, `version`, `watches`, `webhooks`",
+             `plural`, `shortNames`, `types`, `version`, `watches`, `webhooks`",
         );
         assert_error(
             &with("domain: com\n", ""),

@@ -190,11 +190,26 @@ impl Own {
 
 /// Where the type of a kind is that others define.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct External {
-    /// The crate that Cargo.toml gets for it; none if that has the crate already.
-    pub dependency: Option<Dependency>,
-    /// Its Rust type.
-    pub path: TypePath,
+pub enum External {
+    /// In a crate, or in code that the user has written.
+    At {
+        /// The crate that Cargo.toml gets for it; none if that has the crate already.
+        dependency: Option<Dependency>,
+        /// Its Rust type.
+        path: TypePath,
+    },
+    /// In `src/external`, made from a CRD that was given.
+    Given,
+}
+
+impl External {
+    /// As changes name it.
+    fn as_str(&self) -> &str {
+        match self {
+            Self::At { path, .. } => path.as_str(),
+            Self::Given => "made from a CRD",
+        }
+    }
 }
 
 /// As errors name it: `webapp/v1/Guestbook`.
@@ -273,9 +288,13 @@ impl Resource {
         self.own()?.spokes.as_ref()
     }
 
-    /// Whether its Rust types come from a CRD, so that nothing is known of their fields.
+    /// Whether its Rust types come from a CRD that was given, so that nothing is known of their fields.
     pub fn has_given_types(&self) -> bool {
-        self.own().is_some_and(|own| own.types == Types::Given)
+        match &self.definition {
+            Definition::Own(own) => own.types == Types::Given,
+            Definition::External(external) => *external == External::Given,
+            Definition::Builtin(_) => false,
+        }
     }
 
     /// What is known of the kind if others define it.
@@ -315,14 +334,17 @@ impl Resource {
     }
 
     fn dependency(&self) -> Option<&Dependency> {
-        self.external()?.dependency.as_ref()
+        match self.external()? {
+            External::At { dependency, .. } => dependency.as_ref(),
+            External::Given => None,
+        }
     }
 
     /// What would be lost or changed with `after` in place of this resource.
     pub(super) fn changes(&self, after: &Self) -> Vec<String> {
         let mut changes = self.changes_of_crd(after);
         if let (Some(before), Some(after)) = (self.external(), after.external()) {
-            changes.extend(change("type", before.path.as_str(), after.path.as_str()));
+            changes.extend(change("type", before.as_str(), after.as_str()));
         }
         if let Some(before) = self.dependency() {
             let after = after.dependency().map_or("none", Dependency::as_str);
@@ -374,8 +396,11 @@ impl Resource {
 
     /// Takes over the source of a crate that `other` has, too.
     pub(super) fn share_dependency(&mut self, other: &Self) {
-        if let Definition::External(own) = &mut self.definition
-            && let (Some(own), Some(other)) = (&mut own.dependency, other.dependency())
+        if let Definition::External(External::At {
+            dependency: Some(own),
+            ..
+        }) = &mut self.definition
+            && let Some(other) = other.dependency()
             && own.ident() == other.ident()
         {
             own.clone_from(other);
@@ -420,12 +445,26 @@ impl Project {
 
     /// The path of the Rust type of a resource, as the project's code names it.
     pub fn type_path(&self, resource: &Resource) -> String {
-        let (group, version) = (self.group_module(resource), &resource.version);
+        let module = |parent: &str| {
+            let (group, version) = (self.group_module(resource), &resource.version);
+            format!("crate::{parent}::{group}::{version}::{}", resource.kind)
+        };
         match &resource.definition {
-            Definition::Own(_) => format!("crate::api::{group}::{version}::{}", resource.kind),
+            Definition::Own(_) => module("api"),
             Definition::Builtin(builtin) => builtin.path.to_owned(),
-            Definition::External(external) => external.path.to_string(),
+            Definition::External(External::At { path, .. }) => path.to_string(),
+            Definition::External(External::Given) => module("external"),
         }
+    }
+
+    /// The file of the types of a kind of the project, or of a kind of others with types from a CRD.
+    pub fn types_file(&self, resource: &Resource) -> String {
+        let parent = ["external", "api"][usize::from(resource.has_api())];
+        let (group, version) = (self.group_module(resource), &resource.version);
+        format!(
+            "src/{parent}/{group}/{version}/{}.rs",
+            resource.kind.module()
+        )
     }
 
     /// The crates that Cargo.toml gets for the kinds that others define, in order.
@@ -438,9 +477,14 @@ impl Project {
     /// are in them.
     pub(super) fn validate_dependencies(&self) -> Result<()> {
         let mut crates = BTreeMap::new();
-        let resources = self.resources.iter();
-        let foreign = resources.filter_map(|it| Some((it, it.external()?, it.dependency()?)));
-        for (resource, External { path, .. }, dependency) in foreign {
+        for resource in &self.resources {
+            let Definition::External(External::At {
+                path,
+                dependency: Some(dependency),
+            }) = &resource.definition
+            else {
+                continue;
+            };
             let ident = dependency.ident();
             ensure!(
                 !names::is_dependency(&ident),

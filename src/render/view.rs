@@ -69,6 +69,8 @@ pub struct Project {
     dependencies: Vec<Value>,
     pub groups: Vec<Group>,
     pub apis: Vec<Api>,
+    /// The kinds that others define, if their types are in `src/external`.
+    pub externals: Vec<External>,
     pub crds: Vec<Crd>,
     pub controllers: Vec<Controller>,
     /// Those that are asked before an object is stored.
@@ -98,6 +100,8 @@ pub struct Group {
     #[serde(flatten)]
     pub names: GroupNames,
     pub versions: Vec<Version>,
+    /// The versions of the kinds in `src/external`.
+    pub external_versions: Vec<Version>,
     /// The kinds that have webhooks which are asked before an object is stored.
     webhooks: Vec<GroupWebhook>,
     /// The modules of the kinds that a webhook converts.
@@ -178,6 +182,14 @@ pub struct Api {
     owned: bool,
     /// Those of its CRD, sorted.
     annotations: Vec<Annotation>,
+}
+
+/// A version of a kind that others define, with types from a CRD.
+#[derive(Serialize)]
+pub struct External {
+    #[serde(flatten)]
+    pub kind: Kind,
+    module: String,
 }
 
 /// A custom resource with all of its versions.
@@ -348,6 +360,13 @@ impl Project {
         let apis = project.resources.iter().filter(|it| it.has_api());
         let apis = apis.map(|it| Api::new(project, it, &controllers));
         let apis: Vec<_> = apis.collect();
+        let is_external = |it: &&Resource| it.external().is_some() && it.has_given_types();
+        let externals = project.resources.iter().filter(is_external);
+        let externals = externals.map(|it| External {
+            kind: Kind::new(project, it),
+            module: it.kind.module(),
+        });
+        let externals: Vec<_> = externals.collect();
         let webhooks = project.webhooks().map(|it| Webhook::new(project, it));
         let mut webhooks: Vec<_> = webhooks.collect();
         // The order in which the modules of the groups hand them to the manager, which writes them so.
@@ -402,8 +421,9 @@ impl Project {
             needs_others: controllers.iter().any(|it| it.kind.is_external()),
             rules,
             dependencies: project.dependencies().into_iter().map(dependency).collect(),
-            groups: groups(project, &apis, &controllers, &webhooks),
+            groups: groups(project, &apis, &externals, &controllers, &webhooks),
             crds,
+            externals,
             defaulting: webhooks.iter().any(|it| it.defaulting.is_some()),
             validating: converting || webhooks.iter().any(|it| it.validation.is_some()),
             apis,
@@ -700,29 +720,39 @@ fn rules<'a>(controllers: &'a [Controller], crds: impl Iterator<Item = &'a Crd>)
     rules.collect()
 }
 
+/// The versions that `kinds` of one group have, each with its module and that of its conversion.
+fn versions<'a>(
+    kinds: impl Iterator<Item = (&'a Kind, &'a String, Option<&'a String>)>,
+) -> Vec<Version> {
+    let mut versions = BTreeMap::new();
+    for (kind, module, conversion) in kinds {
+        let version = versions.entry(&kind.version).or_insert_with(|| Version {
+            name: kind.version.clone(),
+            group: kind.group.clone(),
+            kinds: BTreeSet::new(),
+            conversions: BTreeSet::new(),
+        });
+        version.kinds.insert(module.clone());
+        version.conversions.extend(conversion.cloned());
+    }
+    versions.into_values().collect()
+}
+
 /// The groups of all kinds, in the order of their modules.
 fn groups(
     project: &project::Project,
     apis: &[Api],
+    externals: &[External],
     controllers: &[Controller],
     webhooks: &[Webhook],
 ) -> Vec<Group> {
     let group = |names: GroupNames| {
         let apis = apis.iter().filter(|api| api.kind.group == names);
-        let mut versions = BTreeMap::new();
-        for api in apis.clone() {
-            let name = &api.kind.version;
-            let version = versions.entry(name).or_insert_with(|| Version {
-                name: name.clone(),
-                group: names.clone(),
-                kinds: BTreeSet::new(),
-                conversions: BTreeSet::new(),
-            });
-            version.kinds.insert(api.module.clone());
-            if api.hub.is_some() {
-                version.conversions.insert(api.conversion_module.clone());
-            }
-        }
+        let versions_of_apis = versions(apis.clone().map(|api| {
+            let conversion = api.hub.as_ref().map(|_| &api.conversion_module);
+            (&api.kind, &api.module, conversion)
+        }));
+        let externals = externals.iter().filter(|it| it.kind.group == names);
         let hubs = apis.filter(|api| !api.spokes.is_empty());
         let conversions = hubs.map(|api| api.conversion_module.clone());
         let controllers = controllers.iter().filter(|it| it.kind.group == names);
@@ -734,7 +764,8 @@ fn groups(
             validation: it.validation.is_some(),
         });
         Group {
-            versions: versions.into_values().collect(),
+            versions: versions_of_apis,
+            external_versions: versions(externals.map(|it| (&it.kind, &it.module, None))),
             webhooks: webhooks.collect(),
             conversions: conversions.collect(),
             controllers: controllers.map(|it| it.module.clone()).collect(),

@@ -2,12 +2,12 @@
 
 use anyhow::{Result, anyhow};
 
-use super::{Sources, Turn, put};
+use super::{GivenTexts, Sources, Turn, put};
 use crate::{
     hint::OrHint,
     project::Project,
     reconcile::{
-        Conflict, OnConflict, Policy, Sides, Texts,
+        Conflict, OnConflict, Policy, Sides,
         branches::{Side, differences, merge},
         digest::resolve,
         is_derived,
@@ -70,7 +70,7 @@ impl<'a> Turn<'a> {
             record,
             branches: Some(unmerged),
             excluded: Vec::new(),
-            given: Texts::new(),
+            given: GivenTexts::default(),
         })
     }
 }
@@ -230,7 +230,7 @@ mod tests {
     };
     use crate::{
         project::Feature,
-        reconcile::{Hunk, Reason, reconcile},
+        reconcile::{Hunk, Reason, Texts, reconcile},
     };
 
     const OURS: &str = "a\nB\nc\n";

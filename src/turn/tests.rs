@@ -68,7 +68,7 @@ impl Folder {
             record: tree.record()?,
             branches: None,
             excluded: Vec::new(),
-            given: Texts::new(),
+            given: GivenTexts::default(),
         };
         turn.files(policy)
     }
@@ -415,7 +415,7 @@ fn merged_base(project: &Project, record: Record, commits: Option<Commits>) -> T
             ..Unmerged::default()
         }),
         excluded: Vec::new(),
-        given: Texts::new(),
+        given: GivenTexts::default(),
     };
     turn.base()
 }

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The modules of the projects, each with the group of its kinds: a module may have CRDs of others too.
-const MODULES: &[(&str, &str)] = &[
+pub const MODULES: &[(&str, &str)] = &[
     ("github.com/argoproj/argo-rollouts@v1.8.3", "argoproj.io"),
     (
         "github.com/cert-manager/cert-manager@v1.21.2",
@@ -54,7 +54,7 @@ const MODULES: &[(&str, &str)] = &[
 ];
 
 /// So many kinds of each project are tried, unless the variable `EVERY_CRD` is set.
-const KINDS: usize = 2;
+pub const KINDS: usize = 2;
 
 /// The folder of the module in the cache of Go.
 pub fn module(module: &str, folder: &Path) -> PathBuf {
@@ -69,7 +69,7 @@ pub fn module(module: &str, folder: &Path) -> PathBuf {
 }
 
 /// The CRDs of a group in a module, each once, with the file that it is in. Those of tests and of charts come last.
-fn crds(folder: &Path, group: &str) -> Vec<(PathBuf, Crd)> {
+pub fn crds(folder: &Path, group: &str) -> Vec<(PathBuf, Crd)> {
     let files = WalkDir::new(folder).into_iter().filter_map(Result::ok);
     let files = files.map(walkdir::DirEntry::into_path);
     let is_yaml = |it: &PathBuf| it.extension().is_some_and(|it| it == "yaml" || it == "yml");

@@ -22,6 +22,7 @@ mod document;
 mod doors;
 mod end_to_end;
 mod envtest;
+mod externals;
 mod faults;
 mod from_go;
 mod golden;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
-    compile::{building, cargo, clippy, pin, scaffolded},
+    compile::{building, cargo, clippy},
     crds::module,
     leader::waits,
     operator::{PATIENCE, Project, get_until, kubectl},
@@ -112,14 +112,69 @@ fn an_operator_in_go_becomes_one_that_compiles_and_may_do_the_same() {
     let downloads = TempDir::new().expect("a temporary folder");
     for (name, it) in MODULES {
         let go = module(it, downloads.path());
-        let folder = scaffolded(name).expect("a folder");
-        rscaffold(
-            &folder,
-            &format!("init --runtime registry --from {}", go.display()),
-        );
-        pin(&folder).expect("a copy of the lock file");
-        check(&folder, &go);
+        let project = Project::scaffold(name, &[&format!("init --from {}", go.display())]);
+        check(project.path(), &go);
+        samples_go_on(&project, &go);
     }
+}
+
+/// The API server takes the new CRDs in the place of those of the Go project, whose samples stay what they are, and are
+/// reconciled.
+fn samples_go_on(project: &Project, go: &Path) {
+    run(kubectl("apply --server-side -f").arg(go.join("config/crd/bases")));
+    run(kubectl("wait --for=condition=Established -f").arg(go.join("config/crd/bases")));
+    let namespace = format!("{}-samples", project.name());
+    run(&mut kubectl(&format!("create namespace {namespace}")));
+    let samples = fs::read_dir(go.join("config/samples")).expect("samples");
+    let samples = samples.map(|it| it.expect("a sample").path());
+    let samples: Vec<_> = samples
+        .filter(|it| !it.ends_with("kustomization.yaml"))
+        .collect();
+    let read = |arguments: &str| {
+        let mut all = kubectl(&format!(
+            "{arguments} --namespace {namespace} --output json"
+        ));
+        for sample in &samples {
+            all.arg("--filename").arg(sample);
+        }
+        let all: Value = serde_json::from_str(&run(&mut all)).expect("JSON");
+        all["items"].as_array().expect("a list").clone()
+    };
+    let before = read("create");
+    assert!(before.len() > 4, "{before:?}");
+
+    project.compile();
+    project.make("install");
+    let after = read("get");
+    for (before, after) in before.iter().zip(&after) {
+        assert_eq!(before["spec"], after["spec"]);
+        assert_eq!(before["metadata"]["uid"], after["metadata"]["uid"]);
+    }
+    let porting = project.read("PORTING.md");
+    let (_, rest) = porting
+        .split_once("\n| namespace | ")
+        .expect("the namespace");
+    let deployed = rest.split('`').nth(3).expect("what it is here");
+    let operator = project
+        .operator()
+        .within(deployed)
+        .env("ENABLE_WEBHOOKS", "false")
+        .args("--metrics-bind-address=0")
+        .start();
+    let entries = project.read("PROJECT");
+    for object in &after {
+        let [kind, name] = [&object["kind"], &object["metadata"]["name"]];
+        let entry = entries.split("\n- ").find(|it| {
+            it.contains(&format!("\n  kind: {}\n", kind.as_str().expect("a kind")))
+                && it.contains("\n  controller: true\n")
+        });
+        if entry.is_some() {
+            let [kind, name] =
+                [("kind", kind), ("name", name)].map(|(key, it)| format!("\"{key}\":{it}"));
+            operator.says(&["\"reconciled\"", &kind, &name]);
+        }
+    }
+    operator.stop();
 }
 
 /// The project in `folder` has taken over what the one in `go` has.

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
-use super::{ApiSettings, CreateApi, story};
+use super::{ApiSettings, CreateApi, story, without_default};
 use crate::{
     command::{load_current, or_way_out, turn::bring_in_line_with},
     crd::{self, Crd, CrdVersion, Loss},
@@ -12,8 +12,10 @@ use crate::{
     hint::OrHint,
     names::{Group, Kind},
     project::{Project, Resource, Stage},
+    reconcile::Texts,
     render::render,
-    report::Outcome,
+    report::{Outcome, Story},
+    turn::GivenTexts,
     visible::visible,
     worktree::WorkTree,
 };
@@ -28,7 +30,12 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path) -> Result<Outcome>
     let (group, version, kind) = args.id.given();
     let crd = read(&root.join(file), &file.display().to_string())?;
     let crd = choose(&crd, &file.display().to_string(), &before, group, kind)?;
-    let made = Given::new(&crd, version, &before)?;
+    let made = if args.settings.resource == Some(false) {
+        Given::of_others(&crd, version, &before)?
+    } else {
+        Given::new(&crd, version, &before)?
+    };
+    ensure_one_definer(&made, &before)?;
     if !args.force {
         ensure_free(&made, &before)?;
     }
@@ -45,30 +52,43 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path) -> Result<Outcome>
     let (given, losses) = made.texts(&after, &render(&after)?.texts)?;
 
     let id = wanted.id();
-    let mut story = story(&id, &wanted, &args.settings.controller_of(&id), &after);
+    let controller = args.settings.controller_of(&id);
+    let mut story = story(&id, &wanted, &controller, &after);
+    let controller = wanted.controller(&controller);
+    story
+        .notes
+        .extend(without_default(controller, &after, &tree)?);
     story.notes.extend(made.notes(&after));
     story.notes.extend(shown(&losses, args.mode.dry_run));
     story.notes.extend(args.kubebuilder.note());
+    if !args.force {
+        say_what_stays(&mut story, &given, &tree)?;
+    }
+    let given = GivenTexts {
+        texts: given,
+        replace: args.force,
+    };
+    bring_in_line_with(given, &tree, &before, after, &args.mode, &story)
+}
+
+/// Says in which files the types have edits, or are of another CRD, so that they stay as they are.
+fn say_what_stays(story: &mut Story, given: &Texts, tree: &WorkTree) -> Result<()> {
     let disk = tree.ours(given.keys().map(String::as_str))?;
     let is_other = |path: &&String| {
         path.starts_with("src/") && disk.get(*path).is_some_and(|it| *it != given[*path])
     };
-    let others: Vec<_> = given
-        .keys()
-        .filter(is_other)
-        .map(|path| format!("`{path}`"))
-        .collect();
+    let others = given.keys().filter(is_other);
+    let others: Vec<_> = others.map(|path| format!("`{path}`")).collect();
     if !others.is_empty() {
         let others = others.join(", ");
-        story.notes.push(format!(
-            "what the CRD gives otherwise is not taken into {others}, which has edits"
-        ));
-        story.unchanged = format!(
-            "{}. What the CRD gives otherwise is not taken into {others}, which has edits",
-            story.unchanged
+        let note = format!(
+            "what the CRD gives otherwise is not taken into {others}, which differs: `--force` takes it, and \
+             your edits are lost"
         );
+        story.unchanged = format!("{}. But {note}", story.unchanged);
+        story.notes.push(note);
     }
-    bring_in_line_with(given, &tree, &before, after, &args.mode, &story)
+    Ok(())
 }
 
 /// Reads the CRDs of a file.
@@ -130,6 +150,29 @@ fn choose(
     }
 }
 
+/// Refuses to make the types of the project's own kind where `PROJECT` has the kind as one of others, and the other
+/// way round.
+fn ensure_one_definer(made: &Given, project: &Project) -> Result<()> {
+    for version in &made.versions {
+        let wanted = made.resource(version, Stage::Stored)?;
+        let mut same = project.resources.iter();
+        let there = same.find(|it| project.is_same_kind(it, &wanted));
+        match there.map(|it| (it, it.has_api())) {
+            Some((there, false)) if wanted.has_api() => {
+                return Err(anyhow!("{there} exists already, defined by others"))
+                    .or_hint("`--resource=false` makes the types of a kind that others define");
+            }
+            Some((there, true)) if !wanted.has_api() => {
+                return Err(anyhow!("{there} exists already, defined by this project")).or_hint(
+                    "without `--resource=false`, the CRD gives the types of a kind of this project",
+                );
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// Refuses versions that exist with types of another origin.
 fn ensure_free(made: &Given, project: &Project) -> Result<()> {
     for version in &made.versions {
@@ -139,7 +182,7 @@ fn ensure_free(made: &Given, project: &Project) -> Result<()> {
             return Err(anyhow!(
                 "{there} exists with types that do not come from a CRD"
             ))
-            .or_hint("`--force` takes the types of the CRD if you have not edited those");
+            .or_hint("`--force` replaces them by the types of the CRD");
         }
     }
     Ok(())
@@ -155,17 +198,21 @@ fn resources<'a>(
     let mut resources = made.resources(project)?;
     for (_, resource) in &mut resources {
         let version = resource.clone();
-        let others = project.versions(&version);
-        let others: Vec<_> = others.filter(|it| it.version != version.version).collect();
+        let others = project.resources.iter();
+        let others =
+            others.filter(|it| project.is_same_kind(it, &version) && it.version != version.version);
+        let others: Vec<_> = others.collect();
         let stored = others.iter().copied().find(|it| it.is_stored());
         let there = project.position(resource).map(|at| &project.resources[at]);
-        let is_new = there.is_none() && others.is_empty();
-        let is_stored = resource.is_stored();
-        if let Some(before) = there.or(stored.filter(|_| is_stored)) {
+        let is_external = resource.external().is_some();
+        // A controller is all that a project has of a kind of others.
+        let is_new = (there.is_none() || is_external) && others.is_empty();
+        let has_controllers = resource.is_stored() || is_external;
+        if let Some(before) = there.or(stored.filter(|_| resource.is_stored())) {
             resource.controllers.clone_from(&before.controllers);
             resource.webhooks.clone_from(&before.webhooks);
         }
-        if is_stored {
+        if has_controllers {
             let id = resource.id();
             let name = settings.controller_of(&id);
             let usual = is_new

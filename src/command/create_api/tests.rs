@@ -548,7 +548,7 @@ proptest! {
         for (group, kind, domain, is_external) in resources {
             let id = v1(group, kind);
             let definition = if is_external {
-                Definition::External(project::External {
+                Definition::External(External::At {
                     dependency: None,
                     path: "a::A".parse().unwrap(),
                 })

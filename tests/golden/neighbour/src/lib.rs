@@ -12,4 +12,6 @@ pub mod cli;
 #[cfg(feature = "operator")]
 pub mod controller;
 #[cfg(feature = "operator")]
+pub mod external;
+#[cfg(feature = "operator")]
 pub mod webhook;

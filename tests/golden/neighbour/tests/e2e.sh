@@ -63,6 +63,7 @@ samples_are_reconciled() {
   # The API server calls webhooks by their Service, which knows of a new Pod a moment later.
   eventually on_samples apply --kustomize config/samples
   # One line for each controller.
+  on_samples wait --for=condition=Ready --timeout=2m --all lanterns.shop.example.com
   on_samples wait --for=condition=Ready --timeout=2m --all orders.shop.example.com
   # End of the controllers.
 }

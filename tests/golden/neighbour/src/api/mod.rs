@@ -24,6 +24,13 @@ pub fn crds() -> Result<Vec<CustomResourceDefinition>, MergeError> {
         merge_crds(
             vec![
                 // Its versions, oldest first.
+                shop::v1::Lantern::crd(),
+            ],
+            "v1", // the version to store
+        )?,
+        merge_crds(
+            vec![
+                // Its versions, oldest first.
                 shop::v1::Order::crd(),
             ],
             "v1", // the version to store

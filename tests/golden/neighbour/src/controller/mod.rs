@@ -7,6 +7,7 @@
 use kube_manager::Manager;
 
 // One module for each group.
+pub mod lights;
 pub mod shop;
 pub mod toys;
 // End of the groups.
@@ -14,6 +15,9 @@ pub mod toys;
 /// Hands each controller to the manager.
 pub fn register(manager: &mut Manager) {
     // One line for each controller.
+    manager.add(lights::lamp::Controller::new);
+    manager.add(lights::switch::Controller::new);
+    manager.add(shop::lantern::Controller::new);
     manager.add(shop::order::Controller::new);
     manager.add(toys::http_box::Controller::new);
     manager.add(toys::widget::Controller::new);

@@ -4,5 +4,6 @@
 //! The controllers of group shop.
 
 // One module for each controller.
+pub mod lantern;
 pub mod order;
 // End of the controllers.

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
     kind = "Shelf",
     plural = "shelves",
     derive = "PartialEq",
+    derive = "Default",
     no_spec,
     doc = ""
 )]

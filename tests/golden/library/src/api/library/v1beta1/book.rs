@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
     // Nothing converts between the versions: a write through one loses what only others have.
     annotation("kube-manager/conversion", "lossy"),
     derive = "PartialEq",
+    derive = "Default",
     category = "all",
     status = "BookStatus",
     doc = ""

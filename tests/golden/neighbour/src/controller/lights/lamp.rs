@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controller of Lamp, which is yours to edit. After a change of `RULES`, run
+//! `make manifests`.
+
+use kube::{
+    ResourceExt,
+    api::ObjectMeta,
+    runtime::{controller::Action, reflector::ObjectRef},
+};
+use kube_manager::{
+    Children, Reconciler, children,
+    rbac::{Rule, Verb},
+};
+
+// Kinds that this controller works with.
+use crate::external::lights::v1::Lamp;
+use k8s_openapi::api::core::v1::ConfigMap;
+
+/// Makes what belongs to each Lamp.
+pub struct Controller {
+    // One field for each kind that it owns.
+    config_maps: Children<ConfigMap>,
+    // End of the kinds.
+}
+
+impl Reconciler for Controller {
+    type Object = Lamp;
+    type Error = children::Error;
+
+    const NAME: &'static str = "lamp.lights.neighbour.example.com";
+
+    const RULES: &'static [Rule] = &[
+        // What a watch needs.
+        Rule::of::<Lamp>(&[Verb::List, Verb::Watch]),
+        // Adds and removes the finalizer.
+        Rule::of::<Lamp>(&[Verb::Patch]),
+        // What it owns: read, made, corrected and removed.
+        Rule::of::<ConfigMap>(children::VERBS),
+        // End of what it owns.
+    ];
+
+    const FINALIZER: bool = true;
+
+    // Others write the status of these objects, and a new status calls for a reconcile.
+    const EVERY_CHANGE: bool = true;
+
+    async fn reconcile(&self, object: &Lamp) -> Result<Action, Self::Error> {
+        // Your work goes here. It must be safe to do again: this runs after each start and change.
+        self.apply(object).await?;
+        Ok(Action::await_change())
+    }
+
+    async fn cleanup(&self, object: &Lamp) -> Result<Action, Self::Error> {
+        // Remove here what `object` would leave behind. Like the work above, it may be done again.
+        tracing::info!(
+            name = object.name_any(),
+            namespace = object.namespace(),
+            "is being deleted"
+        );
+        Ok(Action::await_change())
+    }
+
+    async fn gone(&self, object: &ObjectRef<Lamp>) {
+        tracing::info!(name = object.name, namespace = object.namespace, "is gone");
+    }
+}
+
+impl Controller {
+    /// Declares what the controller works with.
+    pub fn new(builder: &mut kube_manager::Builder<Lamp>) -> Self {
+        Self {
+            // One field for each kind that it owns.
+            config_maps: builder.owns(),
+            // End of the kinds.
+        }
+    }
+
+    /// Makes what `object` owns as the functions below say.
+    async fn apply(&self, object: &Lamp) -> Result<(), children::Error> {
+        // For each kind, all objects that are wanted: others that were made before are deleted.
+        let all = [config_map(object)];
+        self.config_maps.apply(object, all).await?;
+        // End of the kinds.
+        Ok(())
+    }
+}
+
+/// The ConfigMap that `object` asks for. `apply` makes `object` its owner.
+fn config_map(object: &Lamp) -> ConfigMap {
+    ConfigMap {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            ..ObjectMeta::default()
+        },
+        // The rest of its content goes here.
+        ..ConfigMap::default()
+    }
+}

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The controller of Switch, which is yours to edit. After a change of `RULES`, run
+//! `make manifests`.
+
+use std::convert::Infallible;
+
+use kube::{
+    ResourceExt,
+    runtime::{controller::Action, reflector::ObjectRef},
+};
+use kube_manager::{
+    Reconciler,
+    rbac::{Rule, Verb},
+};
+
+// Kinds that this controller works with.
+use crate::external::lights::v1::Switch;
+
+/// Follows every Switch.
+pub struct Controller;
+
+impl Reconciler for Controller {
+    type Object = Switch;
+    type Error = Infallible;
+
+    const NAME: &'static str = "switch.lights.neighbour.example.com";
+
+    const RULES: &'static [Rule] = &[
+        // What a watch needs.
+        Rule::of::<Switch>(&[Verb::List, Verb::Watch]),
+    ];
+
+    // Others write the status of these objects, and a new status calls for a reconcile.
+    const EVERY_CHANGE: bool = true;
+
+    async fn reconcile(&self, object: &Switch) -> Result<Action, Infallible> {
+        // Your work goes here. It must be safe to do again: this runs after each start and change.
+        tracing::info!(
+            name = object.name_any(),
+            namespace = object.namespace(),
+            "has changed"
+        );
+        Ok(Action::await_change())
+    }
+
+    async fn gone(&self, object: &ObjectRef<Switch>) {
+        tracing::info!(name = object.name, namespace = object.namespace, "is gone");
+    }
+}
+
+impl Controller {
+    /// Declares what the controller works with. Keep `builder.context()` if you send requests of your own:
+    /// it has the client.
+    pub fn new(_: &mut kube_manager::Builder<Switch>) -> Self {
+        Self
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The types of Switch, which another project defines. They were made from its CustomResourceDefinition, and
+//! are yours to edit: fields that you do not use can go.
+
+// The descriptions are those of the CustomResourceDefinition, and so are the names.
+#![allow(
+    clippy::doc_lazy_continuation,
+    clippy::doc_overindented_list_items,
+    clippy::enum_variant_names,
+    clippy::too_long_first_doc_paragraph,
+    rustdoc::all
+)]
+
+use kube::CustomResource;
+use serde::{Deserialize, Serialize};
+
+#[derive(CustomResource, Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[kube(
+    group = "lights.example.org",
+    version = "v1",
+    kind = "Switch",
+    plural = "switches",
+    // The project that defines the kind has the schema.
+    schema = "disabled",
+    derive = "PartialEq",
+    no_spec,
+    doc = ""
+)]
+pub struct SwitchSpec {
+    /// Which of the positions it has.
+    pub position: SwitchPosition,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+pub enum SwitchPosition {
+    On,
+    Off,
+    /// A value that the schema did not have.
+    #[serde(untagged)]
+    Other(String),
+}

@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The neighbour authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! The webhooks of group lights.
+
+use kube_manager::Manager;
+
+// One module for each kind.
+pub mod lamp;
+// End of the kinds.
+
+/// Hands each webhook of the group to the manager.
+pub fn register(manager: &mut Manager) {
+    // One line for each webhook.
+    manager.add_validator(|_| lamp::Validator);
+    // End of the webhooks.
+}

@@ -1,0 +1,142 @@
+//! Kinds of well-known projects, with types from their CRDs: all compile, and on a real API server one controller follows
+//! cert-manager's Certificate while another one makes some. No crate has these types.
+
+use std::{fs, path::Path};
+
+use rscaffold::crd::Crd;
+use tempfile::TempDir;
+
+use crate::{
+    compile::{building, cargo, clippy},
+    crds::{KINDS, MODULES, crds, module},
+    operator::{Project, get_until, kubectl},
+    scaffold::{rscaffold, run},
+};
+
+const CERT_MANAGER: &str = "cert-manager.io";
+
+/// What a Certificate of a site asks for.
+const SPEC: &str = "spec: CertificateSpec {
+            dns_names: vec![format!(\"{}.example.com\", object.name_any())],
+            issuer_ref: CertificateIssuerRef {
+                name: \"ca\".to_owned(),
+                ..CertificateIssuerRef::default()
+            },
+            secret_name: object.name_any(),
+            ..CertificateSpec::default()
+        },
+        ..Certificate::default()";
+
+/// A project with kinds of all these others, and controllers that follow and make a Certificate. Gives the CRD of
+/// Certificate, too.
+fn project() -> (Project, String) {
+    let project = Project::scaffold("clients", &["init --domain example.com"]);
+    let folder = TempDir::new().expect("a temporary folder");
+    let mut certificate = None;
+    for (name, group) in MODULES {
+        let all = crds(&module(name, folder.path()), group);
+        assert!(!all.is_empty(), "{name}");
+        let is_wanted =
+            |(at, (_, crd)): &(usize, (_, Crd))| *at < KINDS || crd.kind == "Certificate";
+        let wanted = all.into_iter().enumerate().filter(is_wanted);
+        for (file, crd) in wanted.map(|(_, it)| it) {
+            let is_certificate = crd.kind == "Certificate";
+            let rest = if is_certificate {
+                certificate = Some(file.clone());
+                "--owns v1/ConfigMap"
+            } else {
+                "--controller=false"
+            };
+            take(project.path(), &file, &crd, rest);
+        }
+    }
+    rscaffold(
+        project.path(),
+        "create api --group sites --version v1 --kind Site --owns cert-manager.io/v1/Certificate",
+    );
+    let controller = "src/controller/sites/site.rs";
+    project.edit(
+        controller,
+        "        // What its `spec` asks for goes here: the API server may refuse an empty one.\n",
+        "",
+    );
+    project.edit(controller, "..Certificate::default()", SPEC);
+    let certificate = certificate.expect("the CRD of Certificate");
+    // As other types are imported that a user needs.
+    project.edit(
+        controller,
+        "use crate::external::cert_manager::v1::Certificate;",
+        "use crate::external::cert_manager::v1::{Certificate, CertificateIssuerRef, CertificateSpec};",
+    );
+    let crd = fs::read_to_string(certificate).expect("a text");
+    (project, crd)
+}
+
+/// Takes a kind, and once more, which changes nothing.
+fn take(project: &Path, file: &Path, crd: &Crd, rest: &str) {
+    let command = format!(
+        "create api --resource=false --group {} --kind {} --crd {} {rest}",
+        crd.group,
+        crd.kind,
+        file.display()
+    );
+    let said = rscaffold(project, &command).stderr;
+    assert!(!said.contains("config/crd/bases"), "{said}");
+    let again = rscaffold(project, &command).stderr;
+    assert!(again.starts_with("nothing to do"), "{command}: {again}");
+}
+
+#[test]
+fn types_of_others_take_part_on_a_real_api_server() {
+    let (project, crd) = project();
+    {
+        let _building = building();
+        run(cargo(project.path()).args(["fmt", "--check"]));
+        run(&mut clippy(project.path(), &["--all-targets"]));
+    }
+    project.compile();
+
+    // A later version of cert-manager, which knows another algorithm, and a field that the types do not have.
+    let algorithm = "                    - Ed25519\n";
+    let field = "              signatureAlgorithm:\n";
+    assert!(crd.contains(algorithm) && crd.contains(field));
+    let crd = crd.replace(
+        algorithm,
+        &format!("{algorithm}                    - MLDSA\n"),
+    );
+    let later = format!("              later:\n                type: string\n{field}");
+    let manifest = project.manifest(&crd.replacen(field, &later, 1));
+    run(kubectl("apply --server-side -f").arg(manifest));
+    let certificates = format!("certificates.{CERT_MANAGER}");
+    run(&mut kubectl(&format!(
+        "wait --for=condition=Established --timeout=60s crd/{certificates}"
+    )));
+    project.make("install");
+    let operator = project.start();
+
+    // One controller makes a Certificate, and the other one sees it.
+    let site = project.manifest(
+        "apiVersion: sites.example.com/v1\nkind: Site\nmetadata: {name: shop}\nspec: {title: shop}\n",
+    );
+    run(kubectl("apply -f").arg(site));
+    let names = get_until(
+        &format!("{certificates} shop -o jsonpath={{.spec.dnsNames}}"),
+        |names| !names.is_empty(),
+    );
+    assert_eq!(names, r#"["shop.example.com"]"#);
+    get_until("configmap shop -o name", |name| !name.is_empty());
+
+    // One that a later client has written is read, and what the types do not know stays.
+    let certificate = project.manifest(
+        "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: late}\nspec:\n  later: here\n  \
+         secretName: late\n  issuerRef: {name: ca}\n  privateKey: {algorithm: MLDSA}\n",
+    );
+    run(kubectl("apply -f").arg(certificate));
+    get_until("configmap late -o name", |name| !name.is_empty());
+    let spec = get_until(
+        &format!("{certificates} late -o jsonpath={{.spec.later}}/{{.spec.privateKey.algorithm}}"),
+        |spec| !spec.is_empty(),
+    );
+    assert_eq!(spec, "here/MLDSA");
+    operator.stop();
+}
