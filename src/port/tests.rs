@@ -409,7 +409,7 @@ proptest! {
             let hidden = text.chars().find(is_odd).filter(|_| !is_crd);
             prop_assert_eq!(hidden, None, "{}", path);
             prop_assert!(path == REPORT || rendered.contains_key(path), "{}", path);
-            if path.ends_with(".yaml") && !path.starts_with("charts/") {
+            if source::is_file_of("yaml", path) && !path.starts_with("charts/") {
                 prop_assert!(source::documents(text).is_ok(), "{}: {}", path, text);
             }
             if path.starts_with("src/") && rendered[path] != *text {
