@@ -189,7 +189,7 @@ impl<'a> Given<'a> {
                 texts.insert(types, format!("{header}{made}"));
                 continue;
             }
-            let sample = sample(resource);
+            let sample = resource.sample_file();
             unapproved = project.is_protected(resource);
             let made = crd::make(
                 self.crd,
@@ -264,15 +264,6 @@ impl<'a> Given<'a> {
             "{} is not served, unlike in the CRD: {reason}",
             names(&unserved)
         )]
-    }
-}
-
-/// The file of the sample of a version, in `config/samples`.
-pub fn sample(resource: &Resource) -> String {
-    let sample = format!("{}_{}.yaml", resource.version, resource.kind.lower());
-    match resource.group.as_str() {
-        "" => sample,
-        group => format!("{group}_{sample}"),
     }
 }
 
