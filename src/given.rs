@@ -176,7 +176,7 @@ impl<'a> Given<'a> {
                 texts.insert(types, format!("{header}{made}"));
                 continue;
             }
-            let sample = sample(resource);
+            let sample = resource.sample_file();
             annotations = project.annotations(resource);
             let made = crd::make(
                 self.crd,
@@ -256,15 +256,6 @@ impl<'a> Given<'a> {
             ));
         }
         notes
-    }
-}
-
-/// The file of the sample of a version, in `config/samples`.
-pub fn sample(resource: &Resource) -> String {
-    let sample = format!("{}_{}.yaml", resource.version, resource.kind.lower());
-    match resource.group.as_str() {
-        "" => sample,
-        group => format!("{group}_{sample}"),
     }
 }
 

@@ -128,7 +128,7 @@ pub fn render(project: &Project) -> Result<Rendered> {
         renderer.scope(&folder, "project", (), &Item::default())?;
     }
     for group in &view.groups {
-        let name = &group.names.key;
+        let name = group.names.key.as_str();
         renderer.scope("group", "group", group, &Item::new(name, "", ""))?;
         for version in &group.versions {
             let item = Item::new(name, &version.name, "");
@@ -141,27 +141,27 @@ pub fn render(project: &Project) -> Result<Rendered> {
     }
     for external in &view.externals {
         let kind = &external.kind;
-        let item = Item::new(&kind.group.key, &kind.version, &kind.kind);
+        let item = Item::new(kind.group.key.as_str(), &kind.version, &kind.kind);
         renderer.scope("external", "external", external, &item)?;
     }
     for api in &view.apis {
-        let (group, kind) = (&api.kind.group.key, &api.kind.kind);
+        let (group, kind) = (api.kind.group.key.as_str(), &api.kind.kind);
         let item = Item::new(group, &api.kind.version, kind);
         renderer.scope("api", "api", api, &item)?;
     }
     for crd in &view.crds {
         let kind = &crd.stored.kind;
-        let item = Item::new(&kind.group.key, "", &kind.kind);
+        let item = Item::new(kind.group.key.as_str(), "", &kind.kind);
         renderer.scope("kind", "crd", crd, &item)?;
     }
     for controller in &view.controllers {
         // Without the kind and its version, because a group has no two controllers with one name.
-        let group = &controller.kind.group.key;
+        let group = controller.kind.group.key.as_str();
         let item = Item::new(group, "", &controller.short_name);
         renderer.scope("controller", "controller", controller, &item)?;
     }
     for webhook in &view.webhooks {
-        let (group, kind) = (&webhook.kind.group.key, &webhook.kind.kind);
+        let (group, kind) = (webhook.kind.group.key.as_str(), &webhook.kind.kind);
         renderer.scope("webhook", "webhook", webhook, &Item::new(group, "", kind))?;
     }
 

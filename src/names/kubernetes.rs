@@ -77,6 +77,15 @@ impl Group {
         Self(short.unwrap_or(&self.0).to_owned())
     }
 
+    /// `name` with the group in front of it, as kubebuilder names files and roles.
+    #[must_use]
+    pub fn prefixed(&self, name: &str, separator: char) -> String {
+        match self.0.as_str() {
+            "" => name.to_owned(),
+            group => format!("{group}{separator}{name}"),
+        }
+    }
+
     /// The name of Kubernetes' core group in commands and in `PROJECT`.
     #[must_use]
     pub fn core() -> Self {

@@ -15,7 +15,7 @@ use super::{
     source::{documents, texts},
 };
 use crate::{
-    given::{self, Given},
+    given::Given,
     names::GroupVersionKind,
     project::{Controller, Project, Resource, yaml},
     reconcile::Texts,
@@ -133,7 +133,7 @@ impl Writer<'_> {
             let Some(resource) = self.project.resources.iter().find(is_it) else {
                 continue;
             };
-            let path = format!("config/samples/{}", given::sample(resource));
+            let path = format!("config/samples/{}", resource.sample_file());
             if !self.rendered.contains_key(&path) {
                 continue;
             }

@@ -262,6 +262,12 @@ impl Resource {
         GroupVersionKind::new(group, self.version.clone(), self.kind.clone())
     }
 
+    /// The file of its sample, in `config/samples`.
+    pub fn sample_file(&self) -> String {
+        let name = format!("{}_{}.yaml", self.version, self.kind.lower());
+        self.group.prefixed(&name, '_')
+    }
+
     /// Whether the project defines the kind.
     pub fn has_api(&self) -> bool {
         self.own().is_some()

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    names::{Dependency, Header, Identifiers, ShortName},
+    names::{self, Dependency, Header, Identifiers, ShortName},
     project::{
         self, Annotation, Deprecation, Feature, License, RelatedKind, Relation, Resource, Runtime,
         WebhookCertificates,
@@ -121,7 +121,7 @@ pub struct GroupNames {
     full: String,
     /// As `PROJECT` has it, which may be empty: it does not change with the domain.
     #[serde(skip)]
-    pub key: String,
+    pub key: names::Group,
 }
 
 /// A version of a group. Its name is its module, too.
@@ -438,16 +438,8 @@ impl GroupNames {
         Self {
             name: project.group_name(resource).to_owned(),
             full: project.full_group(resource),
-            key: resource.group.to_string(),
+            key: resource.group.clone(),
             module: project.group_module(resource),
-        }
-    }
-
-    /// `name` with the group in front of it, as kubebuilder names files and roles.
-    fn prefixed(&self, name: &str, separator: char) -> String {
-        match self.key.as_str() {
-            "" => name.to_owned(),
-            group => format!("{group}{separator}{name}"),
         }
     }
 }
@@ -459,7 +451,7 @@ impl Kind {
         Self {
             kind: resource.kind.to_string(),
             plural: resource.plural.to_string(),
-            sample: group.prefixed(&format!("{version}_{lower}.yaml"), '_'),
+            sample: resource.sample_file(),
             group,
             version: version.to_string(),
             namespaced: resource.namespaced,
@@ -648,8 +640,8 @@ fn crds(apis: &[Api]) -> Vec<Crd> {
                 spokes: hub.spokes.clone(),
                 bound: Bound::new(&hub.kind, converted.insert(lower.clone())),
             }),
-            file: group.prefixed(&lower, '_'),
-            role: group.prefixed(&lower, '-'),
+            file: group.key.prefixed(&lower, '_'),
+            role: group.key.prefixed(&lower, '-'),
             versions,
             manifest_versions,
             stored,
