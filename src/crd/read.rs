@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::visible::visible;
+use crate::{project::yaml, visible::visible};
 
 /// A `CustomResourceDefinition`.
 #[derive(Debug, Clone, PartialEq)]
@@ -163,24 +163,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Crd>> {
         text.len() / (1024 * 1024),
         MAX_BYTES / (1024 * 1024)
     );
-    let options = serde_yaml::options! {
-        alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 10_000 },
-        budget: serde_yaml::budget! {
-            max_depth: 200,
-            max_nodes: 1_000_000,
-            max_events: 4_000_000,
-        },
-        duplicate_keys: serde_yaml::DuplicateKeyPolicy::Error,
-        merge_keys: serde_yaml::MergeKeyPolicy::Error,
-        with_snippet: false,
-    };
-    let documents = serde_yaml::from_multiple_with_options::<Value>(text, options);
-    let documents = documents.map_err(|error| {
-        let line = error.location().map_or(1, |location| location.line());
-        let reason = error.without_snippet().to_string();
-        let reason = reason.lines().next().unwrap_or_default();
-        anyhow!("`{shown}` line {line} cannot be read: {}", visible(reason))
-    })?;
+    let documents = yaml::documents(text).map_err(|error| anyhow!("`{shown}` {error}"))?;
     let mut crds = Vec::new();
     let mut others = Vec::new();
     for document in documents {

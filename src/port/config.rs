@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::{
     file::GoProject,
-    source::{Object, Source, at, documents, texts},
+    source::{Object, Source, at, texts},
 };
-use crate::project::Feature;
+use crate::project::{Feature, yaml::documents};
 
 /// How the Go operator is deployed.
 #[derive(Debug, Default)]

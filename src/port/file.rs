@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::source::documents;
+use crate::project::yaml::documents;
 
 /// What the file says.
 #[derive(Debug, Default, Deserialize)]

@@ -1,10 +1,9 @@
 //! The files of a Go project, and what they are as YAML.
 
-use anyhow::{Result, anyhow};
 use serde_json::Value;
 
 use super::go::Go;
-use crate::worktree::Snapshot;
+use crate::{project::yaml::documents, worktree::Snapshot};
 
 /// Folders that have no source of the project.
 pub const WITHOUT: [&str; 4] = ["bin", "node_modules", "testdata", "vendor"];
@@ -105,22 +104,4 @@ impl Source {
         });
         objects.collect()
     }
-}
-
-/// The documents of a YAML text.
-pub(super) fn documents(text: &str) -> Result<Vec<Value>> {
-    let options = serde_yaml::options! {
-        alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 10_000 },
-        budget: serde_yaml::budget! {
-            max_depth: 200,
-            max_nodes: 1_000_000,
-            max_events: 4_000_000,
-        },
-        with_snippet: false,
-    };
-    serde_yaml::from_multiple_with_options(text, options).map_err(|error| {
-        let line = error.location().map_or(1, |location| location.line());
-        let reason = error.without_snippet().to_string();
-        anyhow!("line {line}: {}", reason.lines().next().unwrap_or_default())
-    })
 }

@@ -5,7 +5,7 @@ use proptest::{collection::vec, prelude::*, sample::Index};
 use super::*;
 use crate::{
     crd::tests::is_formatted,
-    project::{Controller, Resource},
+    project::{Controller, Resource, yaml},
     reconcile::Texts,
     render::render,
     visible::is_hidden,
@@ -410,7 +410,7 @@ proptest! {
             prop_assert_eq!(hidden, None, "{}", path);
             prop_assert!(path == REPORT || rendered.contains_key(path), "{}", path);
             if source::is_file_of("yaml", path) && !path.starts_with("charts/") {
-                prop_assert!(source::documents(text).is_ok(), "{}: {}", path, text);
+                prop_assert!(yaml::documents(text).is_ok(), "{}: {}", path, text);
             }
             if path.starts_with("src/") && rendered[path] != *text {
                 is_formatted(text);

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
+    ops::Range,
 };
 
 use anyhow::Result;
@@ -12,12 +13,15 @@ use super::{
     Port, go,
     report::{self, Made, only},
     rules::{Right, Rights, Target, Types, lines},
-    source::{documents, texts},
+    source::texts,
 };
 use crate::{
     given::Given,
     names::GroupVersionKind,
-    project::{Controller, Project, Resource, yaml},
+    project::{
+        Controller, Project, Resource,
+        yaml::{self, documents},
+    },
     reconcile::Texts,
     render::render,
     visible::is_hidden,
@@ -427,37 +431,29 @@ fn label_lines(labels: &BTreeMap<&String, &String>, indent: usize) -> String {
     lines.fold(String::new(), |text, line| text + &pad + line + "\n")
 }
 
-/// Adds labels below the first line `anchor`.
+/// Adds labels below the first line `anchor`, behind those that are there.
 fn insert(text: &mut String, anchor: &str, indent: usize, labels: &BTreeMap<&String, &String>) {
-    if labels.is_empty() {
-        return;
-    }
-    let start = format!("\n{anchor}");
-    if let Some(at) = text.find(&start) {
-        // Behind those that are there.
-        let below = at + start.len();
-        let pad = " ".repeat(indent);
-        let there = text[below..]
-            .lines()
-            .take_while(|line| line.starts_with(&pad));
-        let length: usize = there.map(|line| line.len() + 1).sum();
-        text.insert_str(below + length, &label_lines(labels, indent));
+    if let Some(there) = below(text, anchor, indent).filter(|_| !labels.is_empty()) {
+        text.insert_str(there.end, &label_lines(labels, indent));
     }
 }
 
 /// Puts labels in the place of those below the first line `anchor`.
 fn replace(text: &mut String, anchor: &str, indent: usize, labels: &BTreeMap<String, String>) {
-    let start = format!("\n{anchor}");
-    if let Some(at) = text.find(&start) {
-        let below = at + start.len();
-        let pad = " ".repeat(indent);
-        let there = text[below..]
-            .lines()
-            .take_while(|line| line.starts_with(&pad));
-        let length: usize = there.map(|line| line.len() + 1).sum();
-        let labels = labels.iter().collect();
-        text.replace_range(below..below + length, &label_lines(&labels, indent));
+    if let Some(there) = below(text, anchor, indent) {
+        text.replace_range(there, &label_lines(&labels.iter().collect(), indent));
     }
+}
+
+/// Where the lines are that stand below the first line `anchor` at this indentation.
+fn below(text: &str, anchor: &str, indent: usize) -> Option<Range<usize>> {
+    let start = format!("\n{anchor}");
+    let below = text.find(&start)? + start.len();
+    let pad = " ".repeat(indent);
+    let lines = text[below..].lines();
+    let there = lines.take_while(|line| line.starts_with(&pad));
+    let length: usize = there.map(|line| line.len() + 1).sum();
+    Some(below..below + length)
 }
 
 /// The first place at which `value` does not fit `schema`, as far as serde would refuse it.

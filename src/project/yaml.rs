@@ -4,10 +4,13 @@ use std::borrow::Cow;
 
 use anyhow::{Result, anyhow};
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 use serde_path_to_error::{Deserializer, Track};
 use serde_yaml::{
     DuplicateKeyPolicy, Error, MergeKeyPolicy, MessageFormatter, Options, UserMessageFormatter,
 };
+
+use crate::visible::visible;
 
 /// Reads the text of `file`. A text that looks like a number needs quotes, and only `true` and
 /// `false` are booleans.
@@ -28,6 +31,30 @@ pub fn read<T: DeserializeOwned>(file: &str, text: &str) -> Result<T> {
 /// Reads the fields of `T` from a text that may have others, too. The default if that fails.
 pub fn read_or_default<T: DeserializeOwned + Default>(text: &str) -> T {
     serde_yaml::from_str_with_options(text, limits()).unwrap_or_default()
+}
+
+/// The documents of a text that others wrote, such as manifests. None takes long to read.
+///
+/// # Errors
+/// Names the line and the reason, such as too many aliases.
+pub fn documents(text: &str) -> Result<Vec<Value>> {
+    let options = serde_yaml::options! {
+        alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 10_000 },
+        budget: serde_yaml::budget! {
+            max_depth: 200,
+            max_nodes: 1_000_000,
+            max_events: 4_000_000,
+        },
+        duplicate_keys: DuplicateKeyPolicy::Error,
+        merge_keys: MergeKeyPolicy::Error,
+        with_snippet: false,
+    };
+    serde_yaml::from_multiple_with_options(text, options).map_err(|error| {
+        let line = error.location().map_or(1, |location| location.line());
+        let reason = error.without_snippet().to_string();
+        let reason = reason.lines().next().unwrap_or_default();
+        anyhow!("line {line} cannot be read: {}", visible(reason))
+    })
 }
 
 /// Limits what aliases can copy, so that no text takes long to read.
