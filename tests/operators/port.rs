@@ -244,7 +244,7 @@ fn versions(crd: &Value) -> BTreeMap<&str, (&Value, &Value)> {
 fn owned(uid: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"name": "hamlet", "namespace": "readers", "ownerReferences": [{
+        "metadata": {"name": "hamlet", "namespace": "library-readers", "ownerReferences": [{
             "apiVersion": "shelf.example.com/v1", "kind": "Book", "name": "hamlet", "uid": uid,
             "controller": true, "blockOwnerDeletion": true,
         }]},
@@ -273,7 +273,7 @@ fn what_the_operator_in_go_left_in_a_cluster_goes_on() {
         let manifest = project.manifest(&object.to_string());
         run(kubectl(&format!("apply {how} -f")).arg(manifest));
     };
-    for namespace in ["books", "archive", "readers"] {
+    for namespace in ["books", "archive", "library-readers"] {
         run(&mut kubectl(&format!("create namespace {namespace}")));
     }
 
@@ -288,16 +288,16 @@ fn what_the_operator_in_go_left_in_a_cluster_goes_on() {
         "--server-side",
         &json!({
             "apiVersion": "shelf.example.com/v1", "kind": "Book",
-            "metadata": {"name": "hamlet", "namespace": "readers",
+            "metadata": {"name": "hamlet", "namespace": "library-readers",
                 "finalizers": ["shelf.example.com/return"]},
             "spec": {"title": "Hamlet", "pages": 342},
         }),
     );
     run(&mut kubectl(
-        "patch book/hamlet --namespace readers --subresource=status --type=merge \
+        "patch book/hamlet --namespace library-readers --subresource=status --type=merge \
          --patch={\"status\":{\"shelves\":[\"A3\"]}}",
     ));
-    let book = "get book/hamlet --namespace readers -o";
+    let book = "get book/hamlet --namespace library-readers -o";
     let uid = run(&mut kubectl(&format!("{book} jsonpath={{.metadata.uid}}")));
     apply("--server-side --field-manager=library-books", &owned(&uid));
     // Of a kind that has no controller, without a spec.
@@ -330,9 +330,10 @@ fn what_the_operator_in_go_left_in_a_cluster_goes_on() {
     ));
     operator.says(&["leads"]);
     // It owns the fields that the Go one has applied, and takes back those that it does not want.
-    get_until("configmap/hamlet --namespace readers -o json", |text| {
-        text.contains("app.kubernetes.io/managed-by") && !text.contains("written-in")
-    });
+    get_until(
+        "configmap/hamlet --namespace library-readers -o json",
+        |text| text.contains("app.kubernetes.io/managed-by") && !text.contains("written-in"),
+    );
     let finalizers = format!("{book} jsonpath={{.metadata.finalizers}}");
     assert_eq!(
         run(&mut kubectl(&finalizers)),
@@ -341,7 +342,7 @@ fn what_the_operator_in_go_left_in_a_cluster_goes_on() {
 
     // What waited for the Go operator's finalizer does not wait for ever.
     run(&mut kubectl(
-        "delete book/hamlet --namespace readers --wait=false",
+        "delete book/hamlet --namespace library-readers --wait=false",
     ));
     wait_until("the book to go", PATIENCE, || {
         let get = kubectl(&format!("{book} name --ignore-not-found")).output()?;
