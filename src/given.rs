@@ -124,6 +124,19 @@ impl<'a> Given<'a> {
         })
     }
 
+    /// The resource of `version` that `project` has.
+    ///
+    /// # Errors
+    /// As [`Given::resource`].
+    pub fn there<'p>(
+        &self,
+        version: &CrdVersion,
+        project: &'p Project,
+    ) -> Result<Option<&'p Resource>> {
+        let at = project.position(&self.resource(version, Stage::Unserved)?);
+        Ok(at.map(|at| &project.resources[at]))
+    }
+
     /// The versions that are taken, with their resources in `project`, the stored one first: without
     /// controllers and webhooks.
     ///
@@ -162,11 +175,9 @@ impl<'a> Given<'a> {
         let mut written = Vec::new();
         let mut annotations = Vec::new();
         for version in &self.versions {
-            let resource = self.resource(version, Stage::Unserved)?;
-            let Some(at) = project.position(&resource) else {
+            let Some(resource) = self.there(version, project)? else {
                 continue;
             };
-            let resource = &project.resources[at];
             let types = project.types_file(resource);
             // The license stands above, as in every file.
             let skeleton = rendered.get(&types).map_or("", String::as_str);
@@ -226,15 +237,14 @@ impl<'a> Given<'a> {
 
     /// What of the versions is not as the CRD says.
     pub fn notes(&self, project: &Project) -> Vec<String> {
-        let unserved = self.versions.iter().filter(|version| {
-            let resource = self.resource(version, Stage::Unserved).ok();
-            let at = resource.and_then(|it| project.position(&it));
-            version.served && at.is_some_and(|at| !project.resources[at].is_served())
-        });
-        let unserved: Vec<_> = unserved.copied().collect();
         let Definer::Project(conversion) = self.definer else {
             return Vec::new();
         };
+        let unserved = self.versions.iter().filter(|version| {
+            let there = self.there(version, project).ok().flatten();
+            version.served && there.is_some_and(|it| !it.is_served())
+        });
+        let unserved: Vec<_> = unserved.copied().collect();
         let mut notes = Vec::new();
         if conversion == Conversion::Lossy {
             let served = self.versions.iter().filter(|it| it.served);

@@ -263,12 +263,7 @@ pub fn run(args: CreateApi, root: &Path) -> Result<Outcome> {
     let mut after = before.clone();
     or_way_out(after.add(wanted.clone(), args.force))?;
 
-    let controller = settings.controller_of(&id);
-    let mut story = story(&id, &wanted, &controller, &after);
-    let controller = wanted.controller(&controller);
-    story
-        .notes
-        .extend(without_default(controller, &after, &tree)?);
+    let mut story = story(&id, &wanted, &settings.controller_of(&id), &after, &tree)?;
     story.notes.extend(moved_storage(&before, &wanted));
     story.notes.extend(args.kubebuilder.note());
     bring_in_line(&tree, &before, after, &args.mode, &story)
@@ -555,12 +550,13 @@ fn story(
     resource: &Resource,
     controller: &ControllerName,
     project: &Project,
-) -> Story {
-    let (group, kind) = (project.group_module(resource), resource.kind.module());
+    tree: &WorkTree,
+) -> Result<Story> {
     let types = project.types_file(resource);
     let there = resource.controller(controller);
-    let controller = there.map_or(kind, |there| resource.controller_module(there));
-    let reconciler = format!("src/controller/{group}/{controller}.rs");
+    let usual = || Controller::new(resource.kind.controller());
+    let controller = there.cloned().unwrap_or_else(usual);
+    let reconciler = project.controller_file(resource, &controller);
     let full_group = project.full_group(resource);
 
     let mut notes = Vec::new();
@@ -616,13 +612,15 @@ fn story(
         ));
     }
 
-    Story {
+    notes.extend(without_default(there, project, tree)?);
+
+    Ok(Story {
         unchanged: format!("{resource} is there and up to date"),
         remarks: BTreeMap::from([(types, types_remark), (reconciler, remark)]),
         notes,
         next,
         ..Story::default()
-    }
+    })
 }
 
 mod crd;

@@ -252,7 +252,7 @@ fn roll_out(served: &[GroupVersionKind]) -> Vec<String> {
 /// What the user gets to read of webhooks that are asked before an object is stored, of one that converts, or
 /// of both.
 fn story(resource: &Resource, project: &Project, is_asked: bool, converts: bool) -> Story {
-    let (group, kind) = (project.group_module(resource), resource.kind.module());
+    let group = project.group_module(resource);
     let mut remarks = BTreeMap::new();
     let mut notes = Vec::new();
     let mut next = Vec::new();
@@ -268,7 +268,7 @@ fn story(resource: &Resource, project: &Project, is_asked: bool, converts: bool)
         ));
     }
     if is_asked {
-        let file = format!("src/webhook/{group}/{kind}.rs");
+        let file = project.webhook_file(resource);
         let why = format!("after an edit of {file}");
         next.push(NextStep::new("make manifests", why));
         remarks.insert(file, "the webhooks: edit these");

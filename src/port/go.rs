@@ -8,7 +8,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use super::source::is_file_of;
+use super::source::{folder, is_file_of};
 use crate::reconcile::Texts;
 
 /// How many names are followed to find the text of one.
@@ -129,9 +129,8 @@ impl Go {
             ..Self::default()
         };
         for (path, text) in texts.iter().filter(|(path, _)| is_file_of("go", path)) {
-            let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
             let file = File {
-                folder: folder.to_owned(),
+                folder: folder(path).to_owned(),
                 tokens: tokens(text),
                 is_test: path.ends_with("_test.go"),
             };

@@ -10,7 +10,7 @@ use super::{
     go::Value,
     name_of,
     report::Report,
-    source::Source,
+    source::{Source, file_name, folder},
 };
 use crate::{
     builtin,
@@ -132,8 +132,7 @@ impl<'a> GoFiles<'a> {
         let names = names.chain(crds.iter().map(|(_, crd)| crd.kind.clone()));
         let stems: BTreeMap<_, _> = names.map(|it| (it.to_ascii_lowercase(), it)).collect();
         let about = code.paths().filter_map(|path| {
-            let name = path.rsplit('/').next().unwrap_or(path);
-            let name = name.replace('_', "").to_ascii_lowercase();
+            let name = file_name(path).replace('_', "").to_ascii_lowercase();
             let called = stems.iter().filter(|(stem, _)| name.starts_with(*stem));
             let (_, kind) = called.max_by_key(|(stem, _)| stem.len())?;
             Some((path, kind.clone()))
@@ -143,11 +142,6 @@ impl<'a> GoFiles<'a> {
             about: about.collect(),
         }
     }
-}
-
-/// The folder of a file.
-fn folder(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
 /// Takes one kind after the other.

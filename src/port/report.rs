@@ -5,7 +5,12 @@ use std::{
     fmt::Write as _,
 };
 
-use super::{Port, go::Value, kinds::GoKind, source::is_file_of};
+use super::{
+    Port,
+    go::Value,
+    kinds::GoKind,
+    source::{file_name, folder, is_file_of},
+};
 use crate::{
     names::GroupVersionKind,
     project::{Controller, Project, Resource},
@@ -303,7 +308,10 @@ fn files(port: &Port, project: &Project, text: &mut String) {
             None if path.ends_with("_test.go") || content.contains("// Code generated") => {}
             None if path.contains("zz_generated") => {}
             None => {
-                let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
+                let folder = match folder(path) {
+                    "" => ".",
+                    folder => folder,
+                };
                 *rest.entry(folder).or_default() += 1;
             }
         }
@@ -321,16 +329,9 @@ fn files(port: &Port, project: &Project, text: &mut String) {
 /// What a Go file has, and where that goes.
 fn line(port: &Port, project: &Project, path: &str, content: &str) -> Option<String> {
     let go = &port.source.go;
-    let about = |files: &dyn Fn(&GoKind) -> bool| {
-        port.kinds
-            .iter()
-            .filter(|kind| files(kind))
-            .collect::<Vec<_>>()
-    };
     let resource = |kind: &GoKind| project.resources.iter().find(|it| it.id() == kind.id);
     if path.ends_with("_test.go") {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        return Some(match name {
+        return Some(match file_name(path) {
             "suite_test.go" | "e2e_suite_test.go" => {
                 "the start of an API server for tests: `tests/api_server` and `tests/e2e.sh` have that".to_owned()
             }
@@ -338,7 +339,10 @@ fn line(port: &Port, project: &Project, path: &str, content: &str) -> Option<Str
             _ => return None,
         });
     }
-    let kinds = about(&|kind| kind.code.files.contains(path));
+    let kinds = port.kinds.iter();
+    let kinds: Vec<_> = kinds
+        .filter(|kind| kind.code.files.contains(path))
+        .collect();
     if !kinds.is_empty() {
         let parts = kinds.iter().filter_map(|kind| {
             let resource = resource(kind)?;
@@ -352,10 +356,7 @@ fn line(port: &Port, project: &Project, path: &str, content: &str) -> Option<Str
         let targets = project
             .webhooks()
             .filter(|it| go.mentions(path, it.kind.as_str()));
-        let targets = targets.map(|it| {
-            let (group, kind) = (project.group_module(it), it.kind.module());
-            format!("`src/webhook/{group}/{kind}.rs`")
-        });
+        let targets = targets.map(|it| format!("`{}`", project.webhook_file(it)));
         let targets: Vec<_> = targets.collect();
         let goes = if targets.is_empty() {
             "`rscaffold create webhook` adds them here".to_owned()
@@ -367,10 +368,7 @@ fn line(port: &Port, project: &Project, path: &str, content: &str) -> Option<Str
     if content.contains("+kubebuilder:object:root=true") {
         let kinds = project.resources.iter().filter(|it| it.has_api());
         let kinds = kinds.filter(|it| content.contains(&format!("type {} struct", it.kind)));
-        let targets = kinds.map(|it| {
-            let (group, kind) = (project.group_module(it), it.kind.module());
-            format!("`src/api/{group}/{}/{kind}.rs`", it.version)
-        });
+        let targets = kinds.map(|it| format!("`{}`", project.types_file(it)));
         let targets: Vec<_> = targets.collect();
         return (!targets.is_empty()).then(|| {
             format!(
@@ -395,11 +393,7 @@ fn reconciler(
     resource: &Resource,
     controller: &Controller,
 ) -> String {
-    let module = resource.controller_module(controller);
-    let target = format!(
-        "src/controller/{}/{module}.rs",
-        project.group_module(resource)
-    );
+    let target = project.controller_file(resource, controller);
     let mut text = format!(
         "the reconciler of {}: write `reconcile`{} in `{target}`",
         kind.id.kind(),

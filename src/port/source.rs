@@ -57,9 +57,19 @@ pub(super) fn is_file_of(language: &str, path: &str) -> bool {
         .is_some_and(|(_, end)| end == language)
 }
 
+/// The folder of a file; empty for the top one.
+pub(super) fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// The name of a file in its folder.
+pub(super) fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
 /// Which files of a Go project are read; of the others only the names are known.
 pub fn is_wanted(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = file_name(path);
     let is_manifest = || {
         let is_yaml = is_file_of("yaml", name) || is_file_of("yml", name);
         let folder = path.split('/').next().unwrap_or_default();

@@ -189,11 +189,7 @@ impl Writer<'_> {
         let mut of_controllers = self.by_controller();
         let types = Types::new(self.project);
         for (resource, controller) in self.project.controllers() {
-            let module = resource.controller_module(controller);
-            let path = format!(
-                "src/controller/{}/{module}.rs",
-                self.project.group_module(resource)
-            );
+            let path = self.project.controller_file(resource, controller);
             let Some(mut text) = self.text(&path).cloned() else {
                 continue;
             };

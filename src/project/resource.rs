@@ -473,6 +473,21 @@ impl Project {
         )
     }
 
+    /// The file of a controller of a kind.
+    pub fn controller_file(&self, resource: &Resource, controller: &Controller) -> String {
+        let group = self.group_module(resource);
+        format!(
+            "src/controller/{group}/{}.rs",
+            resource.controller_module(controller)
+        )
+    }
+
+    /// The file of the webhooks of a kind that are asked before an object is stored.
+    pub fn webhook_file(&self, resource: &Resource) -> String {
+        let group = self.group_module(resource);
+        format!("src/webhook/{group}/{}.rs", resource.kind.module())
+    }
+
     /// The crates that Cargo.toml gets for the kinds that others define, in order.
     pub fn dependencies(&self) -> BTreeSet<&Dependency> {
         let dependencies = self.resources.iter().filter_map(Resource::dependency);

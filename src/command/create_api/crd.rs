@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
-use super::{ApiSettings, CreateApi, story, without_default};
+use super::{ApiSettings, CreateApi, story};
 use crate::{
     command::{load_current, or_way_out, turn::bring_in_line_with},
     crd::{self, Crd, CrdVersion, Loss},
@@ -53,11 +53,7 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path) -> Result<Outcome>
 
     let id = wanted.id();
     let controller = args.settings.controller_of(&id);
-    let mut story = story(&id, &wanted, &controller, &after);
-    let controller = wanted.controller(&controller);
-    story
-        .notes
-        .extend(without_default(controller, &after, &tree)?);
+    let mut story = story(&id, &wanted, &controller, &after, &tree)?;
     story.notes.extend(made.notes(&after));
     story.notes.extend(shown(&losses, args.mode.dry_run));
     story.notes.extend(args.kubebuilder.note());
@@ -176,8 +172,7 @@ fn ensure_one_definer(made: &Given, project: &Project) -> Result<()> {
 /// Refuses versions that exist with types of another origin.
 fn ensure_free(made: &Given, project: &Project) -> Result<()> {
     for version in &made.versions {
-        let there = made.resource(version, Stage::Stored)?;
-        let there = project.position(&there).map(|at| &project.resources[at]);
+        let there = made.there(version, project)?;
         if let Some(there) = there.filter(|it| it.has_api() && !it.has_given_types()) {
             return Err(anyhow!(
                 "{there} exists with types that do not come from a CRD"
