@@ -4,6 +4,7 @@
 //! schema that the code will write, and [`Made::losses`] is in what it differs from the given one.
 
 mod compare;
+mod convert;
 mod docs;
 mod layout;
 mod literal;
@@ -73,6 +74,32 @@ pub fn make(crd: &Crd, version: &CrdVersion, setting: &Setting) -> Made {
 pub fn types_for_use(crd: &Crd, version: &CrdVersion) -> String {
     let lowered = lower::lower(crd, version, Purpose::Use);
     print::print_for_use(crd, version, &lowered)
+}
+
+/// What converts between two versions of a kind.
+#[derive(Debug, Clone)]
+pub struct Conversion {
+    /// The implementations, without the imports of the modules `spoke` and `hub` that have the types.
+    code: String,
+    /// Whether both versions have a status.
+    pub has_status: bool,
+}
+
+impl Conversion {
+    /// The text of the file, which begins as `skeleton` does: with its comment and imports.
+    pub fn within(&self, skeleton: &str) -> String {
+        let (head, _) = skeleton.split_once("impl ").unwrap_or((skeleton, ""));
+        format!("{head}{}", self.code)
+    }
+}
+
+/// Converts `spoke` to `hub` and back.
+pub fn conversion(crd: &Crd, spoke: &CrdVersion, hub: &CrdVersion) -> Conversion {
+    let [spoke, hub] = [spoke, hub].map(|it| lower::lower(crd, it, Purpose::Define));
+    Conversion {
+        code: convert::convert(&spoke, &hub),
+        has_status: spoke.root.status.is_some() && hub.root.status.is_some(),
+    }
 }
 
 /// Whether all versions that `crd` serves have the same schema, so that the API server needs no webhook to

@@ -152,14 +152,26 @@ impl<'a> Given<'a> {
                 .versions(&resource)
                 .filter(|it| it.version != resource.version);
             let is_any_stored = others.any(Resource::is_stored);
+            let hub = project.hub_of(&resource);
+            let is_converted = hub.is_some() && project.is_converted(&resource);
             let stage = match self.definer {
+                _ if is_converted && version.served && !version.storage => Stage::Served,
                 _ if version.storage || at == 0 && !is_any_stored => Stage::Stored,
                 Definer::Project(Conversion::None | Conversion::Lossy) if version.served => {
                     Stage::Served
                 }
                 _ => Stage::Unserved,
             };
-            resources.push((version, self.resource(version, stage)?));
+            let mut resource = self.resource(version, stage)?;
+            if let (Definition::Own(own), Some(hub)) = (&mut resource.definition, hub) {
+                // The webhook of the project converts, whatever the CRD says.
+                own.conversion = Conversion::Missing;
+                own.spokes = hub
+                    .spokes()
+                    .filter(|_| hub.version == resource.version)
+                    .cloned();
+            }
+            resources.push((version, resource));
         }
         Ok(resources)
     }
@@ -222,7 +234,8 @@ impl<'a> Given<'a> {
                 (*version, written.clone(), [resource.is_served(), stored])
             });
             let versions: Vec<_> = versions.collect();
-            let manifest = crd::manifest(self.crd, &versions, &annotations)?;
+            let converts = self.hub(project)?.is_some();
+            let manifest = crd::manifest(self.crd, &versions, &annotations, converts)?;
             let name = format!("{}_{}.yaml", self.crd.group, self.crd.plural);
             let is_it = |path: &&String| {
                 path.ends_with(&format!("/bases/{name}"))
@@ -232,12 +245,53 @@ impl<'a> Given<'a> {
                 texts.insert(path.clone(), manifest.clone());
             }
         }
+        texts.extend(self.conversions(project, rendered)?);
         Ok((texts, losses))
+    }
+
+    /// The hub of the kind in `project`, if a webhook converts its versions.
+    fn hub<'p>(&self, project: &'p Project) -> Result<Option<&'p Resource>> {
+        let Some(version) = self.versions.first() else {
+            return Ok(None);
+        };
+        let there = self.there(version, project)?;
+        Ok(there.and_then(|it| project.hub_of(it)))
+    }
+
+    /// The texts of the files that convert the versions of `project`, which renders to `rendered`, to the hub and
+    /// back.
+    ///
+    /// # Errors
+    /// When the CRD lacks one of these versions.
+    pub fn conversions(&self, project: &Project, rendered: &Texts) -> Result<Texts> {
+        let mut texts = Texts::new();
+        let Some(hub) = self.hub(project)? else {
+            return Ok(texts);
+        };
+        let given = |version: &Version| self::version(self.crd, version);
+        let hub_version = given(&hub.version)?;
+        let mut is_all_with_status = true;
+        for spoke in hub.spokes().into_iter().flatten() {
+            let path = project.conversion_file(hub, spoke);
+            let made = crd::conversion(self.crd, given(spoke)?, hub_version);
+            is_all_with_status &= made.has_status;
+            let skeleton = rendered.get(&path).map_or("", String::as_str);
+            texts.insert(path, made.within(skeleton));
+        }
+        let path = project.hub_file(hub);
+        if !is_all_with_status && let Some(text) = rendered.get(&path) {
+            texts.insert(path, text.replace(".spoke::<", ".spoke_without_status::<"));
+        }
+        Ok(texts)
     }
 
     /// What of the versions is not as the CRD says.
     pub fn notes(&self, project: &Project) -> Vec<String> {
-        let Definer::Project(conversion) = self.definer else {
+        let there = self
+            .versions
+            .first()
+            .and_then(|version| self.there(version, project).ok()?);
+        let Some(own) = there.and_then(Resource::own) else {
             return Vec::new();
         };
         let unserved = self.versions.iter().filter(|version| {
@@ -246,7 +300,7 @@ impl<'a> Given<'a> {
         });
         let unserved: Vec<_> = unserved.copied().collect();
         let mut notes = Vec::new();
-        if conversion == Conversion::Lossy {
+        if own.conversion == Conversion::Lossy {
             let served = self.versions.iter().filter(|it| it.served);
             notes.push(format!(
                 "the schemas of {} differ, and as in the CRD nothing converts between them: a write through one \
@@ -314,6 +368,25 @@ pub fn group(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)>
     }
     let (group, domain) = split(project, full)?;
     Ok((group, Some(domain)))
+}
+
+/// A kind that others define in the group `full`, with types that have no fields until its CRD is given.
+///
+/// # Errors
+/// When the group has no domain.
+pub fn of_others(
+    project: &Project,
+    full: &Group,
+    version: Version,
+    kind: Kind,
+) -> Result<Resource> {
+    let (group, domain) = group_of_others(project, full)?;
+    let id = GroupVersionKind::new(group.clone(), version, kind);
+    let definition = Definition::External(External::Given);
+    Ok(Resource {
+        domain,
+        ..Resource::new(group, &id, definition)
+    })
 }
 
 /// The group `full` of a kind that others define, as `PROJECT` has it: without a domain, the group is all of it.

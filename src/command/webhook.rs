@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use clap::Args;
 
 use super::{
@@ -11,12 +11,17 @@ use super::{
     id::Id,
     kubebuilder::Kubebuilder,
     load_current, or_way_out,
+    turn::bring_in_line_with,
 };
 use crate::{
+    crd,
+    given::Given,
     hint::OrHint,
     names::{Group, GroupVersionKind, Kind, Plural, Version, WebhookPath},
     project::{Project, Resource, Webhook, Webhooks},
+    render::render,
     report::{NextStep, Outcome, Story, UsageError},
+    turn::GivenTexts,
     worktree::WorkTree,
 };
 
@@ -213,10 +218,39 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
         served = or_way_out(after.convert(&resource, &spokes))?;
     }
 
+    let given = conversions(&resource, &after, &tree)?;
     let mut story = story(&resource, &after, is_asked, args.conversion);
     story.notes.extend(roll_out(&served));
     story.notes.extend(args.kubebuilder.note());
-    bring_in_line(&tree, &before, after, &args.mode, &story)
+    bring_in_line_with(given, &tree, &before, after, &args.mode, &story)
+}
+
+/// The conversions between versions whose types come from a CRD: from the manifest of the kind, which the code
+/// writes, because the CRD itself may be gone.
+///
+/// # Errors
+/// When there is no manifest, or when it lacks a version.
+fn conversions(resource: &Resource, project: &Project, tree: &WorkTree) -> Result<GivenTexts> {
+    let Some(hub) = project.hub_of(resource).filter(|it| it.has_given_types()) else {
+        return Ok(GivenTexts::default());
+    };
+    let file = project.crd_file(hub);
+    let manifests = tree.ours([file.as_str()])?;
+    let text = manifests
+        .get(&file)
+        .ok_or_else(|| anyhow!("it is not there"));
+    let texts = text.and_then(|text| {
+        let crds = crd::parse(&file, text)?;
+        let crd = crds.first().context("it has no CustomResourceDefinition")?;
+        Given::new(crd, None, project)?.conversions(project, &render(project)?.texts)
+    });
+    let texts = texts
+        .with_context(|| format!("the conversion is made from `{file}`, which cannot be used"))
+        .or_hint("`make manifests` writes it")?;
+    Ok(GivenTexts {
+        texts,
+        replace: false,
+    })
 }
 
 /// The version to which the other versions of a kind are converted and back.
@@ -252,14 +286,12 @@ fn roll_out(served: &[GroupVersionKind]) -> Vec<String> {
 /// What the user gets to read of webhooks that are asked before an object is stored, of one that converts, or
 /// of both.
 fn story(resource: &Resource, project: &Project, is_asked: bool, converts: bool) -> Story {
-    let group = project.group_module(resource);
     let mut remarks = BTreeMap::new();
     let mut notes = Vec::new();
     let mut next = Vec::new();
     if converts {
         for spoke in spokes(resource, project) {
-            let module = resource.conversion_module();
-            let file = format!("src/api/{group}/{spoke}/{module}.rs");
+            let file = project.conversion_file(resource, spoke);
             remarks.insert(file, "the conversion: edit this");
         }
         next.push(NextStep::new(

@@ -9,11 +9,13 @@ use super::{
 };
 use crate::project::Annotation;
 
-/// The text of the manifest of `crd`, whose versions write these schemas, and are served and stored so.
+/// The text of the manifest of `crd`, whose versions write these schemas, and are served and stored so. A webhook may
+/// convert between them.
 pub fn manifest(
     crd: &Crd,
     versions: &[(&CrdVersion, Value, [bool; 2])],
     annotations: &[Annotation],
+    converts: bool,
 ) -> Result<String> {
     let mut metadata = json!({"name": format!("{}.{}", crd.plural, crd.group)});
     for annotation in annotations {
@@ -33,7 +35,7 @@ pub fn manifest(
     let versions = versions
         .iter()
         .map(|(version, written, stage)| entry(version, written, *stage));
-    let value = json!({
+    let mut value = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": metadata,
@@ -44,6 +46,18 @@ pub fn manifest(
             "versions": versions.collect::<Vec<_>>(),
         },
     });
+    if converts {
+        value["spec"]["conversion"] = json!({
+            "strategy": "Webhook",
+            "webhook": {
+                "clientConfig": {
+                    // Where config/webhook has the Service. `config/default` puts the real names in.
+                    "service": {"name": "webhook-service", "namespace": "system", "path": "/convert"},
+                },
+                "conversionReviewVersions": ["v1"],
+            },
+        });
+    }
     // As the operator writes its manifests.
     let options = serde_yaml::ser_options! { folded_wrap_chars: usize::MAX };
     let text = serde_yaml::to_string_with_options(&value, options)?;

@@ -76,6 +76,19 @@ impl GoResource {
         self.is_implied || self.api.as_ref().is_some_and(|api| api.namespaced)
     }
 
+    /// The group of a kind that others define, in full.
+    pub fn group_of_others(&self) -> String {
+        let group = self.group.as_deref().unwrap_or_default();
+        // The domain is often the group itself.
+        match self.domain.as_deref() {
+            Some(domain) if group.is_empty() || domain.split('.').next() == Some(group) => {
+                domain.to_owned()
+            }
+            Some(domain) => format!("{group}.{domain}"),
+            None => group.to_owned(),
+        }
+    }
+
     /// Whether there is a controller; `None` if the file does not tell.
     pub fn has_controller(&self) -> Option<bool> {
         match self.controller {

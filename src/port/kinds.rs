@@ -15,9 +15,9 @@ use super::{
 use crate::{
     builtin,
     crd::{self, Crd},
-    given::{Given, group},
+    given::{Given, group, of_others},
     names::{ControllerName, GroupVersionKind, Kind, Version, WebhookPath},
-    project::{Controller, Definition, Own, Project, Resource, Webhook},
+    project::{Controller, Definition, Own, Project, Resource, Stage, Webhook},
     visible::visible,
 };
 
@@ -83,8 +83,11 @@ pub(super) fn take(
         go,
         files: GoFiles::new(source, go, &crds),
         webhooks: webhooks(source),
+        others: BTreeMap::new(),
         kinds: Vec::new(),
     };
+    let mut crds = crds;
+    taker.others = others(source, go, &mut crds);
     for (file, crd) in crds {
         let shown = format!("`{}` of `{}`", visible(&crd.kind), visible(&crd.group));
         if let Err(error) = taker.with_crd(project, crd, report) {
@@ -108,6 +111,37 @@ pub(super) fn take(
         ));
     }
     taker.kinds
+}
+
+/// The CRDs of the kinds of PROJECT that others define, by group and kind, wherever the Go project has them. They are
+/// taken out of `crds`.
+fn others(
+    source: &Source,
+    go: &GoProject,
+    crds: &mut Vec<(String, Crd)>,
+) -> BTreeMap<(String, String), Crd> {
+    let external = go.resources.iter().filter(|it| it.external);
+    let wanted: BTreeSet<_> = external
+        .map(|it| (it.group_of_others(), it.kind.clone()))
+        .collect();
+    let key = |crd: &Crd| (crd.group.clone(), crd.kind.clone());
+    let own = crds.extract_if(.., |(_, crd)| wanted.contains(&key(crd)));
+    let mut others: BTreeMap<_, _> = own.map(|(_, crd)| (key(&crd), crd)).collect();
+    let is_missing = |text: &str| {
+        let mut wanted = wanted.iter();
+        text.contains("CustomResourceDefinition")
+            && wanted
+                .any(|(group, kind)| text.contains(group.as_str()) && text.contains(kind.as_str()))
+    };
+    for (file, text) in source.manifests("").filter(|(_, text)| is_missing(text)) {
+        // What is no CRD is told where the CRDs of the project are read.
+        for crd in crd::parse(file, text).unwrap_or_default() {
+            if wanted.contains(&key(&crd)) {
+                others.entry(key(&crd)).or_insert(crd);
+            }
+        }
+    }
+    others
 }
 
 /// Which kinds the files of the Go code are about.
@@ -151,6 +185,8 @@ struct Taker<'a> {
     files: GoFiles<'a>,
     /// Those that were not taken yet.
     webhooks: Vec<GoWebhook>,
+    /// The CRDs of kinds that others define, by group and kind.
+    others: BTreeMap<(String, String), Crd>,
     kinds: Vec<GoKind>,
 }
 
@@ -174,6 +210,7 @@ impl Taker<'_> {
         after.resources.extend(resources);
         self.give_webhooks(&mut after, &id, &entries, report);
         after.validate()?;
+        convert(&mut after, &crd, &id, &entries, report);
         *project = after;
         for note in given.notes(project) {
             report.lost(format!("`{}`: {note}", visible(&crd.kind)));
@@ -220,9 +257,12 @@ impl Taker<'_> {
             let found = found
                 .and_then(Resource::builtin)
                 .filter(|_| !entry.external);
-            found.ok_or_else(|| of_others(entry, &kind, &version))?
+            match found {
+                Some(found) => found,
+                None => self.of_others(project, entry, kind, version, report)?,
+            }
         };
-        if let Some(plural) = entry.plural.as_deref().filter(|_| entry.has_api()) {
+        if let Some(plural) = entry.plural.as_deref().filter(|_| !resource.is_builtin()) {
             resource.plural = plural.parse()?;
         }
         let code = self.code(resource.kind.as_str());
@@ -237,9 +277,42 @@ impl Taker<'_> {
         self.give_webhooks(&mut after, &id, &[entry], report);
         after.validate()?;
         *project = after;
-        let crd = None;
+        let crd = self
+            .others
+            .remove(&(entry.group_of_others(), entry.kind.clone()));
         self.kinds.push(GoKind { id, crd, code });
         Ok(())
+    }
+
+    /// The resource of a kind that others define.
+    fn of_others(
+        &self,
+        project: &Project,
+        entry: &GoResource,
+        kind: Kind,
+        version: Version,
+        report: &mut Report,
+    ) -> Result<Resource> {
+        let group = entry.group_of_others();
+        if let Some(crd) = self.others.get(&(group.clone(), entry.kind.clone())) {
+            let given = Given::of_others(crd, Some(&version), project)?;
+            let version = given.versions.first().copied();
+            let version = version.ok_or_else(|| anyhow!("it has no version"))?;
+            return given.resource(version, Stage::Stored);
+        }
+        let mut resource = of_others(project, &group.parse()?, version, kind)?;
+        if let Some(plural) = &entry.plural {
+            resource.plural = plural.parse()?;
+        }
+        report.lost(format!(
+            "the fields of `{kind}`, which others define: get its CRD by `kubectl get crd {plural}.{group} -o yaml \
+             > crd.yaml`, and run `rscaffold create api --crd crd.yaml --version {version} --resource=false`, which \
+             also says whether its objects live in namespaces",
+            kind = resource.kind,
+            plural = resource.plural,
+            version = resource.version,
+        ));
+        Ok(resource)
     }
 
     /// Gives the controllers of the kind to `resource`.
@@ -354,21 +427,51 @@ impl Taker<'_> {
                 webhooks.validation = Some(webhook);
             }
         }
-        let converts = |it: &&GoResource| it.webhooks.as_ref().is_some_and(|it| it.conversion);
-        for entry in entries.iter().copied().filter(|it| converts(it)) {
-            let spokes = entry.webhooks.iter().flat_map(|it| &it.spoke);
-            let spokes: Vec<_> = spokes.map(|it| format!("`{}`", visible(it))).collect();
-            report.lost(format!(
-                "the conversion webhook of `{}`, between `{}` and {}",
-                resource.kind,
-                visible(&entry.version),
-                if spokes.is_empty() {
-                    "the other versions".to_owned()
-                } else {
-                    spokes.join(", ")
-                }
-            ));
-        }
+    }
+}
+
+/// Has a webhook convert between the versions of the kind `id`, if one does so in the Go project.
+fn convert(
+    project: &mut Project,
+    crd: &Crd,
+    id: &GroupVersionKind,
+    entries: &[&GoResource],
+    report: &mut Report,
+) {
+    let with = entries
+        .iter()
+        .filter_map(|it| Some((it, it.webhooks.as_ref()?)));
+    let with: Vec<_> = with.filter(|(_, webhooks)| webhooks.conversion).collect();
+    if !crd.converts && with.is_empty() {
+        return;
+    }
+    // The hub is the version that lists spokes. An older PROJECT has no such list, and either version can be it.
+    let hub = with.iter().find(|(_, webhooks)| !webhooks.spoke.is_empty());
+    let hub = hub.map_or(id.version().as_str(), |(entry, _)| entry.version.as_str());
+    let served = crd.versions.iter().filter(|it| it.served);
+    let served: BTreeSet<_> = served
+        .filter_map(|it| it.name.parse::<Version>().ok())
+        .collect();
+    let Some(hub) = project
+        .resources
+        .iter()
+        .find(|it| it.version.as_str() == hub && it.kind == *id.kind() && it.group == *id.group())
+    else {
+        return;
+    };
+    let (hub, spokes) = (
+        hub.clone(),
+        served.into_iter().filter(|it| *it != hub.version),
+    );
+    let spokes: BTreeSet<_> = spokes.collect();
+    if spokes.is_empty() {
+        return;
+    }
+    if let Err(error) = project.convert(&hub, &spokes) {
+        report.lost(format!(
+            "the conversion webhook of `{}`: {error:#}",
+            hub.kind
+        ));
     }
 }
 
@@ -386,29 +489,4 @@ fn crd_notes(crd: &Crd) -> Vec<String> {
         notes.push(format!("the list kind `{}` of `{kind}`", visible(list)));
     }
     notes
-}
-
-/// What to do about a kind that others define.
-fn of_others(entry: &GoResource, kind: &Kind, version: &Version) -> anyhow::Error {
-    let group = entry.group.as_deref().unwrap_or_default();
-    // The domain is often the group itself.
-    let group = match entry.domain.as_deref() {
-        Some(domain) if group.is_empty() || domain.split('.').next() == Some(group) => {
-            domain.to_owned()
-        }
-        Some(domain) => format!("{group}.{domain}"),
-        None => group.to_owned(),
-    };
-    let usual = kind.plural();
-    let plural = entry.plural.as_deref().unwrap_or(usual.as_str());
-    let controller = match entry.has_controller() {
-        Some(true) | None => "",
-        Some(false) => " --controller=false",
-    };
-    anyhow!(
-        "others define it, so its types are needed: get its CRD by `kubectl get crd {plural}.{group} -o yaml > \
-         crd.yaml`, and run `rscaffold create api --crd crd.yaml --version {version} --resource=false{controller}`",
-        plural = visible(plural),
-        group = visible(&group)
-    )
 }

@@ -150,6 +150,10 @@ fn taken(port: &Port, project: &Project, text: &mut String) {
         if resource.webhooks.validation.is_some() {
             parts.push("validating webhook".to_owned());
         }
+        if let Some(spokes) = resource.spokes() {
+            let spokes: Vec<_> = spokes.iter().map(|it| format!("`{it}`")).collect();
+            parts.push(format!("hub of {}", spokes.join(", ")));
+        }
         lines.push(format!("{resource}: {}", parts.join(", ")));
     }
     let features: Vec<_> = port
@@ -365,6 +369,13 @@ fn line(port: &Port, project: &Project, path: &str, content: &str) -> Option<Str
         };
         return Some(format!("webhooks: {goes}"));
     }
+    let conversions = conversions(project, path, content);
+    if !conversions.is_empty() {
+        return Some(format!(
+            "conversions: {} has a start, made from the fields that both versions have; write what differs",
+            conversions.join(", ")
+        ));
+    }
     if content.contains("+kubebuilder:object:root=true") {
         let kinds = project.resources.iter().filter(|it| it.has_api());
         let kinds = kinds.filter(|it| content.contains(&format!("type {} struct", it.kind)));
@@ -385,6 +396,21 @@ fn line(port: &Port, project: &Project, path: &str, content: &str) -> Option<Str
         );
     }
     None
+}
+
+/// The files for the conversions that a Go file has.
+fn conversions(project: &Project, path: &str, content: &str) -> Vec<String> {
+    let version = folder(path).rsplit('/').next().unwrap_or_default();
+    let hubs = project.hubs().filter(|hub| {
+        let is_in = |method| content.contains(&format!("{}) {method}(", hub.kind));
+        is_in("ConvertTo") || is_in("ConvertFrom")
+    });
+    let files = hubs.flat_map(|hub| {
+        let spokes = hub.spokes().into_iter().flatten();
+        let spokes = spokes.filter(|it| it.as_str() == version);
+        spokes.map(|spoke| format!("`{}`", project.conversion_file(hub, spoke)))
+    });
+    files.collect()
 }
 
 fn reconciler(

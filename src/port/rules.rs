@@ -8,7 +8,12 @@ use std::{
 use serde_json::Value;
 
 use super::source::{Object, Source, texts};
-use crate::{builtin, names::Version, project::Project, visible::is_hidden};
+use crate::{
+    builtin,
+    names::Version,
+    project::{Project, Resource},
+    visible::is_hidden,
+};
 
 /// What a role allows, one entry for each resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -179,7 +184,9 @@ impl Types {
             }
         }
         let builtin = latest.into_iter().map(|(key, (_, path))| (key, path));
-        let own = project.resources.iter().filter(|it| it.is_stored());
+        // A kind that others define has one version here.
+        let is_named = |it: &&Resource| it.is_stored() || it.external().is_some();
+        let own = project.resources.iter().filter(is_named);
         let own = own.map(|it| {
             let key = (project.full_group(it), it.plural.to_string());
             (key, project.type_path(it))

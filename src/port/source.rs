@@ -73,7 +73,9 @@ pub fn is_wanted(path: &str) -> bool {
     let is_manifest = || {
         let is_yaml = is_file_of("yaml", name) || is_file_of("yml", name);
         let folder = path.split('/').next().unwrap_or_default();
-        is_yaml && matches!(folder, "config" | "dist" | "chart" | "charts")
+        // CRDs of kinds that others define often stand beside the tests.
+        let is_crd = || path.to_ascii_lowercase().contains("crd");
+        is_yaml && (matches!(folder, "config" | "dist" | "chart" | "charts") || is_crd())
     };
     matches!(path, "PROJECT" | "go.mod" | "LICENSE") || is_file_of("go", name) || is_manifest()
 }

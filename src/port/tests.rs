@@ -1,4 +1,8 @@
-use std::{fs, ops::Range, path::Path};
+use std::{
+    fs,
+    ops::Range,
+    path::{Path, PathBuf},
+};
 
 use proptest::{collection::vec, prelude::*, sample::Index};
 
@@ -12,10 +16,13 @@ use crate::{
     worktree::{Snapshot, snapshot},
 };
 
+fn go_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go")
+}
+
 /// The Go project of the tests.
 fn go_project() -> Snapshot {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go");
-    snapshot(&folder, &WITHOUT, is_wanted).unwrap()
+    snapshot(&go_folder(), &WITHOUT, is_wanted).unwrap()
 }
 
 /// The same with changes: a file that is `None` is not there.
@@ -32,10 +39,7 @@ fn read(changes: &[(&str, Option<&str>)]) -> Result<Port> {
 
 /// A file of the Go project, with `by` in place of a text that is there once.
 fn with(path: &str, text: &str, by: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/go")
-        .join(path);
-    let file = fs::read_to_string(path).unwrap();
+    let file = fs::read_to_string(go_folder().join(path)).unwrap();
     assert_eq!(file.matches(text).count(), 1, "{text}");
     file.replace(text, by)
 }
@@ -59,7 +63,8 @@ fn json(text: &str) -> String {
 
 fn resource<'a>(port: &'a Port, kind: &str) -> &'a Resource {
     let mut resources = port.project.resources.iter();
-    resources.find(|it| it.kind.as_str() == kind).unwrap()
+    let is_it = |it: &&Resource| it.kind.as_str() == kind && (!it.has_api() || it.is_stored());
+    resources.find(is_it).unwrap()
 }
 
 #[test]
@@ -90,8 +95,110 @@ fn the_project_has_what_the_go_project_says() {
 
     let room = resource(&port, "Room");
     assert!(!room.namespaced && room.controllers.is_empty() && room.webhooks.is_empty());
+    assert_eq!(room.spokes().into_iter().flatten().count(), 1);
     assert!(resource(&port, "Namespace").is_builtin());
-    assert_eq!(project.resources.len(), 3);
+    let certificate = resource(&port, "Certificate");
+    assert!(certificate.external().is_some() && certificate.has_given_types());
+    assert_eq!(project.full_group(certificate), "cert-manager.io");
+    assert_eq!(certificate.controllers.len(), 1);
+    assert_eq!(project.resources.len(), 5);
+}
+
+/// A CRD of the Certificate that the Go project has a controller of.
+const CERTIFICATES: &str = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: certificates.cert-manager.io
+spec:
+  group: cert-manager.io
+  names: {kind: Certificate, plural: certificates, singular: certificate}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              secretName: {type: string}
+";
+
+#[test]
+fn a_kind_of_others_has_types_where_the_go_project_has_its_crd() {
+    const TYPES: &str = "src/external/cert_manager/v1/certificate.rs";
+    for file in [
+        "config/crd/bases/certificates.yaml",
+        "config/crd/external/certificates.yaml",
+        "test/crds/certificates.yaml",
+    ] {
+        assert!(is_wanted(file), "{file}");
+        let port = read(&[(file, Some(CERTIFICATES))]).unwrap();
+        assert!(
+            resource(&port, "Certificate").external().is_some(),
+            "{file}"
+        );
+        let text = &texts(&port)[TYPES];
+        assert!(text.contains("pub secret_name: Option<String>"), "{text}");
+        assert!(!lost(&port).contains("Certificate"), "{}", lost(&port));
+    }
+    assert!(!texts(&read(&[]).unwrap()).contains_key(TYPES));
+}
+
+#[test]
+fn a_webhook_that_converts_is_taken_with_a_start_of_its_code() {
+    let port = read(&[]).unwrap();
+    let texts = texts(&port);
+    let text = &texts["src/api/shelf/v1beta1/room_conversion.rs"];
+    is_formatted(text);
+    for expected in [
+        // A field that both have, where one version needs it.
+        "            opens: Some(opens.into()),\n",
+        "                None => spoke::RoomOpens {\n                    at: String::new(),\n",
+        // A list of types, a field that one version has, and a value.
+        "            tables: list(tables),\n            // Without a value in the spoke.\n            seats: None,\n",
+        "            hub::RoomDay::Sunday => Self::Weekday,\n",
+        "            round: false,\n",
+    ] {
+        assert!(text.contains(expected), "{expected}{text}");
+    }
+    // The kind has no status.
+    let hub = &texts["src/webhook/shelf/room_conversion.rs"];
+    assert!(
+        hub.contains(".spoke_without_status::<api::v1beta1::Room>()"),
+        "{hub}"
+    );
+    let crd = &texts["config/crd/bases/shelf.example.com_rooms.yaml"];
+    assert!(crd.contains("strategy: Webhook"), "{crd}");
+    let report = &texts[REPORT];
+    assert!(
+        report.contains("`api/v1beta1/room_conversion.go`: conversions: `src/api/shelf/v1beta1/room_conversion.rs`"),
+        "{report}"
+    );
+    assert!(report.contains("hub of `v1beta1`"), "{report}");
+}
+
+#[test]
+fn a_hub_is_found_where_project_does_not_tell() {
+    let project = with("PROJECT", "    spoke:\n    - v1beta1\n", "");
+    let port = read(&[("PROJECT", Some(&project))]).unwrap();
+    let mut hubs = port.project.hubs();
+    assert_eq!(hubs.next().unwrap().version.as_str(), "v1");
+    // Without PROJECT, the CRD tells.
+    let crd = with(
+        "config/crd/bases/shelf.example.com_rooms.yaml",
+        "  scope: Cluster\n",
+        "  scope: Cluster\n  conversion: {strategy: Webhook}\n",
+    );
+    let port = read(&[
+        ("PROJECT", None),
+        ("config/crd/bases/shelf.example.com_rooms.yaml", Some(&crd)),
+    ]);
+    assert_eq!(port.unwrap().project.hubs().count(), 1);
 }
 
 #[test]
@@ -117,8 +224,6 @@ fn a_controller_has_the_rights_and_the_names_of_the_go_one() {
         "    const FIELD_MANAGER: &'static str = \"library-books\";\n",
         "        Rule::sub::<Book>(\"finalizers\", &[Verb::Update]),\n",
         "        Rule::url(\"/healthz\", &[Verb::Get]),\n",
-        "        Rule::resource(\n            \"cert-manager.io\",\n            \"certificates\",\n            &[Verb::Get, \
-         Verb::List, Verb::Watch],\n        ),\n",
         ".in_namespace(\"archive\")",
         "\"library-card\",",
     ] {
@@ -131,6 +236,11 @@ fn a_controller_has_the_rights_and_the_names_of_the_go_one() {
         "{own}"
     );
     // The controller of a kind has the rights on that kind.
+    let certificate = &texts["src/controller/cert_manager/certificate.rs"];
+    assert!(
+        certificate.contains("Rule::of::<Certificate>(&[Verb::Get])"),
+        "{certificate}"
+    );
     let other = &texts["src/controller/core/namespace.rs"];
     assert!(
         other.contains("Rule::of::<Namespace>(&[Verb::Create, Verb::Patch])"),
@@ -236,17 +346,14 @@ fn a_bad_name_costs_its_kind_alone() {
             "    kind: Room\n",
             &format!("    kind: {}\n", json(bad)),
         );
-        let project = with(
-            "PROJECT",
-            "  kind: Room\n",
-            &format!("  kind: {}\n", json(bad)),
-        );
+        let project = fs::read_to_string(go_folder().join("PROJECT")).unwrap();
+        let project = project.replace("  kind: Room\n", &format!("  kind: {}\n", json(bad)));
         let port = read(&[
             ("config/crd/bases/shelf.example.com_rooms.yaml", Some(&crd)),
             ("PROJECT", Some(&project)),
         ]);
         let port = port.unwrap();
-        assert_eq!(port.project.resources.len(), 2, "{bad}");
+        assert_eq!(port.project.resources.len(), 3, "{bad}");
         let report = texts(&port).remove(REPORT).unwrap();
         assert!(!report.contains('\u{1b}'));
     }

@@ -103,7 +103,13 @@ impl Writer<'_> {
     fn types(&mut self) -> Result<()> {
         for kind in &self.port.kinds {
             let Some(crd) = &kind.crd else { continue };
-            let given = Given::new(crd, None, self.project)?;
+            let mut resources = self.project.resources.iter();
+            let is_external = resources.any(|it| it.id() == kind.id && !it.has_api());
+            let given = if is_external {
+                Given::of_others(crd, Some(kind.id.version()), self.project)?
+            } else {
+                Given::new(crd, None, self.project)?
+            };
             let (texts, losses) = given.texts(self.project, self.rendered)?;
             self.texts.extend(texts);
             let losses: Vec<_> = losses.iter().map(ToString::to_string).collect();

@@ -194,10 +194,15 @@ impl Project {
                     hub.version
                 );
             }
-            if let Some(version) = self.versions(hub).find(|it| it.has_given_types()) {
+            let is_given = hub.has_given_types();
+            if let Some(other) = self
+                .versions(hub)
+                .find(|it| it.has_given_types() != is_given)
+            {
+                let (given, example) = if is_given { (hub, other) } else { (other, hub) };
                 bail!(
-                    "{version} has types that come from a CRD, which no webhook can convert yet: the fields of both \
-                     versions must be known"
+                    "{given} has types that come from a CRD, and {example} has not: a webhook converts between versions \
+                     of one origin"
                 );
             }
             for spoke in spokes {

@@ -488,6 +488,24 @@ impl Project {
         format!("src/webhook/{group}/{}.rs", resource.kind.module())
     }
 
+    /// The manifest of the CRD of a kind.
+    pub fn crd_file(&self, resource: &Resource) -> String {
+        let group = self.full_group(resource);
+        format!("config/crd/bases/{group}_{}.yaml", resource.plural)
+    }
+
+    /// The file that converts the version `spoke` to `hub` and back.
+    pub fn conversion_file(&self, hub: &Resource, spoke: &Version) -> String {
+        let (group, module) = (self.group_module(hub), hub.conversion_module());
+        format!("src/api/{group}/{spoke}/{module}.rs")
+    }
+
+    /// The file that lists which versions are converted to `hub`.
+    pub fn hub_file(&self, hub: &Resource) -> String {
+        let (group, module) = (self.group_module(hub), hub.conversion_module());
+        format!("src/webhook/{group}/{module}.rs")
+    }
+
     /// The crates that Cargo.toml gets for the kinds that others define, in order.
     pub fn dependencies(&self) -> BTreeSet<&Dependency> {
         let dependencies = self.resources.iter().filter_map(Resource::dependency);

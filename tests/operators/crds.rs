@@ -1,5 +1,5 @@
-//! Kinds of well-known projects, made from their CRDs: all of them compile, and the CRDs that the code writes are
-//! the given ones, but for what rscaffold said. The CRDs come from the modules of these projects in the Go proxy.
+//! Kinds of well-known projects, made from their CRDs: all of them compile, the CRDs that the code writes are the given
+//! ones, but for what rscaffold said, and an object of a kind with several versions comes back from each of them. The CRDs come from the modules of these projects in the Go proxy.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -130,6 +130,14 @@ fn the_code_writes_the_crds_that_it_is_made_from() {
             rscaffold(&folder, &command);
             let again = rscaffold(&folder, &command).stderr;
             assert!(again.starts_with("nothing to do"), "{command}: {again}");
+            if crd.versions.len() > 1 {
+                let webhook = format!("--group {} --kind {} --conversion", crd.group, crd.kind);
+                rscaffold(&folder, &format!("create webhook {webhook}"));
+                // The manifests that are predicted now have the conversion, and all versions are served.
+                rscaffold(&folder, &format!("{command} --force"));
+                let again = rscaffold(&folder, &command).stderr;
+                assert!(again.starts_with("nothing to do"), "{command}: {again}");
+            }
             for version in &crd.versions {
                 let starts = [" ", ":"].map(|end| format!("{}{end}", version.name));
                 let is_only = crd.versions.len() == 1;
@@ -152,6 +160,7 @@ fn the_code_writes_the_crds_that_it_is_made_from() {
     run(cargo(&folder).args(["fmt", "--check"]));
     run(&mut clippy(&folder, &[]));
     run(cargo(&folder).args(["build", "--quiet"]));
+    run(cargo(&folder).args(["test", "--quiet", "--lib", "nothing_is_lost"]));
     let written = modules.path().join("written");
     run(Command::new(target().join("debug/crds"))
         .args(["manifests", "--out"])
