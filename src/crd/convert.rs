@@ -3,11 +3,6 @@
 //! A field or a value that both versions have goes over as it is. Where a version has something that the
 //! other one lacks, the code has the first value that fits: the operator keeps what was there before, and
 //! whoever knows more of the kind edits the line.
-#![expect(
-    clippy::format_push_string,
-    reason = "a text that grows is easier to read than `write!` into one"
-)]
-
 use std::collections::{BTreeSet, VecDeque};
 
 use super::{
@@ -73,7 +68,7 @@ enum Type<'a> {
 
 impl<'a> Type<'a> {
     fn parse(text: &'a str) -> Self {
-        let inner = |start: &str| Some(text.strip_prefix(start)?.strip_suffix('>')?);
+        let inner = |start: &str| text.strip_prefix(start)?.strip_suffix('>');
         if let Some(inner) = inner("Option<") {
             return Self::Option(Self::parse(inner).into());
         }
