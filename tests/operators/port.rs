@@ -99,7 +99,9 @@ fn crds(folder: &Path) -> BTreeMap<String, Value> {
 /// owns, by the command that its report names.
 fn library() -> &'static Project {
     static LIBRARY: LazyLock<Project> = LazyLock::new(|| {
-        let init = format!("init --from {}", root().join("tests/go").display());
+        // The cluster has no ServiceMonitors.
+        let go = root().join("tests/go");
+        let init = format!("init --from {} --disable prometheus", go.display());
         let owns = "create api --group shelf --version v1 --kind Book --owns v1/ConfigMap";
         Project::scaffold_shared("library", &[&init, owns])
     });
