@@ -51,15 +51,28 @@ pub struct WorkTree {
     seen: Seen,
 }
 
+/// The largest file that is read above the project.
+const MAX_BYTES: u64 = 4 << 20;
+
 /// The top folder of the project that `folder` is part of, if it is part of one.
 pub fn top(folder: &Path) -> Option<&Path> {
     let is_top = |folder: &&Path| {
-        let project = fs::read_to_string(folder.join(Project::FILE));
+        let project = text(&folder.join(Project::FILE));
         // A file of another tool may have this name.
-        project.is_ok_and(|text| text.contains(Project::LAYOUT))
+        project.is_some_and(|text| text.contains(Project::LAYOUT))
             || folder.join(LAST_APPLIED).is_file()
     };
     folder.ancestors().find(is_top)
+}
+
+/// The text of the file at `path`, which may be in a folder above the project's. `None` also for what has no end
+/// or keeps a reader waiting, such as a device or a named pipe.
+fn text(path: &Path) -> Option<String> {
+    let file = fs::metadata(path).ok()?;
+    if !file.is_file() || file.len() > MAX_BYTES {
+        return None;
+    }
+    fs::read_to_string(path).ok()
 }
 
 impl WorkTree {

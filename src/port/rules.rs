@@ -324,7 +324,10 @@ fn call(function: &str, arguments: &[String], items: &[String]) -> String {
 fn chain(calls: &[String], text: &mut String) {
     let pad = " ".repeat(INDENT);
     let line = format!("Rule::{}", calls.join("."));
-    let is_short = calls.len() == 1 || line.len() <= CHAIN && INDENT + line.len() < LINE;
+    // rustfmt limits a chain only from its second call on.
+    let most = [CHAIN, LINE][usize::from(calls.len() == 2)];
+    let is_short = calls.len() == 1
+        || line.len() <= most && INDENT + line.len() < LINE && !line.contains('\n');
     if is_short {
         let _ = writeln!(text, "{pad}{line},");
         return;
@@ -379,6 +382,13 @@ mod tests {
             (
                 names(&["a"], None),
                 "Rule::resource(\"\", \"pods\", &[Verb::Get]).named(&[\"a\"]),",
+            ),
+            (
+                Right {
+                    namespace: Some("a-namespace-of-thirty-letters".to_owned()),
+                    ..Right::new("", "pods", None)
+                },
+                "Rule::resource(\"\", \"pods\", &[Verb::Get]).in_namespace(\"a-namespace-of-thirty-letters\"),",
             ),
             (
                 names(&["a"], Some("archive")),

@@ -41,7 +41,7 @@ impl Marked {
             && middle < close
         {
             // What was there before, which git shows if it is told to.
-            let base = find(open, "|||||||").filter(|base| *base < middle);
+            let base = (open..middle).find(|at| is_marker(lines[*at], "|||||||"));
             let settled = &lines[done..open];
             ours.extend([settled, &lines[open + 1..base.unwrap_or(middle)]].concat());
             theirs.extend([settled, &lines[middle + 1..close]].concat());

@@ -4,7 +4,10 @@
 //! values that know their line in ours: the report and every `--on-conflict` policy are made from
 //! them, and a user's text may hold markers of its own.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use imara_diff::{Algorithm, Diff, InternedInput};
 
@@ -56,13 +59,14 @@ impl<'a> Merge<'a> {
         let (in_ours, in_theirs) = (kept(base, ours), kept(base, theirs));
         let mut parts = Vec::new();
         let mut done = (0, 0, 0);
+        let mut above = 0;
         for (at, our_at) in in_ours {
             let Some(their_at) = in_theirs.get(&at).copied() else {
                 continue;
             };
             if done != (at, our_at, their_at) {
                 parts.push(Part::Clash(Clash {
-                    above: ours[..done.1].lines().count(),
+                    above,
                     base: &base[done.0..at],
                     ours: &ours[done.1..our_at],
                     theirs: &theirs[done.2..their_at],
@@ -70,6 +74,7 @@ impl<'a> Merge<'a> {
             }
             let line = base[at..].split_inclusive('\n').next().unwrap_or_default();
             parts.push(Part::Settled(line));
+            above += ours[done.1..our_at].lines().count() + 1;
             done = (at + line.len(), our_at + line.len(), their_at + line.len());
         }
         Self(parts)
@@ -101,10 +106,11 @@ impl<'a> Merge<'a> {
         self.clashes().next().is_none()
     }
 
-    /// Whether `clash` is for the user to decide. Where both sides inserted lines, those that one of
+    /// Tells whether a clash is for the user to decide. Where both sides inserted lines, those that one of
     /// them has alone are in nobody's way, as long as there are others that tell what is going on.
-    fn is_open(&self, clash: &Clash) -> bool {
-        !clash.is_alone() || self.clashes().all(Clash::is_alone)
+    fn is_open(&self) -> impl Fn(&Clash) -> bool + use<> {
+        let all_alone = self.clashes().all(Clash::is_alone);
+        move |clash| all_alone || !clash.is_alone()
     }
 
     fn clashes(&self) -> impl Iterator<Item = &Clash<'a>> {
@@ -131,8 +137,9 @@ impl<'a> Merge<'a> {
 
     /// The merged text, with both between git's markers where they clash.
     pub(super) fn marked(&self) -> String {
+        let is_open = self.is_open();
         self.text(|clash| {
-            if self.is_open(clash) {
+            if is_open(clash) {
                 mark(clash.ours, clash.theirs)
             } else {
                 [clash.ours, clash.theirs].concat()
@@ -153,7 +160,8 @@ impl<'a> Merge<'a> {
 
     /// Where they clash, for the user to decide.
     pub(super) fn conflict(&self, reason: Reason) -> Conflict {
-        let open = self.clashes().filter(|clash| self.is_open(clash));
+        let is_open = self.is_open();
+        let open = self.clashes().filter(|clash| is_open(clash));
         Conflict {
             reason,
             hunks: open.map(|clash| clash.hunk()).collect(),
@@ -212,16 +220,22 @@ impl<'a> Clash<'a> {
             changes(self.base, self.ours),
             changes(self.base, self.theirs),
         );
+        let in_ours: BTreeSet<_> = self.ours.split_inclusive('\n').collect();
         let is_done = |change: &Change| {
-            let is_in_ours = |line: &str| self.ours.split_inclusive('\n').any(|it| it == line);
             let mut before = self.base[change.at.clone()].split_inclusive('\n');
-            self.ours.contains(change.text) && !before.any(is_in_ours)
+            self.ours.contains(change.text) && !before.any(|line| in_ours.contains(line))
         };
         if !self.base.is_empty() && theirs.iter().all(is_done) {
             // By a command that was killed.
             return vec![Part::Settled(self.ours)];
         }
-        let clashes = |a: &Change| theirs.iter().any(|b| a.clashes(b));
+        // Both are sorted, so the changes that may clash with one stand side by side.
+        let clashes = |a: &Change| {
+            let first = theirs.partition_point(|b| b.at.end < a.at.start);
+            let near = theirs[first..].iter();
+            near.take_while(|b| b.at.start <= a.at.end)
+                .any(|b| a.clashes(b))
+        };
         if ours.iter().any(clashes) {
             return vec![Part::Clash(self)];
         }

@@ -927,3 +927,19 @@ fn the_top_folder_has_a_project_or_its_record() {
     fs::write(below.join(LAST_APPLIED), "").unwrap();
     assert_eq!(top(&below), Some(below.as_path()));
 }
+
+/// A reader of a named pipe waits for a writer.
+#[cfg(unix)]
+#[test]
+fn a_named_pipe_above_the_project_keeps_no_command_waiting() {
+    let outer = tempfile::tempdir().unwrap();
+    for name in [Project::FILE, "Cargo.toml"] {
+        let pipe = outer.path().join(name);
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+    }
+    let folder = outer.path().join("project");
+    fs::create_dir(&folder).unwrap();
+    assert_eq!(top(&folder), None);
+    assert_eq!(workspace::workspace(&folder, None).unwrap(), None);
+}

@@ -43,8 +43,8 @@ pub(super) fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspa
     let root = fs::canonicalize(root)
         .with_context(|| format!("failed to open the folder `{}`", root.display()))?;
     for (up, folder) in root.ancestors().enumerate().skip(1) {
-        let text = fs::read_to_string(folder.join("Cargo.toml"));
-        let Some(workspace) = text.ok().as_deref().and_then(manifest) else {
+        let text = super::text(&folder.join("Cargo.toml"));
+        let Some(workspace) = text.as_deref().and_then(manifest) else {
             continue;
         };
         // Cargo compares like this: `./a/` is `a`, `b/../a` is not, and a pattern matches nothing.
