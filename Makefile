@@ -1,5 +1,10 @@
 CARGO ?= cargo
 
+# Which features a dependency has depends on the packages that cargo is asked for. So cargo is always asked for the
+# same ones: otherwise it compiles rscaffold, and most of its dependencies, once more.
+PACKAGES = --package rscaffold --package cluster --package operators
+RUNTIME = --package kube-manager --all-features
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -14,9 +19,10 @@ demo: tools ## Scaffold an operator, and see it reconcile on a throwaway cluster
 .PHONY: check
 check: tools ## Check the format, run clippy, and run all tests that need no cluster and no compiler.
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --package rscaffold --package kube-manager --all-features --all-targets -- -D warnings
-	$(CARGO) test --locked
-	$(CARGO) test --locked --package kube-manager --all-features
+	$(CARGO) clippy --locked $(PACKAGES) --lib --bins --test tests -- -D warnings
+	$(CARGO) clippy --locked $(RUNTIME) --all-targets -- -D warnings
+	$(CARGO) test --locked $(PACKAGES) --lib --bins --test tests
+	$(CARGO) test --locked $(RUNTIME)
 
 # Tests write many small files: in memory, they take half as long. A container may have little of it.
 MEMORY = /dev/shm
@@ -28,18 +34,19 @@ endif
 # than there are processors.
 .PHONY: test
 test: tools lint ## Run all tests. The first run builds a Kubernetes control plane.
-	EVERY_WRITE=1 $(CARGO) test --locked
-	$(CARGO) test --locked --package kube-manager --all-features
-	$(CARGO) test --locked --package cluster --package operators --tests -- --test-threads=8
+	EVERY_WRITE=1 $(CARGO) test --locked $(PACKAGES) --lib --bins --test tests
+	$(CARGO) test --locked $(RUNTIME)
+	RSCAFFOLD=target/debug/rscaffold $(CARGO) test --locked $(PACKAGES) --test cluster --test operators -- --test-threads=8
 
 .PHONY: test-e2e
 test-e2e: tools ## Build the image of an operator, and see it work in a Pod: takes root, on Linux.
-	$(CARGO) test --locked --package cluster --package operators --tests -- --ignored --nocapture
+	$(CARGO) test --locked $(PACKAGES) --lib --bins --test cluster --test operators -- --ignored --nocapture
 
 .PHONY: lint
 lint: ## Check the format, and let clippy and rustdoc read the code.
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --locked $(PACKAGES) --all-targets -- -D warnings
+	$(CARGO) clippy --locked $(RUNTIME) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
 
 .PHONY: bench
@@ -49,11 +56,11 @@ bench: tools ## Time rscaffold, and its operator beside one in Go: takes half an
 .PHONY: merges
 merges: ## Merge ten thousand pairs of random branches, and look for lost edits: takes half an hour.
 	MERGES=10000 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --locked --target-dir target/merges \
-		--test tests -- whatever_apply_accepts --nocapture
+		$(PACKAGES) --test tests -- whatever_apply_accepts --nocapture
 
 .PHONY: golden
 golden: ## Write the golden projects and the transcripts anew.
-	SNAPSHOTS=overwrite $(CARGO) test --test tests -- projects_are_what transcripts
+	SNAPSHOTS=overwrite $(CARGO) test $(PACKAGES) --test tests -- projects_are_what transcripts
 	cd tests/golden && $(CARGO) update --quiet --workspace
 
 # The packages of Debian that have what `make test-e2e` runs.
