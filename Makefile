@@ -13,25 +13,25 @@ help: ## Show this help.
 		/^[a-z0-9-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: tools ## Scaffold an operator, and see it reconcile on a throwaway cluster.
+demo: tools ## Scaffold an operator, and see it reconcile on a temporary cluster.
 	@$(CARGO) run --locked --package operators --example demo
 
 .PHONY: check
-check: tools ## Check the format, run clippy, and run all tests that need no cluster and no compiler.
+check: tools ## Check the format, run clippy, and run all tests that need neither a cluster nor a compiler.
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked $(PACKAGES) --lib --bins --test tests -- -D warnings
 	$(CARGO) clippy --locked $(RUNTIME) --all-targets -- -D warnings
 	$(CARGO) test --locked $(PACKAGES) --lib --bins --test tests
 	$(CARGO) test --locked $(RUNTIME)
 
-# Tests write many small files: in memory, they take half as long. A container may have little of it.
+# Tests write many small files, which takes half as long in memory. A container may have little memory for files.
 MEMORY = /dev/shm
 ifneq ($(shell df -Pk $(MEMORY) 2>/dev/null | awk '$$4 > 2000000 && $$6 == "$(MEMORY)"'),)
 check test: export TMPDIR ?= $(MEMORY)
 endif
 
-# Most of these tests wait: for the one that compiles, for a lease to end. So more of them run at once
-# than there are processors.
+# Most of these tests wait, for a compiler or for the end of a lease. So more tests run at once than there are
+# processors.
 .PHONY: test
 test: tools lint ## Run all tests. The first run builds a Kubernetes control plane.
 	EVERY_WRITE=1 $(CARGO) test --locked $(PACKAGES) --lib --bins --test tests
@@ -39,18 +39,18 @@ test: tools lint ## Run all tests. The first run builds a Kubernetes control pla
 	RSCAFFOLD=target/debug/rscaffold $(CARGO) test --locked $(PACKAGES) --test cluster --test operators -- --test-threads=8
 
 .PHONY: test-e2e
-test-e2e: tools ## Build the image of an operator, and see it work in a Pod: takes root, on Linux.
+test-e2e: tools ## Build the image of an operator, and test it in a Pod: needs root, on Linux.
 	$(CARGO) test --locked $(PACKAGES) --lib --bins --test cluster --test operators -- --ignored --nocapture
 
 .PHONY: lint
-lint: ## Check the format, and let clippy and rustdoc read the code.
+lint: ## Check the format, and run clippy and rustdoc.
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked $(PACKAGES) --all-targets -- -D warnings
 	$(CARGO) clippy --locked $(RUNTIME) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
 
 .PHONY: bench
-bench: tools ## Time rscaffold, and its operator beside one in Go: takes half an hour.
+bench: tools ## Measure rscaffold, and compare its operator with one in Go: takes half an hour.
 	@$(CARGO) run --locked --package operators --example bench
 
 .PHONY: merges
@@ -59,16 +59,16 @@ merges: ## Merge ten thousand pairs of random branches, and look for lost edits:
 		$(PACKAGES) --test tests -- whatever_apply_accepts --nocapture
 
 .PHONY: golden
-golden: ## Write the golden projects and the transcripts anew.
+golden: ## Rewrite the golden projects and the transcripts.
 	SNAPSHOTS=overwrite $(CARGO) test $(PACKAGES) --test tests -- projects_are_what transcripts
 	cd tests/golden && $(CARGO) update --quiet --workspace
 
-# The packages of Debian that have what `make test-e2e` runs.
+# The Debian packages with the programs that `make test-e2e` runs.
 NODE_PACKAGES = binutils containerd containernetworking-plugins debootstrap iproute2 iptables podman \
 	runc socat
 
-# What the tests and the demo need, named before anything is built. A machine of CI, which sets CI, may
-# get what its image lacks.
+# Checks the programs that the tests and the demo need, before anything is built. In CI, where CI is set, it installs
+# missing packages.
 .PHONY: tools
 tools:
 	@lacks() { for program; do command -v "$$program" >/dev/null || return 0; done; return 1; }; \
