@@ -50,6 +50,26 @@ fn documents() -> impl Iterator<Item = String> {
     DOCUMENTS.map(str::to_owned).into_iter().chain(tutorials)
 }
 
+/// The website has the pages of docs/SUMMARY.md, and the tests read those of `documents`.
+#[test]
+fn every_page_is_listed() {
+    let summary = read("docs/SUMMARY.md");
+    let links = summary.split("](").skip(1);
+    let links = links.filter_map(|rest| rest.split(')').next());
+    let listed: BTreeSet<_> = links
+        .map(|link| match link.strip_prefix("../") {
+            Some(path) => path.to_owned(),
+            None => format!("docs/{link}"),
+        })
+        .collect();
+    assert_eq!(listed, documents().collect());
+    for page in files(&root().join("docs")) {
+        let path = format!("docs/{page}");
+        let is_page = page.ends_with(".md") && page != "SUMMARY.md";
+        assert!(!is_page || listed.contains(&path), "{path}");
+    }
+}
+
 /// The first cell of each row, without its backticks.
 fn first_cells(table: &[Vec<&str>]) -> BTreeSet<String> {
     let cells = table.iter().map(|row| first_code(row[0]).to_owned());
