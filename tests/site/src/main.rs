@@ -39,7 +39,10 @@ fn main() -> Result<()> {
         Ok(path.display().to_string())
     })?;
     write(&pages.join("SUMMARY.md"), &summary)?;
-    copy(Path::new("docs/book.toml"), &book.join("book.toml"))
+    for file in ["book.toml", "site.css"] {
+        copy(&Path::new("docs").join(file), &book.join(file))?;
+    }
+    Ok(())
 }
 
 /// What the links of a page can lead to.
@@ -86,7 +89,8 @@ impl Site {
             }
             let target = inside(folder, path).with_context(|| page.display().to_string())?;
             if self.pages.contains(&target) || self.images.contains(&target) {
-                return Ok(link.to_owned());
+                // mdBook writes a README to index.html, and does not change the links to it.
+                return Ok(link.replace("README.md", "index.html"));
             }
             if target == Path::new(DOCUMENTED) {
                 let up = "../".repeat(folder.components().count());
