@@ -85,6 +85,7 @@ docs: $(MDBOOK)/mdbook $(MDBOOK_MERMAID)/mdbook-mermaid ## Build the website, wi
 
 .PHONY: test-docs
 test-docs: tools docs ## Build the website, follow its links, and open its pages in a browser.
+	$(CARGO) clippy --locked --package site --all-targets -- -D warnings
 	$(CARGO) test --locked --package site
 
 .PHONY: golden

@@ -106,9 +106,10 @@ fn every_link_leads_to_a_page_and_a_heading_of_it() {
             let target = target
                 .strip_prefix(&site)
                 .expect("a link within the website");
-            let target = match target.is_dir() {
-                true => target.join("index.html"),
-                false => target.to_owned(),
+            let target = if site.join(target).is_dir() {
+                target.join("index.html")
+            } else {
+                target.to_owned()
             };
             if let (false, Some(text)) = (heading.is_empty(), pages.get(&target)) {
                 let headings = values(text, "id");
