@@ -66,11 +66,11 @@ MDBOOK_MERMAID = $(CURDIR)/target/tools/mdbook-mermaid-$(MDBOOK_MERMAID_VERSION)
 INSTALL = $(CARGO) install --quiet --locked --target-dir target/tools/build --no-default-features
 
 $(MDBOOK)/mdbook:
-	@echo "compiling mdBook, once"
+	@echo "compiling mdBook, once: a minute on two cores"
 	@$(INSTALL) --root $(dir $(MDBOOK)) --version $(MDBOOK_VERSION) --features search mdbook
 
 $(MDBOOK_MERMAID)/mdbook-mermaid:
-	@echo "compiling mdbook-mermaid, once"
+	@echo "compiling mdbook-mermaid, once: a minute on two cores"
 	@$(INSTALL) --root $(dir $(MDBOOK_MERMAID)) --version $(MDBOOK_MERMAID_VERSION) mdbook-mermaid
 
 .PHONY: docs
