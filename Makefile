@@ -10,7 +10,7 @@ RUNTIME = --package kube-manager --all-features
 .PHONY: help
 help: ## Show this help.
 	@awk 'BEGIN {FS = ":.*## "; print "Usage: make <target>\n"} \
-		/^[a-z0-9-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+		/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: tools ## Scaffold an operator, and see it reconcile on a temporary cluster.
@@ -58,9 +58,39 @@ merges: ## Merge ten thousand pairs of random branches, and look for lost edits:
 	MERGES=10000 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --locked --target-dir target/merges \
 		$(PACKAGES) --test tests -- whatever_apply_accepts --nocapture
 
+# What builds the website, compiled once for each version.
+MDBOOK_VERSION = 0.5.4
+MDBOOK_MERMAID_VERSION = 0.17.1
+MDBOOK = $(CURDIR)/target/tools/mdbook-$(MDBOOK_VERSION)/bin
+MDBOOK_MERMAID = $(CURDIR)/target/tools/mdbook-mermaid-$(MDBOOK_MERMAID_VERSION)/bin
+INSTALL = $(CARGO) install --quiet --locked --target-dir target/tools/build --no-default-features
+
+$(MDBOOK)/mdbook:
+	@echo "compiling mdBook, once: a minute on two cores"
+	@$(INSTALL) --root $(dir $(MDBOOK)) --version $(MDBOOK_VERSION) --features search mdbook
+
+$(MDBOOK_MERMAID)/mdbook-mermaid:
+	@echo "compiling mdbook-mermaid, once: a minute on two cores"
+	@$(INSTALL) --root $(dir $(MDBOOK_MERMAID)) --version $(MDBOOK_MERMAID_VERSION) mdbook-mermaid
+
+.PHONY: docs
+docs: $(MDBOOK)/mdbook $(MDBOOK_MERMAID)/mdbook-mermaid ## Build the website, with search, into target/site.
+	rm -rf target/doc target/site
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --package kube-manager --all-features --no-deps
+	$(CARGO) run --quiet --locked --package site
+	$(MDBOOK_MERMAID)/mdbook-mermaid install target/book
+	PATH="$(MDBOOK_MERMAID):$$PATH" $(MDBOOK)/mdbook build target/book
+	mv target/book/site target/site
+	cp -R target/doc target/site/rustdoc
+
+.PHONY: test-docs
+test-docs: tools docs ## Build the website, follow its links, and open its pages in a browser.
+	$(CARGO) clippy --locked --package site --all-targets -- -D warnings
+	$(CARGO) test --locked --package site
+
 .PHONY: golden
 golden: ## Rewrite the golden projects and the transcripts.
-	SNAPSHOTS=overwrite $(CARGO) test $(PACKAGES) --test tests -- projects_are_what transcripts
+	SNAPSHOTS=overwrite $(CARGO) test $(PACKAGES) --test tests -- projects_are_what transcripts recording
 	cd tests/golden && $(CARGO) update --quiet --workspace
 
 # The Debian packages with the programs that `make test-e2e` runs.
@@ -73,9 +103,10 @@ NODE_PACKAGES = binutils containerd containernetworking-plugins debootstrap ipro
 tools:
 	@lacks() { for program; do command -v "$$program" >/dev/null || return 0; done; return 1; }; \
 	node="$(if $(filter test-e2e,$(MAKECMDGOALS)),containerd debootstrap ip iptables podman readelf runc socat)"; \
-	if [ -n "$(CI)" ] && [ "$$(id -u)" = 0 ] && lacks strace $$node; then \
+	browser="$(filter test-docs,$(MAKECMDGOALS))"; \
+	if [ -n "$(CI)" ] && [ "$$(id -u)" = 0 ] && lacks strace $$node $${browser:+chromium}; then \
 		apt-get update -qq && apt-get install -qq --yes --no-install-recommends strace \
-			$${node:+$(NODE_PACKAGES)}; \
+			$${node:+$(NODE_PACKAGES)} $${browser:+chromium}; \
 	fi; \
 	missing() { echo "error: $$1 is missing" >&2; echo "hint: $$2" >&2; exit 1; }; \
 	need() { command -v "$$1" >/dev/null || missing "$$1" "$$2"; }; \
@@ -96,6 +127,6 @@ tools:
 	for program in $$node; do \
 		need $$program "on Debian, apt-get install --no-install-recommends $(NODE_PACKAGES)"; \
 	done; \
-	if [ -n "$(filter-out check,$(MAKECMDGOALS))" ] && [ ! -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" ]; then \
+	if [ -n "$(filter-out check test-docs,$(MAKECMDGOALS))" ] && [ ! -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" ]; then \
 		need go "install Go from https://go.dev/dl; it builds etcd and Kubernetes for the tests"; \
 	fi
