@@ -370,8 +370,8 @@ version: '3'
                 "--enable=certmanager --disable=metrics-secure",
                 Feature::Certmanager
             ),
-            "`certmanager` has nothing to certify: there are no webhooks, and metrics are not served \
-             over HTTPS"
+            "`certmanager` has no certificate to issue: there are no webhooks, and metrics are not \
+             served over HTTPS"
         );
 
         let member = Project {
