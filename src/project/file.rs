@@ -67,6 +67,8 @@ impl Project {
         // First: the fields of another tool's file are unknown, but that is not the reason.
         Self::check_format(text)?;
         let mut project: Self = yaml::read(file, text)?;
+        // Before the rest, which takes long with many.
+        (project.ensure_few_resources()).with_context(|| format!("`{file}` is too large"))?;
         project.leave_out_own_domain();
         project.sort();
         project.store_what_is_served();

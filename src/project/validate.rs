@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Result, bail, ensure};
 
 use super::{Conversion, Error, Project, Resource, Runtime};
-use crate::{builtin, visible::is_hidden};
+use crate::{builtin, limits::RESOURCES, visible::is_hidden};
 
 impl Project {
     /// Checks that all parts of the project go together.
     pub fn validate(&self) -> Result<()> {
         ensure!(
             self.owner.as_ref().is_none_or(|owner| is_line(owner)),
-            "`owner` must be one line of visible text, as in `The Guestbook Authors`"
+            "`owner` must be one line of visible text of at most 200 characters, as in `The Guestbook Authors`"
         );
+        self.ensure_few_resources()?;
         // The image is built from the folder of the project, or from that of its workspace.
         ensure!(
             self.workspace.is_some() || !matches!(self.runtime, Runtime::Shared(_)),
@@ -35,6 +36,16 @@ impl Project {
         for (resource, controller) in self.controllers() {
             self.related(resource, controller)?;
         }
+        Ok(())
+    }
+
+    /// Refuses more resources than the files can be made of.
+    pub(super) fn ensure_few_resources(&self) -> Result<()> {
+        let resources = self.resources.len();
+        ensure!(
+            resources <= RESOURCES,
+            "there are {resources} versions of kinds in `resources`, at most {RESOURCES} are allowed"
+        );
         Ok(())
     }
 
@@ -211,9 +222,10 @@ impl Project {
     }
 }
 
-/// Whether `text` can be the owner of a project, who is named in comments.
+/// Whether `text` can be the owner of a project, who is named in comments: at most 200 characters.
 pub fn is_line(text: &str) -> bool {
-    !text.trim().is_empty() && !text.contains(is_hidden)
+    const MAX: usize = 200;
+    !text.trim().is_empty() && !text.contains(is_hidden) && text.chars().count() <= MAX
 }
 
 #[cfg(test)]
@@ -255,8 +267,7 @@ mod tests {
                 owner: Some(owner.to_owned()),
                 ..empty()
             };
-            let expected =
-                "`owner` must be one line of visible text, as in `The Guestbook Authors`";
+            let expected = "`owner` must be one line of visible text of at most 200 characters, as in `The Guestbook Authors`";
             assert_eq!(error_in(project, []), expected);
         }
     }
