@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::BufWriter,
     path::{Path, PathBuf},
 };
 
@@ -121,13 +122,13 @@ impl WorkTree {
             )
     }
 
-    /// What git left open in the folder, of `PROJECT` and of the files that the branches have in their
-    /// records.
+    /// What git left open in the folder, of `PROJECT`, of the files that the record has, and of those that the
+    /// branches have in their records.
     ///
     /// # Errors
     /// When git cannot be run, or a commit has a record that is damaged.
-    pub fn unmerged(&self, record: &Record) -> Result<Unmerged> {
-        let paths = record.texts.keys().map(String::as_str);
+    pub fn unmerged(&self, recorded: &Texts) -> Result<Unmerged> {
+        let paths = recorded.keys().map(String::as_str);
         git::unmerged(&self.root, &paths.chain([Project::FILE]).collect())
     }
 
@@ -202,10 +203,11 @@ impl WorkTree {
                 change => stage.change(path, change)?,
             }
         }
-        let record = record.to_text()?;
         let written = read(&mut self.jail.walk(), ProjectPath::new(LAST_APPLIED)?)?;
-        if written.is_none_or(|(_, bytes)| bytes != record.as_bytes()) {
-            stage.write(LAST_APPLIED, &record)?;
+        if written.is_none_or(|(_, bytes)| !record.is(&bytes)) {
+            stage.write_with(LAST_APPLIED, |file| {
+                record.write(BufWriter::with_capacity(1 << 20, file))
+            })?;
         }
         if let Some(change) = plan.changes.get(Project::FILE) {
             stage.change(Project::FILE, change)?;

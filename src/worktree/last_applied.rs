@@ -5,7 +5,11 @@
 //! Each line of the record is complete by itself. So git can take the lines of both branches
 //! (`merge=union` in `.gitattributes`), and the result is still a record.
 
-use std::{borrow::Cow, collections::BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, btree_map::Entry},
+    io::{self, ErrorKind, Write},
+};
 
 use anyhow::{Error, Result, anyhow};
 use serde::{Deserialize, Serialize};
@@ -29,6 +33,10 @@ pub struct Record {
 #[derive(Deserialize)]
 struct Line<'a>(#[serde(borrow)] Cow<'a, str>, #[serde(borrow)] Cow<'a, str>);
 
+/// A line of a text.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
 /// Any other line of the record.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -38,26 +46,32 @@ enum Fact<'a> {
 }
 
 impl Record {
-    /// The text of the record.
-    pub(super) fn to_text(&self) -> Result<String> {
-        // About twice as long as the texts are, for the paths.
-        let texts = self.texts.values().map(String::len).sum::<usize>();
-        let mut record = Vec::with_capacity(2 * texts);
+    /// Writes the record line by line: that of a large project is longer than all of its files.
+    pub fn write(&self, mut record: impl Write) -> Result<()> {
         let projects = self.projects.iter().map(|text| Fact::Project(text.into()));
         let marked = self.marked.iter().map(|path| Fact::Marked(path.into()));
         for fact in projects.chain(marked) {
             serde_json::to_writer(&mut record, &fact)?;
-            record.push(b'\n');
+            record.write_all(b"\n")?;
         }
         for (path, text) in &self.texts {
+            let start = beginning(path)?;
             // An empty text has no line, but is a file.
             let empty = text.is_empty().then_some("");
             for line in text.split_inclusive('\n').chain(empty) {
-                serde_json::to_writer(&mut record, &(path, line))?;
-                record.push(b'\n');
+                record.write_all(start.as_bytes())?;
+                serde_json::to_writer(&mut record, line)?;
+                record.write_all(b"]\n")?;
             }
         }
-        Ok(String::from_utf8(record)?)
+        record.flush()?;
+        Ok(())
+    }
+
+    /// Whether `text` is that of the record.
+    pub(super) fn is(&self, text: &[u8]) -> bool {
+        let mut rest = Rest(text);
+        self.write(&mut rest).is_ok() && rest.0.is_empty()
     }
 
     /// Reads the record. The lines of a file need not follow each other: after a merge they may not.
@@ -66,6 +80,8 @@ impl Record {
     /// For the first line that is none of a record.
     pub(super) fn parse(text: &str) -> Result<Self> {
         let mut record = Self::default();
+        // How a line begins that is about the same file as the one above, and the text of that file.
+        let mut last: Option<(String, &mut String)> = None;
         for (number, line) in (1..).zip(text.lines()) {
             let damage = |_| damage(number, line);
             if line.starts_with('{') {
@@ -76,15 +92,47 @@ impl Record {
                 }
                 continue;
             }
-            let Line(path, more) = serde_json::from_str(line).map_err(damage)?;
-            if let Some(text) = record.texts.get_mut(&*path) {
+            if let Some((start, text)) = &mut last
+                && let Some(more) = line.strip_prefix(start.as_str())
+                && let Some(more) = more.strip_suffix(']')
+            {
+                let Text(more) = serde_json::from_str(more).map_err(damage)?;
                 text.push_str(&more);
-            } else {
-                ProjectPath::new(&path).map_err(|error| anyhow!("line {number}: {error}"))?;
-                record.texts.insert(path.into_owned(), more.into_owned());
+                continue;
             }
+            let Line(path, more) = serde_json::from_str(line).map_err(damage)?;
+            let start = beginning(&path)?;
+            let text = match record.texts.entry(path.into_owned()) {
+                Entry::Occupied(text) => text.into_mut(),
+                Entry::Vacant(text) => {
+                    ProjectPath::new(text.key())
+                        .map_err(|error| anyhow!("line {number}: {error}"))?;
+                    text.insert(String::new())
+                }
+            };
+            text.push_str(&more);
+            last = Some((start, text));
         }
         Ok(record)
+    }
+}
+
+/// How each line about the file at `path` begins.
+fn beginning(path: &str) -> Result<String> {
+    Ok(format!("[{},", serde_json::to_string(path)?))
+}
+
+/// What is left of a text. It takes what it begins with, and nothing else.
+struct Rest<'a>(&'a [u8]);
+
+impl Write for Rest<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = (self.0.strip_prefix(bytes)).ok_or(ErrorKind::InvalidData)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
