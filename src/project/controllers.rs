@@ -1,6 +1,6 @@
 //! The controllers of a kind: its own, which is named after the kind, and additional ones.
 
-use std::{collections::BTreeMap, ops::Not};
+use std::{cell::LazyCell, collections::BTreeMap, ops::Not};
 
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -162,13 +162,16 @@ impl Project {
         const MAX: usize = 253;
         let mut named = BTreeMap::new();
         // What each kind calls its own one, in the cluster and in Rust.
-        let mut of_kinds = BTreeMap::new();
-        for resource in self.resources.iter() {
-            let (kind, group) = (&resource.kind, self.full_group(resource));
-            for name in [kind.controller().to_string(), kind.module()] {
-                of_kinds.entry((group.clone(), name)).or_insert(kind);
+        let of_kinds = LazyCell::new(|| {
+            let mut names = BTreeMap::new();
+            for resource in self.resources.iter() {
+                let (kind, group) = (&resource.kind, self.full_group(resource));
+                for name in [kind.controller().to_string(), kind.module()] {
+                    names.entry((group.clone(), name)).or_insert(kind);
+                }
             }
-        }
+            names
+        });
         for (resource, controller) in self.controllers() {
             let (name, group) = (&controller.name, self.full_group(resource));
             let full = self.controller_name(resource, controller);

@@ -15,11 +15,11 @@ mod cli;
 mod compile;
 #[path = "bench/operators.rs"]
 mod operators;
-#[path = "bench/scale.rs"]
-mod scale;
 #[expect(dead_code, reason = "the tests use all of it")]
 #[path = "../scaffold.rs"]
 mod scaffold;
+#[path = "bench/scale.rs"]
+mod scale;
 
 /// rscaffold as users get it.
 fn release() -> PathBuf {
