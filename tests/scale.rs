@@ -15,21 +15,26 @@ const ROUNDS: usize = 3;
 const MAX_GROWTH: f64 = 7.0;
 
 /// What `create api` may take in a project of 200 APIs, in KiB.
-const MAX_MEMORY: usize = 40 << 10;
+const MAX_MEMORY: usize = 22 << 10;
 
 /// A project of so many APIs.
 fn project(apis: usize) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    shell(folder.path(), "\"$@\"", "init --domain com --repo shop");
+    shell(
+        folder.path(),
+        "\"$@\"",
+        "init --domain com --project-name shop --repo shop",
+    );
     let file = folder.path().join("PROJECT");
     let text = fs::read_to_string(&file).unwrap();
     let mut resources = "resources:\n".to_owned();
     for number in 0..apis {
-        let group = number / 20;
-        let api = "{crdVersion: v1, namespaced: true}";
-        writeln!(
+        let group = format!("group{:02}", number / 20);
+        write!(
             resources,
-            "- {{api: {api}, controller: true, group: group{group}, kind: Kind{number:03}, version: v1}}"
+            "- api:\n    crdVersion: v1\n    namespaced: true\n  controller: true\n  group: {group}\n  \
+             kind: Kind{number:03}\n  path: shop::api::{group}::v1\n  plural: kind{number:03}s\n  \
+             version: v1\n"
         )
         .unwrap();
     }
@@ -47,7 +52,7 @@ fn shell(folder: &Path, script: &str, arguments: &str) -> String {
     run(shell.current_dir(folder))
 }
 
-const CREATE: &str = "create api --group group0 --version v1 --kind Extra --dry-run";
+const CREATE: &str = "create api --group group00 --version v1 --kind Extra --dry-run";
 
 /// The CPU time of `create api`, in seconds.
 fn time(folder: &Path) -> f64 {
@@ -55,7 +60,7 @@ fn time(folder: &Path) -> f64 {
     let times = shell(folder, "\"$@\" 2>/dev/null; times", CREATE);
     let user = times.lines().nth(1).unwrap().split(' ').next().unwrap();
     let (minutes, seconds) = user.split_once('m').unwrap();
-    let [minutes, seconds] = [minutes, seconds.trim_end_matches('s')].map(|it| it.parse::<f64>());
+    let [minutes, seconds] = [minutes, seconds.trim_end_matches('s')].map(str::parse::<f64>);
     60.0 * minutes.unwrap() + seconds.unwrap()
 }
 

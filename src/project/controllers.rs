@@ -163,14 +163,14 @@ impl Project {
         let mut named = BTreeMap::new();
         // What each kind calls its own one, in the cluster and in Rust.
         let of_kinds = LazyCell::new(|| {
-            let mut names = BTreeMap::new();
+            let mut all = BTreeMap::new();
             for resource in self.resources.iter() {
                 let (kind, group) = (&resource.kind, self.full_group(resource));
                 for name in [kind.controller().to_string(), kind.module()] {
-                    names.entry((group.clone(), name)).or_insert(kind);
+                    all.entry((group.clone(), name)).or_insert(kind);
                 }
             }
-            names
+            all
         });
         for (resource, controller) in self.controllers() {
             let (name, group) = (&controller.name, self.full_group(resource));
