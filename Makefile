@@ -19,6 +19,7 @@ demo: tools ## Scaffold an operator, and see it reconcile on a temporary cluster
 .PHONY: check
 check: tools ## Check the format, run clippy, and run all tests that need neither a cluster nor a compiler.
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path tests/fuzz/Cargo.toml --check
 	$(CARGO) clippy --locked $(PACKAGES) --lib --bins --test tests -- -D warnings
 	$(CARGO) clippy --locked $(RUNTIME) --all-targets -- -D warnings
 	$(CARGO) test --locked $(PACKAGES) --lib --bins --test tests
@@ -45,6 +46,7 @@ test-e2e: tools ## Build the image of an operator, and test it in a Pod: needs r
 .PHONY: lint
 lint: ## Check the format, and run clippy and rustdoc.
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path tests/fuzz/Cargo.toml --check
 	$(CARGO) clippy --locked $(PACKAGES) --all-targets -- -D warnings
 	$(CARGO) clippy --locked $(RUNTIME) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps

@@ -17,7 +17,10 @@ static TARGET: LazyLock<&Target> = LazyLock::new(|| {
     let target = TARGETS.iter().find(|target| target.name == name);
     target.unwrap_or_else(|| {
         let names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
-        eprintln!("error: TARGET is `{name}`, but must be one of `{}`", names.join("`, `"));
+        eprintln!(
+            "error: TARGET is `{name}`, but must be one of `{}`",
+            names.join("`, `")
+        );
         process::exit(2);
     })
 });
