@@ -20,7 +20,7 @@ use crate::{
     wildcards::without_times,
 };
 
-const DOCUMENTS: [&str; 19] = [
+const DOCUMENTS: [&str; 20] = [
     "CONTRIBUTING.md",
     "README.md",
     "SECURITY.md",
