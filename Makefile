@@ -101,6 +101,11 @@ fuzz: ## Give each way in random inputs, for SECONDS=60 each or RUNS= inputs; or
 		CARGO="$(CARGO)" tests/fuzz/run.sh "$$target" $(SECONDS) $(RUNS) || exit 1; \
 	done
 
+.PHONY: soak
+soak: tools ## Run an operator during random faults, for MINUTES (60) and with OBJECTS (2000).
+	MINUTES=$(or $(MINUTES),60) OBJECTS=$(or $(OBJECTS),2000) $(CARGO) test --locked $(PACKAGES) --test operators -- \
+		after_random_faults --nocapture
+
 .PHONY: golden
 golden: ## Rewrite the golden projects and the transcripts.
 	SNAPSHOTS=overwrite $(CARGO) test $(PACKAGES) --test tests -- projects_are_what transcripts recording
@@ -131,7 +136,7 @@ tools:
 	if [ -n "$(filter bench,$(MAKECMDGOALS))" ]; then \
 		need go "install Go from https://go.dev/dl; it builds the operator to compare with"; \
 	fi; \
-	if [ -n "$(filter test test-e2e,$(MAKECMDGOALS))" ]; then \
+	if [ -n "$(filter soak test test-e2e,$(MAKECMDGOALS))" ]; then \
 		need go "install Go from https://go.dev/dl; it builds programs that the tests run"; \
 	fi; \
 	if [ -n "$(filter check test,$(MAKECMDGOALS))" ]; then \

@@ -20,9 +20,10 @@ use crate::{
     wildcards::without_times,
 };
 
-const DOCUMENTS: [&str; 19] = [
+const DOCUMENTS: [&str; 20] = [
     "CONTRIBUTING.md",
     "README.md",
+    "SECURITY.md",
     "docs/ARCHITECTURE.md",
     "docs/coming-from-kubebuilder.md",
     "docs/commands.md",
@@ -473,9 +474,8 @@ fn parts_that_the_architecture_names() {
     assert_eq!(documented, BTreeSet::from_iter(manager));
 }
 
-#[test]
-fn tests_that_the_invariants_name() {
-    let invariants = read("docs/invariants.md");
+/// All code in Rust, but for that of the golden projects.
+fn all_sources() -> String {
     let mut sources = String::new();
     for folder in ["crates/kube-manager/src", "src", "tests"] {
         for path in files(&root().join(folder)) {
@@ -485,6 +485,28 @@ fn tests_that_the_invariants_name() {
             }
         }
     }
+    sources
+}
+
+#[test]
+fn each_threat_has_a_test() {
+    let (policy, sources) = (read("SECURITY.md"), all_sources());
+    for part in ["rscaffold", "an operator"] {
+        let rows = tables(section(&policy, &format!("## Threat model of {part}"))).concat();
+        assert!(rows.len() > 5, "{part}");
+        for row in rows {
+            let tests: Vec<_> = code(row[2]).collect();
+            assert!(!tests.is_empty(), "{row:?}");
+            for test in tests {
+                assert!(sources.contains(&format!("fn {test}(")), "{test}");
+            }
+        }
+    }
+}
+
+#[test]
+fn tests_that_the_invariants_name() {
+    let (invariants, sources) = (read("docs/invariants.md"), all_sources());
     let rows = invariants.lines();
     let tests: Vec<_> = rows
         .filter_map(|row| row.rsplit('|').nth(1))

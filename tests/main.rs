@@ -12,6 +12,7 @@ mod branches;
 mod builtin;
 mod cli;
 mod dashboard;
+mod dockerfile;
 mod docs;
 mod document;
 mod edits;

@@ -679,7 +679,7 @@ impl Balancer {
         thread::spawn(move || {
             for (turn, connection) in listener.incoming().flatten().enumerate() {
                 let replicas = replicas.lock().expect("replicas").clone();
-                let next = replicas.iter().cycle().skip(turn % replicas.len());
+                let next = replicas.iter().cycle().skip(turn % replicas.len().max(1));
                 let connected = next.take(replicas.len()).find_map(|replica| {
                     let connection = TcpStream::connect(&replica.address).ok()?;
                     Some((connection, replica.connected.clone()))
@@ -688,6 +688,8 @@ impl Balancer {
                     continue;
                 };
                 for (from, to) in [(&connection, &replica), (&replica, &connection)] {
+                    // Else each call would wait for acknowledgements.
+                    let _ = to.set_nodelay(true);
                     let streams = (from.try_clone(), to.try_clone());
                     let (Ok(mut from), Ok(mut to)) = streams else {
                         continue;

@@ -70,6 +70,15 @@ impl Client {
         Answer::read(request.send(body)?)
     }
 
+    /// Deletes what is at `url`.
+    pub fn delete(&self, url: &str) -> Result<Answer, ureq::Error> {
+        let mut request = self.agent.delete(url);
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, token);
+        }
+        Answer::read(request.call()?)
+    }
+
     /// Posts JSON.
     pub fn post(&self, url: &str, body: &str) -> Result<Answer, ureq::Error> {
         let mut request = self.agent.post(url).content_type("application/json");

@@ -45,10 +45,14 @@ mod port;
 #[path = "../project.rs"]
 mod project;
 mod proxy;
+mod random;
+mod rights;
 #[path = "../scaffold.rs"]
 mod scaffold;
 mod serving;
 mod sharing;
+mod soak;
+mod tls;
 mod versions;
 mod watching;
 mod webhook_input;

@@ -208,6 +208,7 @@ fn the_image_holds_the_program_alone(images: &Images) {
     assert_eq!(user.trim(), "65532:65532");
     let difference = images.podman(&format!("diff {IMAGE} {BASE}"));
     assert_eq!(difference.trim(), "A /manager");
+    assert_eq!(images.shells(IMAGE), "");
     let sections = images.sections(IMAGE);
     assert!(sections.contains(" .text"), "{sections}");
     assert!(

@@ -206,6 +206,7 @@ impl Project {
             namespace: None,
             account: None,
             is_administrator: false,
+            known: None,
             command: Command::new(&self.program),
         };
         // As variables, which a test may say otherwise by flags.
@@ -223,6 +224,8 @@ pub struct Launch<'a> {
     namespace: Option<&'a str>,
     account: Option<&'a str>,
     is_administrator: bool,
+    /// The user of a kubeconfig that was made before.
+    known: Option<(String, PathBuf)>,
     command: Command,
 }
 
@@ -261,6 +264,12 @@ impl<'a> Launch<'a> {
         }
     }
 
+    /// As the user of a kubeconfig that was made before. So it starts without a request of the test.
+    pub fn known(self, user: &str, kubeconfig: &Path) -> Self {
+        let known = Some((user.to_owned(), kubeconfig.to_owned()));
+        Self { known, ..self }
+    }
+
     /// With arguments separated by spaces.
     pub fn args(mut self, arguments: &str) -> Self {
         self.command.args(arguments.split(' '));
@@ -275,10 +284,12 @@ impl<'a> Launch<'a> {
 
     /// Starts it, with a log of its own.
     pub fn start(mut self) -> Operator {
-        let (user, kubeconfig) = if self.is_administrator {
-            ("admin".to_owned(), self.cluster.kubeconfig().to_owned())
-        } else {
-            self.as_account()
+        let (user, kubeconfig) = match self.known.take() {
+            Some(known) => known,
+            None if self.is_administrator => {
+                ("admin".to_owned(), self.cluster.kubeconfig().to_owned())
+            }
+            None => self.as_account(),
         };
         let log = self.project.file("operator-", ".log", "");
         let file = fs::File::create(&log).expect("a log file");
@@ -327,6 +338,31 @@ impl Operator {
     /// Of the process.
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The memory that it takes, in KiB; none once it has ended.
+    pub fn memory(&self) -> usize {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.id()));
+        let status = status.expect("what Linux knows of the process");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let number = line.and_then(|line| line.trim().strip_suffix(" kB"));
+        number.map_or(0, |number| number.parse().expect("a number"))
+    }
+
+    /// How many files and connections it has open.
+    pub fn files(&self) -> usize {
+        self.count("fd")
+    }
+
+    /// How many threads it has.
+    pub fn threads(&self) -> usize {
+        self.count("task")
+    }
+
+    /// How many entries a folder of the process has in /proc.
+    fn count(&self, folder: &str) -> usize {
+        let entries = fs::read_dir(format!("/proc/{}/{folder}", self.id()));
+        entries.expect("what Linux knows of the process").count()
     }
 
     pub fn log(&self) -> String {

@@ -33,6 +33,7 @@ use tokio::{
     select,
     sync::oneshot,
     task::{JoinHandle, JoinSet},
+    time::sleep,
 };
 use tokio_rustls::{
     TlsConnector,
@@ -101,6 +102,8 @@ enum Effect {
     Answer { code: StatusCode, times: usize },
     /// They do not reach the API server until the rule is over.
     Hold,
+    /// They reach the API server at once, but its answers are this late.
+    Delay(Duration),
 }
 
 impl Proxy {
@@ -197,6 +200,14 @@ impl Proxy {
         self.rule(Box::new(matches), Effect::Hold)
     }
 
+    /// Holds the answers back for so long.
+    pub fn delay<M>(&self, matches: M, late: Duration) -> Rule
+    where
+        M: Fn(&Method, &str) -> bool + Send + Sync + 'static,
+    {
+        self.rule(Box::new(matches), Effect::Delay(late))
+    }
+
     fn rule(&self, matches: Matches, effect: Effect) -> Rule {
         let state = Arc::new(State {
             matches,
@@ -270,7 +281,7 @@ impl State {
         }
         let left = |met: usize| match self.effect {
             Effect::Answer { times, .. } => (met < times).then_some(met + 1),
-            Effect::Hold => Some(met + 1),
+            Effect::Hold | Effect::Delay(_) => Some(met + 1),
         };
         let order = Ordering::Relaxed;
         self.met.fetch_update(order, order, left).is_ok()
@@ -298,17 +309,18 @@ impl Shared {
         let accept = accept.map_or("", |accept| accept.to_str().unwrap_or_default());
         let accept = accept.to_owned();
         let rule = self.rule(&method, &path);
-        let response = match rule.as_deref() {
-            Some(State {
-                effect: Effect::Answer { code, .. },
-                ..
-            }) => failure(*code),
-            other => {
-                if let Some(hold) = other {
-                    hold.over.cancelled().await;
-                }
+        let response = match rule.as_deref().map(|rule| (&rule.effect, &rule.over)) {
+            Some((Effect::Answer { code, .. }, _)) => failure(*code),
+            Some((Effect::Delay(late), _)) => {
+                let response = self.forward(request, &path, server).await?;
+                sleep(*late).await;
+                response
+            }
+            Some((Effect::Hold, over)) => {
+                over.cancelled().await;
                 self.forward(request, &path, server).await?
             }
+            None => self.forward(request, &path, server).await?,
         };
         let code = response.status().as_u16();
         lock(&self.exchanges).push(Exchange {
@@ -424,6 +436,8 @@ async fn until_lost(client: TcpStream, shared: Arc<Shared>, lost: CancellationTo
 async fn serve(client: TcpStream, shared: Arc<Shared>) -> anyhow::Result<()> {
     let name = ServerName::from(shared.server.ip());
     let server = TcpStream::connect(shared.server).await?;
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
     let server = shared.tls.connect(name, server).await?;
     let (requests, server) = handshake(TokioIo::new(server)).await?;
     let requests = tokio::sync::Mutex::new(requests);
@@ -646,6 +660,20 @@ mod tests {
         assert!(is_silent(&mut request));
         drop(hold);
         assert!(rest(&mut request).contains("200 OK"));
+        assert!(get(&proxy, path).contains("404 Not Found"));
+    }
+
+    #[test]
+    fn delays_an_answer_but_not_the_request() {
+        let proxy = Proxy::start(cluster());
+        let late = Duration::from_millis(300);
+        let delay = proxy.delay(|method, _| method == Method::DELETE, late);
+        run(&mut kubectl("create configmap late"));
+        let path = "/api/v1/namespaces/default/configmaps/late";
+        let start = Instant::now();
+        assert!(rest(&mut send(&proxy, "DELETE", path)).contains("200 OK"));
+        assert!(start.elapsed() >= late);
+        assert_eq!(delay.met(), 1);
         assert!(get(&proxy, path).contains("404 Not Found"));
     }
 

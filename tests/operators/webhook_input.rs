@@ -1,7 +1,6 @@
 //! What comes to the port of the webhooks, whoever sends it: it is answered, and leaves nothing behind.
 
 use std::{
-    fs,
     io::{self, Read, Write},
     net::{Shutdown, TcpStream},
     sync::Arc,
@@ -19,6 +18,7 @@ use tokio_rustls::rustls::{
 use crate::{
     admission::{DEFAULTS, VALIDATES, certify, project, review, serve},
     operator::{Operator, PATIENCE},
+    random::Random,
 };
 
 /// How many clients send at one time.
@@ -51,7 +51,7 @@ fn whatever_comes_to_the_port_is_answered_and_forgotten() {
 
     // Connections that say nothing, or not all of it, are in nobody's way.
     answers_well();
-    let files = files(&operator);
+    let files = operator.files();
     let half = (0..100).map(|number| {
         let mut connection = target.connect();
         let head = post(VALIDATES, good.as_bytes());
@@ -74,12 +74,12 @@ fn whatever_comes_to_the_port_is_answered_and_forgotten() {
     let count = inputs();
     send_large(&target);
     send_all(&target, count, count + count / 4);
-    let before = memory(&operator);
+    let before = operator.memory();
     send_all(&target, 0, count);
     send_large(&target);
     answers_well();
     assert!(files_are(&operator, |now| now <= files + 5));
-    let after = memory(&operator);
+    let after = operator.memory();
     eprintln!("{count} inputs: from {before} to {after} KiB");
     assert!(after <= before + MORE, "from {before} to {after} KiB");
     let log = operator.log();
@@ -263,35 +263,7 @@ fn request(method: &str, path: &str, kind: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// Numbers that look random, and are the same for the same seed.
-struct Random(u64);
-
 impl Random {
-    /// By the algorithm that is called `SplitMix64`.
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn byte(&mut self) -> u8 {
-        self.next().to_le_bytes()[0]
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % end as u64).expect("a small number")
-    }
-
-    fn one<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())]
-    }
-
-    fn bytes(&mut self, most: usize) -> Vec<u8> {
-        (0..self.below(most)).map(|_| self.byte()).collect()
-    }
-
     /// A request that HTTP allows, with anything for a review.
     fn review(&mut self) -> Vec<u8> {
         let path = self.one(&[DEFAULTS, VALIDATES]);
@@ -443,27 +415,10 @@ impl Random {
     }
 }
 
-/// The memory that a process takes, in KiB.
-fn memory(operator: &Operator) -> usize {
-    let status = fs::read_to_string(format!("/proc/{}/status", operator.id()));
-    let status = status.expect("what Linux knows of the process");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let number = line.and_then(|line| line.trim().strip_suffix(" kB"));
-    number.expect("VmRSS").parse().expect("a number")
-}
-
-/// How many files and connections a process has open.
-fn files(operator: &Operator) -> usize {
-    let files = fs::read_dir(format!("/proc/{}/fd", operator.id()));
-    files.expect("what Linux knows of the process").count()
-}
-
 /// Whether their number soon becomes what `good` accepts.
 fn files_are(operator: &Operator, good: impl Fn(usize) -> bool) -> bool {
-    let soon = cluster::wait_until(
-        "files",
-        PATIENCE,
-        || Ok(good(files(operator)).then_some(())),
-    );
+    let soon = cluster::wait_until("files", PATIENCE, || {
+        Ok(good(operator.files()).then_some(()))
+    });
     soon.is_ok()
 }

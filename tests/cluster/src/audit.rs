@@ -1,15 +1,18 @@
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, io::BufRead};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
 /// What the API server records: the metadata of every request once it was answered, and of a watch
-/// already when it starts, for it may never end.
+/// already when it starts, for it may never end. Of a Lease it records what is written, too.
 pub(crate) const POLICY: &str = r#"{
   "apiVersion": "audit.k8s.io/v1",
   "kind": "Policy",
   "omitStages": ["RequestReceived"],
-  "rules": [{"level": "Metadata"}]
+  "rules": [
+    {"level": "Request", "resources": [{"group": "coordination.k8s.io", "resources": ["leases"]}]},
+    {"level": "Metadata"}
+  ]
 }
 "#;
 
@@ -37,29 +40,30 @@ pub struct Request {
     pub code: u16,
     /// Path and query.
     pub uri: String,
+    /// Of a write of a Lease: the holder that it names.
+    pub holder: Option<String>,
 }
 
 /// The requests of `user` in an audit log, in the order in which they were received.
-pub(crate) fn parse(log: &str, user: &str) -> Result<Vec<Request>> {
+pub(crate) fn parse(mut log: impl BufRead, user: &str) -> Result<Vec<Request>> {
     // Most lines are about others: those are not parsed.
     let user_name = Value::from(user).to_string();
     // A watch that has ended stands there twice, with the same audit ID.
     let mut requests = BTreeMap::new();
-    for line in complete_lines(log).filter(|line| line.contains(&user_name)) {
-        let event: Value =
-            serde_json::from_str(line).with_context(|| format!("bad audit event `{line}`"))?;
-        requests.insert(text(&event, "/auditID"), request(&event));
+    let mut line = String::new();
+    // A line at a time, because the log of an hour is large. The last line may be half written.
+    while log.read_line(&mut line)? > 0 && line.ends_with('\n') {
+        if line.contains(&user_name) {
+            let event: Value =
+                serde_json::from_str(&line).with_context(|| format!("bad audit event `{line}`"))?;
+            requests.insert(text(&event, "/auditID"), request(&event));
+        }
+        line.clear();
     }
     let mut requests: Vec<_> = requests.into_values().collect();
     requests.retain(|it| it.user == user);
     requests.sort_by(|a, b| a.time.cmp(&b.time));
     Ok(requests)
-}
-
-/// The last line may be half written.
-fn complete_lines(log: &str) -> impl Iterator<Item = &str> {
-    log.split_inclusive('\n')
-        .filter(|line| line.ends_with('\n'))
 }
 
 fn request(event: &Value) -> Request {
@@ -79,6 +83,10 @@ fn request(event: &Value) -> Request {
             .and_then(|code| code.try_into().ok())
             .unwrap_or_default(),
         uri: text(event, "/requestURI"),
+        holder: event
+            .pointer("/requestObject/spec/holderIdentity")
+            .and_then(Value::as_str)
+            .map(str::to_owned),
     }
 }
 
@@ -115,7 +123,7 @@ mod tests {
         ]
         .join("\n");
 
-        let requests = parse(&log, "me").unwrap();
+        let requests = parse(log.as_bytes(), "me").unwrap();
         let uris: Vec<_> = requests
             .iter()
             .map(|request| request.uri.as_str())
@@ -134,7 +142,17 @@ mod tests {
                 name: String::new(),
                 code: 200,
                 uri: "/b".into(),
+                holder: None,
             }
         );
+    }
+
+    #[test]
+    fn a_write_of_a_lease_names_its_holder() {
+        let event = r#"{"auditID":"a","user":{"username":"me"},"objectRef":{"resource":"leases"},
+            "requestObject":{"spec":{"holderIdentity":"one"}}}"#;
+        let line = event.replace('\n', " ") + "\n";
+        let requests = parse(line.as_bytes(), "me").unwrap();
+        assert_eq!(requests[0].holder.as_deref(), Some("one"));
     }
 }

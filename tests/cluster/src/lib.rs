@@ -15,7 +15,7 @@ mod wait;
 
 use std::{
     fs::{self, File},
-    io::{self, Read, Write},
+    io::{self, BufReader, Read, Write},
     iter,
     net::{Ipv4Addr, SocketAddr, TcpStream},
     os::unix::fs::symlink,
@@ -207,9 +207,9 @@ impl Cluster {
     /// Every request of `user` so far that the API server answered, from its audit log.
     pub fn requests_by(&self, user: &str) -> Result<Vec<Request>> {
         let path = self.folder.path().join(AUDIT_LOG);
-        let log = fs::read_to_string(&path)
-            .with_context(|| format!("failed to read `{}`", path.display()))?;
-        audit::parse(&log, user)
+        let log =
+            File::open(&path).with_context(|| format!("failed to read `{}`", path.display()))?;
+        audit::parse(BufReader::new(log), user)
     }
 
     /// The process ID of the API server, unless it was stopped.

@@ -86,6 +86,7 @@ fn refuses_a_service_account_without_a_role_and_records_it() {
         name: "missing".into(),
         code: 403,
         uri: "/api/v1/namespaces/default/configmaps/missing".into(),
+        holder: None,
     };
     assert_eq!(*refused, expected);
 }

@@ -135,6 +135,14 @@ impl Images {
         size.trim().parse().expect("a number")
     }
 
+    /// The shells in an image.
+    pub fn shells(&self, image: &str) -> String {
+        let script = r#"
+            find "$(podman image mount "$1")" ! -type d \
+                \( -name sh -o -name bash -o -name dash -o -name busybox \)"#;
+        run(self.command("sh").args(["-ec", script, "sh", image]))
+    }
+
     /// The section headers of the operator in an image, as readelf shows them.
     pub fn sections(&self, image: &str) -> String {
         let script = r#"readelf --wide --section-headers "$(podman image mount "$1")/manager""#;

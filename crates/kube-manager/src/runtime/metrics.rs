@@ -11,7 +11,9 @@ use prometheus::{
     register_histogram_vec_with_registry as histogram,
     register_int_counter_vec_with_registry as counter,
     register_int_gauge_vec_with_registry as gauge,
+    register_int_gauge_with_registry as single_gauge,
 };
+use tokio::runtime::Handle;
 
 use super::operator::Operator;
 
@@ -42,6 +44,8 @@ pub struct Metrics {
     pub migrations: IntGaugeVec,
     /// `crd`, `result`
     pub migrated: IntCounterVec,
+    /// Set each time the metrics are read.
+    tasks: IntGauge,
 }
 
 /// The metrics of all work queues. `name` and `controller` are both the name of the controller, as
@@ -182,6 +186,7 @@ impl Metrics {
             leads: gauge!("leader_election_master_status", "1 in the replica that holds the lease", &["name"], to)?,
             migrations: gauge!("storage_migration_pending", "1 while objects may be stored in an old version", &["crd"], to)?,
             migrated: counter!("storage_migration_objects_total", "Objects that a storage migration has tried to write", &["crd", "result"], to)?,
+            tasks: single_gauge!("tokio_alive_tasks", "Tasks of the Tokio runtime that have not ended", to)?,
             registry: to,
         })
     }
@@ -206,6 +211,10 @@ impl Metrics {
     /// When a metric has no value.
     pub fn text(&self) -> Result<String> {
         self.queues.look();
+        if let Ok(runtime) = Handle::try_current() {
+            let tasks = runtime.metrics().num_alive_tasks();
+            self.tasks.set(i64::try_from(tasks).unwrap_or(i64::MAX));
+        }
         TextEncoder::new().encode_to_string(&self.registry.gather())
     }
 }
@@ -228,6 +237,21 @@ mod tests {
         let mut values = text.lines().filter_map(|line| line.strip_prefix(&series));
         let value = values.next().unwrap_or_else(|| panic!("{series}: {text}"));
         value.parse().expect("a number")
+    }
+
+    #[tokio::test]
+    async fn tasks_are_counted_while_they_live() {
+        let metrics = metrics();
+        let tasks = || {
+            let text = metrics.text().expect("text");
+            text.contains("\ntokio_alive_tasks 1\n")
+        };
+        assert!(!tasks());
+        let task = tokio::spawn(std::future::pending::<()>());
+        assert!(tasks());
+        task.abort();
+        task.await.expect_err("it was aborted");
+        assert!(!tasks());
     }
 
     #[test]

@@ -94,8 +94,9 @@ impl Authorities {
     pub fn signer(&self, now: Timestamp, lifetimes: &Lifetimes) -> Option<&Authority> {
         let signs = |it: &&Authority| it.signs(now, lifetimes);
         let newest = self.0.iter().rev().find(signs);
-        // There is no trusted authority yet, or all are expired.
-        newest.or(self.0.first())
+        // There is no trusted authority yet, or all are expired or not valid yet.
+        let valid = || self.0.iter().find(|it| it.has_begun(now));
+        newest.or_else(valid).or(self.0.first())
     }
 
     /// A new leaf, if `old` must be replaced now.
@@ -123,7 +124,8 @@ impl Authorities {
         if let Some(newer) = next.0.iter().rposition(last) {
             next.0.drain(..newer);
         }
-        let is_old = |it: &Authority| it.made + lifetimes.authority / 2 <= now;
+        let is_old =
+            |it: &Authority| it.made + lifetimes.authority / 2 <= now || !it.has_begun(now);
         if next.0.last().is_none_or(is_old) {
             next.0.push(Authority::new(now, lifetimes)?);
         }
@@ -175,6 +177,11 @@ impl Authority {
             certificate: params.self_signed(&key)?.pem(),
             key: key.serialize_pem(),
         })
+    }
+
+    /// Whether it is valid already. It is not if the clock of the replica that made it was far ahead.
+    fn has_begun(&self, now: Timestamp) -> bool {
+        self.made <= now + BACKDATED
     }
 
     fn signs(&self, now: Timestamp, lifetimes: &Lifetimes) -> bool {
@@ -310,6 +317,25 @@ mod tests {
             second.signer(at(5000), &LIFETIMES).map(|it| it.made),
             Some(at(5000))
         );
+    }
+
+    #[test]
+    fn an_authority_of_a_wrong_clock_is_replaced() {
+        let day = 86_400;
+        let of_tomorrow = next(&Authorities::default(), at(day));
+        let of_tomorrow = of_tomorrow.published(at(day)).expect("news");
+        let both = next(&of_tomorrow, at(0));
+        assert_eq!(both.0.len(), 2);
+        let signer = both.signer(at(0), &LIFETIMES).expect("a signer");
+        assert_eq!(signer.made, at(0));
+        // The other one goes when the new one has signed for long enough.
+        let both = both.published(at(1)).expect("news");
+        assert_eq!(next(&both, at(41)).0.len(), 2);
+        assert_eq!(next(&both, at(200)).0.len(), 1);
+
+        // A clock that is a little fast does no harm: such an authority is valid.
+        let soon = next(&Authorities::default(), at(3600));
+        assert_eq!(soon.next(at(0), &LIFETIMES).expect("authorities"), None);
     }
 
     #[test]

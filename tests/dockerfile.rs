@@ -1,0 +1,31 @@
+//! The Dockerfile of a project: what is in the image.
+
+use std::fs;
+
+use walkdir::WalkDir;
+
+use crate::scaffold::root;
+
+#[test]
+fn the_image_has_no_shell_and_no_root() {
+    let golden = WalkDir::new(root().join("tests/golden")).into_iter();
+    let paths = golden.map(|entry| entry.unwrap().into_path());
+    let dockerfiles = paths.filter(|path| path.ends_with("Dockerfile"));
+    let mut count = 0;
+    for path in dockerfiles {
+        let text = fs::read_to_string(&path).unwrap();
+        let (_, stage) = text.rsplit_once("\nFROM ").unwrap();
+        let lines: Vec<_> = stage.lines().collect();
+        let [base, copy, user, entrypoint] = lines[..] else {
+            panic!("{}: {stage}", path.display());
+        };
+        // glibc and certificates. Those with the tag `debug` have a shell.
+        assert_eq!(base, "gcr.io/distroless/cc-debian13:nonroot");
+        assert!(copy.starts_with("COPY --from=builder /manager "), "{copy}");
+        assert_eq!(user, "USER 65532:65532");
+        // The form that needs no shell.
+        assert!(entrypoint.starts_with("ENTRYPOINT [\"/"), "{entrypoint}");
+        count += 1;
+    }
+    assert!(count > 1);
+}
