@@ -25,6 +25,7 @@ mod project;
 mod removal;
 mod runtime;
 mod scaffold;
+mod sequences;
 mod settings;
 mod update;
 mod wildcards;

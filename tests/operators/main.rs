@@ -47,6 +47,7 @@ mod project;
 mod proxy;
 #[path = "../scaffold.rs"]
 mod scaffold;
+mod sequences;
 mod serving;
 mod sharing;
 mod versions;
