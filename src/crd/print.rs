@@ -249,7 +249,7 @@ fn kube(crd: &Crd, version: &CrdVersion, lowered: &Lowered, setting: &Setting) -
     };
     text("kind", &crd.kind);
     if setting.type_name != crd.kind {
-        text("struct", setting.type_name);
+        text("root", setting.type_name);
     }
     text("plural", &crd.plural);
     for short_name in &crd.short_names {
@@ -325,7 +325,7 @@ fn kube_for_use(crd: &Crd, version: &CrdVersion, lowered: &Lowered, type_name: &
         ("kind", &crd.kind),
     ];
     if type_name != crd.kind {
-        names.push(("struct", type_name));
+        names.push(("root", type_name));
     }
     names.push(("plural", &crd.plural));
     let line = |meta: &Meta| format!("    {},\n", meta.laid_out(4, 1));

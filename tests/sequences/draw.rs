@@ -139,7 +139,7 @@ fn command(pool: &[Named]) -> BoxedStrategy<Step> {
             5 => create_api(&named, &shared, select(VERSIONS)),
             5 => create_webhook(&named),
             2 => crd(&named, &shared),
-            2 => delete(&named),
+            3 => delete(&named),
         ]
     });
     prop_oneof![
@@ -147,17 +147,17 @@ fn command(pool: &[Named]) -> BoxedStrategy<Step> {
         2 => builtin(pool),
         2 => external(pool),
         3 => edit(),
-        1 => without_change(),
+        2 => without_change(),
     ]
     .boxed()
 }
 
 fn init() -> BoxedStrategy<Step> {
     let all = vec![
-        value(1.0, "domain", select(DOMAINS)),
+        always("domain", select(DOMAINS)),
         value(0.9, "repo", select(REPOS)),
     ];
-    step("init", [all, settings()].concat())
+    step("init", [all, settings(), turn()].concat())
 }
 
 fn edit() -> BoxedStrategy<Step> {
@@ -246,7 +246,7 @@ fn controller(pool: &[Named]) -> Vec<Flag> {
 /// The image that a controller runs.
 fn image() -> Flags {
     let all = vec![
-        value(1.0, "image", select(IMAGES)),
+        always("image", select(IMAGES)),
         value(0.5, "image-container-command", select(COMMANDS)),
         value(0.5, "image-container-port", 1..=65535_u16),
         value(
@@ -385,9 +385,9 @@ fn delete(named: &Named) -> BoxedStrategy<Step> {
 /// Commands that find nothing to do, and those that only print.
 fn without_change() -> BoxedStrategy<Step> {
     let apply = vec![
-        switch(0.2, "rebuild-base"),
+        switch(0.4, "rebuild-base"),
         value(
-            0.2,
+            0.4,
             "restore",
             select(&["Makefile", "src/main.rs,PROJECT"][..]),
         ),
@@ -412,12 +412,12 @@ fn without_change() -> BoxedStrategy<Step> {
 
 /// What every command that writes has.
 fn turn() -> Vec<Flag> {
-    vec![switch(0.04, "dry-run"), conflict()]
+    vec![switch(0.05, "dry-run"), conflict()]
 }
 
 fn conflict() -> Flag {
     let how = &["abort", "ours", "theirs", "markers", "ours:Makefile"];
-    value(0.06, "on-conflict", select(&how[..]))
+    value(0.1, "on-conflict", select(&how[..]))
 }
 
 /// Mostly the first one.
@@ -436,6 +436,12 @@ fn switch(chance: f64, flag: &'static str) -> Flag {
 fn boolean(chance: f64, flag: &'static str) -> Flag {
     let all = ["", "=true", "=false"].map(|value| format!("--{flag}{value}"));
     weighted(chance, select(all.to_vec())).boxed()
+}
+
+fn always<T: ToString>(flag: &'static str, values: impl Strategy<Value = T> + 'static) -> Flag {
+    values
+        .prop_map(move |value| Some(format!("--{flag}={}", value.to_string())))
+        .boxed()
 }
 
 fn value<T: ToString>(

@@ -66,6 +66,7 @@ samples_are_reconciled() {
   on_samples wait --for=condition=Ready --timeout=2m --all httproutes.air-traffic.control.example.com
   on_samples wait --for=condition=Ready --timeout=2m --all policies.air-traffic.control.example.com
   on_samples wait --for=condition=Ready --timeout=2m --all ships.air-traffic.control.example.com
+  on_samples wait --for=condition=Ready --timeout=2m --all controllers.on.example.com
   on_samples wait --for=condition=Ready --timeout=2m --all yes.on.example.com
   on_samples wait --for=condition=Ready --timeout=2m --all people.sea.example.com
   on_samples wait --for=condition=Ready --timeout=2m --all ships.sea.example.com

@@ -47,6 +47,20 @@ pub fn crds() -> Result<Vec<CustomResourceDefinition>, MergeError> {
         merge_crds(
             vec![
                 // Its versions, oldest first.
+                on::v1::OnController::crd(),
+            ],
+            "v1", // the version to store
+        )?,
+        merge_crds(
+            vec![
+                // Its versions, oldest first.
+                on::v1::OnOption::crd(),
+            ],
+            "v1", // the version to store
+        )?,
+        merge_crds(
+            vec![
+                // Its versions, oldest first.
                 on::v1::Yes::crd(),
             ],
             "v1", // the version to store

@@ -18,6 +18,7 @@ pub fn register(manager: &mut Manager) {
     manager.add(air_traffic_control::http_route::Controller::new);
     manager.add(air_traffic_control::policy::Controller::new);
     manager.add(air_traffic_control::ship::Controller::new);
+    manager.add(on::controller::Controller::new);
     manager.add(on::yes::Controller::new);
     manager.add(sea::person::Controller::new);
     manager.add(sea::ship::Controller::new);

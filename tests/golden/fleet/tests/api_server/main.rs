@@ -16,6 +16,7 @@ mod controller {
         mod ship;
     }
     mod on {
+        mod controller;
         mod yes;
     }
     mod sea {

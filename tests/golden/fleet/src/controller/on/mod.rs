@@ -4,5 +4,6 @@
 //! The controllers of group on.
 
 // One module for each controller.
+pub mod controller;
 pub mod yes;
 // End of the controllers.

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: Example
+// SPDX-License-Identifier: MIT
+
+//! The types of Controller, which are yours to edit: `make manifests` turns them into the
+//! manifest of its CustomResourceDefinition.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::{CustomResource, KubeSchema};
+use serde::{Deserialize, Serialize};
+
+/// The desired state.
+#[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[kube(
+    group = "on.example.com",
+    version = "v1",
+    kind = "Controller",
+    root = "OnController",
+    plural = "controllers",
+    namespaced,
+    status = "ControllerStatus",
+    derive = "PartialEq",
+    doc = "A resource of the fleet operator.",
+    printcolumn(name = "Title", type_ = "string", json_path = ".spec.title"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].status"#
+    ),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct ControllerSpec {
+    /// An example, to be replaced by fields of your own.
+    // This comment becomes the description of the field, `schemars` sets its bounds, and `x_kube`
+    // a CEL rule: the API server checks all of them before it stores an object.
+    #[schemars(length(min = 1, max = 80))]
+    #[x_kube(validation = Rule::new("self == self.trim()").message("title must not begin or end with a space"))]
+    pub title: String,
+}
+
+/// The observed state.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ControllerStatus {
+    /// The generation that the controller acted on last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// What is known about the object, with one entry for each type of condition.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::broken_rules;
+
+    fn sample() -> OnController {
+        let text = include_str!(
+            // What `kubectl apply -k config/samples` creates.
+            "../../../../config/samples/on_v1_controller.yaml"
+        );
+        serde_saphyr::from_str(text).expect("the sample fits the type")
+    }
+
+    #[test]
+    fn the_sample_keeps_the_rules() {
+        let mut object = sample();
+        assert_eq!(broken_rules(None, &object), [""; 0]);
+        object.spec.title = " a title".to_owned();
+        let expected = ["spec.title: title must not begin or end with a space"];
+        assert_eq!(broken_rules(None, &object), expected);
+    }
+}

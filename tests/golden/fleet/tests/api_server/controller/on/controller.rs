@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: Example
+// SPDX-License-Identifier: MIT
+
+//! The controller of Controller, on a real API server.
+
+use kube::{
+    ResourceExt, api,
+    runtime::wait::{await_condition, conditions::is_deleted},
+};
+use tokio::time::timeout;
+
+use fleet_operator::api::on::v1::OnController;
+
+use crate::control_plane::{PATIENCE, client};
+
+fn sample() -> OnController {
+    let text = include_str!(
+        // What `kubectl apply -k config/samples` creates.
+        "../../../../config/samples/on_v1_controller.yaml"
+    );
+    serde_saphyr::from_str(text).expect("the sample fits the type")
+}
+
+/// Whether the controller has set its condition. It is true once you have filled in what it makes.
+fn is_reconciled(object: Option<&OnController>) -> bool {
+    let status = object.and_then(|object| object.status.as_ref());
+    let conditions = status.map(|status| status.conditions.as_slice());
+    let mut conditions = conditions.into_iter().flatten();
+    let ready = "Ready";
+    conditions.any(|it| it.type_ == ready)
+}
+
+#[tokio::test]
+#[ignore = "needs an API server: `make setup-envtest` fetches one"]
+async fn a_sample_is_reconciled() {
+    let client = client().await;
+    let objects: api::Api<OnController> = api::Api::default_namespaced(client);
+    // A name of its own, so that other tests may use the sample as well.
+    let name = "test-on-controller";
+    let mut object = sample();
+    object.metadata.name = Some(name.to_owned());
+    let created = objects.create(&api::PostParams::default(), &object).await;
+    let uid = created.expect("an object that fits").uid().expect("a UID");
+
+    let reconciled = await_condition(objects.clone(), name, is_reconciled);
+    let reconciled = timeout(PATIENCE, reconciled).await;
+    reconciled.expect("a reconcile in time").expect("a watch");
+
+    let deleted = objects.delete(name, &api::DeleteParams::default()).await;
+    deleted.expect("an API server that deletes it");
+    let gone = await_condition(objects, name, is_deleted(&uid));
+    timeout(PATIENCE, gone)
+        .await
+        .expect("an end in time")
+        .expect("a watch");
+}
