@@ -157,7 +157,7 @@ fn init() -> BoxedStrategy<Step> {
         always("domain", select(DOMAINS)),
         value(0.9, "repo", select(REPOS)),
     ];
-    step("init", [all, settings(), turn()].concat())
+    step("init", [all, settings(), turn(0.05)].concat())
 }
 
 fn edit() -> BoxedStrategy<Step> {
@@ -165,7 +165,7 @@ fn edit() -> BoxedStrategy<Step> {
         value(0.1, "domain", select(DOMAINS)),
         value(0.1, "repo", select(REPOS)),
     ];
-    step("edit", [all, settings(), turn()].concat())
+    step("edit", [all, settings(), turn(0.05)].concat())
 }
 
 /// What `init` and `edit` have in common.
@@ -215,7 +215,10 @@ fn create_api(
         switch(0.2, "force"),
     ];
     let named = named.clone();
-    let flags = (flags([of_kind, controller(pool), turn()].concat()), image());
+    let flags = (
+        flags([of_kind, controller(pool), turn(0.05)].concat()),
+        image(),
+    );
     (versions, flags)
         .prop_map(move |(version, (flags, image))| {
             new(
@@ -269,7 +272,7 @@ fn crd(named: &Named, pool: &[Named]) -> BoxedStrategy<Step> {
         value(0.2, "resource", Just(false)),
         switch(0.1, "force"),
     ];
-    flags([id, controller(pool), turn()].concat())
+    flags([id, controller(pool), turn(0.05)].concat())
         .prop_map(move |flags| Step {
             file: Some(named.crd()),
             ..new(
@@ -293,7 +296,10 @@ fn builtin(pool: &[Named]) -> BoxedStrategy<Step> {
             format!("--kind={kind}"),
         ]
     };
-    let controller = (select(BUILTIN), flags([controller(pool), turn()].concat()));
+    let controller = (
+        select(BUILTIN),
+        flags([controller(pool), turn(0.05)].concat()),
+    );
     let webhook = (select(BUILTIN), flags(webhooks()));
     prop_oneof![
         controller.prop_map(move |(path, flags)| {
@@ -320,7 +326,10 @@ fn external(pool: &[Named]) -> BoxedStrategy<Step> {
         id.extend(more.iter().map(ToString::to_string));
         id
     };
-    let controller = (select(EXTERNAL), flags([controller(pool), turn()].concat()));
+    let controller = (
+        select(EXTERNAL),
+        flags([controller(pool), turn(0.05)].concat()),
+    );
     let webhook = (select(EXTERNAL), flags(webhooks()));
     prop_oneof![
         controller.prop_map(move |(kind, flags)| {
@@ -342,7 +351,7 @@ fn create_webhook(named: &Named) -> BoxedStrategy<Step> {
             vec(select(VERSIONS), 1..3).prop_map(|all| all.join(",")),
         ),
     ];
-    let all = flags([webhooks(), conversion, turn()].concat());
+    let all = flags([webhooks(), conversion, turn(0.05)].concat());
     let named = named.clone();
     (version(), all)
         .prop_map(move |(version, flags)| {
@@ -368,12 +377,12 @@ fn delete(named: &Named) -> BoxedStrategy<Step> {
     let controller = value(0.4, "controller-name", select(CONTROLLERS));
     let named = named.clone();
     let what = prop_oneof![
-        (Just("api"), flags(turn())),
+        (Just("api"), flags(turn(0.15))),
         (
             Just("controller"),
-            flags([vec![controller], turn()].concat())
+            flags([vec![controller], turn(0.15)].concat())
         ),
-        (Just("webhook"), flags([webhooks, turn()].concat())),
+        (Just("webhook"), flags([webhooks, turn(0.15)].concat())),
     ];
     (version(), what)
         .prop_map(move |(version, (what, flags))| {
@@ -400,8 +409,8 @@ fn without_change() -> BoxedStrategy<Step> {
     let diff = vec![switch(0.5, "exit-code"), conflict()];
     let version = vec![value(0.8, "output", select(&["text", "json"][..]))];
     prop_oneof![
-        step("apply", [apply, turn()].concat()),
-        step("update", [update, turn()].concat()),
+        step("apply", [apply, turn(0.4)].concat()),
+        step("update", [update, turn(0.4)].concat()),
         step("diff", diff),
         step("version", version),
         select(&["bash", "elvish", "fish", "powershell", "zsh"][..])
@@ -410,14 +419,14 @@ fn without_change() -> BoxedStrategy<Step> {
     .boxed()
 }
 
-/// What every command that writes has.
-fn turn() -> Vec<Flag> {
-    vec![switch(0.05, "dry-run"), conflict()]
+/// What every command that writes has. `dry_run` is the chance that it writes nothing.
+fn turn(dry_run: f64) -> Vec<Flag> {
+    vec![switch(dry_run, "dry-run"), conflict()]
 }
 
 fn conflict() -> Flag {
     let how = &["abort", "ours", "theirs", "markers", "ours:Makefile"];
-    value(0.1, "on-conflict", select(&how[..]))
+    value(0.2, "on-conflict", select(&how[..]))
 }
 
 /// Mostly the first one.
