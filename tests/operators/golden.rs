@@ -74,24 +74,19 @@ fn projects_are_clean_and_their_manifests_follow_from_their_code() {
         run(Command::new(target().join("debug").join(package))
             .args(["manifests", "--out"])
             .arg(&written));
-        assert_derived(&project, &written);
-    }
-}
-
-/// Checks that what `make manifests` has `written` for `project` is what is derived there, no less and no more.
-#[track_caller]
-pub fn assert_derived(project: &Path, written: &Path) {
-    let (name, expected) = (project.display(), derived(project));
-    assert!(!expected.is_empty(), "{name}");
-    assert_eq!(derived(written), expected, "{name}");
-    for path in &expected {
-        let read = |folder: &Path| fs::read_to_string(folder.join(path)).expect("a text");
-        let (scaffolded, made) = (read(project), read(written));
-        assert!(
-            scaffolded == made,
-            "{name}: {} is not what `make manifests` writes:\n{}",
-            path.display(),
-            diffy::create_patch(&scaffolded, &made)
-        );
+        // What it writes is what is derived, no less and no more.
+        let expected = derived(&project);
+        assert!(!expected.is_empty(), "{package}");
+        assert_eq!(derived(&written), expected, "{package}");
+        for path in &expected {
+            let read = |folder: &Path| fs::read_to_string(folder.join(path)).expect("a text");
+            let (scaffolded, made) = (read(&project), read(&written));
+            assert!(
+                scaffolded == made,
+                "{package}: {} is not what `make manifests` writes:\n{}",
+                path.display(),
+                diffy::create_patch(&scaffolded, &made)
+            );
+        }
     }
 }

@@ -47,7 +47,6 @@ mod project;
 mod proxy;
 #[path = "../scaffold.rs"]
 mod scaffold;
-mod sequences;
 mod serving;
 mod sharing;
 mod versions;
