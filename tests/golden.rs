@@ -54,11 +54,8 @@ const PROJECTS: &[(&str, &[&str])] = &[
             "create api --group air-traffic.control --version v10 --kind Policy --namespaced=false",
             "create api --group air-traffic.control --version v9 --kind HTTPRoute --namespaced=false --finalizer",
             "create api --group on --version v1 --kind Yes --short-name no",
-            "create api --group on --version v1 --kind Option --controller=false",
-            "create api --group on --version v1 --kind Controller --owns on/v1/Option --finalizer",
             "create webhook --group sea --version v1beta1 --kind Ship --defaulting --programmatic-validation",
             "create webhook --group sea --version v1 --kind Ship --conversion --spoke v1beta1",
-            "create webhook --group on --version v1 --kind Option --defaulting",
         ],
     ),
     // Controllers without a type of their own: the kinds are Kubernetes' own. Two of one kind, with a

@@ -7,11 +7,14 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
-use anyhow::{Error, Result, anyhow};
+use anyhow::{Error, Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::path::ProjectPath;
-use crate::reconcile::Texts;
+use crate::{
+    limits::{RECORDED_FILES, RECORDED_PROJECTS, Total},
+    reconcile::Texts,
+};
 
 /// What was written last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,7 +42,10 @@ enum Fact<'a> {
 
 impl Record {
     /// The text of the record.
-    pub(super) fn to_text(&self) -> Result<String> {
+    ///
+    /// # Errors
+    /// None, as far as is known.
+    pub fn to_text(&self) -> Result<String> {
         // About twice as long as the texts are, for the paths.
         let texts = self.texts.values().map(String::len).sum::<usize>();
         let mut record = Vec::with_capacity(2 * texts);
@@ -63,10 +69,12 @@ impl Record {
     /// Reads the record. The lines of a file need not follow each other: after a merge they may not.
     ///
     /// # Errors
-    /// For the first line that is none of a record.
-    pub(super) fn parse(text: &str) -> Result<Self> {
+    /// For the first line that is none of a record, or is beyond its limits.
+    pub fn parse(text: &str) -> Result<Self> {
         let mut record = Self::default();
+        let mut all = Total::default();
         for (number, line) in (1..).zip(text.lines()) {
+            record.ensure_limits()?;
             let damage = |_| damage(number, line);
             if line.starts_with('{') {
                 match serde_json::from_str(line).map_err(damage)? {
@@ -77,6 +85,7 @@ impl Record {
                 continue;
             }
             let Line(path, more) = serde_json::from_str(line).map_err(damage)?;
+            all.add(more.len())?;
             if let Some(text) = record.texts.get_mut(&*path) {
                 text.push_str(&more);
             } else {
@@ -84,7 +93,21 @@ impl Record {
                 record.texts.insert(path.into_owned(), more.into_owned());
             }
         }
+        record.ensure_limits()?;
         Ok(record)
+    }
+
+    /// Refuses more than a project can have.
+    fn ensure_limits(&self) -> Result<()> {
+        ensure!(
+            self.projects.len() <= RECORDED_PROJECTS,
+            "there are more than {RECORDED_PROJECTS} projects, and a merge of git leaves two"
+        );
+        ensure!(
+            self.texts.len().max(self.marked.len()) <= RECORDED_FILES,
+            "there are more than {RECORDED_FILES} files, the most that rscaffold takes"
+        );
+        Ok(())
     }
 }
 

@@ -4,6 +4,5 @@
 //! The controllers of group on.
 
 // One module for each controller.
-pub mod controller;
 pub mod yes;
 // End of the controllers.

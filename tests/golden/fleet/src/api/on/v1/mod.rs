@@ -4,13 +4,9 @@
 //! Version v1 of group on.example.com.
 
 // One module for each kind.
-mod controller;
-mod option;
 mod yes;
 // End of the kinds.
 
 // The types of each kind.
-pub use controller::*;
-pub use option::*;
 pub use yes::*;
 // End of the types.
