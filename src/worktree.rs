@@ -1,6 +1,9 @@
 //! The project's folder: only this module reads and writes its files.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::BufWriter,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -108,13 +111,13 @@ impl WorkTree {
             .or_hint(RESTORE)
     }
 
-    /// What git left open in the folder, of `PROJECT` and of the files that the branches have in their
-    /// records.
+    /// What git left open in the folder, of `PROJECT`, of the files that the record has, and of those that the
+    /// branches have in their records.
     ///
     /// # Errors
     /// When git cannot be run, or a commit has a record that is damaged.
-    pub fn unmerged(&self, record: &Record) -> Result<Unmerged> {
-        let paths = record.texts.keys().map(String::as_str);
+    pub fn unmerged(&self, recorded: &Texts) -> Result<Unmerged> {
+        let paths = recorded.keys().map(String::as_str);
         git::unmerged(&self.root, &paths.chain([Project::FILE]).collect())
     }
 
@@ -192,10 +195,10 @@ impl WorkTree {
                 change => stage.change(path, change)?,
             }
         }
-        let record = record.to_text()?;
+        let length = record.length()?;
         // The next command could not read it.
         ensure!(
-            record.len() as u64 <= limits::RECORD,
+            length <= limits::RECORD,
             "`{LAST_APPLIED}` would have more than {}, the most that rscaffold reads; nothing was written",
             limits::size(limits::RECORD)
         );
@@ -203,10 +206,12 @@ impl WorkTree {
         let mut walk = self.jail.walk();
         // A record of another length is not read: it may be too large.
         let place = walk.find(path)?;
-        let place = place.filter(|place| !place.is_file() || place.len() == record.len() as u64);
+        let place = place.filter(|place| !place.is_file() || place.len() == length);
         let written = place.map_or(Ok(None), |place| place.read(path))?;
-        if written.is_none_or(|(_, bytes)| bytes != record.as_bytes()) {
-            stage.write(LAST_APPLIED, &record)?;
+        if written.is_none_or(|(_, bytes)| !record.is(&bytes)) {
+            stage.write_with(LAST_APPLIED, |file| {
+                record.write(BufWriter::with_capacity(1 << 20, file))
+            })?;
         }
         if let Some(change) = plan.changes.get(Project::FILE) {
             stage.change(Project::FILE, change)?;

@@ -28,6 +28,7 @@ mod recording;
 mod removal;
 mod runtime;
 mod scaffold;
+mod scale;
 mod sequences;
 mod settings;
 mod update;

@@ -1,6 +1,9 @@
 //! Checks that the parts of a project go together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ptr,
+};
 
 use anyhow::{Result, bail, ensure};
 
@@ -22,7 +25,7 @@ impl Project {
              share a runtime",
             self.runtime
         );
-        for resource in &self.resources {
+        for resource in self.resources.iter() {
             self.validate_resource(resource)?;
         }
         self.validate_conversions()?;
@@ -105,9 +108,10 @@ impl Project {
 
     /// The versions of one kind are one CRD, and have one controller.
     fn validate_versions(&self) -> Result<()> {
-        for (index, resource) in self.resources.iter().enumerate() {
-            let before = self.resources[..index].iter();
-            for other in before.filter(|it| self.is_same_kind(it, resource)) {
+        for resource in self.resources.iter() {
+            let called = self.resources.of_kind(&resource.kind);
+            let before = called.take_while(|it| !ptr::eq(*it, resource));
+            for other in before.filter(|it| self.is_same_group(it, resource)) {
                 ensure!(
                     resource.version != other.version,
                     "{resource} is listed twice"
@@ -184,7 +188,7 @@ impl Project {
         let mut groups = BTreeMap::new();
         let mut types = BTreeMap::new();
         let mut modules = BTreeMap::new();
-        for resource in &self.resources {
+        for resource in self.resources.iter() {
             let module = self.group_module(resource);
             let group = self.full_group(resource);
             let other = groups.entry(module.clone()).or_insert(group.clone());
@@ -208,7 +212,7 @@ impl Project {
                 );
             }
         }
-        for resource in &self.resources {
+        for resource in self.resources.iter() {
             let (group, version, kind) = (&resource.group, &resource.version, &resource.kind);
             let own = [
                 self.type_name(resource),
