@@ -37,6 +37,8 @@ pub struct Setting<'a> {
     pub sample: Option<&'a str>,
     /// The name of the project.
     pub project: &'a str,
+    /// What the code calls the type of the kind.
+    pub type_name: &'a str,
     /// Whether the API server serves the version.
     pub served: bool,
     /// What the CRD says beside its schemas, sorted by name.
@@ -58,7 +60,8 @@ pub struct Made {
 
 /// Makes the types of `version` of `crd`.
 pub fn make(crd: &Crd, version: &CrdVersion, setting: &Setting) -> Made {
-    let lowered = lower::lower(crd, version, Purpose::Define);
+    let mut lowered = lower::lower(crd, version, Purpose::Define);
+    lowered.written["title"] = setting.type_name.into();
     let mut losses = compare::compare(&version.schema, &lowered.written);
     losses.extend(manifest::losses(crd, version));
     losses.sort();
@@ -70,10 +73,11 @@ pub fn make(crd: &Crd, version: &CrdVersion, setting: &Setting) -> Made {
     }
 }
 
-/// The text of the file of the types of `version` of `crd`, which others define: without the license.
-pub fn types_for_use(crd: &Crd, version: &CrdVersion) -> String {
+/// The text of the file of the types of `version` of `crd`, which others define: without the license. The code
+/// calls the type of the kind `type_name`.
+pub fn types_for_use(crd: &Crd, version: &CrdVersion, type_name: &str) -> String {
     let lowered = lower::lower(crd, version, Purpose::Use);
-    print::print_for_use(crd, version, &lowered)
+    print::print_for_use(crd, version, &lowered, type_name)
 }
 
 /// What converts between two versions of a kind.

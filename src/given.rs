@@ -195,7 +195,7 @@ impl<'a> Given<'a> {
             let skeleton = rendered.get(&types).map_or("", String::as_str);
             let header = skeleton.split_once("//! ").map_or("", |(header, _)| header);
             if resource.external().is_some() {
-                let made = crd::types_for_use(self.crd, version);
+                let made = crd::types_for_use(self.crd, version, &project.type_name(resource));
                 texts.insert(types, format!("{header}{made}"));
                 continue;
             }
@@ -207,6 +207,7 @@ impl<'a> Given<'a> {
                 &Setting {
                     sample: Some(&format!("../../../../config/samples/{sample}")),
                     project: project.project_name.as_str(),
+                    type_name: &project.type_name(resource),
                     served: resource.is_served(),
                     annotations: &annotations,
                 },

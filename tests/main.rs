@@ -30,6 +30,7 @@ mod removal;
 mod runtime;
 mod scaffold;
 mod scale;
+mod sequences;
 mod settings;
 mod update;
 mod wildcards;

@@ -29,19 +29,24 @@ pub(super) fn print(
     let kube = kube(crd, version, lowered, setting);
     let text = head + &types(lowered, &kube, Purpose::Define);
     match setting.sample {
-        Some(sample) => text + &test(crd, sample),
+        Some(sample) => text + &test(setting.type_name, sample),
         None => format!("{}\n", text.trim_end()),
     }
 }
 
 /// The text of the file of a kind that others define.
-pub(super) fn print_for_use(crd: &Crd, version: &CrdVersion, lowered: &Lowered) -> String {
+pub(super) fn print_for_use(
+    crd: &Crd,
+    version: &CrdVersion,
+    lowered: &Lowered,
+    type_name: &str,
+) -> String {
     let head = format!(
         "//! The types of {}, which another project defines. They were made from its\n\
          //! CustomResourceDefinition. Edit them: you can delete fields that you do not use.\n\n",
         crd.kind
     );
-    let kube = kube_for_use(crd, version, lowered);
+    let kube = kube_for_use(crd, version, lowered, type_name);
     let text = head + &types(lowered, &kube, Purpose::Use);
     format!("{}\n", text.trim_end())
 }
@@ -243,6 +248,9 @@ fn kube(crd: &Crd, version: &CrdVersion, lowered: &Lowered, setting: &Setting) -
         lines.push(format!("    {name} = {}", literal::text(value)));
     };
     text("kind", &crd.kind);
+    if setting.type_name != crd.kind {
+        text("root", setting.type_name);
+    }
     text("plural", &crd.plural);
     for short_name in &crd.short_names {
         text("shortname", short_name);
@@ -310,13 +318,16 @@ fn rest(crd: &Crd, version: &CrdVersion, lowered: &Lowered) -> Vec<String> {
 }
 
 /// The attribute `kube` of a kind that others define.
-fn kube_for_use(crd: &Crd, version: &CrdVersion, lowered: &Lowered) -> String {
-    let names = [
-        ("group", &crd.group),
+fn kube_for_use(crd: &Crd, version: &CrdVersion, lowered: &Lowered, type_name: &str) -> String {
+    let mut names = vec![
+        ("group", crd.group.as_str()),
         ("version", &version.name),
         ("kind", &crd.kind),
-        ("plural", &crd.plural),
     ];
+    if type_name != crd.kind {
+        names.push(("root", type_name));
+    }
+    names.push(("plural", &crd.plural));
     let line = |meta: &Meta| format!("    {},\n", meta.laid_out(4, 1));
     let mut text = String::from("#[kube(\n");
     for (name, value) in names {
@@ -369,7 +380,7 @@ fn column(column: &Column) -> Meta {
 }
 
 /// The test that the sample fits the types.
-fn test(crd: &Crd, sample: &str) -> String {
+fn test(type_name: &str, sample: &str) -> String {
     format!(
         "#[cfg(test)]
 mod tests {{
@@ -389,7 +400,7 @@ mod tests {{
     }}
 }}
 ",
-        crd.kind,
+        type_name,
         literal::text(sample)
     )
 }

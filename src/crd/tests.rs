@@ -43,6 +43,7 @@ fn made(crd: &Crd) -> Made {
     let setting = Setting {
         sample: Some("../sample.yaml"),
         project: "library",
+        type_name: &crd.kind,
         served: true,
         annotations: &[],
     };
@@ -340,7 +341,7 @@ fn a_kind_may_have_no_spec_or_no_status() {
 fn types_for_a_client_have_no_schema_and_take_values_that_come_later() {
     let text = include_str!("../../tests/crds/lamps.yaml");
     let [lamp, switch] = parse("lamps.yaml", text).unwrap().try_into().unwrap();
-    let types = types_for_use(&lamp, &lamp.versions[0]);
+    let types = types_for_use(&lamp, &lamp.versions[0], "Lamp");
     is_formatted(&types);
     for of_schema in [
         "emars",
@@ -368,7 +369,7 @@ fn types_for_a_client_have_no_schema_and_take_values_that_come_later() {
         assert!(types.contains(expected), "{expected}: {types}");
     }
     // A required enum has no default, and so the object has none.
-    let types = types_for_use(&switch, &switch.versions[0]);
+    let types = types_for_use(&switch, &switch.versions[0], "Switch");
     is_formatted(&types);
     assert!(types.contains("    no_spec,\n"), "{types}");
     assert!(!types.contains("Default"), "{types}");
@@ -482,6 +483,6 @@ proptest! {
         let made = of_field(&schema);
         is_formatted(&made.types);
         let crd = crd(&json!({"type": "object", "properties": {"it": schema}}));
-        is_formatted(&types_for_use(&crd, &crd.versions[0]));
+        is_formatted(&types_for_use(&crd, &crd.versions[0], &crd.kind));
     }
 }

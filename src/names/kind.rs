@@ -1,6 +1,6 @@
-//! The name of a kind. It is also the name of a Rust type and of a Rust module.
+//! The name of a kind, which is a Rust type, a Rust module and a Kubernetes name at once.
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use heck::{ToSnakeCase, ToUpperCamelCase};
 use serde::Serialize;
 
@@ -16,31 +16,27 @@ use super::{
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind(String);
 
-/// Names of types that break the code around them, by reason. They were found by compiling a
-/// project for each name: `Clone`, `Box`, `Ok` and `Status` only look dangerous.
-const TAKEN: &[(&str, &str)] = &[
-    // No type can have it.
-    ("it is a keyword of Rust", "Self"),
-    // The type would shadow the name that the code beside it uses.
-    (
-        "the generated code uses the name from Rust's prelude",
-        "Default Option Result String Vec",
-    ),
-    // The file of the type would have two types with this name.
-    (
-        "the file with its types imports another type with this name",
-        "Condition Deserialize JsonSchema Serialize",
-    ),
-    // The file of the controller has its own item with this name, which hides the type from the `*`
-    // import.
-    (
-        "the file with its controller uses another type with this name",
-        "Action BTreeMap Children Context Controller Error EventType ObjectMeta ObjectRef Reconciler \
-        ResourceExt Rule Verb",
-    ),
+/// Names that the Rust type of a kind cannot have, because they break the code around it. Found by
+/// compiling a project for each: `Clone`, `Box`, `Ok` and `Status` only look dangerous.
+const TAKEN: [&str; 5] = [
+    // A keyword.
+    "Self",
+    // The code beside the type needs what has this name in Rust's prelude.
+    "Default Option Result String ToString Vec",
+    // The file of the types imports another type of this name.
+    "Condition Deserialize JsonSchema Serialize",
+    // The file of the controller imports or declares another type of this name.
+    "Action BTreeMap Children Context Controller Error EventType Infallible ObjectMeta ObjectRef \
+     Reconciler ResourceExt Rule Verb",
     // Clippy refuses `New::new`, which kube derives.
-    ("each kind has a constructor with this name", "New"),
+    "New",
 ];
+
+/// What the file of types that come from a CRD may import besides.
+const TAKEN_BY_GIVEN: &str = "IntOrString Time Value";
+
+/// The types that the file of webhooks declares.
+const TAKEN_BY_WEBHOOKS: &str = "Defaulter Validator";
 
 impl Kind {
     const MAX: usize = 63;
@@ -55,7 +51,7 @@ impl Kind {
         module(&self.0.to_snake_case())
     }
 
-    /// The default name of the kind's controller: `guestbook`.
+    /// The name of the kind's own controller, if it has no other: `guestbook`.
     pub fn controller(&self) -> ControllerName {
         ControllerName::of(self.lower())
     }
@@ -66,9 +62,6 @@ impl Kind {
     }
 
     fn read(text: &str) -> Result<Self> {
-        if let Some(reason) = taken(text) {
-            bail!("`{text}` cannot be a kind: {reason}, so add a word to it, as in `App{text}`");
-        }
         let near = text.to_upper_camel_case();
         read_or(text, ("a kind", "Guestbook"), &near, Self::check)
     }
@@ -82,45 +75,59 @@ impl Kind {
             "it must begin with an upper-case letter"
         );
         limit(text, Self::MAX)?;
-        // `read` gives a better reason, but the suggested name may be taken, too.
-        ensure!(taken(text).is_none(), "it is taken");
         Ok(Self(text.to_owned()))
     }
 
-    /// The names of the kind in a controller's code. With the module of its `group`, they differ
-    /// from the names of a kind with the same name in another group.
-    pub fn identifiers(&self, group: Option<&str>) -> Identifiers {
-        let (mut one, mut type_name) = (self.0.to_snake_case(), self.0.clone());
-        if let Some(group) = group {
-            type_name = format!("{}{type_name}", group.to_upper_camel_case());
-            one = format!("{group}_{one}");
-        }
-        Identifiers {
-            one: module(&one),
-            many: module(&plural(&one)),
-            type_name,
+    /// Whether the Rust type of the kind needs another name. `is_given` says whether the types come
+    /// from a CRD.
+    pub fn is_taken(&self, is_given: bool) -> bool {
+        let mut taken = TAKEN.into_iter();
+        taken.any(|names| has(names, &self.0)) || is_given && has(TAKEN_BY_GIVEN, &self.0)
+    }
+
+    /// Whether the file of the kind's webhooks declares a type of this name.
+    pub fn is_taken_by_webhooks(&self) -> bool {
+        has(TAKEN_BY_WEBHOOKS, &self.0)
+    }
+
+    /// A Rust type with the name of the module of the kind's group: `ShopController`.
+    pub fn type_in(&self, group: &str) -> String {
+        // An identifier cannot begin with a digit.
+        let digit = if group.starts_with('_') { "_" } else { "" };
+        format!("{digit}{}{}", group.to_upper_camel_case(), self.0)
+    }
+
+    /// What a controller's code calls objects of the kind.
+    pub fn identifiers(&self) -> Identifiers {
+        Identifiers::of(&self.0.to_snake_case())
+    }
+
+    /// The same with the module of its `group`: so the names differ from those of a kind of the same
+    /// name in another group.
+    pub fn identifiers_in(&self, group: &str) -> Identifiers {
+        Identifiers::of(&format!("{group}_{}", self.0.to_snake_case()))
+    }
+}
+
+/// What Rust code calls objects of a kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Identifiers {
+    /// One of its objects: `http_route`.
+    pub one: String,
+    /// Its objects: `http_routes`.
+    pub many: String,
+}
+
+impl Identifiers {
+    fn of(one: &str) -> Self {
+        Self {
+            one: module(one),
+            many: module(&plural(one)),
         }
     }
 }
 
-/// The names of a kind in Rust code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Identifiers {
-    /// An object: `http_route`.
-    pub one: String,
-    /// Several objects: `http_routes`.
-    pub many: String,
-    /// Its type: `HTTPRoute`.
-    #[serde(rename = "type")]
-    pub type_name: String,
-}
-
 traits!(Kind.0);
-
-fn taken(kind: &str) -> Option<&'static str> {
-    let (reason, _) = TAKEN.iter().find(|(_, names)| has(names, kind))?;
-    Some(reason)
-}
 
 #[cfg(test)]
 mod tests {
@@ -175,28 +182,40 @@ mod tests {
     #[test]
     fn a_kind_in_rust() {
         let cases = [
-            ("Deployment", None, "deployment deployments Deployment"),
-            ("HTTPRoute", None, "http_route http_routes HTTPRoute"),
-            (
-                "NetworkPolicy",
-                None,
-                "network_policy network_policies NetworkPolicy",
-            ),
-            ("Endpoints", None, "endpoints endpoints Endpoints"),
-            ("Type", None, "type_ types Type"),
+            ("Deployment", None, "deployment deployments"),
+            ("HTTPRoute", None, "http_route http_routes"),
+            ("NetworkPolicy", None, "network_policy network_policies"),
+            ("Endpoints", None, "endpoints endpoints"),
+            ("Type", None, "type_ types"),
+            ("Self", None, "self_ selfs"),
             (
                 "Type",
                 Some("air_traffic_control"),
-                "air_traffic_control_type air_traffic_control_types AirTrafficControlType",
+                "air_traffic_control_type air_traffic_control_types",
             ),
+            ("Type", Some("_3scale"), "_3scale_type _3scale_types"),
         ];
-        for (kind, group, expected) in cases {
-            let Identifiers {
-                one,
-                many,
-                type_name,
-            } = kind.parse::<Kind>().unwrap().identifiers(group);
-            assert_eq!(format!("{one} {many} {type_name}"), expected);
+        for (text, group, expected) in cases {
+            let kind: Kind = text.parse().unwrap();
+            let Identifiers { one, many } = match group {
+                Some(group) => kind.identifiers_in(group),
+                None => kind.identifiers(),
+            };
+            assert_eq!(format!("{one} {many}"), expected);
+        }
+    }
+
+    #[test]
+    fn a_type_with_the_name_of_its_group() {
+        let cases = [
+            ("shop", "ShopController"),
+            ("air_traffic_control", "AirTrafficControlController"),
+            ("_3scale", "_3scaleController"),
+            ("type_", "TypeController"),
+        ];
+        for (group, expected) in cases {
+            let kind: Kind = "Controller".parse().unwrap();
+            assert_eq!(kind.type_in(group), expected);
         }
     }
 
@@ -234,8 +253,8 @@ mod tests {
             ),
             (
                 "option",
-                "`option` is not a kind: it must begin with an upper-case letter, as in \
-                 `Guestbook`",
+                "`option` is not a kind: it must begin with an upper-case letter; did you mean \
+                 `Option`?",
             ),
         ];
         for (text, expected) in cases {
@@ -246,22 +265,11 @@ mod tests {
     }
 
     #[test]
-    fn a_taken_name_is_refused_with_who_has_it() {
-        let cases = [
-            (
-                "Self",
-                "`Self` cannot be a kind: it is a keyword of Rust, so add a word to it, as in \
-                 `AppSelf`",
-            ),
-            (
-                "Option",
-                "`Option` cannot be a kind: the generated code uses the name from Rust's prelude, \
-                 so add a word to it, as in `AppOption`",
-            ),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(error(text), expected);
-        }
+    fn what_comes_from_a_crd_and_webhooks_take_more_names() {
+        let kind = |text: &str| text.parse::<Kind>().unwrap();
+        assert!(kind("Option").is_taken(false));
+        assert!(kind("Time").is_taken(true) && !kind("Time").is_taken(false));
+        assert!(kind("Validator").is_taken_by_webhooks() && !kind("Validator").is_taken(true));
     }
 
     #[test]
@@ -276,16 +284,15 @@ mod tests {
             "Pod",
             "Deployment",
         ] {
-            assert!(text.parse::<Kind>().is_ok(), "{text}");
+            assert!(!text.parse::<Kind>().unwrap().is_taken(true), "{text}");
         }
     }
 
-    /// If a template starts to use another type, a kind with the name of that type must not break.
+    /// A template that comes to use another type must not break a kind of its name.
     #[test]
     fn every_type_that_the_templates_name_is_taken() {
-        // Names that are not taken: macros and values, which have their own namespace; items that
-        // are reached through a type or a trait; and imports of controllers for built-in kinds
-        // only.
+        // Macros and values, which live beside the types of the same name; what is reached through
+        // a type or a trait; and what only the controllers of built-in kinds import.
         const HARMLESS: &[&str] = &[
             "CustomResource",
             "KubeSchema",
@@ -294,20 +301,20 @@ mod tests {
             "Some",
             "Object",
             "WriteStatus",
-            "Infallible",
         ];
         let known: BTreeSet<&str> = TAKEN
-            .iter()
-            .flat_map(|(_, names)| names.split(' '))
+            .into_iter()
+            .chain([TAKEN_BY_WEBHOOKS])
+            .flat_map(|names| names.split_whitespace())
             .chain(HARMLESS.iter().copied())
             .collect();
         let templates = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");
         let mut seen = BTreeSet::new();
-        for folder in ["api", "part"] {
+        for folder in ["api", "part", "webhook"] {
             for entry in walkdir::WalkDir::new(templates.join(folder)) {
                 let entry = entry.unwrap();
                 let path = entry.path().to_string_lossy();
-                // The imports of a conversion do not conflict with any name of a kind.
+                // What a conversion imports has names of its own, whatever the kind is called.
                 let has_the_kind = !path.contains("conversion_module");
                 if has_the_kind && path.ends_with(".rs.tera") {
                     seen.extend(types(&fs::read_to_string(entry.path()).unwrap()));

@@ -9,16 +9,24 @@ use crate::{
     names::{GroupVersionKind, Identifiers, Kind},
 };
 
-/// Names that a controller's file uses already: functions, and the parameter of the functions that are
-/// named after owned kinds.
-const TAKEN: [&str; 6] = [
+/// Names that a controller's file uses already where it calls a function that is named after an owned
+/// kind: of functions and variables.
+const TAKEN: [&str; 10] = [
+    "all",
     "labels",
+    "name",
     "object",
     "observe",
+    "owned",
+    "readiness",
     "restricted_container",
     "restricted_pod",
     "sample",
 ];
+/// What the functions begin with that find the objects of a watched kind.
+const REFERENCED: &str = "referenced_";
+/// A variable where a controller's file names an object of a watched kind.
+const NAMESPACE: &str = "namespace";
 
 /// What a kind is to a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,15 +54,26 @@ pub struct RelatedKind {
     pub relation: Relation,
     /// The kind; only a resource of the project has its controllers.
     pub resource: Resource,
-    /// What the controller calls it.
+    /// What the controller calls its objects.
     pub identifiers: Identifiers,
+    /// What the controller calls its type.
+    pub type_name: String,
 }
 
 impl RelatedKind {
     /// Whether both would have the same name in the controller's file.
     fn is_called_like(&self, other: &Self) -> bool {
         let (a, b) = (&self.identifiers, &other.identifiers);
-        a.one == b.one || a.many == b.many
+        a.one == b.one || a.many == b.many || self.type_name == other.type_name
+    }
+
+    /// Whether something else has the name of a function or variable for its objects.
+    fn is_taken(&self) -> bool {
+        let name = self.identifiers.one.as_str();
+        match self.relation {
+            Relation::Owned => TAKEN.contains(&name) || name.starts_with(REFERENCED),
+            Relation::Watched => name == "object" || name == NAMESPACE && self.resource.namespaced,
+        }
     }
 }
 
@@ -134,7 +153,8 @@ impl Project {
         );
         Ok(RelatedKind {
             relation,
-            identifiers: kind.kind.identifiers(None),
+            identifiers: kind.kind.identifiers(),
+            type_name: self.type_name(&kind),
             // A built-in kind with the short name of its group, however `PROJECT` spells that.
             resource: builtin::named(id)
                 .filter(|_| kind.is_builtin())
@@ -159,22 +179,38 @@ impl Project {
     /// file.
     fn tell_apart(&self, owner: &Resource, kinds: &mut [RelatedKind]) -> Result<()> {
         // The controller has these of its own kind in scope.
-        let types = ["", "Spec", "Status"].map(|suffix| format!("{}{suffix}", owner.kind));
+        let types = [
+            self.type_name(owner),
+            format!("{}Spec", owner.kind),
+            format!("{}Status", owner.kind),
+        ];
         let is_ambiguous = |kind: &RelatedKind| {
-            let names = &kind.identifiers;
             let alike = kinds.iter().filter(|other| kind.is_called_like(other));
-            TAKEN.contains(&names.one.as_str())
-                || types.contains(&names.type_name)
-                || alike.count() > 1
+            kind.is_taken() || types.contains(&kind.type_name) || alike.count() > 1
         };
         let ambiguous: Vec<_> = kinds.iter().map(is_ambiguous).collect();
         for (owned, ambiguous) in kinds.iter_mut().zip(ambiguous) {
             if ambiguous {
                 let group = self.group_module(&owned.resource);
-                owned.identifiers = owned.resource.kind.identifiers(Some(&group));
+                owned.identifiers = owned.resource.kind.identifiers_in(&group);
+                owned.type_name = owned.resource.kind.type_in(&group);
             }
         }
         for (index, a) in kinds.iter().enumerate() {
+            let name = if types.contains(&a.type_name) {
+                Some(&a.type_name)
+            } else {
+                Some(&a.identifiers.one).filter(|_| a.is_taken())
+            };
+            if let Some(name) = name {
+                bail!(
+                    "{owner} cannot {} `{}` of `{}`: its name in Rust, `{name}`, is that of something else in \
+                     the controller's file",
+                    a.relation.verb(),
+                    a.resource.kind,
+                    self.group_name(&a.resource)
+                );
+            }
             if let Some(b) = kinds[..index].iter().find(|b| a.is_called_like(b)) {
                 let name = &a.identifiers.many;
                 let [a, b] = [a, b].map(|RelatedKind { resource, .. }| {
@@ -229,8 +265,8 @@ mod tests {
         let kinds = project.related(&owner, &owner.controllers[0]).unwrap();
         kinds
             .into_iter()
-            .map(|kind| kind.identifiers)
-            .map(|names| format!("{} {} {}", names.one, names.many, names.type_name))
+            .map(|kind| (kind.identifiers, kind.type_name))
+            .map(|(names, type_name)| format!("{} {} {type_name}", names.one, names.many))
             .collect()
     }
 
@@ -253,11 +289,11 @@ mod tests {
             let kinds = project.related(owner, controller).unwrap();
             let RelatedKind {
                 resource,
-                identifiers,
+                type_name,
                 ..
             } = &kinds[0];
             assert_eq!(project.full_group(resource), "gateway.io");
-            let import = project.import(resource, &identifiers.type_name);
+            let import = project.import(resource, type_name);
             assert_eq!(import, "gateway_api::HttpRoute as HTTPRoute");
         }
     }
@@ -279,8 +315,7 @@ mod tests {
             panic!("{kinds:?}");
         };
         let group = |owned: &RelatedKind| project.full_group(&owned.resource);
-        let import =
-            |owned: &RelatedKind| project.import(&owned.resource, &owned.identifiers.type_name);
+        let import = |owned: &RelatedKind| project.import(&owned.resource, &owned.type_name);
         assert_eq!(group(ingress), "networking.k8s.io");
         assert_eq!(import(ingress), "k8s_openapi::api::networking::v1::Ingress");
         assert!(ingress.resource.is_builtin());
@@ -441,6 +476,42 @@ mod tests {
                 [own("press", kind)],
             );
             assert!(owned[0].ends_with(&format!(" Press{kind}")), "{owned:?}");
+        }
+        assert_eq!(
+            names(
+                guestbook(),
+                &[
+                    "press/v1/Error",
+                    "press/v1/All",
+                    "press/v1/ReferencedSecret"
+                ],
+                ["Error", "All", "ReferencedSecret"].map(|kind| own("press", kind)),
+            ),
+            [
+                "error errors PressError",
+                "press_all press_alls PressAll",
+                "press_referenced_secret press_referenced_secrets PressReferencedSecret"
+            ]
+        );
+        for (owner, owned) in [
+            (api("crew", "v1", "PressError"), own("press", "Error")),
+            (guestbook(), own("restricted", "Pod")),
+        ] {
+            let id = owned.id().to_string();
+            let name = if owned.kind.as_str() == "Pod" {
+                "restricted_pod"
+            } else {
+                "PressError"
+            };
+            let kind = owned.kind.clone();
+            let group = owned.group.clone();
+            assert_eq!(
+                error(owner.clone(), &[&id, "v1/Pod"], [owned]),
+                format!(
+                    "{owner} cannot own `{kind}` of `{group}`: its name in Rust, `{name}`, is that of something \
+                     else in the controller's file"
+                )
+            );
         }
         assert_eq!(
             error(

@@ -461,11 +461,26 @@ impl Project {
         resource.group.module(&self.domain)
     }
 
+    /// What the project's code calls the Rust type of a resource: like its kind, or with the name of
+    /// its group, if the code needs the name of the kind for another type.
+    pub fn type_name(&self, resource: &Resource) -> String {
+        let kind = &resource.kind;
+        let is_given = |it: &Resource| it.has_given_types();
+        if kind.is_taken(false)
+            || kind.is_taken(true) && (is_given(resource) || self.versions(resource).any(is_given))
+        {
+            kind.type_in(&self.group_module(resource))
+        } else {
+            kind.to_string()
+        }
+    }
+
     /// The path of the Rust type of a resource, as the project's code names it.
     pub fn type_path(&self, resource: &Resource) -> String {
         let module = |parent: &str| {
             let (group, version) = (self.group_module(resource), &resource.version);
-            format!("crate::{parent}::{group}::{version}::{}", resource.kind)
+            let name = self.type_name(resource);
+            format!("crate::{parent}::{group}::{version}::{name}")
         };
         match &resource.definition {
             Definition::Own(_) => module("api"),

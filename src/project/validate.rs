@@ -186,7 +186,7 @@ impl Project {
     /// No two names become the same name in Rust. Modules of kinds differ, because their singulars do.
     fn validate_rust_names(&self) -> Result<()> {
         let mut groups = BTreeMap::new();
-        let mut kinds = BTreeSet::new();
+        let mut types = BTreeMap::new();
         let mut modules = BTreeMap::new();
         for resource in self.resources.iter() {
             let module = self.group_module(resource);
@@ -196,7 +196,8 @@ impl Project {
                 *other == group,
                 "groups `{other}` and `{group}` would both be the Rust module `{module}`"
             );
-            kinds.insert((&resource.group, &resource.version, resource.kind.as_str()));
+            let (kind, type_name) = (&resource.kind, self.type_name(resource));
+            types.insert((&resource.group, &resource.version, type_name), kind);
             let module = (&resource.group, resource.kind.module());
             modules.entry(module).or_insert(resource);
         }
@@ -211,15 +212,21 @@ impl Project {
                 );
             }
         }
-        for (group, version, kind) in &kinds {
-            for suffix in ["Spec", "Status"] {
-                let owner = kind.strip_suffix(suffix).unwrap_or_default();
-                let group_version = format!("{group}/{version}");
-                ensure!(
-                    !kinds.contains(&(*group, *version, owner)),
-                    "kinds `{owner}` and `{kind}` of `{}` would both have the Rust type `{kind}`",
-                    group_version.trim_start_matches('/')
-                );
+        for resource in self.resources.iter() {
+            let (group, version, kind) = (&resource.group, &resource.version, &resource.kind);
+            let own = [
+                self.type_name(resource),
+                format!("{kind}Spec"),
+                format!("{kind}Status"),
+            ];
+            for name in own {
+                let other = types.get(&(group, version, name.clone()));
+                if let Some(other) = other.filter(|other| **other != kind) {
+                    bail!(
+                        "kinds `{kind}` and `{other}` of `{}` would both have the Rust type `{name}`",
+                        format!("{group}/{version}").trim_start_matches('/')
+                    );
+                }
             }
         }
         Ok(())
@@ -528,5 +535,10 @@ mod tests {
             );
             assert_valid([api("webapp", "v1", "Guestbook"), api("webapp", "v2", kind)]);
         }
+        assert_eq!(
+            error([api("shop", "v1", "Error"), api("shop", "v1", "ShopError")]),
+            "kinds `Error` and `ShopError` of `shop/v1` would both have the Rust type `ShopError`"
+        );
+        assert_valid([api("shop", "v1", "Error"), api("shop", "v2", "ShopError")]);
     }
 }

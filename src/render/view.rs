@@ -139,6 +139,9 @@ pub struct Version {
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct Kind {
     pub kind: String,
+    /// What the code calls its Rust type.
+    #[serde(rename = "type")]
+    type_name: String,
     /// The singular: the kind in lower case.
     lower: String,
     plural: String,
@@ -329,7 +332,7 @@ struct Watched {
 pub struct Owned {
     #[serde(flatten)]
     kind: Kind,
-    /// What the controller calls its type, one of its objects, and many.
+    /// What the controller calls one of its objects, and many.
     #[serde(flatten)]
     identifiers: Identifiers,
     /// Whether its Pods run the image of the controller.
@@ -452,6 +455,7 @@ impl Kind {
         let group = GroupNames::new(project, resource);
         Self {
             kind: resource.kind.to_string(),
+            type_name: project.type_name(resource),
             plural: resource.plural.to_string(),
             sample: resource.sample_file(),
             group,
@@ -461,6 +465,14 @@ impl Kind {
             opaque: !resource.has_api() || resource.has_given_types(),
             core: resource.is_builtin(),
             lower,
+        }
+    }
+
+    /// A kind that a controller works with, with the name that the controller has for its type.
+    fn related(project: &project::Project, related: &RelatedKind) -> Self {
+        Self {
+            type_name: related.type_name.clone(),
+            ..Self::new(project, &related.resource)
         }
     }
 
@@ -516,10 +528,10 @@ impl Controller {
     ) -> Result<Self> {
         let kind = Kind::new(project, resource);
         let related = project.related(resource, controller)?;
-        let import = |it: &RelatedKind| project.import(&it.resource, &it.identifiers.type_name);
+        let import = |it: &RelatedKind| project.import(&it.resource, &it.type_name);
         let mut imports: Vec<_> = related.iter().map(import).collect();
         if kind.opaque {
-            imports.push(project.import(resource, &kind.kind));
+            imports.push(project.import(resource, &kind.type_name));
         } else {
             // A `*` imports these already.
             let types = format!("crate::api::{}::{}::", kind.group.module, kind.version);
@@ -535,7 +547,7 @@ impl Controller {
             .map(|owned| Owned::new(project, owned, controller.image.is_some()));
         let owns: Vec<_> = owns.collect();
         let watches = watches.into_iter().map(|watched| Watched {
-            kind: Kind::new(project, &watched.resource),
+            kind: Kind::related(project, &watched),
             identifiers: watched.identifiers,
         });
         let watches: Vec<_> = watches.collect();
@@ -571,7 +583,10 @@ impl Controller {
 
 impl Webhook {
     fn new(project: &project::Project, resource: &Resource) -> Self {
-        let kind = Kind::new(project, resource);
+        let mut kind = Kind::new(project, resource);
+        if resource.kind.is_taken_by_webhooks() {
+            kind.type_name = resource.kind.type_in(&kind.group.module);
+        }
         let hook = |webhook: &project::Webhook, letter, verb| {
             let names = project.webhook_names(resource, webhook, letter, verb);
             Hook {
@@ -588,7 +603,7 @@ impl Webhook {
         let validation = validation.map(|it| hook(it, 'v', "validate"));
         Self {
             module: resource.kind.module(),
-            import: project.import(resource, &kind.kind),
+            import: project.import(resource, &kind.type_name),
             has_title: !kind.opaque && project.image(resource).is_none(),
             defaulting,
             validation,
@@ -610,7 +625,7 @@ impl Owned {
     const OTHER: &str = "owned/other.rs.tera";
 
     fn new(project: &project::Project, owned: RelatedKind, has_image: bool) -> Self {
-        let kind = Kind::new(project, &owned.resource);
+        let kind = Kind::related(project, &owned);
         let folder = format!("owned/{}/{}", kind.group.name, kind.version);
         let own = TEMPLATES.get_file(format!("{folder}/{}.rs.tera", kind.lower));
         let own = own.filter(|_| kind.core).and_then(|it| it.path().to_str());

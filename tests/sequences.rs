@@ -1,0 +1,149 @@
+//! Random sequences of commands. Whatever rscaffold accepts, the files have the layout of rustfmt, `apply` finds
+//! nothing to do, and `PROJECT` alone makes the same files; what it refuses changes nothing.
+//!
+//! `SEQUENCES=2000` tries more of them, and `SEED=7` begins with another one.
+
+mod draw;
+mod names;
+mod play;
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    process::Command,
+};
+
+use proptest::test_runner::TestRunner;
+use tempfile::TempDir;
+
+use self::{draw::of_seed, play::Played};
+use crate::{
+    help::{commands, flags, help},
+    scaffold::run,
+};
+
+/// Flags that no sequence has. `init --from` takes a project in Go, whose code becomes edits of the user: its tests
+/// are in `port.rs`.
+const LEFT_OUT: [(&str, &str); 1] = [("init", "from")];
+
+/// A number that a variable of the environment gives.
+fn variable(name: &str, usual: u64) -> u64 {
+    let number = |text: String| {
+        text.parse()
+            .unwrap_or_else(|error| panic!("{name}: {error}"))
+    };
+    env::var(name).map_or(usual, number)
+}
+
+#[test]
+fn whatever_is_accepted_follows_from_its_project_alone() {
+    let (seed, count) = (variable("SEED", 0), variable("SEQUENCES", 6));
+    let texts = RefCell::new(BTreeMap::new());
+    let [mut accepted, mut refused] = [0, 0];
+    for seed in seed..seed + count {
+        let counts = RefCell::new([0; 2]);
+        let mut runner = TestRunner::new(draw::config(seed));
+        let ended = runner.run(&draw::sequence(), |steps| {
+            let played = Played::new(&steps);
+            *counts.borrow_mut() = [played.accepted.len(), played.refused];
+            let mut texts = texts.borrow_mut();
+            for text in played.rust {
+                texts.entry(text).or_insert(seed);
+            }
+            Ok(())
+        });
+        if let Err(error) = ended {
+            panic!("SEED={seed} SEQUENCES=1: {error}");
+        }
+        let [yes, no] = counts.into_inner();
+        accepted += yes;
+        refused += no;
+    }
+    println!(
+        "{count} sequences from SEED={seed}: {accepted} commands are accepted, {refused} refused"
+    );
+    // One sequence alone may be about kinds that do not go together.
+    assert!(
+        count < 5 || accepted * 3 > refused,
+        "{accepted} commands are accepted, {refused} refused"
+    );
+    are_formatted(&texts.into_inner());
+}
+
+/// Checks the layout of Rust files, each with the seed of its sequence, by one process.
+fn are_formatted(texts: &BTreeMap<String, u64>) {
+    let folder = TempDir::new().expect("a temporary folder");
+    let files = texts.iter().enumerate().map(|(index, (text, seed))| {
+        // rustfmt looks for the file of a module.
+        let alone: Vec<_> = text.lines().map(without_file).collect();
+        let file = folder.path().join(format!("seed_{seed}_{index}.rs"));
+        fs::write(&file, alone.join("\n") + "\n").expect("a writable file");
+        file
+    });
+    let files: Vec<_> = files.collect();
+    for files in files.chunks(5000) {
+        run(Command::new("rustfmt")
+            .args(["--edition=2024", "--check"])
+            .args(files));
+    }
+}
+
+/// The line of a module with an empty one instead of that in a file.
+fn without_file(line: &str) -> String {
+    let declares = line
+        .trim_start()
+        .trim_start_matches("pub ")
+        .starts_with("mod ");
+    match line.strip_suffix(';') {
+        Some(module) if declares => format!("{module} {{}}"),
+        _ => line.to_owned(),
+    }
+}
+
+#[test]
+fn sequences_have_each_flag_of_each_command() {
+    let mut drawn = BTreeSet::new();
+    for seed in 0..200 {
+        for step in of_seed(seed) {
+            let (words, flags): (Vec<_>, Vec<_>) =
+                step.arguments.iter().partition(|it| !it.starts_with("--"));
+            let mut command = words
+                .into_iter()
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join(" ");
+            if command.starts_with("completion") {
+                command.truncate("completion".len());
+            }
+            drawn.insert((command.clone(), String::new()));
+            for flag in flags {
+                let name = flag
+                    .trim_start_matches("--")
+                    .split('=')
+                    .next()
+                    .unwrap_or_default();
+                drawn.insert((command.clone(), name.to_owned()));
+            }
+        }
+    }
+    let mut missing = Vec::new();
+    for command in commands("") {
+        let all = flags(&help(&command));
+        let names = all.keys().filter_map(|flag| {
+            let name = flag.split("--").nth(1)?;
+            name.split(|c: char| !c.is_ascii_lowercase() && c != '-')
+                .next()
+        });
+        for name in names.chain([""]) {
+            let is_drawn = drawn.contains(&(command.clone(), name.to_owned()));
+            if !is_drawn && !LEFT_OUT.contains(&(command.as_str(), name)) {
+                missing.push(format!("{command} --{name}"));
+            }
+        }
+    }
+    assert!(
+        missing.is_empty(),
+        "no sequence has these flags: {missing:?}"
+    );
+}

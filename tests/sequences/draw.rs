@@ -1,0 +1,485 @@
+//! Draws sequences of commands. Most commands of a sequence are about a few kinds, so they meet.
+//!
+//! Not every command is valid: what rscaffold refuses is left out of the project.
+
+use std::{fs, path::Path};
+
+use clap::Parser;
+use proptest::{
+    collection::vec,
+    option::weighted,
+    prelude::*,
+    sample::{Index, select},
+    strategy::ValueTree,
+    test_runner::{Config, RngSeed, TestRunner},
+};
+
+use rscaffold::{cli::Cli, project::Feature, report::Outcome};
+
+use super::names::{
+    BUILTIN, COMMANDS, CONTROLLERS, CRD, DOMAINS, EXTERNAL, GROUPS, IMAGES, KINDS, PATHS, PLURALS,
+    PROJECTS, REPOS, SHORT_NAMES, TEXTS, VERSIONS,
+};
+
+/// Where an argument names the file of a step.
+const FILE: &str = "{file}";
+
+/// A command.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// Its words, and its flags with their values.
+    pub arguments: Vec<String>,
+    /// The text of the file that an argument names.
+    pub file: Option<String>,
+}
+
+impl Step {
+    /// Runs the command in `folder`, with its file beside that.
+    pub fn run(&self, folder: &Path) -> Outcome {
+        let file = folder.with_file_name("given");
+        if let Some(text) = &self.file {
+            fs::write(&file, text).expect("a writable file");
+        }
+        let file = file.display().to_string();
+        let arguments = self.arguments.iter().map(|it| it.replace(FILE, &file));
+        match Cli::try_parse_from(["rscaffold".to_owned()].into_iter().chain(arguments)) {
+            Ok(cli) => cli.run(folder),
+            Err(error) => Outcome {
+                code: Outcome::USAGE,
+                stderr: error.to_string(),
+                ..Outcome::default()
+            },
+        }
+    }
+}
+
+/// A kind of the project, as commands name it.
+#[derive(Debug, Clone)]
+struct Named {
+    group: &'static str,
+    kind: &'static str,
+}
+
+impl Named {
+    fn id(&self, version: &str) -> Vec<String> {
+        let Self { group, kind } = self;
+        vec![
+            format!("--group={group}"),
+            format!("--version={version}"),
+            format!("--kind={kind}"),
+        ]
+    }
+
+    /// As `--owns` takes it.
+    fn path(&self) -> String {
+        let Self { group, kind } = self;
+        format!("{group}/v1/{kind}")
+            .trim_start_matches('/')
+            .to_owned()
+    }
+
+    /// The text of a CRD of the kind.
+    fn crd(&self) -> String {
+        let lower = self.kind.to_ascii_lowercase();
+        let group = [self.group, DOMAINS[0]].join(".");
+        CRD.replace("GROUP", group.trim_start_matches('.'))
+            .replace("PLURAL", &format!("{lower}s"))
+            .replace("SINGULAR", &lower)
+            .replace("KIND", self.kind)
+    }
+}
+
+type Flag = BoxedStrategy<Option<String>>;
+type Flags = BoxedStrategy<Vec<String>>;
+
+/// How to draw `count` sequences: the one of `seed`, and those that follow.
+pub fn config(seed: u64) -> Config {
+    Config {
+        cases: 1,
+        failure_persistence: None,
+        max_shrink_iters: 400,
+        rng_seed: RngSeed::Fixed(seed),
+        ..Config::default()
+    }
+}
+
+/// The sequence of `seed`.
+pub fn of_seed(seed: u64) -> Vec<Step> {
+    let mut runner = TestRunner::new(config(seed));
+    let drawn = sequence().new_tree(&mut runner);
+    drawn
+        .expect("a sequence, because nothing is left out")
+        .current()
+}
+
+/// `init`, then a command for each of some kinds, then any commands.
+pub fn sequence() -> impl Strategy<Value = Vec<Step>> {
+    let kinds = vec((any::<Index>(), select(KINDS)), 2..5);
+    let pool = (vec(select(GROUPS), 1..3), kinds).prop_map(|(groups, kinds)| {
+        let named = |(group, kind): (Index, _)| Named {
+            group: *group.get(&groups),
+            kind,
+        };
+        kinds.into_iter().map(named).collect::<Vec<_>>()
+    });
+    pool.prop_flat_map(|pool| {
+        let first: Vec<_> = pool
+            .iter()
+            .map(|named| create_api(named, &pool, Just("v1")))
+            .collect();
+        (init(), first, vec(command(&pool), 2..9))
+    })
+    .prop_map(|(init, first, rest)| [vec![init], first, rest].concat())
+}
+
+fn command(pool: &[Named]) -> BoxedStrategy<Step> {
+    let shared = pool.to_vec();
+    let of_kind = select(pool.to_vec()).prop_flat_map(move |named| {
+        prop_oneof![
+            5 => create_api(&named, &shared, select(VERSIONS)),
+            5 => create_webhook(&named),
+            2 => crd(&named, &shared),
+            3 => delete(&named),
+        ]
+    });
+    prop_oneof![
+        14 => of_kind,
+        2 => builtin(pool),
+        2 => external(pool),
+        3 => edit(),
+        2 => without_change(),
+    ]
+    .boxed()
+}
+
+fn init() -> BoxedStrategy<Step> {
+    let all = vec![
+        always("domain", select(DOMAINS)),
+        value(0.9, "repo", select(REPOS)),
+    ];
+    step("init", [all, settings(), turn(0.05)].concat())
+}
+
+fn edit() -> BoxedStrategy<Step> {
+    let all = vec![
+        value(0.1, "domain", select(DOMAINS)),
+        value(0.1, "repo", select(REPOS)),
+    ];
+    step("edit", [all, settings(), turn(0.05)].concat())
+}
+
+/// What `init` and `edit` have in common.
+fn settings() -> Vec<Flag> {
+    let features = || {
+        let all = Feature::all().to_vec();
+        vec(select(all), 1..4).prop_map(|features| {
+            let names: Vec<_> = features.iter().map(ToString::to_string).collect();
+            names.join(",")
+        })
+    };
+    vec![
+        value(0.2, "project-name", select(PROJECTS)),
+        value(0.2, "license", select(&["apache2", "mit", "none"][..])),
+        value(0.2, "owner", texts()),
+        value(0.1, "license-file", select(&["", FILE][..])),
+        boolean(0.1, "namespaced"),
+        value(
+            0.3,
+            "runtime",
+            select(&["registry", "registry", "registry", "vendored"][..]),
+        ),
+        value(0.4, "enable", features()),
+        value(0.2, "disable", features()),
+    ]
+}
+
+fn create_api(
+    named: &Named,
+    pool: &[Named],
+    versions: impl Strategy<Value = &'static str> + 'static,
+) -> BoxedStrategy<Step> {
+    let of_kind = vec![
+        value(0.05, "plural", select(PLURALS)),
+        value(0.15, "short-name", select(SHORT_NAMES)),
+        boolean(0.03, "resource"),
+        boolean(0.15, "namespaced"),
+        boolean(0.1, "served"),
+        switch(0.1, "storage"),
+        prop_oneof![
+            8 => Just(None),
+            1 => Just(Some("--deprecated".to_owned())),
+            1 => texts().prop_map(|text| Some(format!("--deprecated={text}"))),
+        ]
+        .boxed(),
+        value(0.15, "conversion", select(&["none", "lossy"][..])),
+        switch(0.2, "force"),
+    ];
+    let named = named.clone();
+    let flags = (
+        flags([of_kind, controller(pool), turn(0.05)].concat()),
+        image(),
+    );
+    (versions, flags)
+        .prop_map(move |(version, (flags, image))| {
+            new(
+                &["create", "api"],
+                [named.id(version), flags, image].concat(),
+            )
+        })
+        .boxed()
+}
+
+/// What is said of a controller.
+fn controller(pool: &[Named]) -> Vec<Flag> {
+    let own: Vec<_> = pool.iter().map(Named::path).collect();
+    let kinds = || {
+        let kind =
+            prop_oneof![2 => select(BUILTIN).prop_map(ToOwned::to_owned), 1 => select(own.clone())];
+        vec(kind, 1..4).prop_map(|kinds| kinds.join(","))
+    };
+    vec![
+        boolean(0.1, "controller"),
+        value(0.15, "controller-name", select(CONTROLLERS)),
+        boolean(0.2, "finalizer"),
+        value(0.3, "owns", kinds()),
+        value(0.3, "watches", kinds()),
+    ]
+}
+
+/// The image that a controller runs.
+fn image() -> Flags {
+    let all = vec![
+        always("image", select(IMAGES)),
+        value(0.5, "image-container-command", select(COMMANDS)),
+        value(0.5, "image-container-port", 1..=65535_u16),
+        value(
+            0.5,
+            "run-as-user",
+            select(&[1_u32, 1001, 2_147_483_647][..]),
+        ),
+    ];
+    weighted(0.12, flags(all))
+        .prop_map(Option::unwrap_or_default)
+        .boxed()
+}
+
+/// The types of a kind from a CRD, for a kind of the project or of others.
+fn crd(named: &Named, pool: &[Named]) -> BoxedStrategy<Step> {
+    let named = named.clone();
+    let id = vec![
+        value(0.2, "kind", Just(named.kind)),
+        value(0.2, "version", select(&["v1", "v1beta1"][..])),
+        value(0.2, "resource", Just(false)),
+        switch(0.1, "force"),
+    ];
+    flags([id, controller(pool), turn(0.05)].concat())
+        .prop_map(move |flags| Step {
+            file: Some(named.crd()),
+            ..new(
+                &["create", "api"],
+                [vec![format!("--crd={FILE}")], flags].concat(),
+            )
+        })
+        .boxed()
+}
+
+/// A controller or a webhook of a kind of Kubernetes.
+fn builtin(pool: &[Named]) -> BoxedStrategy<Step> {
+    let id = |path: &str| {
+        let (group_version, kind) = path.rsplit_once('/').expect("a kind");
+        let (group, version) = group_version
+            .rsplit_once('/')
+            .unwrap_or(("core", group_version));
+        vec![
+            format!("--group={group}"),
+            format!("--version={version}"),
+            format!("--kind={kind}"),
+        ]
+    };
+    let controller = (
+        select(BUILTIN),
+        flags([controller(pool), turn(0.05)].concat()),
+    );
+    let webhook = (select(BUILTIN), flags(webhooks()));
+    prop_oneof![
+        controller.prop_map(move |(path, flags)| {
+            let resource = vec!["--resource=false".to_owned()];
+            new(&["create", "api"], [id(path), resource, flags].concat())
+        }),
+        webhook
+            .prop_map(move |(path, flags)| new(&["create", "webhook"], [id(path), flags].concat())),
+    ]
+    .boxed()
+}
+
+/// A controller or a webhook of a kind of the crate `widgets`.
+fn external(pool: &[Named]) -> BoxedStrategy<Step> {
+    let id = |(version, kind, path, more): (&str, &str, &str, &[&str])| {
+        let mut id = vec![
+            "--group=toys".to_owned(),
+            format!("--version={version}"),
+            format!("--kind={kind}"),
+            format!("--external-api-path={path}"),
+            "--external-api-domain=example.org".to_owned(),
+            "--external-api-crate=widgets@../widgets".to_owned(),
+        ];
+        id.extend(more.iter().map(ToString::to_string));
+        id
+    };
+    let controller = (
+        select(EXTERNAL),
+        flags([controller(pool), turn(0.05)].concat()),
+    );
+    let webhook = (select(EXTERNAL), flags(webhooks()));
+    prop_oneof![
+        controller.prop_map(move |(kind, flags)| {
+            let resource = vec!["--resource=false".to_owned()];
+            new(&["create", "api"], [id(kind), resource, flags].concat())
+        }),
+        webhook
+            .prop_map(move |(kind, flags)| new(&["create", "webhook"], [id(kind), flags].concat())),
+    ]
+    .boxed()
+}
+
+fn create_webhook(named: &Named) -> BoxedStrategy<Step> {
+    let conversion = vec![
+        switch(0.5, "conversion"),
+        value(
+            0.1,
+            "spoke",
+            vec(select(VERSIONS), 1..3).prop_map(|all| all.join(",")),
+        ),
+    ];
+    let all = flags([webhooks(), conversion, turn(0.05)].concat());
+    let named = named.clone();
+    (version(), all)
+        .prop_map(move |(version, flags)| {
+            new(&["create", "webhook"], [named.id(version), flags].concat())
+        })
+        .boxed()
+}
+
+/// What is said of webhooks that are asked before an object is stored.
+fn webhooks() -> Vec<Flag> {
+    vec![
+        switch(0.6, "defaulting"),
+        switch(0.6, "programmatic-validation"),
+        value(0.1, "defaulting-path", select(PATHS)),
+        value(0.1, "validation-path", select(PATHS)),
+        switch(0.1, "force"),
+    ]
+}
+
+fn delete(named: &Named) -> BoxedStrategy<Step> {
+    let webhooks = ["defaulting", "programmatic-validation", "conversion"];
+    let webhooks = webhooks.map(|flag| switch(0.3, flag)).to_vec();
+    let controller = value(0.4, "controller-name", select(CONTROLLERS));
+    let named = named.clone();
+    let what = prop_oneof![
+        (Just("api"), flags(turn(0.15))),
+        (
+            Just("controller"),
+            flags([vec![controller], turn(0.15)].concat())
+        ),
+        (Just("webhook"), flags([webhooks, turn(0.15)].concat())),
+    ];
+    (version(), what)
+        .prop_map(move |(version, (what, flags))| {
+            new(&["delete", what], [named.id(version), flags].concat())
+        })
+        .boxed()
+}
+
+/// Commands that find nothing to do, and those that only print.
+fn without_change() -> BoxedStrategy<Step> {
+    let apply = vec![
+        switch(0.4, "rebuild-base"),
+        value(
+            0.4,
+            "restore",
+            select(&["Makefile", "src/main.rs,PROJECT"][..]),
+        ),
+    ];
+    let update = vec![value(
+        0.3,
+        "exclude",
+        select(&["Makefile", ".github", "src,config"][..]),
+    )];
+    let diff = vec![switch(0.5, "exit-code"), conflict()];
+    let version = vec![value(0.8, "output", select(&["text", "json"][..]))];
+    prop_oneof![
+        step("apply", [apply, turn(0.4)].concat()),
+        step("update", [update, turn(0.4)].concat()),
+        step("diff", diff),
+        step("version", version),
+        select(&["bash", "elvish", "fish", "powershell", "zsh"][..])
+            .prop_map(|shell| new(&["completion"], vec![shell.to_owned()])),
+    ]
+    .boxed()
+}
+
+/// What every command that writes has. `dry_run` is the chance that it writes nothing.
+fn turn(dry_run: f64) -> Vec<Flag> {
+    vec![switch(dry_run, "dry-run"), conflict()]
+}
+
+fn conflict() -> Flag {
+    let how = &["abort", "ours", "theirs", "markers", "ours:Makefile"];
+    value(0.2, "on-conflict", select(&how[..]))
+}
+
+/// Mostly the first one.
+fn version() -> BoxedStrategy<&'static str> {
+    prop_oneof![2 => Just("v1"), 1 => select(VERSIONS)].boxed()
+}
+
+fn texts() -> BoxedStrategy<&'static str> {
+    select(TEXTS).boxed()
+}
+
+fn switch(chance: f64, flag: &'static str) -> Flag {
+    weighted(chance, Just(format!("--{flag}"))).boxed()
+}
+
+fn boolean(chance: f64, flag: &'static str) -> Flag {
+    let all = ["", "=true", "=false"].map(|value| format!("--{flag}{value}"));
+    weighted(chance, select(all.to_vec())).boxed()
+}
+
+fn always<T: ToString>(flag: &'static str, values: impl Strategy<Value = T> + 'static) -> Flag {
+    values
+        .prop_map(move |value| Some(format!("--{flag}={}", value.to_string())))
+        .boxed()
+}
+
+fn value<T: ToString>(
+    chance: f64,
+    flag: &'static str,
+    values: impl Strategy<Value = T> + 'static,
+) -> Flag {
+    let text = values.prop_map(move |value| format!("--{flag}={}", value.to_string()));
+    weighted(chance, text).boxed()
+}
+
+fn flags(all: Vec<Flag>) -> Flags {
+    all.prop_map(|flags| flags.into_iter().flatten().collect())
+        .boxed()
+}
+
+fn step(command: &'static str, all: Vec<Flag>) -> BoxedStrategy<Step> {
+    flags(all)
+        .prop_map(move |flags| new(&[command], flags))
+        .boxed()
+}
+
+fn new(words: &[&str], flags: Vec<String>) -> Step {
+    let words = words.iter().map(ToString::to_string).collect();
+    let arguments = [words, flags].concat();
+    // The header of a project; a CRD is given where it is drawn.
+    let has_file = arguments.iter().any(|it| it.contains(FILE));
+    Step {
+        file: has_file.then(|| "Copyright A & \"B\"\n*/ it's [= x =]".to_owned()),
+        arguments,
+    }
+}

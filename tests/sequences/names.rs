@@ -1,0 +1,297 @@
+//! Names that sequences are drawn from. Most of them are there because code or manifests around a name may
+//! break.
+
+/// Groups: keywords, names of crates and modules, digits, dots and dashes, the domain alone. None is long, because
+/// the type of a kind may begin with its group.
+pub const GROUPS: &[&str] = &[
+    "",
+    "3scale",
+    "a",
+    "air-sea.ops",
+    "api",
+    "apps",
+    "batch-jobs",
+    "const",
+    "core-x",
+    "kube",
+    "metadata",
+    "mod",
+    "null",
+    "on",
+    "self",
+    "shop",
+    "std",
+    "type",
+    "v1",
+    "webhook",
+    "x.k8s.io",
+];
+
+/// Kinds of the project.
+pub const KINDS: &[&str] = &[
+    // Ordinary ones, and plurals that are irregular or none.
+    "Guestbook",
+    "Person",
+    "Policy",
+    "Index",
+    "Sheep",
+    "Data",
+    "Analysis",
+    "Settings",
+    "ClusterRoleBinding",
+    // Acronyms and digits.
+    "HTTPRoute",
+    "URL",
+    "DNSRecord",
+    "IPv4Pool",
+    "S3Bucket",
+    "Ec2Instance",
+    "OAuth2Client",
+    "K8s",
+    "A1",
+    "V1",
+    "READY",
+    "NAME",
+    // One letter.
+    "A",
+    "K",
+    "S",
+    "T",
+    "X",
+    // Keywords of Rust, crates, and names that Windows reserves.
+    "Async",
+    "Con",
+    "Core",
+    "Crate",
+    "Dyn",
+    "Fn",
+    "Gen",
+    "Kube",
+    "Match",
+    "Mod",
+    "Self",
+    "Std",
+    "Super",
+    "Type",
+    // Names of Rust's prelude.
+    "Box",
+    "Clone",
+    "Copy",
+    "Default",
+    "Drop",
+    "Eq",
+    "Err",
+    "From",
+    "Into",
+    "Iterator",
+    "None",
+    "Ok",
+    "Option",
+    "Result",
+    "Send",
+    "Sized",
+    "Some",
+    "String",
+    "ToOwned",
+    "ToString",
+    "Vec",
+    // Types that generated files import or declare.
+    "Action",
+    "BTreeMap",
+    "Children",
+    "Condition",
+    "Context",
+    "Controller",
+    "CustomResource",
+    "Defaulter",
+    "Deserialize",
+    "Error",
+    "EventType",
+    "Hub",
+    "Infallible",
+    "IntOrString",
+    "JsonSchema",
+    "KubeSchema",
+    "ListMerge",
+    "Message",
+    "New",
+    "ObjectMeta",
+    "ObjectRef",
+    "Reason",
+    "Reconciler",
+    "ResourceExt",
+    "Rule",
+    "Schema",
+    "Serialize",
+    "Time",
+    "Validator",
+    "Value",
+    "Verb",
+    // Functions, modules and variables of these files.
+    "All",
+    "Api",
+    "Image",
+    "Labels",
+    "Name",
+    "Note",
+    "Object",
+    "Observe",
+    "Owned",
+    "Readiness",
+    "ReferencedSecret",
+    "RestrictedPod",
+    "Sample",
+    "Storage",
+    "Tests",
+    "Webhook",
+    // Suffixes of types.
+    "Spec",
+    "Status",
+    "GuestbookList",
+    "GuestbookSpec",
+    // Kinds of Kubernetes.
+    "ConfigMap",
+    "Deployment",
+    "Event",
+    "Namespace",
+    "Node",
+    "Pod",
+    "Secret",
+    "Service",
+];
+
+/// Versions of a kind.
+pub const VERSIONS: &[&str] = &["v1", "v1alpha1", "v1beta1", "v1beta12", "v2", "v10"];
+
+/// Kinds of Kubernetes that a controller may own or watch.
+pub const BUILTIN: &[&str] = &[
+    "v1/ConfigMap",
+    "v1/Secret",
+    "v1/Service",
+    "v1/Pod",
+    "v1/Event",
+    "v1/ServiceAccount",
+    "v1/Namespace",
+    "v1/Node",
+    "v1/PersistentVolumeClaim",
+    "apps/v1/Deployment",
+    "apps/v1/StatefulSet",
+    "apps/v1/DaemonSet",
+    "batch/v1/Job",
+    "batch/v1/CronJob",
+    "events.k8s.io/v1/Event",
+    "networking.k8s.io/v1/Ingress",
+    "networking/v1/NetworkPolicy",
+    "storage/v1/StorageClass",
+    "rbac.authorization.k8s.io/v1/Role",
+];
+
+/// Kinds of the crate `widgets`: version, kind, path, and what else has to be said.
+pub const EXTERNAL: &[(&str, &str, &str, &[&str])] = &[
+    ("v1", "Widget", "widgets::v1::Widget", &[]),
+    (
+        "v1alpha1",
+        "HTTPBox",
+        "widgets::v1alpha1::HttpBox",
+        &["--namespaced=false", "--plural=crates"],
+    ),
+    (
+        "v1beta1",
+        "Lid",
+        "widgets::v1beta1::Lid",
+        &["--namespaced=false"],
+    ),
+    // Another name for a type of the crate is one that the file of the controller imports.
+    (
+        "v1",
+        "Context",
+        "widgets::v1::Widget",
+        &["--plural=widgets"],
+    ),
+];
+
+/// Domains. No other test has objects in them, so their CRDs can be applied to a cluster that is shared.
+pub const DOMAINS: &[&str] = &[
+    "seq.example.com",
+    "seq",
+    "a.b-c.seq.dev",
+    "3.seq.net",
+    "k8s.io",
+];
+
+/// Repositories, whose last part names the crate.
+pub const REPOS: &[&str] = &[
+    "guestbook",
+    "github.com/me/type-operator",
+    "https://git.example.com:8443/My.Op",
+    "git@github.com:me/a_b.git",
+    "x",
+    "lib",
+    "shop",
+    "core2",
+    "example.com/o'x/y",
+];
+
+/// Names of projects.
+pub const PROJECTS: &[&str] = &["library", "a", "true", "on-1", "null", "x9-y"];
+
+/// Texts of one line in which something may be special to YAML, Rust, TOML, make, a shell, Markdown or a template.
+pub const TEXTS: &[&str] = &[
+    "use v1",
+    "The Guestbook Authors",
+    "O'Reilly & \"Sons\" <x@example.com>",
+    "a: b # c",
+    "- x",
+    "{{ .Values.x }}",
+    "[= api.kind =] [% if %] [# #]",
+    "$(HOME) ${HOME} `id` \\",
+    "100% *really*",
+    "日本語 é",
+    "null",
+    "1.0",
+    "@me",
+    "!tag",
+    "| > %",
+    "*/ // \"#",
+    "__x__ [a](b)",
+];
+
+/// Images.
+pub const IMAGES: &[&str] = &[
+    "memcached:1.6.26-alpine3.19",
+    "busybox",
+    "registry.example.com:5000/a/b_c.d:v1.0-x",
+    "ghcr.io/x/y@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+];
+
+/// Commands of containers, word by word.
+pub const COMMANDS: &[&str] = &[
+    "memcached,--memory-limit=64,-v",
+    "sh,-c,echo \"$X\" '{}' \\n",
+    "x",
+];
+
+/// Names of controllers.
+pub const CONTROLLERS: &[&str] = &[
+    "backup",
+    "match",
+    "mod",
+    "a",
+    "tests",
+    "nightly-index",
+    "kube",
+    "x9",
+    "ready",
+];
+
+/// Names of a kind for kubectl.
+pub const SHORT_NAMES: &[&str] = &["gb", "x", "a1", "gb,g", "no", "y"];
+
+/// Plurals.
+pub const PLURALS: &[&str] = &["things", "x", "a-b", "people"];
+
+/// Paths of webhooks.
+pub const PATHS: &[&str] = &["/mutate", "/custom/validate-it", "/a", "/a-b_c.d"];
+
+/// A CustomResourceDefinition, whose types import what types of a project can import.
+pub const CRD: &str = include_str!("crd.yaml");

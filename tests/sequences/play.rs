@@ -1,0 +1,141 @@
+//! Plays a sequence in a folder, and checks after each command what holds of every command.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use heck::ToSnakeCase;
+
+use super::draw::Step;
+use crate::project::{Project, assert_same};
+
+const RECORD: &str = ".rscaffold/last-applied.jsonl";
+
+/// A project that a sequence has made.
+pub struct Played {
+    /// Its folder.
+    pub project: Project,
+    /// The commands that were accepted.
+    pub accepted: Vec<String>,
+    /// How many commands were refused.
+    pub refused: usize,
+    /// The Rust files that the project had after any of the commands, with their texts.
+    pub rust: Vec<String>,
+    /// Parts of the paths of files that have what a CRD gave, which is not in `PROJECT`.
+    given: Vec<String>,
+}
+
+impl Played {
+    /// Plays `steps`.
+    ///
+    /// # Panics
+    /// When something does not hold.
+    pub fn new(steps: &[Step]) -> Self {
+        let mut played = Self {
+            project: Project::new(&[]),
+            accepted: Vec::new(),
+            refused: 0,
+            rust: Vec::new(),
+            given: Vec::new(),
+        };
+        for step in steps {
+            played.step(step);
+        }
+        played
+    }
+
+    fn step(&mut self, step: &Step) {
+        let shown = step.arguments.join(" ");
+        let before = self.project.tree();
+        let outcome = step.run(&self.project.folder());
+        let (code, stderr) = (outcome.code, outcome.stderr);
+        let after = self.project.tree();
+        if code != 0 {
+            assert!(
+                [1, 2].contains(&code) && stderr.starts_with("error: "),
+                "{shown}: {code}: {stderr}"
+            );
+            assert!(
+                before == after,
+                "{shown} was refused and has changed files: {stderr}"
+            );
+            self.refused += 1;
+            return;
+        }
+        self.accepted.push(shown.clone());
+        if step.arguments.iter().any(|it| it == "--dry-run") {
+            assert!(before == after, "{shown} has changed files");
+        }
+        if before == after {
+            return;
+        }
+        if step.arguments.iter().any(|it| it.starts_with("--crd=")) {
+            self.given
+                .extend(given(step.file.as_deref().unwrap_or_default()));
+        }
+        let is_rust = |path: &Path| path.extension().is_some_and(|it| it == "rs");
+        let texts = after
+            .iter()
+            .filter(|(path, text)| is_rust(path) && before.get(*path) != Some(*text));
+        self.rust.extend(texts.filter_map(|(_, text)| text.clone()));
+
+        self.project.rscaffold("apply");
+        assert!(
+            self.project.tree() == after,
+            "`apply` has changed files after {shown}"
+        );
+        let fresh = Project::new(&[]);
+        fresh.write("PROJECT", &self.project.read("PROJECT"));
+        fresh.rscaffold("apply");
+        if self.given.is_empty() {
+            assert_same(
+                &fresh,
+                &self.project,
+                &format!("PROJECT alone, after {shown}"),
+            );
+        } else {
+            let [fresh, own] = [fresh.tree(), after].map(|tree| self.without_given(tree));
+            for path in fresh.keys().chain(own.keys()) {
+                let (fresh, own) = (fresh.get(path), own.get(path));
+                assert!(
+                    fresh == own,
+                    "{} of PROJECT alone, after {shown}: {fresh:?}",
+                    path.display()
+                );
+            }
+        }
+    }
+
+    /// `tree` without the texts that a CRD gave.
+    fn without_given(
+        &self,
+        tree: BTreeMap<PathBuf, Option<String>>,
+    ) -> BTreeMap<PathBuf, Option<String>> {
+        let folders = [
+            "src/api/",
+            "src/external/",
+            "config/crd/bases/",
+            "config/samples/",
+            "charts/",
+        ];
+        let is_given = |path: &Path| {
+            let path = path.to_string_lossy().into_owned();
+            let is_there = folders.iter().any(|folder| path.starts_with(folder));
+            path == RECORD || is_there && self.given.iter().any(|part| path.contains(part))
+        };
+        tree.into_iter()
+            .filter(|(path, _)| !is_given(path))
+            .collect()
+    }
+}
+
+/// Parts of the paths of the files of the kind of a CRD.
+fn given(crd: &str) -> Vec<String> {
+    let kind = crd
+        .split("{kind: ")
+        .nth(1)
+        .and_then(|rest| rest.split(',').next());
+    let kind = kind.expect("a CRD has a kind");
+    vec![kind.to_snake_case(), kind.to_ascii_lowercase()]
+}
