@@ -1,14 +1,15 @@
 CARGO ?= cargo
+comma := ,
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## Show this help.
 	@awk 'BEGIN {FS = ":.*## "; print "Usage: make <target>\n"} \
-		/^[a-z0-9-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+		/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: tools ## Scaffold an operator, and see it reconcile on a throwaway cluster.
+demo: tools ## Scaffold an operator, and see it reconcile: on a throwaway API server, or where DEMO_KUBECONFIG says.
 	@$(CARGO) run --locked --package operators --example demo
 
 .PHONY: check
@@ -21,23 +22,45 @@ check: tools ## Check the format, run clippy, and run all tests that need no clu
 # Tests write many small files: in memory, they take half as long. A container may have little of it.
 MEMORY = /dev/shm
 ifneq ($(shell df -Pk $(MEMORY) 2>/dev/null | awk '$$4 > 2000000 && $$6 == "$(MEMORY)"'),)
-check test: export TMPDIR ?= $(MEMORY)
+check test test-core: export TMPDIR ?= $(MEMORY)
 endif
+
+# Says what a step does, and how long it takes on two cores when nothing is compiled yet.
+step = @echo "== $(1) (cold: $(2))" >&2
+
+.PHONY: test
+test: tools lint test-core test-operators ## Run all tests. The first run builds a Kubernetes control plane.
+
+.PHONY: test-core
+test-core: tools ## Run the tests that need no cluster and no compiler for generated code.
+	$(call step,rscaffold: command line$(comma) golden texts$(comma) merges$(comma) a kill at each write,4 minutes)
+	EVERY_WRITE=1 $(CARGO) test --locked
+	$(call step,kube-manager and the throwaway control plane: unit tests,3 minutes)
+	$(CARGO) test --locked --package kube-manager --all-features
+	$(CARGO) test --locked --package cluster
 
 # Most of these tests wait: for the one that compiles, for a lease to end. So more of them run at once
 # than there are processors.
-.PHONY: test
-test: tools lint ## Run all tests. The first run builds a Kubernetes control plane.
-	EVERY_WRITE=1 $(CARGO) test --locked
-	$(CARGO) test --locked --package kube-manager --all-features
-	$(CARGO) test --locked --package cluster --package operators --tests -- --test-threads=8
+.PHONY: test-operators
+test-operators: tools ## Compile and run generated projects: all such tests, or those that TESTS names.
+	$(call step,generated projects: compiled and run on a control plane that Go builds first,30 minutes)
+	$(CARGO) test --locked --package operators --tests -- --test-threads=8 $(TESTS)
+
+.PHONY: test-one
+test-one: ## Run the tests that TEST names, whatever package they are in: make test-one TEST=a_name
+	@TEST="$(TEST)" CARGO="$(CARGO)" sh tests/one.sh
+
+.PHONY: test-release
+test-release: ## Build the program of a release twice, package and install it: takes ten minutes.
+	$(CARGO) test --locked --package operators --tests -- --ignored --nocapture release::
 
 .PHONY: test-e2e
 test-e2e: tools ## Build the image of an operator, and see it work in a Pod: takes root, on Linux.
-	$(CARGO) test --locked --package cluster --package operators --tests -- --ignored --nocapture
+	$(CARGO) test --locked --package operators --tests -- --ignored --nocapture --skip release::
 
 .PHONY: lint
-lint: ## Check the format, and let clippy and rustdoc read the code.
+lint: ## Check the format, and run clippy and rustdoc.
+	$(call step,format$(comma) clippy and rustdoc,2 minutes)
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
@@ -55,6 +78,26 @@ merges: ## Merge ten thousand pairs of random branches, and look for lost edits:
 golden: ## Write the golden projects and the transcripts anew.
 	SNAPSHOTS=overwrite $(CARGO) test --test tests -- projects_are_what transcripts
 	cd tests/golden && $(CARGO) update --quiet --workspace
+
+.PHONY: minimal-versions
+minimal-versions: ## Compile rscaffold and the runtime with the oldest dependencies that Cargo.toml allows.
+	CARGO="$(CARGO)" sh release/minimal-versions.sh
+
+.PHONY: deny
+deny: ## Check advisories, licenses and sources of all dependencies: takes cargo-deny.
+	$(CARGO) deny --workspace --all-features --locked check
+
+.PHONY: update-deps
+update-deps: ## Update all dependencies, and requirements such as DEPS="kube=5.1", here and in generated projects.
+	CARGO="$(CARGO)" MAKE="$(MAKE)" sh release/update-deps.sh $(DEPS)
+
+.PHONY: release
+release: ## Prepare the release VERSION: versions, changelog, golden projects, the record of the update test.
+	CARGO="$(CARGO)" MAKE="$(MAKE)" sh release/prepare.sh "$(VERSION)"
+
+.PHONY: dist
+dist: ## Make the archive of a release for this machine, in target/dist.
+	CARGO="$(CARGO)" sh release/dist.sh
 
 # The packages of Debian that have what `make test-e2e` runs.
 NODE_PACKAGES = binutils containerd containernetworking-plugins debootstrap iproute2 iptables podman \
@@ -80,15 +123,15 @@ tools:
 	if [ -n "$(filter bench,$(MAKECMDGOALS))" ]; then \
 		need go "install Go from https://go.dev/dl; it builds the operator to compare with"; \
 	fi; \
-	if [ -n "$(filter test test-e2e,$(MAKECMDGOALS))" ]; then \
+	if [ -n "$(filter test test-operators test-e2e,$(MAKECMDGOALS))" ]; then \
 		need go "install Go from https://go.dev/dl; it builds programs that the tests run"; \
 	fi; \
-	if [ -n "$(filter check test,$(MAKECMDGOALS))" ]; then \
+	if [ -n "$(filter check test test-core,$(MAKECMDGOALS))" ]; then \
 		need strace "apt-get install strace, on Linux; the tests end rscaffold with it at each of its writes"; \
 	fi; \
 	for program in $$node; do \
 		need $$program "on Debian, apt-get install --no-install-recommends $(NODE_PACKAGES)"; \
 	done; \
-	if [ -n "$(filter-out check,$(MAKECMDGOALS))" ] && [ ! -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" ]; then \
+	if [ -n "$(filter-out check demo test-core,$(MAKECMDGOALS))" ] && [ ! -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" ]; then \
 		need go "install Go from https://go.dev/dl; it builds etcd and Kubernetes for the tests"; \
 	fi

@@ -22,6 +22,7 @@ mod kill;
 mod merges;
 mod parallel;
 mod project;
+mod release;
 mod removal;
 mod runtime;
 mod scaffold;

@@ -45,6 +45,7 @@ mod port;
 #[path = "../project.rs"]
 mod project;
 mod proxy;
+mod release;
 #[path = "../scaffold.rs"]
 mod scaffold;
 mod serving;
