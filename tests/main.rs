@@ -19,6 +19,7 @@ mod golden;
 mod help;
 mod hostile;
 mod kill;
+mod make;
 mod merges;
 mod parallel;
 mod project;

@@ -103,11 +103,11 @@ fn main_job(screen: &mut Screen) -> Result<()> {
     screen.step("stop the operator");
     command_line("pkill guestbook");
     operator.terminate("guestbook")?;
-    screen.to_end(&mut operator)?;
+    let status = screen.to_end(&mut operator)?;
     say(&operator.new_output());
     ensure!(
-        operator.output().contains("stopping"),
-        "it did not stop in good order"
+        status.success() && operator.output().contains("stopping"),
+        "it did not stop in good order: make ended with {status}"
     );
 
     screen.step("clean up");
