@@ -29,21 +29,25 @@ endif
 step = @echo "== $(1) (cold: $(2))" >&2
 
 .PHONY: test
-test: tools lint test-core test-operators ## Run all tests. The first run builds a Kubernetes control plane.
+test: tools lint test-core test-cluster test-operators ## Run all tests. The first run builds a Kubernetes control plane.
 
 .PHONY: test-core
 test-core: tools ## Run the tests that need no cluster and no compiler for generated code.
 	$(call step,rscaffold: command line$(comma) golden texts$(comma) merges$(comma) a kill at each write,4 minutes)
 	EVERY_WRITE=1 $(CARGO) test --locked
-	$(call step,kube-manager and the throwaway control plane: unit tests,3 minutes)
+	$(call step,kube-manager: unit tests,3 minutes)
 	$(CARGO) test --locked --package kube-manager --all-features
-	$(CARGO) test --locked --package cluster
+
+.PHONY: test-cluster
+test-cluster: tools ## Build the control plane that other tests use, unless it is built, and test it.
+	$(call step,a Kubernetes control plane: built with Go$(comma) then tested,6 minutes)
+	$(CARGO) test --locked --package cluster -- --test-threads=8
 
 # Most of these tests wait: for the one that compiles, for a lease to end. So more of them run at once
 # than there are processors.
 .PHONY: test-operators
 test-operators: tools ## Compile and run generated projects: all such tests, or those that TESTS names.
-	$(call step,generated projects: compiled and run on a control plane that Go builds first,30 minutes)
+	$(call step,generated projects: compiled$(comma) and run on that control plane,25 minutes)
 	$(CARGO) test --locked --package operators --tests -- --test-threads=8 $(TESTS)
 
 .PHONY: test-one
@@ -56,7 +60,7 @@ test-release: ## Build the program of a release twice, package and install it: t
 
 .PHONY: test-e2e
 test-e2e: tools ## Build the image of an operator, and see it work in a Pod: takes root, on Linux.
-	$(CARGO) test --locked --package operators --tests -- --ignored --nocapture --skip release::
+	$(CARGO) test --locked --package cluster --package operators --tests -- --ignored --nocapture --skip release::
 
 .PHONY: lint
 lint: ## Check the format, and run clippy and rustdoc.
@@ -123,7 +127,7 @@ tools:
 	if [ -n "$(filter bench,$(MAKECMDGOALS))" ]; then \
 		need go "install Go from https://go.dev/dl; it builds the operator to compare with"; \
 	fi; \
-	if [ -n "$(filter test test-operators test-e2e,$(MAKECMDGOALS))" ]; then \
+	if [ -n "$(filter test test-cluster test-operators test-e2e,$(MAKECMDGOALS))" ]; then \
 		need go "install Go from https://go.dev/dl; it builds programs that the tests run"; \
 	fi; \
 	if [ -n "$(filter check test test-core,$(MAKECMDGOALS))" ]; then \

@@ -129,7 +129,11 @@ impl Binaries {
         let required = |program: &Program| match (asset(program), assets) {
             (Some(path), _) => Ok(path),
             (None, Some(folder)) => {
-                bail!("`{}` has no {}", folder.display(), program.name)
+                bail!(
+                    "`{}` has no {}: {ASSETS} names a folder that holds etcd and kube-apiserver",
+                    folder.display(),
+                    program.name
+                )
             }
             (None, None) => build(program, progress),
         };
