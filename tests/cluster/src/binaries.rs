@@ -130,7 +130,7 @@ impl Binaries {
             (Some(path), _) => Ok(path),
             (None, Some(folder)) => {
                 bail!(
-                    "`{}` has no {}: {ASSETS} names a folder that holds etcd and kube-apiserver",
+                    "{ASSETS} is `{}`, which has no {}",
                     folder.display(),
                     program.name
                 )
