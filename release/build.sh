@@ -18,7 +18,7 @@ case $target in
 *-linux-*) flags=$(printf '%s\037%s\037%s' -C target-feature=+crt-static "$flags") ;;
 esac
 # Flags of the environment would change the bytes.
-unset CARGO_BUILD_RUSTFLAGS RUSTFLAGS
+unset CARGO_BUILD_RUSTFLAGS CARGO_INCREMENTAL RUSTFLAGS
 CARGO_ENCODED_RUSTFLAGS=$flags
 export CARGO_ENCODED_RUSTFLAGS
 "$cargo" build --release --locked --package rscaffold --bin rscaffold --target "$target" \
