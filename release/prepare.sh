@@ -59,7 +59,7 @@ mkdir -p "tests/update/$version"
 cp "$folder/guestbook/PROJECT" "$folder/guestbook/.rscaffold/last-applied.jsonl" "tests/update/$version"
 
 echo "== tests of the changelog, of updates and of golden projects" >&2
-"$cargo" test --quiet --locked --test tests -- changelog golden:: update::
+"$cargo" test --quiet --locked --package rscaffold --test tests -- changelog golden:: update::
 
 cat >&2 <<END
 

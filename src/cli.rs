@@ -1,4 +1,4 @@
-//! The command line: the commands there are, and what a malformed one is told.
+//! The command line: the commands, and the errors for malformed arguments.
 
 mod tip;
 
@@ -55,13 +55,13 @@ enum Command {
     /// Remove from the project
     #[command(subcommand)]
     Delete(Delete),
-    /// Change the settings and features of the project
+    /// Change the settings or the features of the project
     Edit(Edit),
     /// Print what would change now, as a unified diff
     Diff(Diff),
-    /// Bring the files in line with `PROJECT`, after you edited it or merged branches
+    /// Update the files after you edited `PROJECT` or merged branches
     Apply(Apply),
-    /// Bring the project up to date with this version of rscaffold
+    /// Update the project to this version of rscaffold
     Update(Update),
     /// Print the version of rscaffold
     Version(Version),
@@ -77,7 +77,7 @@ enum Command {
 enum Create {
     /// Add an API (types and CRD), its controller, or both
     Api(CreateApi),
-    /// Add webhooks of a kind: functions that the API server asks before it stores an object
+    /// Add webhooks for a kind: the API server calls them before it stores an object
     Webhook(CreateWebhook),
 }
 
@@ -105,7 +105,7 @@ impl Cli {
         })
     }
 
-    /// Runs the command in `folder`, which is an absolute path: on the project that it is part of.
+    /// Runs the command on the project that contains `folder`, which is an absolute path.
     pub fn run(self, folder: &Path) -> Outcome {
         let root = top(folder).unwrap_or(folder);
         let failure = match &self.command {
@@ -131,8 +131,8 @@ impl Cli {
     }
 }
 
-/// The error that names the flag, its value, the reason, and what would do; `None` for an error that
-/// is not about a value.
+/// An error that names the flag, its value, the reason and valid values; `None` if the error is not
+/// about a value.
 fn bad_value(error: &clap::Error) -> Option<UsageError> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),

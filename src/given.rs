@@ -303,14 +303,15 @@ impl<'a> Given<'a> {
         if own.conversion == Conversion::Lossy {
             let served = self.versions.iter().filter(|it| it.served);
             notes.push(format!(
-                "the schemas of {} differ, and as in the CRD nothing converts between them: a write through one \
-                 version loses what only the others have",
+                "the schemas of {} differ, and nothing converts between them, as in the CRD: a \
+                 write through one version loses the fields that only the others have",
                 names(&served.copied().collect::<Vec<_>>())
             ));
         }
         if !unserved.is_empty() {
             let reason = if self.crd.converts {
-                "the CRD has a webhook that converts between the versions, and this project has none"
+                "in the CRD, a webhook converts between the versions, but this project has no such \
+                 webhook"
             } else {
                 "another version is stored, and nothing converts between them"
             };
@@ -352,7 +353,7 @@ fn parse<T: std::str::FromStr<Err = Error>>(crd: &Crd, text: &str) -> Result<T> 
     let parsed = text.parse();
     parsed.map_err(|error| {
         let name = name(crd);
-        anyhow!("the CustomResourceDefinition `{name}` cannot be taken: {error}")
+        anyhow!("cannot use the CustomResourceDefinition `{name}`: {error}")
     })
 }
 

@@ -1,4 +1,4 @@
-//! The project's folder: the only place where its files are read and written.
+//! The project's folder: only this module reads and writes its files.
 
 use std::{
     fs,
@@ -45,7 +45,7 @@ pub const LAST_APPLIED: &str = ".rscaffold/last-applied.jsonl";
 /// A project's folder, locked against other commands for as long as this value lives.
 #[derive(Debug)]
 pub struct WorkTree {
-    /// Where cargo looks for the workspace; everything else is read and written through `jail`.
+    /// The path from which cargo's workspace is searched; everything else is read and written through `jail`.
     root: PathBuf,
     jail: Jail,
     seen: Seen,
@@ -65,8 +65,8 @@ pub fn top(folder: &Path) -> Option<&Path> {
     folder.ancestors().find(is_top)
 }
 
-/// The text of the file at `path`, which may be in a folder above the project's. `None` also for what has no end
-/// or keeps a reader waiting, such as a device or a named pipe.
+/// The text of the file at `path`, which may be in a folder above the project. `None` also for files that never end or
+/// block, such as a device or a named pipe.
 fn text(path: &Path) -> Option<String> {
     let file = fs::metadata(path).ok()?;
     if !file.is_file() || file.len() > MAX_BYTES {
@@ -90,7 +90,7 @@ impl WorkTree {
         })
     }
 
-    /// The text of `PROJECT`; `None` in a folder that is no project yet.
+    /// The text of `PROJECT`; `None` in a folder without a project.
     ///
     /// # Errors
     /// As [`WorkTree::ours`].
@@ -107,7 +107,7 @@ impl WorkTree {
         workspace::workspace(&self.root, own.as_deref())
     }
 
-    /// The record of what was written last; an empty one in a folder that is no project yet.
+    /// The record of what was written last; empty in a folder without a project.
     ///
     /// # Errors
     /// When the record cannot be read or is damaged.
@@ -116,8 +116,8 @@ impl WorkTree {
         Record::parse(&text)
             .with_context(|| format!("`{LAST_APPLIED}` is damaged"))
             .or_hint(
-                "restore it, for example with `git restore .rscaffold`; or \
-                 `rscaffold apply --rebuild-base` makes it anew, and says what that means",
+                "restore it, for example with `git restore .rscaffold`, or recreate it with \
+                 `rscaffold apply --rebuild-base`, which says what is lost",
             )
     }
 
@@ -181,20 +181,20 @@ impl WorkTree {
     /// killed between the two would refuse to run again.
     fn stage<'a>(&'a self, plan: &'a Plan, record: &Record) -> Result<Stage<'a>> {
         if let Some((path, _)) = plan.conflicts().next() {
-            bail!("`{path}` conflicts with what would be written; nothing was written");
+            bail!("`{path}` conflicts with the new text; nothing was written");
         }
         let mut stage = Stage::new(&self.jail)?;
         let files = plan.changes.iter();
         let mut files: Vec<_> = files.filter(|(path, _)| *path != Project::FILE).collect();
-        // A file that begins with another one is there before that one changes, or goes: then the
-        // same command finds what it began with.
+        // A file that starts as another file is written before the other file changes or is deleted: so the same
+        // command, run again, still finds the other file.
         files.sort_by_key(|(path, change)| (**change == Change::Delete, self.seen.has(path)));
         for (path, change) in files {
             if change.text().is_some() {
                 self.seen.ensure_text(path)?;
             }
             match change {
-                // The file is gone, but a command may have been killed before it removed the folder.
+                // The file is deleted already, but a command may have been killed before it removed the folder.
                 Change::Unchanged if !record.texts.contains_key(path) => {
                     let path = ProjectPath::new(path)?;
                     stage.steps.push_back(Step::Prune(path));

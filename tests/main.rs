@@ -23,6 +23,7 @@ mod make;
 mod merges;
 mod parallel;
 mod project;
+mod recording;
 mod release;
 mod removal;
 mod runtime;

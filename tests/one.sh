@@ -14,11 +14,20 @@ case $TEST in
 esac
 packages=$(grep -rlE --include='*.rs' "$pattern" src tests crates |
   sed -e '/^tests\/golden\//d' -e 's/^tests\/operators\/.*/operators/' -e 's/^tests\/cluster\/.*/cluster/' \
-    -e 's/^crates\/\([^/]*\)\/.*/\1/' -e 's/^\(src\|tests\)\/.*/rscaffold/' | sort -u)
+    -e 's/^tests\/site\/.*/site/' -e 's/^crates\/\([^/]*\)\/.*/\1/' -e 's/^\(src\|tests\)\/.*/rscaffold/' | sort -u)
 if [ -z "$packages" ]; then
   echo "error: no test has \`$TEST\` in its name" >&2
   exit 1
 fi
+# The packages that cargo is asked for are those of `make test`: otherwise it compiles more than the test.
 for package in $packages; do
-  "${CARGO:-cargo}" test --locked --package "$package" --all-features --tests "$TEST" -- --include-ignored --nocapture
+  case $package in
+  kube-manager) targets="$RUNTIME --tests" ;;
+  rscaffold) targets="$PACKAGES --lib --bins --test tests" ;;
+  cluster) targets="$PACKAGES --lib --test cluster" ;;
+  operators) targets="$PACKAGES --test operators" ;;
+  *) targets="--package $package --tests" ;;
+  esac
+  # shellcheck disable=SC2086
+  "${CARGO:-cargo}" test --locked $targets "$TEST" -- --include-ignored --nocapture
 done

@@ -200,7 +200,7 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
     ensure!(
         version == "apiextensions.k8s.io/v1",
         "the CustomResourceDefinition `{name}` in `{file}` has the apiVersion `{}`: only \
-         `apiextensions.k8s.io/v1` has schemas for each version, so convert the file first",
+         `apiextensions.k8s.io/v1` has a schema for each version, so convert the file first",
         visible(version)
     );
     let mut track = serde_path_to_error::Track::new();
@@ -226,7 +226,8 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
     let stored = spec.versions.iter().filter(|it| it.storage).count();
     ensure!(
         stored == 1,
-        "the CustomResourceDefinition `{name}` in `{file}` stores {stored} versions: it must be one"
+        "the CustomResourceDefinition `{name}` in `{file}` stores {stored} versions: exactly one \
+         must be stored"
     );
     let NamesOfKind { kind, .. } = &spec.names;
     let lower = kind.to_ascii_lowercase();

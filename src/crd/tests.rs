@@ -245,7 +245,8 @@ fn what_kube_would_change_is_left_out_and_told() {
     let cases = [
         (
             json!({"type": "string", "oneOf": [{"type": "string", "format": "date"}]}),
-            "spec.it: `oneOf` is left out: kube would move the properties and types in it",
+            "spec.it: `oneOf` is left out: kube would move the properties and types that it \
+             contains",
         ),
         (
             json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true}),
@@ -357,9 +358,9 @@ fn types_for_a_client_have_no_schema_and_take_values_that_come_later() {
         "    /// Percent.\n    #[serde(default, skip_serializing_if = \"Option::is_none\")]\n    \
          pub brightness: Option<i32>,\n",
         "    pub is_on: Option<bool>,\n",
-        "    MotionSensor,\n    /// A value that the schema did not have.\n    #[serde(untagged)]\n    \
+        "    MotionSensor,\n    /// A value that was not in the schema.\n    #[serde(untagged)]\n    \
          Other(String),\n}\n",
-        "    Other,\n    /// A value that the schema did not have.\n    #[serde(untagged)]\n    \
+        "    Other,\n    /// A value that was not in the schema.\n    #[serde(untagged)]\n    \
          Unknown(String),\n}\n",
         "#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]\npub enum LampMode {\n",
         "    pub until: Option<Time>,\n",

@@ -1,4 +1,4 @@
-//! What stands above each Rust file of a project that has a header of its own.
+//! The header of each Rust file, in a project that has its own header.
 
 use anyhow::{Result, ensure};
 
@@ -48,7 +48,7 @@ impl Header {
             if let Some(hidden) = line.chars().find(|char| is_hidden(*char)) {
                 let hidden = hidden.escape_unicode();
                 anyhow::bail!(
-                    "line {number} of the license header has `{hidden}`, which is not shown"
+                    "line {number} of the license header has the invisible character `{hidden}`"
                 );
             }
             ensure!(
@@ -110,7 +110,7 @@ mod tests {
             ),
             (
                 "// a\n// b\u{202e}c\n",
-                "line 2 of the license header has `\\u{202e}`, which is not shown",
+                "line 2 of the license header has the invisible character `\\u{202e}`",
             ),
             (
                 &"a\n".repeat(101),

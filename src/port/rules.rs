@@ -83,8 +83,8 @@ pub(super) fn rights(source: &Source, namespace: Option<&str>) -> (Rights, Vec<S
                 if verb == "*" {
                     verbs.extend(ALL);
                     lost.push(format!(
-                        "`{file}`: the verb `*` became {}, which is all that these resources have; add the \
-                         verbs that others need",
+                        "`{file}`: the verb `*` became {}, which are all verbs of most resources; \
+                         add verbs that other resources need",
                         ALL.join(", ")
                     ));
                 } else if let Some((verb, _)) = VERBS.iter().find(|(name, _)| *name == verb) {

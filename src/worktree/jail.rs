@@ -154,8 +154,10 @@ impl Walk<'_> {
     fn target(&self, path: ProjectPath) -> Result<String> {
         let real = match self.resolve(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(anyhow!("`{path}` is a symbolic link to nothing"))
-                    .or_hint("remove it, and run the command again");
+                return Err(anyhow!(
+                    "the target of the symbolic link `{path}` does not exist"
+                ))
+                .or_hint("remove the link, and run the command again");
             }
             real => real.map_err(|error| unreadable(error, path))?,
         };
@@ -164,7 +166,8 @@ impl Walk<'_> {
         real.and_then(|real| ProjectPath::new(real).with_context(leads_out))
             .map(|real| real.as_str().to_owned())
             .or_hint(
-                "replace it with a file or folder, or with a relative link to one of the project",
+                "replace the link with a file or folder, or with a relative link to a file or \
+                 folder of the project",
             )
     }
 
@@ -375,7 +378,7 @@ mod tests {
         let links = [("nothing", "x/y"), ("one", "other"), ("other", "one")];
         let top = Top::new(&[], &links);
         for path in ["nothing", "nothing/a"] {
-            let error = "`nothing` is a symbolic link to nothing".to_owned();
+            let error = "the target of the symbolic link `nothing` does not exist".to_owned();
             assert_eq!(top.read(path), Err(error));
         }
         for path in ["one", "one/a"] {

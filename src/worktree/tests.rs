@@ -144,7 +144,7 @@ fn conflict_writes_nothing() {
     let error = run_error(root.path(), &texts(&[("a", "new\n"), ("b", "new\n")]));
     assert_eq!(
         error,
-        "`b` conflicts with what would be written; nothing was written"
+        "`b` conflicts with the new text; nothing was written"
     );
     assert_eq!(listing(root.path()), before);
 }
@@ -457,7 +457,7 @@ fn folder_that_links_to_nothing_is_an_error() {
     symlink("nowhere", root.path().join("link")).unwrap();
     assert_eq!(
         run_error(root.path(), &texts(&[("link/a", "new\n")])),
-        "`link` is a symbolic link to nothing"
+        "the target of the symbolic link `link` does not exist"
     );
 }
 
@@ -714,7 +714,7 @@ fn file_that_is_not_text_stays_as_it_is() {
     let before = listing(root.path());
     assert_eq!(
         run_error(root.path(), &theirs("3\n", "new\na\nb\nc\n")),
-        "`text` is not UTF-8 text; convert it or move it away, and run the command again"
+        "`text` is not UTF-8 text: convert the file or move it away, and run the command again"
     );
     assert_eq!(listing(root.path()), before);
 }
@@ -772,7 +772,7 @@ fn symbolic_link_to_nothing_is_an_error() {
     symlink("nowhere", root.path().join("link")).unwrap();
     assert_eq!(
         run_error(root.path(), &texts(&[("link", "new\n")])),
-        "`link` is a symbolic link to nothing"
+        "the target of the symbolic link `link` does not exist"
     );
 }
 
@@ -886,7 +886,7 @@ fn second_command_is_refused_while_the_first_one_runs() {
     let root = folder();
     let first = lock(root.path(), Duration::ZERO).unwrap();
     let error = lock(root.path(), Duration::ZERO).unwrap_err().to_string();
-    assert_eq!(error, "another rscaffold is working in this folder");
+    assert_eq!(error, "another rscaffold process is working in this folder");
     drop(first);
     lock(root.path(), Duration::ZERO).unwrap();
 }

@@ -20,7 +20,7 @@ use crate::{
     worktree::WorkTree,
 };
 
-/// More losses than this are counted, and not listed.
+/// If there are more losses, the others are only counted.
 const LISTED: usize = 10;
 
 /// Adds the kind of the CRD in `file`, a path in `folder`, with types made from it.
@@ -67,7 +67,7 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     bring_in_line_with(given, &tree, &before, after, &args.mode, &story)
 }
 
-/// Says in which files the types have edits, or are of another CRD, so that they stay as they are.
+/// Notes which files stay unchanged, because their types have edits or come from another CRD.
 fn say_what_stays(story: &mut Story, given: &Texts, tree: &WorkTree) -> Result<()> {
     let disk = tree.ours(given.keys().map(String::as_str))?;
     let is_other = |path: &&String| {
@@ -78,8 +78,8 @@ fn say_what_stays(story: &mut Story, given: &Texts, tree: &WorkTree) -> Result<(
     if !others.is_empty() {
         let others = others.join(", ");
         let note = format!(
-            "what the CRD gives otherwise is not taken into {others}, which differs: `--force` takes it, and \
-             your edits are lost"
+            "the types that this CRD gives differ from {others}, which stays unchanged: `--force` \
+             replaces it, and your edits are lost"
         );
         story.unchanged = format!("{}. But {note}", story.unchanged);
         story.notes.push(note);
@@ -104,7 +104,7 @@ fn read(path: &Path, shown: &str) -> Result<Vec<Crd>> {
     crd::parse(shown, &text)
 }
 
-/// The CRD that is meant by `group`, in short or in full, and `kind`.
+/// The CRD with this `group`, in short or in full, and this `kind`.
 fn choose(
     all: &[Crd],
     file: &str,
@@ -142,12 +142,11 @@ fn choose(
             visible(file),
             list(several)
         ))
-        .or_hint("choose one with `--kind`, and with `--group` if two have that kind"),
+        .or_hint("choose one with `--kind`, and also with `--group` if two of them have that kind"),
     }
 }
 
-/// Refuses to make the types of the project's own kind where `PROJECT` has the kind as one of others, and the other
-/// way round.
+/// Refuses a kind that `PROJECT` has with the other origin: defined by this project, or by another one.
 fn ensure_one_definer(made: &Given, project: &Project) -> Result<()> {
     for version in &made.versions {
         let wanted = made.resource(version, Stage::Stored)?;
@@ -155,13 +154,14 @@ fn ensure_one_definer(made: &Given, project: &Project) -> Result<()> {
         let there = same.find(|it| project.is_same_kind(it, &wanted));
         match there.map(|it| (it, it.has_api())) {
             Some((there, false)) if wanted.has_api() => {
-                return Err(anyhow!("{there} exists already, defined by others"))
-                    .or_hint("`--resource=false` makes the types of a kind that others define");
+                return Err(anyhow!(
+                    "{there} exists already, defined by another project"
+                ))
+                .or_hint("add `--resource=false` for a kind that another project defines");
             }
             Some((there, true)) if !wanted.has_api() => {
-                return Err(anyhow!("{there} exists already, defined by this project")).or_hint(
-                    "without `--resource=false`, the CRD gives the types of a kind of this project",
-                );
+                return Err(anyhow!("{there} exists already, defined by this project"))
+                    .or_hint("leave out `--resource=false` for a kind that this project defines");
             }
             _ => {}
         }
@@ -169,22 +169,22 @@ fn ensure_one_definer(made: &Given, project: &Project) -> Result<()> {
     Ok(())
 }
 
-/// Refuses versions that exist with types of another origin.
+/// Refuses existing versions whose types do not come from a CRD.
 fn ensure_free(made: &Given, project: &Project) -> Result<()> {
     for version in &made.versions {
         let there = made.there(version, project)?;
         if let Some(there) = there.filter(|it| it.has_api() && !it.has_given_types()) {
             return Err(anyhow!(
-                "{there} exists with types that do not come from a CRD"
+                "{there} exists, and its types do not come from a CRD"
             ))
-            .or_hint("`--force` replaces them by the types of the CRD");
+            .or_hint("replace them by the types of the CRD with `--force`");
         }
     }
     Ok(())
 }
 
-/// The versions with their resources in `project`, the stored one first. Controllers and webhooks are those that
-/// there are, and the ones of `settings`.
+/// The versions with their resources in `project`, the stored version first. They keep their controllers and webhooks,
+/// and get those of `settings`.
 fn resources<'a>(
     made: &Given<'a>,
     settings: &ApiSettings,
@@ -200,7 +200,7 @@ fn resources<'a>(
         let stored = others.iter().copied().find(|it| it.is_stored());
         let there = project.position(resource).map(|at| &project.resources[at]);
         let is_external = resource.external().is_some();
-        // A controller is all that a project has of a kind of others.
+        // For a kind that another project defines, a controller is usual.
         let is_new = (there.is_none() || is_external) && others.is_empty();
         let has_controllers = resource.is_stored() || is_external;
         if let Some(before) = there.or(stored.filter(|_| resource.is_stored())) {
@@ -219,7 +219,7 @@ fn resources<'a>(
     Ok(resources)
 }
 
-/// The losses as the user gets to read them.
+/// The losses as text for the user.
 fn shown(losses: &[Loss], all: bool) -> Vec<String> {
     if losses.is_empty() {
         return Vec::new();
@@ -235,7 +235,7 @@ fn shown(losses: &[Loss], all: bool) -> Vec<String> {
         .collect();
     if listed < losses.len() {
         let more = losses.len() - listed;
-        lines.push(format!("\n  and {more} more: `--dry-run` lists all"));
+        lines.push(format!("\n  and {more} more: list all with `--dry-run`"));
     }
-    vec![format!("not as in the CRD:{}", lines.concat())]
+    vec![format!("differences from the CRD:{}", lines.concat())]
 }

@@ -1,5 +1,6 @@
-//! Conversion between the versions of a kind. The user's code converts between one version, the hub, and each
-//! other one; the rest is here: any pair of versions, and what a version cannot hold.
+//! Conversion between the versions of a kind. The user's code converts between one version, the hub, and each other
+//! version. This module does the rest: it converts between any two versions, and keeps the values that a version cannot
+//! hold.
 
 use std::{
     collections::HashSet, fmt::Display, marker::PhantomData, panic::AssertUnwindSafe, sync::Arc,
@@ -38,7 +39,7 @@ use super::{
     server::{Endpoint, Respond},
 };
 
-/// How many times an object is converted to find out what of it still fits, at most.
+/// The maximal number of conversions to find out which changes still fit.
 const TRIES: usize = 1000;
 
 /// The conversion of a kind: between version `H`, and each version that is a spoke.
@@ -272,7 +273,7 @@ impl Conversion {
         [&self.hub].into_iter().chain(spokes)
     }
 
-    /// `object` in another version; an error says why that cannot be.
+    /// Converts `object` to another version.
     pub fn convert(&self, object: Map<String, Value>, to: &str) -> Result<Value, String> {
         let (object, lost) = self.measured(object, to)?;
         for Lost { to, .. } in lost {
@@ -281,7 +282,7 @@ impl Conversion {
         Ok(Value::Object(object))
     }
 
-    /// The same, with what the annotations of the object have no room for.
+    /// The same, and returns the values for which the annotations have no room.
     fn measured(
         &self,
         mut object: Map<String, Value>,
@@ -291,7 +292,7 @@ impl Conversion {
         let from = version(&object).to_owned();
         let name = |what: &str| format!("{what} of {} is not converted here", self.kind);
         if from != to {
-            // What is neither the hub nor a spoke has no way.
+            // A version that is neither the hub nor a spoke cannot be converted.
             let way = [(&*from, true), (to, false)];
             for (version, is_up) in way {
                 if version == self.hub.name {
@@ -319,7 +320,7 @@ impl Conversion {
     }
 }
 
-/// What a step loses, because the annotations of the object have no room for it.
+/// The values that a step loses, because the annotations have no room for them.
 struct Lost {
     /// The versions before and after the step.
     from: String,
@@ -399,10 +400,10 @@ impl Hop<'_> {
         })
     }
 
-    /// Those of `changes` that can still be made. A client has changed `body`, which became `converted`: what the
-    /// client sees must stay as it is.
+    /// Returns the `changes` that can still be applied. A client has changed `body`, which was converted to
+    /// `converted`: the values that the client wrote must not change.
     fn fitting(&self, mut changes: Vec<Change>, body: &Value, converted: &Value) -> Vec<Change> {
-        // Where the client would see something else than it wrote.
+        // The places where the client would read other values than it wrote.
         let wrong = |changes: &[Change]| {
             let mut object = converted.clone();
             for change in changes {
@@ -426,7 +427,7 @@ impl Hop<'_> {
                 return Vec::new();
             };
             tries = left;
-            // The one without which it is best.
+            // Leaving out this one gives the best result.
             let without = |index: usize| {
                 let mut rest = changes.clone();
                 rest.remove(index);
@@ -479,7 +480,7 @@ fn convert(
                 None => converted,
             });
         }
-        // From a single answer, nobody knows what follows from what was missing.
+        // A single result does not show which values depend on the missing fields.
         shared.filter(|_| good > 1).ok_or(error)
     })
 }
@@ -520,17 +521,17 @@ fn name(object: &Map<String, Value>) -> String {
 #[derive(Default)]
 pub(super) struct Conversions(Vec<Arc<Conversion>>);
 
-/// Where they are served, as kubebuilder's.
+/// The path of the conversions, the same as kubebuilder's.
 pub(super) const PATH: &str = "/convert";
 
-/// How large a review may be, in bytes: the API server has all objects of a list converted at once.
+/// The maximal size of a review in bytes: the API server sends all objects of a list in one review.
 const MOST: usize = 64 << 20;
 
 /// How large a review is that is answered where it arrives, in bytes: that takes less than 1 ms, and a list
 /// of objects that are stored is converted by one review for each.
 const SMALL: usize = 32 << 10;
 
-/// The conversions, served.
+/// Serves the conversions.
 struct Served(Arc<Conversions>);
 
 impl Respond for Served {
@@ -583,7 +584,7 @@ impl Conversions {
         bounds.collect()
     }
 
-    /// Where they are served, with what bounds their objects.
+    /// The routes of the conversions, and of the webhooks that limit the size of objects.
     pub fn endpoints(self) -> Vec<Endpoint> {
         if self.is_empty() {
             return Vec::new();
@@ -612,8 +613,12 @@ impl Conversions {
 
     /// Answers the review in `body`.
     pub fn answer(&self, body: &[u8]) -> Result<Vec<u8>, Failure> {
-        let review: ConversionReview = serde_json::from_slice(body)
-            .map_err(|error| Failure::Malformed(format!("this is no ConversionReview: {error}")))?;
+        let review: ConversionReview = serde_json::from_slice(body).map_err(|error| {
+            Failure::Malformed(format!(
+                "this is not a ConversionReview: \
+                {error}"
+            ))
+        })?;
         let request = ConversionRequest::from_review(review)
             .map_err(|error| Failure::Malformed(error.to_string()))?;
         let mut request = request;
@@ -634,7 +639,7 @@ impl Conversions {
 
     fn convert(&self, object: Value, to: &str) -> Result<Value, String> {
         let Value::Object(object) = object else {
-            return Err("what is to be converted is no object".to_owned());
+            return Err("the value to convert is not an object".to_owned());
         };
         let text = |field: &str| {
             object
@@ -646,7 +651,7 @@ impl Conversions {
         let (group, version) = to.split_once('/').unwrap_or_default();
         let name = name(&object);
         let conversion = self.of(group, &kind);
-        let converted = conversion.ok_or_else(|| "no conversion of this kind".to_owned());
+        let converted = conversion.ok_or_else(|| "there is no conversion for this kind".to_owned());
         let converted = converted.and_then(|conversion| {
             let convert = AssertUnwindSafe(|| conversion.convert(object, version));
             let ended = std::panic::catch_unwind(convert);

@@ -522,7 +522,7 @@ fn an_object_that_cannot_be_converted_is_named() {
             "spec.chapters[0].pages: invalid type: string \"many\", expected i64",
         ),
         (book(spec("a")), "v9", "v9 of Book is not converted here"),
-        (other, "v1alpha1", "no conversion of this kind"),
+        (other, "v1alpha1", "there is no conversion for this kind"),
     ];
     for (object, to, expected) in cases {
         let kind = object["kind"].as_str().expect("a kind").to_owned();
@@ -573,8 +573,8 @@ fn a_crd_has_the_conversion() {
     let error = webhooks.convert(&mut all).expect_err("a version too many");
     assert_eq!(
         error.to_string(),
-        "version `v1beta1` of Book is in use, but not converted: make it a spoke of the `Hub`, or let \
-         `served = false` stand in its types"
+        "version `v1beta1` of Book is in use, but not converted: make it a spoke of the `Hub`, or \
+         set `served = false` in its types"
     );
 }
 
