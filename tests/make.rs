@@ -18,7 +18,11 @@ fn one_test_runs_in_the_package_that_has_it() {
         ("faults::an_api_server", &["--test operators"]),
         ("leader::", &["--package kube-manager", "--test operators"]),
     ] {
-        let printed = run(&mut make(&["test-one", &format!("TEST={test}"), "CARGO=echo"]));
+        let printed = run(&mut make(&[
+            "test-one",
+            &format!("TEST={test}"),
+            "CARGO=echo",
+        ]));
         let lines: Vec<_> = printed.lines().collect();
         assert_eq!(lines.len(), targets.len(), "{printed}");
         for (line, target) in lines.iter().zip(targets) {
