@@ -69,7 +69,7 @@ impl Source {
         let cluster = screen.work(move |progress| {
             Cluster::start_without_controllers(assets.as_deref(), progress)
         })?;
-        Ok(ControlPlane::Own(cluster))
+        Ok(ControlPlane::Own(Box::new(cluster)))
     }
 }
 
@@ -109,7 +109,7 @@ fn reason(error: &anyhow::Error) -> String {
 
 /// An API server.
 pub enum ControlPlane {
-    Own(Cluster),
+    Own(Box<Cluster>),
     Given(Given),
 }
 
