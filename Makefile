@@ -117,6 +117,17 @@ test-docs: tools docs ## Build the website, follow its links, and open its pages
 	$(CARGO) clippy --locked --package site --all-targets -- -D warnings
 	$(CARGO) test --locked --package site
 
+# The ways in for bytes of others, and how long each gets random ones.
+FUZZED = arguments project record merge crd go values
+SECONDS = 60
+RUNS = -1
+TARGET = $(FUZZED)
+.PHONY: fuzz
+fuzz: ## Give each way in random inputs, for SECONDS=60 each or RUNS= inputs; or TARGET= alone.
+	@for target in $(TARGET); do \
+		CARGO="$(CARGO)" tests/fuzz/run.sh "$$target" $(SECONDS) $(RUNS) || exit 1; \
+	done
+
 .PHONY: golden
 golden: ## Rewrite the golden projects and the transcripts.
 	SNAPSHOTS=overwrite $(CARGO) test $(PACKAGES) --test tests -- projects_are_what transcripts recording

@@ -237,10 +237,8 @@ impl<'a> Given<'a> {
             let converts = self.hub(project)?.is_some();
             let manifest = crd::manifest(self.crd, &versions, &annotations, converts)?;
             let name = format!("{}_{}.yaml", self.crd.group, self.crd.plural);
-            let is_it = |path: &&String| {
-                path.ends_with(&format!("/bases/{name}"))
-                    || path.ends_with(&format!("/crds/{name}"))
-            };
+            let ends = ["bases", "crds"].map(|folder| format!("/{folder}/{name}"));
+            let is_it = |path: &&String| ends.iter().any(|end| path.ends_with(end.as_str()));
             for path in rendered.keys().filter(is_it) {
                 texts.insert(path.clone(), manifest.clone());
             }

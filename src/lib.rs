@@ -28,6 +28,7 @@ pub mod turn;
 pub mod report;
 pub mod worktree;
 
-// hints of errors, and escapes for invisible characters
+// hints of errors, limits, and escapes for invisible characters
 pub mod hint;
+pub mod limits;
 pub mod visible;

@@ -86,7 +86,15 @@ impl Port {
             project.license = license;
         }
         project.lease = lease(&source, &deployed, &mut report);
-        let kinds = kinds::take(&mut project, &source, &go, crds, &mut report);
+        let begun = (project.clone(), report.clone());
+        let check = kinds::Check::None;
+        let mut kinds = kinds::take(&mut project, &source, &go, crds, check, &mut report);
+        if project.validate().is_err() {
+            (project, report) = begun;
+            let crds = kinds::crds(&source, &mut report);
+            let check = kinds::Check::Each;
+            kinds = kinds::take(&mut project, &source, &go, crds, check, &mut report);
+        }
         let (rights, lost) = rules::rights(&source, deployed.namespace.as_deref());
         for lost in lost {
             report.lost(lost);

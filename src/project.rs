@@ -12,6 +12,7 @@ mod merge;
 mod owns;
 mod removal;
 mod resource;
+mod resources;
 mod runtime;
 mod validate;
 mod webhooks;
@@ -30,6 +31,7 @@ pub use self::{
     image::Image,
     owns::{RelatedKind, Relation},
     resource::{Conversion, Definition, Deprecation, External, Own, Resource, Stage, Types},
+    resources::Resources,
     runtime::Runtime,
     validate::is_line,
     webhooks::{Names as WebhookNames, Webhook, Webhooks},
@@ -84,7 +86,7 @@ pub struct Project {
     pub repo: Repo,
     /// The kinds that the operator defines or has controllers for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub resources: Vec<Resource>,
+    pub resources: Resources,
     /// Where the crate is from that runs the operator.
     #[serde(default)]
     pub runtime: Runtime,
@@ -124,7 +126,7 @@ impl Project {
             owner: None,
             project_name,
             repo,
-            resources: Vec::new(),
+            resources: Resources::default(),
             runtime: Runtime::default(),
             version: file::VERSION.to_owned(),
             workspace: None,
@@ -154,7 +156,7 @@ impl Project {
                 );
                 resource.keep_related(before);
             }
-            for other in &mut project.resources {
+            for other in project.resources.iter_mut() {
                 if self.is_one_kind(other, &resource) {
                     other.share_crd(&resource);
                 }
@@ -165,7 +167,7 @@ impl Project {
         }
         project.follow(&resource, force)?;
         if force {
-            for other in &mut project.resources {
+            for other in project.resources.iter_mut() {
                 other.share_dependency(&resource);
             }
         }
@@ -186,7 +188,7 @@ impl Project {
             return Ok(());
         };
         let project = self.clone();
-        for other in &mut self.resources {
+        for other in self.resources.iter_mut() {
             if other.version == resource.version || !project.is_one_kind(other, resource) {
                 continue;
             }
@@ -226,7 +228,7 @@ impl Project {
 
     /// A kind without a group is in the project's domain, as kubebuilder says by naming that domain.
     pub(super) fn leave_out_own_domain(&mut self) {
-        for resource in &mut self.resources {
+        for resource in self.resources.iter_mut() {
             if resource.group.is_empty() && resource.domain.as_ref() == Some(&self.domain) {
                 resource.domain = None;
             }
@@ -236,7 +238,7 @@ impl Project {
     /// If no version of a kind is marked as stored, and one is served, that version is stored.
     pub(super) fn store_what_is_served(&mut self) {
         let project = self.clone();
-        for resource in &mut self.resources {
+        for resource in self.resources.iter_mut() {
             let versions = || project.versions(resource);
             let is_only = versions().filter(|it| it.is_served()).count() == 1;
             let is_stored = versions().any(Resource::is_stored);
@@ -257,19 +259,19 @@ impl Project {
 
     /// The versions that the project defines of the kind of `resource`.
     pub fn versions(&self, resource: &Resource) -> impl Iterator<Item = &Resource> {
-        let versions = self.resources.iter();
-        versions.filter(move |it| self.is_one_kind(it, resource))
+        let called = self.resources.of_kind(&resource.kind);
+        called.filter(move |it| self.is_one_kind(it, resource))
     }
 
     /// Whether both are versions of one kind, whoever defines it.
     pub fn is_same_kind(&self, a: &Resource, b: &Resource) -> bool {
-        a.kind == b.kind && self.full_group(a) == self.full_group(b)
+        a.kind == b.kind && self.is_same_group(a, b)
     }
 
     /// Sorts resources, their controllers and the owned kinds, so that files do not depend on the order of creation.
     pub fn sort(&mut self) {
         let project = self.clone();
-        for resource in &mut self.resources {
+        for resource in self.resources.iter_mut() {
             project.sort_controllers(resource);
         }
         self.resources
@@ -572,7 +574,7 @@ mod tests {
         };
         let missing = Conversion::Missing;
         let before = Project {
-            resources: vec![v1(Stage::Stored, missing)],
+            resources: vec![v1(Stage::Stored, missing)].into(),
             ..empty()
         };
         let add = |resource: &Resource, force| {
@@ -615,7 +617,7 @@ mod tests {
         let [served, unserved] = [Stage::Served, Stage::Unserved]
             .map(|stage| at_stage(v2.clone(), stage, Conversion::None));
         let mut project = Project {
-            resources: vec![v1, unserved.clone()],
+            resources: vec![v1, unserved.clone()].into(),
             ..empty()
         };
         project.add(served.clone(), false).unwrap();

@@ -25,13 +25,13 @@ pub type Texts = BTreeMap<String, String>;
 pub struct Sides {
     /// What the tool wrote last.
     pub base: Texts,
-    /// The user's version. It is the text on disk, except for a file that starts as a copy of another file and for a
-    /// file that git left open.
-    pub ours: Texts,
     /// The new render.
     pub theirs: Texts,
     /// What is on disk.
     pub disk: Texts,
+    /// The user's version of a file where that is not the text on disk: of a file that starts as a copy of another
+    /// file, of a file that git left open, and of a file that is an input of the command. `None` if there is no file.
+    elsewhere: BTreeMap<String, Option<String>>,
     /// Files that start as a copy of a file at another path: that file gives the base, and also ours until they are on
     /// disk.
     pub carried: BTreeSet<String>,
@@ -48,17 +48,31 @@ impl Sides {
     pub fn new(base: Texts, disk: Texts, theirs: Texts) -> Self {
         Self {
             base,
-            ours: disk.clone(),
             theirs,
             disk,
             ..Self::default()
         }
     }
 
+    /// What the user has made of the file at `path`; `None` where it does not exist.
+    pub fn ours(&self, path: &str) -> Option<&str> {
+        match self.elsewhere.get(path) {
+            Some(text) => text.as_deref(),
+            None => self.disk.get(path).map(String::as_str),
+        }
+    }
+
+    /// Says what the user has made of the file at `path`.
+    pub fn set_ours(&mut self, path: &str, text: Option<String>) {
+        self.elsewhere.insert(path.to_owned(), text);
+    }
+
     /// Every path that the tool writes or wrote.
     pub fn paths(&self) -> BTreeSet<&str> {
-        let paths = [&self.base, &self.ours, &self.theirs, &self.disk];
-        let paths = paths.into_iter().flat_map(BTreeMap::keys);
+        let texts = [&self.base, &self.theirs, &self.disk];
+        let paths = texts.into_iter().flat_map(BTreeMap::keys);
+        let elsewhere = self.elsewhere.iter().filter(|(_, text)| text.is_some());
+        let paths = paths.chain(elsewhere.map(|(path, _)| path));
         paths.map(String::as_str).collect()
     }
 }
@@ -207,7 +221,7 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
         let file = File {
             path,
             base: sides.base.get(path).map(String::as_str),
-            ours: sides.ours.get(path).map(String::as_str),
+            ours: sides.ours(path),
             theirs: sides.theirs.get(path).map(String::as_str),
             is_carried: sides.carried.contains(path),
             is_given: sides.given.contains(path),

@@ -15,6 +15,7 @@ use serde::Serialize;
 use tera::{Context, Delimiters, Kwargs, State, Tera, TeraResult};
 
 use crate::{
+    limits::Total,
     project::{Project, Runtime},
     reconcile::Texts,
     templates::{TEMPLATES, files},
@@ -34,6 +35,8 @@ pub struct Rendered {
     pub texts: Texts,
     /// The origin of each file.
     pub origins: BTreeMap<String, Origin>,
+    /// How long the texts are together.
+    total: Total,
 }
 
 /// The template and the item from which a file is rendered. An origin contains neither the name nor
@@ -117,53 +120,12 @@ impl fmt::Display for Origin {
 /// # Errors
 ///
 /// For a defect in a template, such as an unknown name, or two templates that render to one path;
-/// the error names the template.
+/// the error names the template. And when all files together are too large.
 pub fn render(project: &Project) -> Result<Rendered> {
     let view = view::Project::new(project)?;
     let mut renderer = Renderer::new(&view)?;
     renderer.bodies(&view.controllers)?;
-    renderer.scope("project", "project", (), &Item::default())?;
-    for feature in &project.features {
-        let folder = format!("{FEATURE}/{feature}");
-        renderer.scope(&folder, "project", (), &Item::default())?;
-    }
-    for group in &view.groups {
-        let name = group.names.key.as_str();
-        renderer.scope("group", "group", group, &Item::new(name, "", ""))?;
-        for version in &group.versions {
-            let item = Item::new(name, &version.name, "");
-            renderer.scope("version", "version", version, &item)?;
-        }
-        for version in &group.external_versions {
-            let item = Item::new(name, &version.name, "");
-            renderer.scope("external-version", "version", version, &item)?;
-        }
-    }
-    for external in &view.externals {
-        let kind = &external.kind;
-        let item = Item::new(kind.group.key.as_str(), &kind.version, &kind.kind);
-        renderer.scope("external", "external", external, &item)?;
-    }
-    for api in &view.apis {
-        let (group, kind) = (api.kind.group.key.as_str(), &api.kind.kind);
-        let item = Item::new(group, &api.kind.version, kind);
-        renderer.scope("api", "api", api, &item)?;
-    }
-    for crd in &view.crds {
-        let kind = &crd.stored.kind;
-        let item = Item::new(kind.group.key.as_str(), "", &kind.kind);
-        renderer.scope("kind", "crd", crd, &item)?;
-    }
-    for controller in &view.controllers {
-        // Without the kind and its version, because a group has no two controllers with one name.
-        let group = controller.kind.group.key.as_str();
-        let item = Item::new(group, "", &controller.short_name);
-        renderer.scope("controller", "controller", controller, &item)?;
-    }
-    for webhook in &view.webhooks {
-        let (group, kind) = (webhook.kind.group.key.as_str(), &webhook.kind.kind);
-        renderer.scope("webhook", "webhook", webhook, &Item::new(group, "", kind))?;
-    }
+    renderer.scopes(project, &view)?;
 
     let mut all = renderer.rendered;
     if project.runtime == Runtime::Vendored {
@@ -174,6 +136,20 @@ pub fn render(project: &Project) -> Result<Rendered> {
         }
     }
     Ok(all)
+}
+
+/// The path of each file of `project`, by its origin, without the texts: also of files whose template renders to
+/// nothing.
+///
+/// # Errors
+///
+/// As [`render`].
+pub fn places(project: &Project) -> Result<BTreeMap<Origin, String>> {
+    let view = view::Project::new(project)?;
+    let mut renderer = Renderer::new(&view)?;
+    renderer.places = Some(BTreeMap::new());
+    renderer.scopes(project, &view)?;
+    Ok(renderer.places.unwrap_or_default())
 }
 
 /// The text of a vendored file, whether the project has it or not.
@@ -190,6 +166,7 @@ impl Rendered {
         if let Some(other) = self.origins.get(&path) {
             bail!("{other} and {origin} both render to `{path}`");
         }
+        self.total.add(text.len())?;
         self.origins.insert(path.clone(), origin);
         self.texts.insert(path, text);
         Ok(())
@@ -200,6 +177,8 @@ struct Renderer {
     tera: Tera,
     header: String,
     rendered: Rendered,
+    /// What is made instead of texts, for [`places`].
+    places: Option<BTreeMap<Origin, String>>,
 }
 
 impl Renderer {
@@ -233,9 +212,57 @@ impl Renderer {
             tera,
             header: String::new(),
             rendered: Rendered::default(),
+            places: None,
         };
         renderer.header = renderer.text(HEADER, &Context::new())?;
         Ok(renderer)
+    }
+
+    /// Renders each template for each item that it is there for.
+    fn scopes(&mut self, project: &Project, view: &view::Project) -> Result<()> {
+        self.scope("project", "project", (), &Item::default())?;
+        for feature in &project.features {
+            let folder = format!("{FEATURE}/{feature}");
+            self.scope(&folder, "project", (), &Item::default())?;
+        }
+        for group in &view.groups {
+            let name = group.names.key.as_str();
+            self.scope("group", "group", group, &Item::new(name, "", ""))?;
+            for version in &group.versions {
+                let item = Item::new(name, &version.name, "");
+                self.scope("version", "version", version, &item)?;
+            }
+            for version in &group.external_versions {
+                let item = Item::new(name, &version.name, "");
+                self.scope("external-version", "version", version, &item)?;
+            }
+        }
+        for external in &view.externals {
+            let kind = &external.kind;
+            let item = Item::new(kind.group.key.as_str(), &kind.version, &kind.kind);
+            self.scope("external", "external", external, &item)?;
+        }
+        for api in &view.apis {
+            let (group, kind) = (api.kind.group.key.as_str(), &api.kind.kind);
+            let item = Item::new(group, &api.kind.version, kind);
+            self.scope("api", "api", api, &item)?;
+        }
+        for crd in &view.crds {
+            let kind = &crd.stored.kind;
+            let item = Item::new(kind.group.key.as_str(), "", &kind.kind);
+            self.scope("kind", "crd", crd, &item)?;
+        }
+        for controller in &view.controllers {
+            // Without the kind and its version, because a group has no two controllers with one name.
+            let group = controller.kind.group.key.as_str();
+            let item = Item::new(group, "", &controller.short_name);
+            self.scope("controller", "controller", controller, &item)?;
+        }
+        for webhook in &view.webhooks {
+            let (group, kind) = (webhook.kind.group.key.as_str(), &webhook.kind.kind);
+            self.scope("webhook", "webhook", webhook, &Item::new(group, "", kind))?;
+        }
+        Ok(())
     }
 
     /// Renders the templates in the folder `scope` for `item`, which they call `name`. `key` tells the
@@ -277,13 +304,21 @@ impl Renderer {
     }
 
     fn file(&mut self, file: &File, scope: &str, context: &Context, origin: Origin) -> Result<()> {
+        let place = |renderer: &Self| -> Result<String> {
+            let path = renderer.text(path(file)?, context)?;
+            let path = path.strip_prefix(scope).unwrap_or(&path);
+            Ok(path.trim_matches(['/', '\n']).to_owned())
+        };
+        if self.places.is_some() {
+            let path = place(self)?;
+            self.places.get_or_insert_default().insert(origin, path);
+            return Ok(());
+        }
         let text = self.text(origin.template, context)?;
         if text.is_empty() {
             return Ok(());
         }
-        let path = self.text(path(file)?, context)?;
-        let path = path.strip_prefix(scope).unwrap_or(&path);
-        self.insert(path.trim_matches(['/', '\n']), &text, origin)
+        self.insert(&place(self)?, &text, origin)
     }
 
     /// Adds a file, with the header above it if it is one of Rust.

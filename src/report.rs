@@ -70,6 +70,9 @@ fn aside(label: &str, message: &str) -> String {
     format!("{label} {}\n", lines(message))
 }
 
+/// The most characters in a line of a message. A value in it may have megabytes.
+const MAX_LINE: usize = 5_000;
+
 /// The lines of a message. All but the first are indented, so that no line of a message looks like
 /// a label of rscaffold.
 fn lines(message: impl Display) -> String {
@@ -78,7 +81,10 @@ fn lines(message: impl Display) -> String {
         if !text.is_empty() {
             text += if line.starts_with("  ") { "\n" } else { "\n  " };
         }
-        text += &visible(line);
+        match line.char_indices().nth(MAX_LINE) {
+            Some((end, _)) => text += &(visible(&line[..end]) + "…"),
+            None => text += &visible(line),
+        }
     }
     text
 }
@@ -105,6 +111,13 @@ mod tests {
              \x20 caused by: no such file\n\
              hint: `rscaffold init` starts a project\n"
         );
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_cut() {
+        let text = lines(format!("`{}` is bad", "ä".repeat(1 << 20)));
+        assert_eq!(text.chars().count(), MAX_LINE + 1);
+        assert!(text.ends_with("ä…"));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The embedded templates, and their properties in `templates/attributes`.
 
+use std::sync::LazyLock;
+
 use include_dir::{Dir, File, include_dir};
 
 /// The folder `templates`.
@@ -10,16 +12,19 @@ const ATTRIBUTES: &str = include_str!("../templates/attributes");
 /// Whether `templates/attributes` gives `attribute` to `path`, which is the path of a rendered file
 /// or of a template.
 pub fn has(path: &str, attribute: &str) -> bool {
-    lines().any(|(pattern, its)| its == attribute && matches(pattern, path))
+    let mut lines = LINES.iter();
+    lines.any(|(pattern, its)| *its == attribute && matches(pattern, path))
 }
 
-fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
+/// Each pattern, with the attribute that it gives.
+static LINES: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     let lines = ATTRIBUTES.lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(|line| {
+    let lines = lines.filter_map(|line| {
         let (pattern, attribute) = line.split_once(' ')?;
         Some((pattern, attribute.trim_start()))
-    })
-}
+    });
+    lines.collect()
+});
 
 fn matches(pattern: &str, path: &str) -> bool {
     let (mut pattern, mut path) = (pattern.split('/'), path.split('/'));
@@ -70,15 +75,14 @@ mod tests {
             "claim", "code", "derived", "labels", "nodes", "patterns", "pods", "replaced",
             "vendored",
         ];
-        let lines: Vec<_> = lines().collect();
         for attribute in known {
             assert!(
-                lines.iter().any(|(_, its)| *its == attribute),
+                LINES.iter().any(|(_, its)| *its == attribute),
                 "{attribute}"
             );
         }
-        for (pattern, attribute) in lines {
-            assert!(known.contains(&attribute), "{pattern} {attribute}");
+        for (pattern, attribute) in LINES.iter() {
+            assert!(known.contains(attribute), "{pattern} {attribute}");
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     project::Project,
     reconcile::{
         OnConflict, Plan, Policy, Sides, Texts,
-        digest::{recorded, resolve},
+        digest::{is_digest, recorded, resolve},
         markers::Marked,
         reconcile,
     },
@@ -74,7 +74,7 @@ impl Turn<'_> {
         let paths = paths.chain(self.given.texts.keys());
         let paths: BTreeSet<&str> = paths.map(String::as_str).collect();
         let disk = self.tree.ours(paths)?;
-        for (path, text) in &mut base {
+        for (path, text) in base.iter_mut().filter(|(_, text)| is_digest(text)) {
             let disk = disk.get(path).map(String::as_str);
             *text = resolve(text, disk.into_iter().chain(vendored(path)));
         }
@@ -98,7 +98,7 @@ impl Turn<'_> {
             let Some(theirs) = sides.theirs.get(path).cloned() else {
                 // The render does not have this file, so later turns ignore it.
                 if !sides.disk.contains_key(path) {
-                    put(&mut sides.ours, path, Some(text.clone()));
+                    sides.set_ours(path, Some(text.clone()));
                     sides.given.insert(path.clone());
                 }
                 continue;
@@ -114,7 +114,7 @@ impl Turn<'_> {
             };
             if is_new || self.given.replace {
                 put(&mut sides.base, path, Some(theirs));
-                put(&mut sides.ours, path, Some(text.clone()));
+                sides.set_ours(path, Some(text.clone()));
                 sides.carried.remove(path);
                 sides.given.insert(path.clone());
             }
@@ -163,7 +163,7 @@ impl Turn<'_> {
         if let Some(branches) = &self.branches {
             branches::settle(branches, sides, sources)?;
         } else if !others.is_empty() {
-            let open = self.tree.unmerged(&self.record)?;
+            let open = self.tree.unmerged(&sides.base)?;
             refuse(
                 &others,
                 |path| open.stages.contains_key(path),
@@ -230,8 +230,8 @@ impl Files {
     }
 
     /// The record after `plan` is applied.
-    pub fn record(&self, plan: &Plan) -> Record {
-        let mut texts = self.0.theirs.clone();
+    pub fn into_record(self, plan: &Plan) -> Record {
+        let mut texts = self.0.theirs;
         Record {
             projects: Vec::from_iter(texts.remove(Project::FILE)),
             texts: recorded(texts),

@@ -1,12 +1,11 @@
 //! The project's folder: only this module reads and writes its files.
 
 use std::{
-    fs,
+    io::BufWriter,
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, bail};
-use cap_std::fs::Metadata;
+use anyhow::{Context, Result, bail, ensure};
 
 use self::{
     jail::{Jail, Walk},
@@ -17,6 +16,7 @@ use self::{
 };
 use crate::{
     hint::OrHint,
+    limits,
     project::Project,
     reconcile::{Change, Plan, Texts},
 };
@@ -27,6 +27,7 @@ mod last_applied;
 mod leftovers;
 mod lock;
 mod path;
+mod read;
 mod seen;
 mod snapshot;
 mod stage;
@@ -36,6 +37,7 @@ mod workspace;
 
 pub use git::{Commit, Commits, Stages, Unmerged};
 pub use last_applied::Record;
+pub use read::read_text;
 pub use snapshot::{Snapshot, snapshot};
 pub use workspace::Workspace;
 
@@ -51,28 +53,19 @@ pub struct WorkTree {
     seen: Seen,
 }
 
-/// The largest file that is read above the project.
-const MAX_BYTES: u64 = 4 << 20;
+/// What helps against a record that cannot be read.
+const RESTORE: &str = "restore it, for example with `git restore .rscaffold`, or recreate it with \
+                       `rscaffold apply --rebuild-base`, which says what is lost";
 
 /// The top folder of the project that `folder` is part of, if it is part of one.
 pub fn top(folder: &Path) -> Option<&Path> {
     let is_top = |folder: &&Path| {
-        let project = text(&folder.join(Project::FILE));
+        let project = read_text(&folder.join(Project::FILE), limits::FILE).ok();
         // A file of another tool may have this name.
         project.is_some_and(|text| text.contains(Project::LAYOUT))
             || folder.join(LAST_APPLIED).is_file()
     };
     folder.ancestors().find(is_top)
-}
-
-/// The text of the file at `path`, which may be in a folder above the project. `None` also for files that never end or
-/// block, such as a device or a named pipe.
-fn text(path: &Path) -> Option<String> {
-    let file = fs::metadata(path).ok()?;
-    if !file.is_file() || file.len() > MAX_BYTES {
-        return None;
-    }
-    fs::read_to_string(path).ok()
 }
 
 impl WorkTree {
@@ -115,19 +108,16 @@ impl WorkTree {
         let text = self.read_text(LAST_APPLIED)?.unwrap_or_default();
         Record::parse(&text)
             .with_context(|| format!("`{LAST_APPLIED}` is damaged"))
-            .or_hint(
-                "restore it, for example with `git restore .rscaffold`, or recreate it with \
-                 `rscaffold apply --rebuild-base`, which says what is lost",
-            )
+            .or_hint(RESTORE)
     }
 
-    /// What git left open in the folder, of `PROJECT` and of the files that the branches have in their
-    /// records.
+    /// What git left open in the folder, of `PROJECT`, of the files that the record has, and of those that the
+    /// branches have in their records.
     ///
     /// # Errors
     /// When git cannot be run, or a commit has a record that is damaged.
-    pub fn unmerged(&self, record: &Record) -> Result<Unmerged> {
-        let paths = record.texts.keys().map(String::as_str);
+    pub fn unmerged(&self, recorded: &Texts) -> Result<Unmerged> {
+        let paths = recorded.keys().map(String::as_str);
         git::unmerged(&self.root, &paths.chain([Project::FILE]).collect())
     }
 
@@ -138,12 +128,15 @@ impl WorkTree {
     ///
     /// # Errors
     /// When one of them is no path of the project or leads out of it, or is not a readable, regular
-    /// file.
+    /// file; and when a file, or all together, are too large.
     pub fn ours<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<Texts> {
         let mut texts = Texts::new();
         let mut walk = self.jail.walk();
+        let mut all = limits::Total::default();
         for path in paths {
             if let Some(text) = self.read(&mut walk, path)? {
+                all.add(text.len())
+                    .or_hint("move away those that are not yours, and run the command again")?;
                 texts.insert(path.to_owned(), text);
             }
         }
@@ -202,10 +195,23 @@ impl WorkTree {
                 change => stage.change(path, change)?,
             }
         }
-        let record = record.to_text()?;
-        let written = read(&mut self.jail.walk(), ProjectPath::new(LAST_APPLIED)?)?;
-        if written.is_none_or(|(_, bytes)| bytes != record.as_bytes()) {
-            stage.write(LAST_APPLIED, &record)?;
+        let length = record.length()?;
+        // The next command could not read it.
+        ensure!(
+            length <= limits::RECORD,
+            "`{LAST_APPLIED}` would have more than {}, the most that rscaffold reads; nothing was written",
+            limits::size(limits::RECORD)
+        );
+        let path = ProjectPath::new(LAST_APPLIED)?;
+        let mut walk = self.jail.walk();
+        // A record of another length is not read: it may be too large.
+        let place = walk.find(path)?;
+        let place = place.filter(|place| !place.is_file() || place.len() == length);
+        let written = place.map_or(Ok(None), |place| place.read(path))?;
+        if written.is_none_or(|(_, bytes)| !record.is(&bytes)) {
+            stage.write_with(LAST_APPLIED, |file| {
+                record.write(BufWriter::with_capacity(1 << 20, file))
+            })?;
         }
         if let Some(change) = plan.changes.get(Project::FILE) {
             stage.change(Project::FILE, change)?;
@@ -229,13 +235,12 @@ impl WorkTree {
 
     /// The file at `path`, if it exists. Invalid UTF-8 is replaced.
     fn read(&self, walk: &mut Walk, path: &str) -> Result<Option<String>> {
-        let file = read(walk, ProjectPath::new(path)?)?;
+        let place = ProjectPath::new(path)?;
+        let file = (walk.find(place)?).map_or(Ok(None), |it| it.read(place))?;
         self.seen.note(path, file.as_ref());
-        Ok(file.map(|(_, bytes)| String::from_utf8_lossy(&bytes).into_owned()))
+        Ok(file.map(|(_, bytes)| {
+            String::from_utf8(bytes)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+        }))
     }
-}
-
-/// The file at `path`, if it exists.
-fn read(walk: &mut Walk, path: ProjectPath) -> Result<Option<(Metadata, Vec<u8>)>> {
-    walk.find(path)?.map_or(Ok(None), |place| place.read(path))
 }

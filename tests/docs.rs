@@ -20,7 +20,7 @@ use crate::{
     wildcards::without_times,
 };
 
-const DOCUMENTS: [&str; 18] = [
+const DOCUMENTS: [&str; 19] = [
     "CONTRIBUTING.md",
     "README.md",
     "docs/ARCHITECTURE.md",
@@ -35,6 +35,7 @@ const DOCUMENTS: [&str; 18] = [
     "docs/operator.md",
     "docs/performance.md",
     "docs/practices.md",
+    "docs/reliability.md",
     "docs/runtime.md",
     "docs/troubleshooting.md",
     "docs/watching.md",

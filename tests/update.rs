@@ -234,8 +234,8 @@ fn a_project_of_a_newer_version_is_refused() {
     for command in ["update", "apply", "diff", "edit --enable prometheus"] {
         let error = project.refused(command);
         let expected = format!(
-            "error: `PROJECT` was written by rscaffold 99.0.0, and this is {version}: it takes \
-             99.0.0 or newer\n"
+            "error: `PROJECT` was written by rscaffold 99.0.0, but this is rscaffold {version}: \
+             install 99.0.0 or newer\n"
         );
         assert_eq!(error, expected, "{command}");
     }

@@ -1,6 +1,6 @@
 //! The settings of a project that both `init` and `edit` take.
 
-use std::fs;
+use std::path::Path;
 
 use anyhow::{Result, anyhow, bail, ensure};
 use clap::Args;
@@ -9,6 +9,7 @@ use crate::{
     names::{Domain, Header, ProjectName, Repo},
     project::{Feature, License, Project, Runtime, WebhookCertificates, is_line},
     report::UsageError,
+    worktree::read_text,
 };
 
 /// The settings that the command line gives. `None` leaves a setting as it is.
@@ -63,7 +64,7 @@ pub struct Settings {
 fn owner(text: &str) -> Result<String> {
     ensure!(
         text.is_empty() || is_line(text),
-        "`{text}` is not one line of visible text, as in `The Guestbook Authors`"
+        "`{text}` is not one line of visible text of at most 200 characters, as in `The Guestbook Authors`"
     );
     Ok(text.to_owned())
 }
@@ -78,15 +79,7 @@ fn license_header(path: &str) -> Result<LicenseHeader> {
     if path.is_empty() {
         return Ok(LicenseHeader(None));
     }
-    let read = || {
-        let file = fs::metadata(path)?;
-        ensure!(file.is_file(), "it is not a file");
-        ensure!(
-            file.len() <= MAX_BYTES,
-            "it has more than {MAX_BYTES} bytes"
-        );
-        Header::of_file(&fs::read_to_string(path)?)
-    };
+    let read = || Header::of_file(&read_text(Path::new(path), MAX_BYTES)?);
     let header = read().map_err(|error| anyhow!("failed to read `{path}`: {error:#}"))?;
     Ok(LicenseHeader(Some(header)))
 }
@@ -173,6 +166,8 @@ pub fn notes(project: &Project, enabled: &[Feature]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use clap::{Command, FromArgMatches};
 
     use super::*;
@@ -286,8 +281,9 @@ version: '3'
         assert_eq!(owner("").unwrap(), "");
         assert_eq!(owner("Example").unwrap(), "Example");
         for text in [" ", "two\nlines"] {
-            let expected =
-                format!("`{text}` is not one line of visible text, as in `The Guestbook Authors`");
+            let expected = format!(
+                "`{text}` is not one line of visible text of at most 200 characters, as in `The Guestbook Authors`"
+            );
             assert_eq!(owner(text).unwrap_err().to_string(), expected);
         }
     }
@@ -315,7 +311,7 @@ version: '3'
                 &hidden,
                 "line 1 of the license header has the invisible character `\\u{202e}`",
             ),
-            (&large, "it has more than 65536 bytes"),
+            (&large, "it has more than 64 KB"),
             (&folder, "it is not a file"),
             (
                 &"missing".to_owned(),
@@ -370,8 +366,8 @@ version: '3'
                 "--enable=certmanager --disable=metrics-secure",
                 Feature::Certmanager
             ),
-            "`certmanager` has nothing to certify: there are no webhooks, and metrics are not served \
-             over HTTPS"
+            "`certmanager` has no certificate to issue: there are no webhooks, and metrics are not \
+             served over HTTPS"
         );
 
         let member = Project {

@@ -121,7 +121,7 @@ pub fn carry_out(turn: Turn, mode: &Mode, story: &Story, start: Instant) -> Resu
         });
     }
     if !mode.dry_run {
-        tree.apply(&plan, &files.record(&plan))?;
+        tree.apply(&plan, &files.into_record(&plan))?;
     }
     Ok(Outcome {
         stderr: report::plan(&plan, mode.dry_run, story, start.elapsed()),

@@ -14,10 +14,12 @@ traits!(Header.0);
 impl Header {
     const MAX_LINES: usize = 100;
 
+    const MAX_BYTES: usize = 1 << 14;
+
     /// The header in the text of a file, which may be a comment of Go, C or Rust.
     ///
     /// # Errors
-    /// When the file has no text, more than 100 lines, or characters that are not shown.
+    /// When the file has no text, more than 100 lines or 16 KB, or characters that are not shown.
     pub fn of_file(text: &str) -> Result<Self> {
         let text = text.trim_start_matches('\u{feff}').replace('\t', "    ");
         let lines: Vec<_> = text.lines().map(without_marks).collect();
@@ -36,6 +38,12 @@ impl Header {
         ensure!(
             !text.trim().is_empty(),
             "a license header has at least one line of text"
+        );
+        ensure!(
+            text.len() <= Self::MAX_BYTES,
+            "the license header has {} bytes, at most {} are allowed",
+            text.len(),
+            Self::MAX_BYTES
         );
         let lines = text.lines().count();
         ensure!(
@@ -115,6 +123,10 @@ mod tests {
             (
                 &"a\n".repeat(101),
                 "the license header has 101 lines, at most 100 are allowed",
+            ),
+            (
+                &"a".repeat(16_385),
+                "the license header has 16385 bytes, at most 16384 are allowed",
             ),
         ] {
             assert_eq!(

@@ -70,12 +70,22 @@ pub(super) fn crds(source: &Source, report: &mut Report) -> Vec<(String, Crd)> {
     Vec::new()
 }
 
+/// Which kinds are left out if the project contradicts itself with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Check {
+    /// None: whoever takes them validates the project once, which is enough if all can be taken.
+    None,
+    /// Each kind that does not go together with those before. This takes the square of their number.
+    Each,
+}
+
 /// Adds the kinds to `project`.
 pub(super) fn take(
     project: &mut Project,
     source: &Source,
     go: &GoProject,
     crds: Vec<(String, Crd)>,
+    check: Check,
     report: &mut Report,
 ) -> Vec<GoKind> {
     let mut taker = Taker {
@@ -85,6 +95,7 @@ pub(super) fn take(
         webhooks: webhooks(source),
         others: BTreeMap::new(),
         kinds: Vec::new(),
+        check,
     };
     let mut crds = crds;
     taker.others = others(source, go, &mut crds);
@@ -188,9 +199,18 @@ struct Taker<'a> {
     /// The CRDs of kinds that others define, by group and kind.
     others: BTreeMap<(String, String), Crd>,
     kinds: Vec<GoKind>,
+    check: Check,
 }
 
 impl Taker<'_> {
+    /// Refuses a project that contradicts itself, if each kind is checked.
+    fn check(&self, project: &Project) -> Result<()> {
+        match self.check {
+            Check::None => Ok(()),
+            Check::Each => project.validate(),
+        }
+    }
+
     /// Adds a kind whose CRD there is.
     fn with_crd(&mut self, project: &mut Project, crd: Crd, report: &mut Report) -> Result<()> {
         let given = Given::new(&crd, None, project)?;
@@ -209,7 +229,7 @@ impl Taker<'_> {
         let mut after = project.clone();
         after.resources.extend(resources);
         self.give_webhooks(&mut after, &id, &entries, report);
-        after.validate()?;
+        self.check(&after)?;
         convert(&mut after, &crd, &id, &entries, report);
         *project = after;
         for note in given.notes(project) {
@@ -278,7 +298,7 @@ impl Taker<'_> {
         }
         after.resources.push(resource);
         self.give_webhooks(&mut after, &id, &[entry], report);
-        after.validate()?;
+        self.check(&after)?;
         *project = after;
         let crd = self
             .others

@@ -21,7 +21,7 @@ use crate::{
 pub const FILE: &str = "PORTING.md";
 
 /// What could not be taken over, and where the Go project is.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Report {
     folder: String,
     /// In the order in which they were found, each once.
@@ -107,7 +107,7 @@ fn taken(port: &Port, project: &Project, text: &mut String) {
         project.domain,
         project.repo.crate_name()
     )];
-    for resource in &project.resources {
+    for resource in project.resources.iter() {
         let mut parts = vec![
             if resource.namespaced {
                 "namespaced"

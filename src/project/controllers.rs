@@ -1,6 +1,6 @@
 //! The controllers of a kind: its own, which is named after the kind, and additional ones.
 
-use std::{collections::BTreeMap, ops::Not};
+use std::{cell::LazyCell, collections::BTreeMap, ops::Not};
 
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -161,6 +161,17 @@ impl Project {
         // What Kubernetes takes as the prefix of a label, and of a finalizer.
         const MAX: usize = 253;
         let mut named = BTreeMap::new();
+        // What each kind calls its own one, in the cluster and in Rust.
+        let of_kinds = LazyCell::new(|| {
+            let mut all = BTreeMap::new();
+            for resource in self.resources.iter() {
+                let (kind, group) = (&resource.kind, self.full_group(resource));
+                for name in [kind.controller().to_string(), kind.module()] {
+                    all.entry((group.clone(), name)).or_insert(kind);
+                }
+            }
+            all
+        });
         for (resource, controller) in self.controllers() {
             let (name, group) = (&controller.name, self.full_group(resource));
             let full = self.controller_name(resource, controller);
@@ -179,10 +190,9 @@ impl Project {
                 continue;
             }
             let module = name.module();
-            let in_group = |other: &&Resource| self.full_group(other) == group;
-            let mut kinds = self.resources.iter().filter(in_group).map(|it| &it.kind);
-            let like = kinds.find(|it| *name == it.controller() || module == it.module());
-            let before = named.insert((group, module), (resource, name));
+            let of_kind = |name: &str| of_kinds.get(&(group.clone(), name.to_owned()));
+            let like = of_kind(name.as_str()).or_else(|| of_kind(&module));
+            let before = named.insert((group.clone(), module), (resource, name));
             let reason = if let Some(kind) = like {
                 format!("the controller of `{kind}` has this name, so add a word")
             } else if let Some((other, there)) = before {
@@ -218,13 +228,13 @@ mod tests {
     #[test]
     fn a_controller_is_called_alike_in_rust_and_in_the_cluster() {
         let mut project = empty();
-        project.resources = vec![
+        *project.resources = vec![
             with_controller(api("webapp", "v1", "HTTPRoute"), "nightly-backup"),
             with_controller(core("networking", "v1", "Ingress"), "type"),
         ];
         project.validate().unwrap();
         let mut names = Vec::new();
-        for resource in &project.resources {
+        for resource in project.resources.iter() {
             for controller in &resource.controllers {
                 let name = project.controller_name(resource, controller);
                 names.push((resource.controller_module(controller), name));
@@ -294,7 +304,7 @@ mod tests {
             );
         }
         let mut project = empty();
-        project.resources = vec![
+        *project.resources = vec![
             with_controller(guestbook(), "backup"),
             with_controller(api("crew", "v1", "Captain"), "backup"),
             with_controller(core("apps", "v1", "Deployment"), "backup"),
@@ -308,9 +318,9 @@ mod tests {
         let mut project = empty();
         let at_most = 250 - "guestbooks.webapp.".len();
         project.domain = "d".repeat(at_most).parse().unwrap();
-        project.resources = vec![named("guestbooks".len() + 3)];
+        *project.resources = vec![named("guestbooks".len() + 3)];
         project.validate().unwrap();
-        project.resources = vec![named("guestbooks".len() + 4)];
+        *project.resources = vec![named("guestbooks".len() + 4)];
         let error = project.validate().unwrap_err().to_string();
         assert!(
             error.ends_with(

@@ -94,7 +94,7 @@ impl Project {
         let before = self.hub_of(hub).map(|it| members(it).cloned().collect());
         let before: BTreeSet<Version> = before.unwrap_or_default();
         let mut served = Vec::new();
-        for version in &mut project.resources {
+        for version in project.resources.iter_mut() {
             if !self.is_one_kind(version, hub) {
                 continue;
             }
@@ -170,7 +170,7 @@ impl Project {
             )));
         }
         let project = self.clone();
-        for version in &mut self.resources {
+        for version in self.resources.iter_mut() {
             if project.is_one_kind(version, removed)
                 && let Some(own) = version.own_mut()
                 && let Some(spokes) = &mut own.spokes

@@ -64,9 +64,14 @@ impl Project {
             !text.lines().all(blank),
             "`{file}` is empty: restore it, for example with `git restore {file}`"
         );
-        // First: the fields of another tool's file are unknown, but that is not the reason.
-        Self::check_format(text)?;
-        let mut project: Self = yaml::read(file, text)?;
+        let mut project: Self = yaml::read(file, text).or_else(|error| {
+            // The fields of another tool's file are unknown, but that is not the reason.
+            Self::check_format(text)?;
+            Err(error)
+        })?;
+        Format::of(&project).check()?;
+        // Before the rest, which takes long with many.
+        (project.ensure_few_resources()).with_context(|| format!("`{file}` is too large"))?;
         project.leave_out_own_domain();
         project.sort();
         project.store_what_is_served();
@@ -110,7 +115,7 @@ impl Project {
         fields.retain(|field, _| has(field));
         // An entry does not know the crate, which the path of its module begins with.
         let entries = fields.get_mut("resources").and_then(Value::as_array_mut);
-        for (entry, resource) in entries.into_iter().flatten().zip(&sorted.resources) {
+        for (entry, resource) in entries.into_iter().flatten().zip(sorted.resources.iter()) {
             let (path, ident) = (sorted.type_path(resource), sorted.repo.crate_name().ident());
             let path = match (&resource.definition, path.rsplit_once("::")) {
                 (Definition::External(External::At { .. }), _) => None,
@@ -334,7 +339,7 @@ impl TryFrom<Entry> for Resource {
     fn try_from(mut entry: Entry) -> Result<Self> {
         let (group, version) = (entry.group.clone(), entry.version.clone());
         let id = GroupVersionKind::new(group, version, entry.kind.clone());
-        let builtin = builtin::named(&id).filter(|_| entry.core);
+        let builtin = entry.core.then(|| builtin::named(&id)).flatten();
         ensure!(
             builtin.is_some() || entry.external || !entry.core,
             "`{id}` is not a kind that Kubernetes has built in: leave `core` out"
@@ -479,6 +484,14 @@ enum Layout {
 }
 
 impl Format {
+    fn of(project: &Project) -> Self {
+        Self {
+            cli_version: Some(project.cli_version.clone()),
+            layout: Some(Layout::Many(project.layout.clone())),
+            version: Some(project.version.clone()),
+        }
+    }
+
     fn check(self) -> Result<()> {
         let file = Project::FILE;
         let layout = self.layout.map(|layout| match layout {
@@ -614,7 +627,7 @@ version: '3'
         let guestbook = with_short_name(guestbook, "gb");
         let shelf = without_controller(cluster(api("web-app", "v1beta1", "Shelf")));
         let shelf = with_domain(shelf, "example.org");
-        project.resources = vec![core("apps", "v1", "Deployment"), shelf, guestbook];
+        *project.resources = vec![core("apps", "v1", "Deployment"), shelf, guestbook];
         project
     }
 
@@ -1117,8 +1130,9 @@ version: '3'
         let edited = TEXT
             .replace("group: web-app\n", "group: zoo\n")
             .replace("web_app", "zoo");
-        let kinds: Vec<_> = Project::parse(&edited).unwrap().resources;
-        let kinds: Vec<_> = kinds
+        let project = Project::parse(&edited).unwrap();
+        let kinds: Vec<_> = project
+            .resources
             .iter()
             .map(|resource| resource.kind.as_str())
             .collect();

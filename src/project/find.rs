@@ -14,10 +14,10 @@ impl Project {
     /// # Errors
     /// When `id` names two.
     pub fn find(&self, id: &GroupVersionKind) -> Result<Option<&Resource>> {
-        let mut named = self.resources.iter().filter(|there| {
-            (&there.version, &there.kind) == (id.version(), id.kind())
-                && self.is_in(there, id.group())
-        });
+        let mut named = self
+            .resources
+            .of_kind(id.kind())
+            .filter(|there| there.version == *id.version() && self.is_in(there, id.group()));
         match (named.next(), named.next()) {
             (Some(one), Some(other)) => Err(self.names_two(id, one, other)),
             (found, _) => Ok(found),
@@ -28,7 +28,8 @@ impl Project {
     /// the stored one if there is no hub. `group` is as in `PROJECT`.
     pub fn hub(&self, group: &str, kind: &str) -> Option<&Resource> {
         let is_it = |it: &&Resource| it.group.as_str() == group && it.kind.as_str() == kind;
-        let versions = || self.resources.iter().filter(is_it);
+        let called = kind.to_ascii_lowercase();
+        let versions = || self.resources.called(&called).filter(is_it);
         let hub = versions().find(|it| it.spokes().is_some());
         hub.or_else(|| versions().find(|it| it.is_stored()))
     }
@@ -93,10 +94,12 @@ impl Project {
 
     /// Where the resource is that has the group, version and kind of this one.
     pub fn position(&self, resource: &Resource) -> Option<usize> {
-        let is_it = |other: &Resource| {
+        let is_it = |at: &usize| {
+            let other = &self.resources[*at];
             other.version == resource.version && self.is_same_kind(other, resource)
         };
-        self.resources.iter().position(is_it)
+        let called = self.resources.positions(&resource.kind.lower());
+        called.iter().copied().find(is_it)
     }
 
     fn is_in(&self, resource: &Resource, group: &Group) -> bool {
@@ -135,7 +138,7 @@ mod tests {
     #[test]
     fn a_resource_is_found_by_its_group_in_short_and_in_full() {
         let mut project = empty();
-        project.resources = vec![
+        *project.resources = vec![
             api("webapp", "v1", "Guestbook"),
             with_domain(api("library", "v1", "Guestbook"), "example.org"),
             core("networking", "v1", "Ingress"),
@@ -182,7 +185,7 @@ mod tests {
     #[test]
     fn a_name_in_project_is_as_short_as_it_can_be() {
         let mut project = empty();
-        project.resources = vec![
+        *project.resources = vec![
             api("webapp", "v1", "Guestbook"),
             api("apps", "v1", "Deployment"),
         ];
@@ -214,7 +217,7 @@ mod tests {
             domain: "example.com".parse().unwrap(),
             ..empty()
         };
-        project.resources = vec![
+        *project.resources = vec![
             in_domain(api("webapp", "v1", "Guestbook")),
             in_domain(api("webapp", "v1", "Pod")),
             api("webapp", "v1", "Guestbook"),
@@ -258,7 +261,7 @@ mod tests {
     #[test]
     fn a_kind_of_a_group_called_core_keeps_its_former_name() {
         let mut project = empty();
-        project.resources = vec![api("core", "v1", "Guestbook")];
+        *project.resources = vec![api("core", "v1", "Guestbook")];
         for name in ["v1/Guestbook", "core/v1/Guestbook"] {
             let spelled = project.canonical_name(&id(name));
             assert_eq!(spelled.as_str(), "core/v1/Guestbook");
@@ -268,7 +271,7 @@ mod tests {
     #[test]
     fn a_name_that_fits_two_is_refused() {
         let mut project = empty();
-        project.resources = vec![
+        *project.resources = vec![
             api("webapp", "v1", "Guestbook"),
             api("webapp.com", "v1", "Guestbook"),
         ];
@@ -288,7 +291,7 @@ mod tests {
     #[test]
     fn a_new_kind_joins_a_group() {
         let mut project = empty();
-        project.resources = vec![
+        *project.resources = vec![
             api("webapp", "v1", "Guestbook"),
             api("webapp", "v1", "Page"),
             with_domain(api("library", "v1", "Shelf"), "example.org"),

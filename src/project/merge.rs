@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 
-use super::{Definition, Feature, Project, Resource};
+use super::{Definition, Feature, Project, Resource, Resources};
 use crate::names::Version;
 
 impl Project {
@@ -44,7 +44,7 @@ macro_rules! pick_fields {
 fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> Result<Project> {
     let mut result = Project {
         features: BTreeSet::new(),
-        resources: Vec::new(),
+        resources: Resources::default(),
         ..ours.clone()
     };
     pick_fields!(

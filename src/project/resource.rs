@@ -423,15 +423,27 @@ impl Project {
     /// The API group as Kubernetes knows it: `webapp.com`, or `apps` of a built-in kind. The core
     /// group is empty.
     pub fn full_group(&self, resource: &Resource) -> String {
+        self.group_parts(resource).concat()
+    }
+
+    /// Whether both are in one API group.
+    pub(super) fn is_same_group(&self, a: &Resource, b: &Resource) -> bool {
+        let bytes = |of| self.group_parts(of).into_iter().flat_map(str::bytes);
+        bytes(a).eq(bytes(b))
+    }
+
+    /// The API group of a resource, in parts.
+    fn group_parts<'a>(&'a self, resource: &'a Resource) -> [&'a str; 3] {
         let usual = match &resource.definition {
             Definition::Own(_) => Some(&self.domain),
-            Definition::Builtin(builtin) => return builtin.group.to_owned(),
+            Definition::Builtin(builtin) => return [builtin.group, "", ""],
             Definition::External(_) => None,
         };
+        let group = resource.group.as_str();
         match resource.domain.as_ref().or(usual) {
-            Some(domain) if resource.group.is_empty() => domain.to_string(),
-            Some(domain) => format!("{}.{domain}", resource.group),
-            None => resource.group.to_string(),
+            Some(domain) if group.is_empty() => [domain.as_str(), "", ""],
+            Some(domain) => [group, ".", domain.as_str()],
+            None => [group, "", ""],
         }
     }
 
@@ -516,7 +528,7 @@ impl Project {
     /// are in them.
     pub(super) fn validate_dependencies(&self) -> Result<()> {
         let mut crates = BTreeMap::new();
-        for resource in &self.resources {
+        for resource in self.resources.iter() {
             let Definition::External(External::At {
                 path,
                 dependency: Some(dependency),
@@ -626,7 +638,7 @@ mod tests {
     fn crates_that_cargo_takes() {
         let mut project = empty();
         let issuer = external("cert-manager", "v1", "Issuer", "cert_manager::v1::Issuer");
-        project.resources = vec![
+        *project.resources = vec![
             with_dependency(certificate(), "cert-manager@0.1"),
             // Known without a controller, to be owned.
             without_controller(with_dependency(issuer.clone(), "cert-manager@0.1")),

@@ -1,19 +1,23 @@
 //! Checks that the parts of a project go together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ptr,
+};
 
 use anyhow::{Result, bail, ensure};
 
 use super::{Conversion, Error, Project, Resource, Runtime};
-use crate::{builtin, visible::is_hidden};
+use crate::{builtin, limits::RESOURCES, visible::is_hidden};
 
 impl Project {
     /// Checks that all parts of the project go together.
     pub fn validate(&self) -> Result<()> {
         ensure!(
             self.owner.as_ref().is_none_or(|owner| is_line(owner)),
-            "`owner` must be one line of visible text, as in `The Guestbook Authors`"
+            "`owner` must be one line of visible text of at most 200 characters, as in `The Guestbook Authors`"
         );
+        self.ensure_few_resources()?;
         // The image is built from the folder of the project, or from that of its workspace.
         ensure!(
             self.workspace.is_some() || !matches!(self.runtime, Runtime::Shared(_)),
@@ -21,7 +25,7 @@ impl Project {
              share a runtime",
             self.runtime
         );
-        for resource in &self.resources {
+        for resource in self.resources.iter() {
             self.validate_resource(resource)?;
         }
         self.validate_conversions()?;
@@ -35,6 +39,16 @@ impl Project {
         for (resource, controller) in self.controllers() {
             self.related(resource, controller)?;
         }
+        Ok(())
+    }
+
+    /// Refuses more resources than the files can be made of.
+    pub(super) fn ensure_few_resources(&self) -> Result<()> {
+        let resources = self.resources.len();
+        ensure!(
+            resources <= RESOURCES,
+            "there are {resources} versions of kinds in `resources`, at most {RESOURCES} are allowed"
+        );
         Ok(())
     }
 
@@ -94,9 +108,10 @@ impl Project {
 
     /// The versions of one kind are one CRD, and have one controller.
     fn validate_versions(&self) -> Result<()> {
-        for (index, resource) in self.resources.iter().enumerate() {
-            let before = self.resources[..index].iter();
-            for other in before.filter(|it| self.is_same_kind(it, resource)) {
+        for resource in self.resources.iter() {
+            let called = self.resources.of_kind(&resource.kind);
+            let before = called.take_while(|it| !ptr::eq(*it, resource));
+            for other in before.filter(|it| self.is_same_group(it, resource)) {
                 ensure!(
                     resource.version != other.version,
                     "{resource} is listed twice"
@@ -173,7 +188,7 @@ impl Project {
         let mut groups = BTreeMap::new();
         let mut kinds = BTreeSet::new();
         let mut modules = BTreeMap::new();
-        for resource in &self.resources {
+        for resource in self.resources.iter() {
             let module = self.group_module(resource);
             let group = self.full_group(resource);
             let other = groups.entry(module.clone()).or_insert(group.clone());
@@ -211,9 +226,10 @@ impl Project {
     }
 }
 
-/// Whether `text` can be the owner of a project, who is named in comments.
+/// Whether `text` can be the owner of a project, who is named in comments: at most 200 characters.
 pub fn is_line(text: &str) -> bool {
-    !text.trim().is_empty() && !text.contains(is_hidden)
+    const MAX: usize = 200;
+    !text.trim().is_empty() && !text.contains(is_hidden) && text.chars().count() <= MAX
 }
 
 #[cfg(test)]
@@ -255,8 +271,7 @@ mod tests {
                 owner: Some(owner.to_owned()),
                 ..empty()
             };
-            let expected =
-                "`owner` must be one line of visible text, as in `The Guestbook Authors`";
+            let expected = "`owner` must be one line of visible text of at most 200 characters, as in `The Guestbook Authors`";
             assert_eq!(error_in(project, []), expected);
         }
     }

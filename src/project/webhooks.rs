@@ -171,9 +171,9 @@ impl Project {
     ) -> Names {
         let (lower, version) = (resource.kind.lower(), &resource.version);
         let group = self.full_group(resource);
-        let alike = |it: &&Resource| it.kind.lower() == lower && it.version == *version;
+        let alike = |it: &&Resource| !it.webhooks.is_empty() && it.version == *version;
         // Only one of a name has the usual one: the first.
-        let usual = self.webhooks().find(alike) == Some(resource);
+        let usual = self.resources.called(&lower).find(alike) == Some(resource);
         let name = if usual {
             format!("{letter}{lower}-{version}.kb.io")
         } else {

@@ -42,8 +42,8 @@ pub fn documents(text: &str) -> Result<Vec<Value>> {
         alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 10_000 },
         budget: serde_yaml::budget! {
             max_depth: 200,
-            max_nodes: 1_000_000,
-            max_events: 4_000_000,
+            max_nodes: 500_000,
+            max_events: 2_000_000,
         },
         duplicate_keys: DuplicateKeyPolicy::Error,
         merge_keys: MergeKeyPolicy::Error,

@@ -33,7 +33,7 @@ pub fn resolve<'a>(recorded: &str, candidates: impl IntoIterator<Item = &'a str>
 }
 
 /// Whether `text` is the digest of an unknown text.
-pub(super) fn is_digest(text: &str) -> bool {
+pub fn is_digest(text: &str) -> bool {
     text.starts_with(PREFIX) && text.lines().count() == 1
 }
 

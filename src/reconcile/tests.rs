@@ -559,7 +559,7 @@ fn change_on_disk(
         text.into_iter().collect()
     };
     let mut sides = Sides::new(texts(base), texts(disk), texts(theirs));
-    sides.ours = texts(ours);
+    sides.set_ours(MERGED, ours.map(str::to_owned));
     if is_moved {
         sides.carried.insert(MERGED.to_owned());
     }

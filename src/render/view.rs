@@ -357,8 +357,10 @@ impl Project {
             .controllers()
             .map(|(resource, controller)| Controller::new(project, resource, controller))
             .collect::<Result<Vec<_>>>()?;
+        let owned = controllers.iter().flat_map(|it| &it.owns);
+        let owned: BTreeSet<_> = owned.map(|it| (&it.kind.group, &it.kind.kind)).collect();
         let apis = project.resources.iter().filter(|it| it.has_api());
-        let apis = apis.map(|it| Api::new(project, it, &controllers));
+        let apis = apis.map(|it| Api::new(project, it, &owned));
         let apis: Vec<_> = apis.collect();
         let is_external = |it: &&Resource| it.external().is_some() && it.has_given_types();
         let externals = project.resources.iter().filter(is_external);
@@ -469,9 +471,13 @@ impl Kind {
 }
 
 impl Api {
-    fn new(project: &project::Project, resource: &Resource, controllers: &[Controller]) -> Self {
+    /// `owned` are the kinds that controllers make objects of.
+    fn new(
+        project: &project::Project,
+        resource: &Resource,
+        owned: &BTreeSet<(&GroupNames, &String)>,
+    ) -> Self {
         let kind = Kind::new(project, resource);
-        let mut owned = controllers.iter().flat_map(|it| &it.owns);
         let hub = project.hub_of(resource);
         let is_spoke = |hub: &&Resource| {
             hub.spokes()
@@ -495,8 +501,7 @@ impl Api {
                 Deprecation::No | Deprecation::Yes => None,
             },
             image: project.image(resource).cloned(),
-            owned: owned
-                .any(|owned| owned.kind.kind == kind.kind && owned.kind.group == kind.group),
+            owned: owned.contains(&(&kind.group, &kind.kind)),
             annotations: project.annotations(resource),
             kind,
         }
@@ -730,6 +735,15 @@ fn versions<'a>(
     versions.into_values().collect()
 }
 
+/// What there is about the kinds of each group.
+fn by_group<T>(all: &[T], kind: impl Fn(&T) -> &Kind) -> BTreeMap<&GroupNames, Vec<&T>> {
+    let mut groups = BTreeMap::<_, Vec<_>>::new();
+    for one in all {
+        groups.entry(&kind(one).group).or_default().push(one);
+    }
+    groups
+}
+
 /// The groups of all kinds, in the order of their modules.
 fn groups(
     project: &project::Project,
@@ -738,18 +752,22 @@ fn groups(
     controllers: &[Controller],
     webhooks: &[Webhook],
 ) -> Vec<Group> {
+    let apis = by_group(apis, |it| &it.kind);
+    let externals = by_group(externals, |it| &it.kind);
+    let controllers = by_group(controllers, |it| &it.kind);
+    let webhooks = by_group(webhooks, |it| &it.kind);
     let group = |names: GroupNames| {
-        let apis = apis.iter().filter(|api| api.kind.group == names);
+        let apis = apis.get(&names).into_iter().flatten();
         let versions_of_apis = versions(apis.clone().map(|api| {
             let conversion = api.hub.as_ref().map(|_| &api.conversion_module);
             (&api.kind, &api.module, conversion)
         }));
-        let externals = externals.iter().filter(|it| it.kind.group == names);
+        let externals = externals.get(&names).into_iter().flatten();
         let hubs = apis.filter(|api| !api.spokes.is_empty());
         let conversions = hubs.map(|api| api.conversion_module.clone());
-        let controllers = controllers.iter().filter(|it| it.kind.group == names);
+        let controllers = controllers.get(&names).into_iter().flatten();
         let tested = controllers.clone().filter(|it| it.tested);
-        let webhooks = webhooks.iter().filter(|it| it.kind.group == names);
+        let webhooks = webhooks.get(&names).into_iter().flatten();
         let webhooks = webhooks.map(|it| GroupWebhook {
             module: it.module.clone(),
             defaulting: it.defaulting.is_some(),

@@ -1,6 +1,6 @@
 //! Repairs the record after git has merged it.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, mem};
 
 use super::{Turn, put};
 use crate::{
@@ -16,8 +16,8 @@ impl Turn<'_> {
     /// one branch has deleted. So a record with two projects is recomputed: the recorded files of both branches are
     /// merged in the same way as git merged the files on disk. While git still knows the commits, the files come from
     /// the records in these commits; later, they are rendered.
-    pub(super) fn base(&self) -> Texts {
-        let mut base = self.record.texts.clone();
+    pub(super) fn base(&mut self) -> Texts {
+        let mut base = mem::take(&mut self.record.texts);
         let [ours, theirs] = self.record.projects.as_slice() else {
             return base;
         };

@@ -30,7 +30,7 @@ impl<'a> Turn<'a> {
         record: Record,
         policy: &Policy,
     ) -> Result<Self> {
-        let unmerged = tree.unmerged(&record)?;
+        let unmerged = tree.unmerged(&record.texts)?;
         let file = Project::FILE;
         let (before, after) = if let Some(marked) = Marked::parse(text) {
             let line = marked.line;
@@ -87,10 +87,10 @@ fn merged(
     record: &Record,
 ) -> Result<Option<Project>> {
     let Some(commits) = &unmerged.commits else {
-        let branches = record.projects.iter().map(|text| Project::parse(text));
-        let branches: Vec<_> = branches.collect();
-        if let (true, [Ok(ours), Ok(theirs)]) = (unmerged.stages.is_empty(), &*branches) {
-            Project::parent(ours, theirs, project)?;
+        if let (true, [ours, theirs]) = (unmerged.stages.is_empty(), &*record.projects)
+            && let (Ok(ours), Ok(theirs)) = (Project::parse(ours), Project::parse(theirs))
+        {
+            Project::parent(&ours, &theirs, project)?;
         }
         return Ok(None);
     };
@@ -165,7 +165,7 @@ pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides, sources: &Sources) 
         };
         let ours = ours.map(|text| with_line_ends_of(disk, &text));
         put(&mut sides.base, path, base);
-        put(&mut sides.ours, path, ours);
+        sides.set_ours(path, ours);
     }
     Ok(())
 }
@@ -354,7 +354,8 @@ mod tests {
         let (texts, render) = ([parent.1, ours.1, theirs.1], "a\nours\ntheirs\nb\n");
         let sides = settled(path, texts, Some(commits), [MARKED, render]).unwrap();
         assert_eq!(sides.base[path], render);
-        assert_eq!(sides.ours[path], format!("mine\n{render}yours\n"));
+        let expected = format!("mine\n{render}yours\n");
+        assert_eq!(sides.ours(path), Some(&*expected));
     }
 
     #[test]
@@ -375,7 +376,7 @@ mod tests {
         let (path, texts) = (Project::FILE, [&*parent, &*ours, &*theirs]);
         let sides = settled(path, texts, Some(commits), [MARKED, &render]).unwrap();
         let expected = commented(&commented(&render, "domain:"), "repo:");
-        assert_eq!(sides.ours[path], expected);
+        assert_eq!(sides.ours(path), Some(&*expected));
     }
 
     #[test]
@@ -385,7 +386,7 @@ mod tests {
             let sides = settled(path, texts, None, [MARKED, "a\nb\nc\n"]).unwrap();
             assert_eq!(sides.open.contains_key(path), !is_derived, "{path}");
             let ours = if is_derived { OURS } else { MARKED };
-            assert_eq!(sides.ours[path], ours);
+            assert_eq!(sides.ours(path), Some(ours));
             // Only the operator's code says what both make together.
             let plan = reconcile(&sides, &Policy::default(), |_, _| true);
             assert_eq!(plan.is_stale, is_derived, "{path}");
@@ -399,7 +400,7 @@ mod tests {
         let texts = ["a\nb\n", "a\n1\nb\n", "a\n2\nb\n"];
         let render = "a\n1\n2\nb\n";
         let sides = settled("a", texts, None, [&crlf(marked), render]).unwrap();
-        assert_eq!(sides.ours["a"], crlf(render));
+        assert_eq!(sides.ours("a"), Some(&*crlf(render)));
     }
 
     #[test]

@@ -7,9 +7,9 @@ use anyhow::Result;
 
 use super::{DECIDE, Turn, put, refuse};
 use crate::{
-    project::Project,
+    project::{Project, Resource},
     reconcile::{Sides, is_derived, markers::Marked},
-    render::{Origin, render},
+    render::{Origin, places},
 };
 
 /// For each file that starts as another file: the path of that file.
@@ -50,7 +50,10 @@ impl Turn<'_> {
         let is_any_gone = base.keys().any(is_gone);
         // After a merge of branches, the record can be about several projects.
         let recorded = self.record.projects.iter();
-        let recorded = recorded.filter_map(|text| Project::parse(text).ok());
+        let recorded = recorded.filter_map(|text| match &self.before {
+            Some(before) if sides.disk.get(Project::FILE) == Some(text) => Some(before.clone()),
+            _ => Project::parse(text).ok(),
+        });
         let mut projects: Vec<_> = recorded.collect();
         projects.extend(self.before.clone().filter(|it| !projects.contains(it)));
         for project in projects {
@@ -67,8 +70,7 @@ impl Turn<'_> {
             if !is_any_gone && !new.iter().any(|(_, origin)| is_version(origin)) {
                 continue;
             }
-            let rendered = render(&project)?.origins.into_iter();
-            let paths: BTreeMap<_, _> = rendered.map(|(path, origin)| (origin, path)).collect();
+            let paths = places(&project)?;
             for (path, origin) in &new {
                 let former = former(origin, &groups);
                 let path_of = |origin: &Origin| paths.get(origin);
@@ -93,7 +95,7 @@ impl Turn<'_> {
         let is_open = |old: &str, sides: &Sides| sides.open.contains_key(old);
         for (new, old) in &sources.0 {
             let stays = sides.theirs.contains_key(old);
-            let is_deleted = !sides.ours.contains_key(old);
+            let is_deleted = sides.ours(old).is_none();
             if is_open(old, sides) || stays && is_deleted {
                 // If the user has moved the types of a kind elsewhere, there is nothing to copy.
                 continue;
@@ -111,15 +113,15 @@ impl Turn<'_> {
             let is_there = has(new) && (stays || !has(old));
             if !is_there {
                 self.tree.ensure_text(old)?;
-                let ours = sides.ours.get(old).cloned();
-                put(&mut sides.ours, new, ours);
+                let ours = sides.ours(old).map(str::to_owned);
+                sides.set_ours(new, ours);
             }
         }
         let left: BTreeSet<_> = sources.0.values().collect();
         for old in left {
             if let Some(new) = sources.target(old, sides).filter(|_| !is_open(old, sides)) {
                 put(&mut sides.base, old, None);
-                put(&mut sides.ours, old, None);
+                sides.set_ours(old, None);
                 if sides.marked.remove(old) {
                     sides.marked.insert(new.to_owned());
                 }
@@ -138,21 +140,14 @@ fn former(origin: &Origin, groups: &BTreeSet<(String, String)>) -> Vec<Origin> {
 
 /// The renamed groups: pairs of the new group in `after` and the old group in `before`.
 fn renamed_groups(before: &Project, after: &Project) -> BTreeSet<(String, String)> {
-    let has = |project: &Project, group: &str, kind: &str| {
-        let mut resources = project.resources.iter();
-        resources.any(|it| it.group.as_str() == group && it.kind.as_str() == kind)
+    let has = |project: &Project, there: &Resource| {
+        let mut called = project.resources.of_kind(&there.kind);
+        called.any(|it| it.group == there.group)
     };
     let mut groups = BTreeSet::new();
-    for new in &after.resources {
-        let kind = new.kind.as_str();
-        if has(before, new.group.as_str(), kind) {
-            continue;
-        }
-        let old = before
-            .resources
-            .iter()
-            .filter(|it| it.kind.as_str() == kind);
-        let old = old.filter(|it| !has(after, it.group.as_str(), kind));
+    for new in after.resources.iter().filter(|it| !has(before, it)) {
+        let old = before.resources.of_kind(&new.kind);
+        let old = old.filter(|it| !has(after, it));
         groups.extend(old.map(|it| (new.group.to_string(), it.group.to_string())));
     }
     groups

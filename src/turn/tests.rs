@@ -86,7 +86,7 @@ impl Folder {
         let files = self.files(before, after, &policy).unwrap();
         let plan = files.plan(&policy).unwrap();
         let tree = WorkTree::open(self.0.path()).unwrap();
-        tree.apply(&plan, &files.record(&plan)).unwrap();
+        tree.apply(&plan, &files.into_record(&plan)).unwrap();
         plan
     }
 
@@ -337,7 +337,7 @@ fn markers_stop_a_command_where_the_tool_put_them() {
     let (plan, files) = files(OnConflict::Markers).unwrap();
     assert_eq!(plan.changes["README.md"], Change::Keep(Kept::Marked));
     assert!(
-        files.record(&plan).marked.contains("README.md"),
+        files.into_record(&plan).marked.contains("README.md"),
         "they still count"
     );
 }
@@ -405,7 +405,7 @@ fn a_project_that_does_not_follow_from_the_branches_is_for_the_user_to_confirm()
 /// The base of a turn to `project`, after git merged the record of two projects.
 fn merged_base(project: &Project, record: Record, commits: Option<Commits>) -> Texts {
     let folder = tempfile::tempdir().unwrap();
-    let turn = Turn {
+    let mut turn = Turn {
         tree: &WorkTree::open(folder.path()).unwrap(),
         before: Some(project.clone()),
         after: project.clone(),
@@ -811,7 +811,7 @@ fn types_that_git_left_open_are_merged_before_they_are_copied() {
     assert!(folder.read(V1).contains("<<<<<<<"));
 
     let mut after = two_versions();
-    for resource in &mut after.resources {
+    for resource in after.resources.iter_mut() {
         resource.namespaced = false;
         resource.short_names.extend("gb".parse());
     }

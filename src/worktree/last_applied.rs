@@ -5,13 +5,20 @@
 //! Each line of the record is complete by itself. So git can take the lines of both branches
 //! (`merge=union` in `.gitattributes`), and the result is still a record.
 
-use std::{borrow::Cow, collections::BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, btree_map::Entry},
+    io::{self, ErrorKind, Write},
+};
 
-use anyhow::{Error, Result, anyhow};
+use anyhow::{Error, Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::path::ProjectPath;
-use crate::reconcile::Texts;
+use crate::{
+    limits::{RECORDED_FILES, RECORDED_PROJECTS, Total},
+    reconcile::Texts,
+};
 
 /// What was written last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,6 +36,10 @@ pub struct Record {
 #[derive(Deserialize)]
 struct Line<'a>(#[serde(borrow)] Cow<'a, str>, #[serde(borrow)] Cow<'a, str>);
 
+/// A line of a text.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
 /// Any other line of the record.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -38,34 +49,50 @@ enum Fact<'a> {
 }
 
 impl Record {
-    /// The text of the record.
-    pub(super) fn to_text(&self) -> Result<String> {
-        // About twice as long as the texts are, for the paths.
-        let texts = self.texts.values().map(String::len).sum::<usize>();
-        let mut record = Vec::with_capacity(2 * texts);
+    /// Writes the record line by line: that of a large project is longer than all of its files.
+    pub fn write(&self, mut record: impl Write) -> Result<()> {
         let projects = self.projects.iter().map(|text| Fact::Project(text.into()));
         let marked = self.marked.iter().map(|path| Fact::Marked(path.into()));
         for fact in projects.chain(marked) {
             serde_json::to_writer(&mut record, &fact)?;
-            record.push(b'\n');
+            record.write_all(b"\n")?;
         }
         for (path, text) in &self.texts {
+            let start = beginning(path)?;
             // An empty text has no line, but is a file.
             let empty = text.is_empty().then_some("");
             for line in text.split_inclusive('\n').chain(empty) {
-                serde_json::to_writer(&mut record, &(path, line))?;
-                record.push(b'\n');
+                record.write_all(start.as_bytes())?;
+                serde_json::to_writer(&mut record, line)?;
+                record.write_all(b"]\n")?;
             }
         }
-        Ok(String::from_utf8(record)?)
+        record.flush()?;
+        Ok(())
+    }
+
+    /// The length of its text in bytes.
+    pub(super) fn length(&self) -> Result<u64> {
+        let mut length = Length(0);
+        self.write(&mut length)?;
+        Ok(length.0)
+    }
+
+    /// Whether `text` is that of the record.
+    pub(super) fn is(&self, text: &[u8]) -> bool {
+        let mut rest = Rest(text);
+        self.write(&mut rest).is_ok() && rest.0.is_empty()
     }
 
     /// Reads the record. The lines of a file need not follow each other: after a merge they may not.
     ///
     /// # Errors
-    /// For the first line that is none of a record.
-    pub(super) fn parse(text: &str) -> Result<Self> {
+    /// For the first line that is none of a record, or is beyond its limits.
+    pub fn parse(text: &str) -> Result<Self> {
         let mut record = Self::default();
+        let mut all = Total::default();
+        // How a line begins that is about the same file as the one above, and the text of that file.
+        let mut last: Option<(String, &mut String)> = None;
         for (number, line) in (1..).zip(text.lines()) {
             let damage = |_| damage(number, line);
             if line.starts_with('{') {
@@ -74,17 +101,81 @@ impl Record {
                     Fact::Project(text) => record.projects.push(text.into_owned()),
                     Fact::Marked(path) => _ = record.marked.insert(path.into_owned()),
                 }
+                ensure_limits(record.projects.len(), record.marked.len())?;
+                continue;
+            }
+            if let Some((start, text)) = &mut last
+                && let Some(more) = line.strip_prefix(start.as_str())
+                && let Some(more) = more.strip_suffix(']')
+            {
+                let Text(more) = serde_json::from_str(more).map_err(damage)?;
+                all.add(more.len())?;
+                text.push_str(&more);
                 continue;
             }
             let Line(path, more) = serde_json::from_str(line).map_err(damage)?;
-            if let Some(text) = record.texts.get_mut(&*path) {
-                text.push_str(&more);
-            } else {
-                ProjectPath::new(&path).map_err(|error| anyhow!("line {number}: {error}"))?;
-                record.texts.insert(path.into_owned(), more.into_owned());
-            }
+            all.add(more.len())?;
+            ensure_limits(0, record.texts.len())?;
+            let start = beginning(&path)?;
+            let text = match record.texts.entry(path.into_owned()) {
+                Entry::Occupied(text) => text.into_mut(),
+                Entry::Vacant(text) => {
+                    ProjectPath::new(text.key())
+                        .map_err(|error| anyhow!("line {number}: {error}"))?;
+                    text.insert(String::new())
+                }
+            };
+            text.push_str(&more);
+            last = Some((start, text));
         }
+        ensure_limits(0, record.texts.len())?;
         Ok(record)
+    }
+}
+
+/// Refuses more than a project can have.
+fn ensure_limits(projects: usize, files: usize) -> Result<()> {
+    ensure!(
+        projects <= RECORDED_PROJECTS,
+        "there are more than {RECORDED_PROJECTS} projects, and a merge of git leaves two"
+    );
+    ensure!(
+        files <= RECORDED_FILES,
+        "there are more than {RECORDED_FILES} files, the most that rscaffold takes"
+    );
+    Ok(())
+}
+
+/// How each line about the file at `path` begins.
+fn beginning(path: &str) -> Result<String> {
+    Ok(format!("[{},", serde_json::to_string(path)?))
+}
+
+/// Counts bytes, and keeps none.
+struct Length(u64);
+
+impl Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What is left of a text. It takes what it begins with, and nothing else.
+struct Rest<'a>(&'a [u8]);
+
+impl Write for Rest<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = (self.0.strip_prefix(bytes)).ok_or(ErrorKind::InvalidData)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

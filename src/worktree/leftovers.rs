@@ -1,9 +1,12 @@
 //! Temporary files that a killed command left behind.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::{OsStr, OsString},
+};
 
 use anyhow::{Context, Result};
-use cap_std::fs::{Dir, MetadataExt};
+use cap_std::fs::Dir;
 
 use super::{jail::Jail, path::ProjectPath};
 
@@ -27,27 +30,33 @@ pub(super) fn remove<'a>(jail: &'a Jail, paths: impl IntoIterator<Item = &'a str
         return;
     };
     let mut walk = jail.walk();
-    let mut done = BTreeSet::new();
+    let mut links = BTreeMap::new();
     for path in paths.into_iter().flat_map(ProjectPath::new) {
-        if let Ok(Some(folder)) = walk.folder(path.folder()) {
-            remove_from(folder, &prefix, &mut done);
-        }
+        let folder = path.folder();
+        let links = links.entry(folder.map(ProjectPath::as_str));
+        let links = links.or_insert_with(|| match walk.folder(folder) {
+            Ok(Some(folder)) => remove_from(folder, &prefix),
+            _ => BTreeSet::new(),
+        });
         // The temporary file of a link was created beside its target.
-        if let Ok(Some(place)) = walk.find(path) {
-            remove_from(place.folder, &prefix, &mut done);
+        if links.contains(OsStr::new(path.name()))
+            && let Ok(Some(place)) = walk.find(path)
+        {
+            remove_from(place.folder, &prefix);
         }
     }
 }
 
-/// Removes the temporary files from `folder`, unless that is `done`.
-fn remove_from(folder: &Dir, prefix: &str, done: &mut BTreeSet<(u64, u64)>) {
-    let id = folder.dir_metadata().map(|it| (it.dev(), it.ino()));
-    if id.is_ok_and(|id| !done.insert(id)) {
-        return;
-    }
+/// Removes the temporary files from `folder`. Gives the symbolic links in it.
+fn remove_from(folder: &Dir, prefix: &str) -> BTreeSet<OsString> {
+    let mut links = BTreeSet::new();
     for entry in folder.entries().into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(prefix) {
+        let name = entry.file_name();
+        if name.to_string_lossy().starts_with(prefix) {
             let _ = entry.remove_file();
+        } else if entry.file_type().is_ok_and(|it| it.is_symlink()) {
+            links.insert(name);
         }
     }
+    links
 }

@@ -1,6 +1,6 @@
 //! Which paths may name a file of the project.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use anyhow::{Result, bail};
 
@@ -68,9 +68,14 @@ impl fmt::Display for ProjectPath<'_> {
 /// Linux can mount such file systems.
 fn is_git(name: &str) -> bool {
     let is_ignored = |c| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
-    let name = name.split([':', '\\']).next().unwrap_or(name);
-    let name = name.replace(is_ignored, "").to_lowercase();
-    matches!(name.trim_end_matches(['.', ' ']), ".git" | "git~1")
+    let mut name = Cow::from(name.split([':', '\\']).next().unwrap_or(name));
+    if !name.is_ascii() {
+        name = name.replace(is_ignored, "").to_lowercase().into();
+    }
+    let name = name.trim_end_matches(['.', ' ']);
+    [".git", "git~1"]
+        .iter()
+        .any(|it| name.eq_ignore_ascii_case(it))
 }
 
 #[cfg(test)]

@@ -71,13 +71,26 @@ impl<'a> Stage<'a> {
 
     /// Prepares to write `text` to `path`. A symbolic link stays one, and permissions stay.
     pub(super) fn write(&mut self, path: &'a str, text: &str) -> Result<()> {
+        self.write_with(path, |file| Ok(file.write_all(text.as_bytes())?))
+    }
+
+    /// The same with the text that `write` writes.
+    pub(super) fn write_with(
+        &mut self,
+        path: &'a str,
+        write: impl FnOnce(&mut File) -> Result<()>,
+    ) -> Result<()> {
         let path = ProjectPath::new(path)?;
-        self.prepare(path, text)
+        self.prepare(path, write)
             .with_context(|| format!("failed to write `{path}`"))
     }
 
-    /// Puts `text` beside the file at `path`; beside its target if it is a symbolic link.
-    fn prepare(&mut self, path: ProjectPath<'a>, text: &str) -> Result<()> {
+    /// Puts a text beside the file at `path`; beside its target if it is a symbolic link.
+    fn prepare(
+        &mut self,
+        path: ProjectPath<'a>,
+        write: impl FnOnce(&mut File) -> Result<()>,
+    ) -> Result<()> {
         self.walk.make_folder(path.folder(), &mut self.folders)?;
         let place = self.walk.find(path)?.context(GONE)?;
         let (temporary, mut file) = self.names.create(place.folder)?;
@@ -89,8 +102,7 @@ impl<'a> Stage<'a> {
         // No fsync: it would take longer than everything else. The kernel has the text, so a kill
         // cannot lose it. Only a crash of the machine within seconds can; then git has the old
         // text, and the command can be run again.
-        file.write_all(text.as_bytes())?;
-        Ok(())
+        write(&mut file)
     }
 
     /// Prepares to remove the file at `path`; of a symbolic link, only the link.

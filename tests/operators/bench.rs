@@ -18,6 +18,8 @@ mod operators;
 #[expect(dead_code, reason = "the tests use all of it")]
 #[path = "../scaffold.rs"]
 mod scaffold;
+#[path = "bench/scale.rs"]
+mod scale;
 
 /// rscaffold as users get it.
 fn release() -> PathBuf {
@@ -32,8 +34,9 @@ use scaffold::{by_hand, root, run};
 /// What is measured, by name: it gets the program, and says whether all is as it should be.
 type Part = (&'static str, fn(&Path) -> Result<bool>);
 
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 5] = [
     ("cli", cli::bench),
+    ("scale", scale::bench),
     ("operators", operators::bench),
     ("webhooks", operators::webhooks::bench),
     ("conversion", operators::conversion::bench),

@@ -1,8 +1,8 @@
 //! `create api --crd`: a kind from its CRD.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
-use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::{ApiSettings, CreateApi, story};
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     report::{Outcome, Story},
     turn::GivenTexts,
     visible::visible,
-    worktree::WorkTree,
+    worktree::{WorkTree, read_text},
 };
 
 /// If there are more losses, the others are only counted.
@@ -90,17 +90,8 @@ fn say_what_stays(story: &mut Story, given: &Texts, tree: &WorkTree) -> Result<(
 /// Reads the CRDs of a file.
 fn read(path: &Path, shown: &str) -> Result<Vec<Crd>> {
     const MAX_BYTES: u64 = 16 << 20;
-    let read = || {
-        let file = fs::metadata(path)?;
-        ensure!(file.is_file(), "it is not a file");
-        ensure!(
-            file.len() <= MAX_BYTES,
-            "it has more than {} MB",
-            MAX_BYTES >> 20
-        );
-        Ok(fs::read_to_string(path)?)
-    };
-    let text = read().map_err(|error| anyhow!("failed to read `{}`: {error:#}", visible(shown)))?;
+    let text = read_text(path, MAX_BYTES)
+        .map_err(|error| anyhow!("failed to read `{}`: {error:#}", visible(shown)))?;
     crd::parse(shown, &text)
 }
 

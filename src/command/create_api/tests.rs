@@ -13,7 +13,7 @@ fn project(resources: Vec<Resource>) -> Project {
     Project {
         cli_version: "0.1.0".to_owned(),
         license: License::None,
-        resources,
+        resources: resources.into(),
         ..Project::new(domain, name, "guestbook".parse().unwrap())
     }
 }

@@ -1,0 +1,84 @@
+//! The list of resources, with an index: a large project has many, and each is looked up by its kind.
+
+use std::{
+    collections::HashMap,
+    ops::{Deref, DerefMut},
+    sync::OnceLock,
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::Resource;
+use crate::names::Kind;
+
+/// The resources of a project, in the order of `PROJECT`. It is a `Vec` that also finds a resource by its kind.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Resources {
+    list: Vec<Resource>,
+    /// Where the resources are in `list` that have a kind, by the kind in lower case. Each change of the list
+    /// drops it, and the next question makes it anew.
+    #[serde(skip)]
+    index: OnceLock<HashMap<String, Vec<usize>>>,
+}
+
+impl Resources {
+    /// The resources of this kind, in any group.
+    pub fn of_kind(&self, kind: &Kind) -> impl Iterator<Item = &Resource> {
+        let called = self.called(&kind.lower());
+        called.filter(move |it| it.kind == *kind)
+    }
+
+    /// The resources whose kind is `lower` in lower case, in any group.
+    pub fn called(&self, lower: &str) -> impl Iterator<Item = &Resource> + use<'_> {
+        self.positions(lower).iter().map(|at| &self.list[*at])
+    }
+
+    /// Where the resources are whose kind is `lower` in lower case.
+    pub(super) fn positions(&self, lower: &str) -> &[usize] {
+        let index = self.index.get_or_init(|| {
+            let mut index = HashMap::<_, Vec<_>>::new();
+            for (at, resource) in self.list.iter().enumerate() {
+                index.entry(resource.kind.lower()).or_default().push(at);
+            }
+            index
+        });
+        index.get(lower).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Deref for Resources {
+    type Target = Vec<Resource>;
+
+    fn deref(&self) -> &Vec<Resource> {
+        &self.list
+    }
+}
+
+impl DerefMut for Resources {
+    fn deref_mut(&mut self) -> &mut Vec<Resource> {
+        self.index.take();
+        &mut self.list
+    }
+}
+
+impl AsRef<[Resource]> for Resources {
+    fn as_ref(&self) -> &[Resource] {
+        &self.list
+    }
+}
+
+impl<T: AsRef<[Resource]> + ?Sized> PartialEq<T> for Resources {
+    fn eq(&self, other: &T) -> bool {
+        self.list == other.as_ref()
+    }
+}
+
+impl Eq for Resources {}
+
+impl From<Vec<Resource>> for Resources {
+    fn from(list: Vec<Resource>) -> Self {
+        let index = OnceLock::new();
+        Self { list, index }
+    }
+}

@@ -1,0 +1,82 @@
+//! What a command takes grows with the number of APIs, and not faster. `make bench ONLY=scale` measures a project
+//! of 1,000 APIs.
+
+use std::{fmt::Write as _, fs, path::Path, process::Command};
+
+use tempfile::TempDir;
+
+use crate::scaffold::{program, run};
+
+/// How often each time is measured. The shortest counts: whatever else the machine does only adds to it.
+const ROUNDS: usize = 3;
+
+/// How much longer a command may take in a project of four times as many APIs: 4 where the time is linear, 16
+/// where it grows with the square.
+const MAX_GROWTH: f64 = 7.0;
+
+/// What `create api` may take in a project of 200 APIs, in KiB.
+const MAX_MEMORY: usize = 22 << 10;
+
+/// A project of so many APIs.
+fn project(apis: usize) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    shell(
+        folder.path(),
+        "\"$@\"",
+        "init --domain com --project-name shop --repo shop",
+    );
+    let file = folder.path().join("PROJECT");
+    let text = fs::read_to_string(&file).unwrap();
+    let mut resources = "resources:\n".to_owned();
+    for number in 0..apis {
+        let group = format!("group{:02}", number / 20);
+        write!(
+            resources,
+            "- api:\n    crdVersion: v1\n    namespaced: true\n  controller: true\n  group: {group}\n  \
+             kind: Kind{number:03}\n  path: shop::api::{group}::v1\n  plural: kind{number:03}s\n  \
+             version: v1\n"
+        )
+        .unwrap();
+    }
+    let text = text.replace("runtime:", &(resources + "runtime:"));
+    fs::write(file, text).unwrap();
+    shell(folder.path(), "\"$@\"", "apply");
+    folder
+}
+
+/// Has a shell do `script`, in which `"$@"` is rscaffold with these arguments.
+fn shell(folder: &Path, script: &str, arguments: &str) -> String {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("set -e; {script}"), "sh"]);
+    shell.arg(program()).args(arguments.split(' '));
+    run(shell.current_dir(folder))
+}
+
+const CREATE: &str = "create api --group group00 --version v1 --kind Extra --dry-run";
+
+/// The CPU time of `create api`, in seconds.
+fn time(folder: &Path) -> f64 {
+    // The first line is about the shell, the second one about what it ran: user time, then system time.
+    let times = shell(folder, "\"$@\" 2>/dev/null; times", CREATE);
+    let user = times.lines().nth(1).unwrap().split(' ').next().unwrap();
+    let (minutes, seconds) = user.split_once('m').unwrap();
+    let [minutes, seconds] = [minutes, seconds.trim_end_matches('s')].map(str::parse::<f64>);
+    60.0 * minutes.unwrap() + seconds.unwrap()
+}
+
+#[test]
+fn time_and_memory_grow_with_the_number_of_apis() {
+    let [small, large] = [50, 200].map(project);
+    let shortest = |folder: &TempDir| {
+        let times = (0..ROUNDS).map(|_| time(folder.path()));
+        times.fold(f64::INFINITY, f64::min)
+    };
+    let [before, after] = [shortest(&small), shortest(&large)];
+    assert!(
+        after <= MAX_GROWTH * before.max(0.01),
+        "{before} s with 50 APIs, {after} s with 200"
+    );
+    let limited = format!("ulimit -d {MAX_MEMORY}; \"$@\" 2>&1");
+    let said = shell(large.path(), &limited, CREATE);
+    assert!(said.contains("nothing was written"), "{said}");
+}
