@@ -1,4 +1,5 @@
 CARGO ?= cargo
+comma := ,
 
 # Which features a dependency has depends on the packages that cargo is asked for. So cargo is always asked for the
 # same ones: otherwise it compiles rscaffold, and most of its dependencies, once more.
@@ -13,7 +14,7 @@ help: ## Show this help.
 		/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: tools ## Scaffold an operator, and see it reconcile on a temporary cluster.
+demo: tools ## Scaffold an operator, and see it reconcile on a temporary API server, or on the cluster of DEMO_KUBECONFIG.
 	@$(CARGO) run --locked --package operators --example demo
 
 .PHONY: check
@@ -28,23 +29,51 @@ check: tools ## Check the format, run clippy, and run all tests that need neithe
 # Tests write many small files, which takes half as long in memory. A container may have little memory for files.
 MEMORY = /dev/shm
 ifneq ($(shell df -Pk $(MEMORY) 2>/dev/null | awk '$$4 > 2000000 && $$6 == "$(MEMORY)"'),)
-check test: export TMPDIR ?= $(MEMORY)
+check test test-core: export TMPDIR ?= $(MEMORY)
 endif
 
-# Most of these tests wait, for a compiler or for the end of a lease. So more tests run at once than there are
-# processors.
+# Says what a step does, and how long it takes on two cores when nothing is compiled yet.
+step = @echo "== $(1) (cold: $(2))" >&2
+
 .PHONY: test
-test: tools lint ## Run all tests. The first run builds a Kubernetes control plane.
+test: tools lint test-core test-cluster test-operators ## Run all tests. The first run builds a Kubernetes control plane.
+
+.PHONY: test-core
+test-core: tools ## Run the tests that need neither a cluster nor a compiler for generated code.
+	$(call step,rscaffold: command line$(comma) golden texts$(comma) merges$(comma) a kill at each write,5 minutes)
 	EVERY_WRITE=1 $(CARGO) test --locked $(PACKAGES) --lib --bins --test tests
+	$(call step,kube-manager: unit tests,3 minutes)
 	$(CARGO) test --locked $(RUNTIME)
-	RSCAFFOLD=target/debug/rscaffold $(CARGO) test --locked $(PACKAGES) --test cluster --test operators -- --test-threads=8
+
+.PHONY: test-cluster
+test-cluster: tools ## Build the control plane of the tests with Go, unless it is built, and test it.
+	$(call step,a Kubernetes control plane: built with Go$(comma) then tested,6 minutes)
+	$(CARGO) test --locked $(PACKAGES) --test cluster -- --test-threads=8
+
+# Most of these tests wait, for a compiler or for the end of a lease. So more tests run at once than there are
+# processors. The first command builds rscaffold, unless `test-core` has done so.
+.PHONY: test-operators
+test-operators: tools ## Compile and run generated projects: all such tests, or those that TESTS names.
+	$(call step,generated projects: compiled$(comma) and run on that control plane,25 minutes)
+	$(CARGO) test --quiet --locked $(PACKAGES) --test tests --no-run
+	RSCAFFOLD=target/debug/rscaffold $(CARGO) test --locked $(PACKAGES) --test operators -- --test-threads=8 $(TESTS)
+
+.PHONY: test-one
+test-one: ## Run the tests that TEST names, in whichever package they are: make test-one TEST=a_name
+	@TEST="$(TEST)" CARGO="$(CARGO)" PACKAGES="$(PACKAGES)" RUNTIME="$(RUNTIME)" sh tests/one.sh
+
+.PHONY: test-release
+test-release: ## Build the program of a release twice, package it and install it: takes ten minutes.
+	$(CARGO) test --locked $(PACKAGES) --test operators -- --ignored --nocapture release::
 
 .PHONY: test-e2e
 test-e2e: tools ## Build the image of an operator, and test it in a Pod: needs root, on Linux.
-	$(CARGO) test --locked $(PACKAGES) --lib --bins --test cluster --test operators -- --ignored --nocapture
+	$(CARGO) test --locked $(PACKAGES) --lib --bins --test cluster --test operators -- --ignored --nocapture \
+		--skip release::
 
 .PHONY: lint
 lint: ## Check the format, and run clippy and rustdoc.
+	$(call step,format$(comma) clippy and rustdoc,2 minutes)
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path tests/fuzz/Cargo.toml --check
 	$(CARGO) clippy --locked $(PACKAGES) --all-targets -- -D warnings
@@ -111,6 +140,26 @@ golden: ## Rewrite the golden projects and the transcripts.
 	SNAPSHOTS=overwrite $(CARGO) test $(PACKAGES) --test tests -- projects_are_what transcripts recording
 	cd tests/golden && $(CARGO) update --quiet --workspace
 
+.PHONY: minimal-versions
+minimal-versions: ## Compile rscaffold and the runtime with the oldest dependencies that Cargo.toml allows.
+	CARGO="$(CARGO)" sh release/minimal-versions.sh
+
+.PHONY: deny
+deny: ## Check advisories, licenses and sources of all dependencies: needs cargo-deny.
+	$(CARGO) deny --workspace --all-features --locked check
+
+.PHONY: update-deps
+update-deps: ## Update all dependencies, and requirements such as DEPS="kube=5.1", here and in generated projects.
+	CARGO="$(CARGO)" MAKE="$(MAKE)" sh release/update-deps.sh $(DEPS)
+
+.PHONY: release
+release: ## Prepare the release VERSION: versions, changelog, golden projects, the record of the update test.
+	CARGO="$(CARGO)" MAKE="$(MAKE)" sh release/prepare.sh "$(VERSION)"
+
+.PHONY: dist
+dist: ## Make the archive of a release for this machine, in target/dist.
+	CARGO="$(CARGO)" sh release/dist.sh
+
 # The Debian packages with the programs that `make test-e2e` runs.
 NODE_PACKAGES = binutils containerd containernetworking-plugins debootstrap iproute2 iptables podman \
 	runc socat
@@ -136,15 +185,15 @@ tools:
 	if [ -n "$(filter bench,$(MAKECMDGOALS))" ]; then \
 		need go "install Go from https://go.dev/dl; it builds the operator to compare with"; \
 	fi; \
-	if [ -n "$(filter soak test test-e2e,$(MAKECMDGOALS))" ]; then \
+	if [ -n "$(filter soak test test-cluster test-operators test-e2e,$(MAKECMDGOALS))" ]; then \
 		need go "install Go from https://go.dev/dl; it builds programs that the tests run"; \
 	fi; \
-	if [ -n "$(filter check test,$(MAKECMDGOALS))" ]; then \
+	if [ -n "$(filter check test test-core,$(MAKECMDGOALS))" ]; then \
 		need strace "apt-get install strace, on Linux; the tests end rscaffold with it at each of its writes"; \
 	fi; \
 	for program in $$node; do \
 		need $$program "on Debian, apt-get install --no-install-recommends $(NODE_PACKAGES)"; \
 	done; \
-	if [ -n "$(filter-out check test-docs,$(MAKECMDGOALS))" ] && [ ! -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" ]; then \
+	if [ -n "$(filter-out check demo test-core test-docs,$(MAKECMDGOALS))" ] && [ ! -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" ]; then \
 		need go "install Go from https://go.dev/dl; it builds etcd and Kubernetes for the tests"; \
 	fi

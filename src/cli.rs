@@ -143,7 +143,7 @@ impl Cli {
         };
         let done = match self.command {
             Command::Init(args) => init::run(args, folder),
-            Command::Create(Create::Api(args)) => create_api::run(args, root),
+            Command::Create(Create::Api(args)) => create_api::run(args, root, folder),
             Command::Create(Create::Webhook(args)) => webhook::create(args, root),
             Command::Delete(Delete::Webhook(args)) => webhook::delete(args, root),
             Command::Delete(Delete::Api(args)) => delete::api(args, root),

@@ -237,8 +237,8 @@ pub(super) struct ExternalType {
     dependency: Option<Dependency>,
 }
 
-/// Adds an API, its controller, or both to the project.
-pub fn run(args: CreateApi, root: &Path) -> Result<Outcome> {
+/// Adds an API, its controller, or both to the project in `root`. A path that the user gives is one in `folder`.
+pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
     args.kubebuilder.features(args.settings.image.is_some())?;
     if let Some(file) = args.crd.clone() {
         ensure!(
@@ -249,7 +249,7 @@ pub fn run(args: CreateApi, root: &Path) -> Result<Outcome> {
                     .to_owned()
             )
         );
-        return crd::run(&args, &file, root);
+        return crd::run(&args, &file, root, folder);
     }
     let tree = WorkTree::open(root)?;
     let before = load_current(&tree)?;

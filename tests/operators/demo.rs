@@ -10,11 +10,12 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, ensure};
-use cluster::Cluster;
 use tempfile::TempDir;
 
 #[expect(dead_code, reason = "the tests use all of it")]
 mod compile;
+#[path = "demo/control_plane.rs"]
+mod control_plane;
 #[path = "demo/process.rs"]
 mod process;
 #[expect(dead_code, reason = "the tests use all of it")]
@@ -24,6 +25,7 @@ mod scaffold;
 mod screen;
 
 use compile::{NO_DEBUG, cargo, pin, target};
+use control_plane::{ControlPlane, Source};
 use process::Process;
 use scaffold::{plain_make, root};
 use screen::{Screen, command_line, say};
@@ -70,19 +72,24 @@ fn main_job(screen: &mut Screen) -> Result<()> {
         say(&output);
     }
 
+    screen.step("find a control plane");
+    let source = Source::find(screen, &project)?;
+
     screen.step("compile the operator");
     pin(&project).context("failed to copy the lock file")?;
     compile(screen, "cargo build", cargo(&project).arg("build"))?;
 
-    screen.step("start a throwaway cluster");
-    say("etcd, kube-apiserver and kube-controller-manager, on this machine alone");
-    let cluster = screen.work(Cluster::start)?;
+    screen.step("start the control plane");
+    let control_plane = source.start(screen)?;
     command_line(&format!(
         "export KUBECONFIG={}",
-        cluster.kubeconfig().display()
+        control_plane.kubeconfig().display()
     ));
 
-    let site = Site { project, cluster };
+    let site = Site {
+        project,
+        control_plane,
+    };
     screen.step("install the CustomResourceDefinition");
     let output = screen.run("make install", &mut site.make("install")?)?;
     say(&output);
@@ -94,13 +101,13 @@ fn main_job(screen: &mut Screen) -> Result<()> {
         .map_err(|error| anyhow!("{error:#}\n\nthe operator said:\n{}", operator.last_lines()))?;
 
     screen.step("stop the operator");
-    command_line("kill %1");
-    operator.terminate()?;
-    screen.to_end(&mut operator)?;
+    command_line("pkill guestbook");
+    operator.terminate("guestbook")?;
+    let status = screen.to_end(&mut operator)?;
     say(&operator.new_output());
     ensure!(
-        operator.output().contains("stopping"),
-        "it did not stop in good order"
+        status.success() && operator.output().contains("stopping"),
+        "it did not stop in good order: make ended with {status}"
     );
 
     screen.step("clean up");
@@ -125,7 +132,7 @@ fn compile(screen: &Screen, line: &str, cargo: &mut Command) -> Result<()> {
 /// Where the operator is at work.
 struct Site {
     project: PathBuf,
-    cluster: Cluster,
+    control_plane: ControlPlane,
 }
 
 impl Site {
@@ -157,7 +164,7 @@ impl Site {
     }
 
     fn kubectl(&self, screen: &Screen, arguments: &str) -> Result<String> {
-        let mut kubectl = self.cluster.kubectl();
+        let mut kubectl = self.control_plane.kubectl();
         kubectl
             .args(arguments.split(' '))
             .current_dir(&self.project);
@@ -166,8 +173,11 @@ impl Site {
 
     /// make, with what a user has set up: the cluster, and kubectl and cargo on `PATH`.
     fn make(&self, goal: &str) -> Result<Command> {
-        let programs = [env!("CARGO").as_ref(), self.cluster.kubectl_path()];
-        let folders = programs.into_iter().filter_map(Path::parent);
+        let programs = [
+            Some(env!("CARGO").as_ref()),
+            self.control_plane.kubectl_path(),
+        ];
+        let folders = programs.into_iter().flatten().filter_map(Path::parent);
         let path = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths(folders.map(Path::to_owned).chain(env::split_paths(&path)))?;
 
@@ -177,7 +187,7 @@ impl Site {
             .env("PATH", path)
             .env("CARGO_TARGET_DIR", target())
             .env(NO_DEBUG.0, NO_DEBUG.1)
-            .env("KUBECONFIG", self.cluster.kubeconfig())
+            .env("KUBECONFIG", self.control_plane.kubeconfig())
             .env("KUBECACHEDIR", self.project.with_file_name("kubectl-cache"))
             .envs([
                 ("CARGO", "cargo"),

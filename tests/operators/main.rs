@@ -46,6 +46,7 @@ mod port;
 mod project;
 mod proxy;
 mod random;
+mod release;
 mod rights;
 #[path = "../scaffold.rs"]
 mod scaffold;

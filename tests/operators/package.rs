@@ -11,10 +11,15 @@ use crate::{
 fn a_project_takes_the_packaged_runtime() {
     let _building = building();
     let packages = root().join("target/packages");
-    // Both at once: rscaffold depends on a version of the runtime that the registry may not have yet.
+    // All at once: rscaffold depends on a version of the runtime that the registry may not have yet.
     run(cargo(root())
-        .args(["package", "--quiet", "--allow-dirty", "--no-verify"])
-        .args(["--package", "rscaffold", "--package", "kube-manager"])
+        .args([
+            "package",
+            "--quiet",
+            "--workspace",
+            "--allow-dirty",
+            "--no-verify",
+        ])
         .arg("--target-dir")
         .arg(&packages));
     let version = kube_manager::source::VERSION;

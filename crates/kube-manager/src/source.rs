@@ -1,6 +1,6 @@
 //! The text of the files of this crate, for tools that write them into projects.
 
-/// The version of the crate: `0.3.0`.
+/// The version of the crate, such as `0.3.0`.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The files of the crate as a project has them: the path of each in its folder, and its text.

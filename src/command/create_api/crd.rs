@@ -23,12 +23,12 @@ use crate::{
 /// If there are more losses, the others are only counted.
 const LISTED: usize = 10;
 
-/// Adds the kind of the CRD in `file`, with types made from it.
-pub(super) fn run(args: &CreateApi, file: &Path, root: &Path) -> Result<Outcome> {
+/// Adds the kind of the CRD in `file`, a path in `folder`, with types made from it.
+pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
     let before = load_current(&tree)?;
     let (group, version, kind) = args.id.given();
-    let crd = read(&root.join(file), &file.display().to_string())?;
+    let crd = read(&folder.join(file), &file.display().to_string())?;
     let crd = choose(&crd, &file.display().to_string(), &before, group, kind)?;
     let made = if args.settings.resource == Some(false) {
         Given::of_others(&crd, version, &before)?

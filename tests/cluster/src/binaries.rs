@@ -39,7 +39,8 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 pub(crate) struct Binaries {
     pub etcd: PathBuf,
     pub api_server: PathBuf,
-    pub controller_manager: PathBuf,
+    /// Without it, no controller of Kubernetes runs.
+    pub controller_manager: Option<PathBuf>,
     pub kubectl: PathBuf,
 }
 
@@ -113,7 +114,19 @@ const KWOK: Program = Program {
 impl Binaries {
     /// Takes what `KUBEBUILDER_ASSETS` holds and builds the rest, except a kubectl on `PATH`.
     pub fn find(progress: &dyn Fn(&str)) -> Result<Binaries> {
-        let required = |program: &Program| match (asset(program), assets()) {
+        let mut binaries = Self::without_controllers(assets().as_deref(), progress)?;
+        binaries.controller_manager = Some(find(&CONTROLLER_MANAGER, progress)?);
+        Ok(binaries)
+    }
+
+    /// The programs of a control plane in which no controller runs: those in the folder `assets`, or
+    /// built ones. kubectl may also be on `PATH`.
+    pub fn without_controllers(assets: Option<&Path>, progress: &dyn Fn(&str)) -> Result<Binaries> {
+        let asset = |program: &Program| {
+            let path = assets?.join(program.name);
+            path.is_file().then_some(path)
+        };
+        let required = |program: &Program| match (asset(program), assets) {
             (Some(path), _) => Ok(path),
             (None, Some(folder)) => {
                 bail!(
@@ -128,10 +141,16 @@ impl Binaries {
         Ok(Binaries {
             etcd: required(&ETCD)?,
             api_server: required(&API_SERVER)?,
-            controller_manager: find(&CONTROLLER_MANAGER, progress)?,
+            controller_manager: None,
             kubectl: kubectl.map_or_else(|| build(&KUBECTL, progress), Ok)?,
         })
     }
+}
+
+/// Whether etcd and kube-apiserver were built before.
+pub fn are_built() -> bool {
+    let is_built = |program| built(program).is_ok_and(|path| path.is_file());
+    is_built(&ETCD) && is_built(&API_SERVER)
 }
 
 impl SimulationBinaries {
@@ -156,7 +175,8 @@ impl NodeBinaries {
     }
 }
 
-fn assets() -> Option<PathBuf> {
+/// The folder that `KUBEBUILDER_ASSETS` names.
+pub fn assets() -> Option<PathBuf> {
     let folder = env::var_os(ASSETS).filter(|folder| !folder.is_empty())?;
     Some(folder.into())
 }
@@ -192,18 +212,22 @@ impl Module {
     }
 }
 
+/// Where a program is once it is built.
+fn built(program: &Program) -> Result<PathBuf> {
+    let mut folders = Path::new(program.module.folder).ancestors();
+    let root = folders.nth(3).context("no root")?;
+    let folder = root.join("target/cluster/bin");
+    Ok(folder.join(program.module.version()?).join(program.name))
+}
+
 /// Builds a program, unless that was done before.
 fn build(program: &Program, progress: &dyn Fn(&str)) -> Result<PathBuf> {
     let version = program.module.version()?;
-    let root = Path::new(program.module.folder)
-        .ancestors()
-        .nth(3)
-        .context("no root")?;
-    let folder = root.join("target/cluster/bin").join(version);
-    let path = folder.join(program.name);
+    let path = built(program)?;
     if path.is_file() {
         return Ok(path);
     }
+    let folder = path.parent().context("no folder")?.to_owned();
     fs::create_dir_all(&folder)
         .with_context(|| format!("failed to create `{}`", folder.display()))?;
     let _lock = lock(&folder.join(".lock"), progress)?;

@@ -35,7 +35,11 @@ use crate::{
     node::{Namespaces, Tools},
 };
 
-pub use crate::{audit::Request, wait::wait_until};
+pub use crate::{
+    audit::Request,
+    binaries::{are_built, assets},
+    wait::wait_until,
+};
 
 /// How long a component may take to come up; it takes a few seconds, more on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -97,6 +101,17 @@ impl Cluster {
         progress("starting the control plane");
         let folder = folder()?;
         Self::start_in(folder, None, binaries, flags)
+    }
+
+    /// Starts etcd and an API server without any controller: enough for a custom resource and its
+    /// operator. The programs are those in the folder `assets`, or are built.
+    pub fn start_without_controllers(
+        assets: Option<&Path>,
+        progress: &dyn Fn(&str),
+    ) -> Result<Cluster> {
+        let binaries = Binaries::without_controllers(assets, progress)?;
+        progress("starting the control plane");
+        Self::start_in(folder()?, None, binaries, &[])
     }
 
     /// Starts a control plane and a node that runs Pods, with an address for each of them and for
@@ -452,9 +467,12 @@ impl Cluster {
     }
 
     fn start_controller_manager(&mut self) -> Result<()> {
+        let Some(program) = &self.binaries.controller_manager else {
+            return Ok(());
+        };
         let mut controller_manager = self.component(
             "kube-controller-manager",
-            &self.binaries.controller_manager,
+            program,
             &[
                 &format!("--kubeconfig={CONTROLLER_MANAGER_KUBECONFIG}"),
                 "--use-service-account-credentials=true",

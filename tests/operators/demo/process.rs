@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use console::strip_ansi_codes;
 
 /// A program and all that it starts; killed on drop.
@@ -83,9 +83,15 @@ impl Process {
         self.child.wait().context("failed to wait for a program")
     }
 
-    /// Asks the whole group to end, as a shell's `kill %1` does.
-    pub fn terminate(&self) -> Result<()> {
-        self.signal("-TERM")
+    /// Asks the programs with this name to end, among those that it started. The others, such as make,
+    /// then end by themselves.
+    pub fn terminate(&self, program: &str) -> Result<()> {
+        let group = self.child.id().to_string();
+        let mut pkill = Command::new("pkill");
+        pkill.args(["-TERM", "-g", &group, "-x", program]);
+        let status = pkill.status().context("failed to run `pkill`")?;
+        ensure!(status.success(), "`{program}` does not run");
+        Ok(())
     }
 
     fn signal(&self, signal: &str) -> Result<()> {

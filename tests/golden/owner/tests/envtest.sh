@@ -46,7 +46,9 @@ mkdir -p "$(dirname "$FOLDER")"
 unpacked=$(mktemp -d "$FOLDER.XXXXXX")
 trap 'rm -rf "$unpacked"' EXIT
 trap 'exit 1' HUP INT TERM
-curl --fail --location --show-error --silent --retry 3 --output "$unpacked/$archive" "$url"
+# A network without a way there is noticed within a minute.
+curl --fail --location --show-error --silent --retry 3 --connect-timeout 10 --speed-limit 1000 --speed-time 30 \
+  --output "$unpacked/$archive" "$url"
 seen=$( (sha512sum "$unpacked/$archive" 2>/dev/null || shasum -a 512 "$unpacked/$archive") | cut -d ' ' -f 1)
 [ "$seen" = "$digest" ] || fail "$url has the SHA-512 digest \`$seen\`, and not \`$digest\`"
 tar -xzf "$unpacked/$archive" -C "$unpacked"

@@ -1,0 +1,86 @@
+#!/bin/sh
+# Installs rscaffold from the archives of a release, without root:
+#
+#   curl -fsSL https://github.com/rscaffold/rscaffold/releases/latest/download/install.sh | sh
+#
+# Variables:
+#   RSCAFFOLD_VERSION      the version, such as 0.4.0; the latest one if empty
+#   RSCAFFOLD_INSTALL_DIR  where the program goes; ~/.local/bin if empty
+#   RSCAFFOLD_RELEASES     where the releases are, for a mirror
+set -eu
+
+repository=https://github.com/rscaffold/rscaffold
+
+fail() {
+  echo "error: $1" >&2
+  [ -z "${2:-}" ] || echo "hint: $2" >&2
+  exit 1
+}
+
+has() {
+  command -v "$1" >/dev/null 2>&1
+}
+
+# Writes what is at the URL $1 to the file $2.
+fetch() {
+  curl --fail --location --show-error --silent --connect-timeout 20 --retry 3 --output "$2" "$1" ||
+    fail "failed to fetch \`$1\`" "these versions and platforms exist: $repository/releases"
+}
+
+digest() {
+  if has sha256sum; then
+    sha256sum "$1"
+  else
+    shasum -a 256 "$1"
+  fi | cut -d ' ' -f 1
+}
+
+# The last line calls this function, so a download of this file that ends too early runs nothing.
+main() {
+  has curl || fail "\`curl\` is not installed" "install it with the package manager of your system"
+  has sha256sum || has shasum || fail "neither \`sha256sum\` nor \`shasum\` is installed" \
+    "install one of them; the archive is not used before its checksum is compared"
+  case $(uname -s)-$(uname -m) in
+  Darwin-arm64) target=aarch64-apple-darwin ;;
+  Darwin-x86_64) target=x86_64-apple-darwin ;;
+  Linux-aarch64 | Linux-arm64) target=aarch64-unknown-linux-gnu ;;
+  Linux-x86_64) target=x86_64-unknown-linux-gnu ;;
+  *) fail "there is no archive for this platform, $(uname -s) on $(uname -m)" \
+    "with Rust, \`cargo install --locked rscaffold\` builds it" ;;
+  esac
+
+  releases=${RSCAFFOLD_RELEASES:-$repository/releases}
+  version=${RSCAFFOLD_VERSION:-}
+  case ${version#v} in
+  '') from=$releases/latest/download ;;
+  *[!0-9A-Za-z.+-]*) fail "RSCAFFOLD_VERSION is \`$version\`, which is not a version such as 0.4.0" ;;
+  *) from=$releases/download/v${version#v} ;;
+  esac
+  folder=${RSCAFFOLD_INSTALL_DIR:-${HOME:?the variable HOME is not set}/.local/bin}
+  mkdir -p "$folder" || fail "failed to create \`$folder\`" "choose another folder with RSCAFFOLD_INSTALL_DIR"
+
+  # In the folder itself, so that the last step is a rename: a program that runs is replaced, too.
+  work=$(mktemp -d "$folder/.rscaffold.XXXXXX") ||
+    fail "failed to write to \`$folder\`" "choose another folder with RSCAFFOLD_INSTALL_DIR"
+  trap 'rm -rf "$work"' EXIT
+  trap 'exit 1' HUP INT TERM
+  name=rscaffold-$target
+  fetch "$from/SHA256SUMS" "$work/SHA256SUMS"
+  expected=$(sed -n "s/^\([0-9a-f]\{64\}\)  $name\.tar\.gz\$/\1/p" "$work/SHA256SUMS")
+  [ -n "$expected" ] || fail "\`$from/SHA256SUMS\` has no checksum of \`$name.tar.gz\`"
+  fetch "$from/$name.tar.gz" "$work/archive"
+  seen=$(digest "$work/archive")
+  [ "$seen" = "$expected" ] ||
+    fail "\`$from/$name.tar.gz\` has the checksum $seen instead of $expected; nothing was installed"
+  tar -xzf "$work/archive" -C "$work" "$name/rscaffold"
+  installed=$("$work/$name/rscaffold" --version) || fail "the program does not run on this machine"
+  mv -f "$work/$name/rscaffold" "$folder/rscaffold"
+
+  echo "installed $installed in $folder" >&2
+  case :${PATH:-}: in
+  *:"$folder":*) ;;
+  *) echo "hint: add it to PATH: export PATH=\"$folder:\$PATH\"" >&2 ;;
+  esac
+}
+
+main

@@ -1,0 +1,49 @@
+#!/bin/sh
+# Makes the files of a release in OUT: an archive for each target, the Homebrew formula, and SHA256SUMS.
+#
+# BINARIES has a folder for each target with the program in it; PAGES is what release/pages.rs writes. The bytes
+# of the archives depend on their files alone. It takes GNU tar.
+#
+# usage: release/archives.sh BINARIES PAGES OUT
+set -eu
+
+usage='usage: release/archives.sh BINARIES PAGES OUT'
+binaries=$(cd "${1:?$usage}" && pwd)
+pages=$(cd "${2:?$usage}" && pwd)
+mkdir -p "${3:?$usage}"
+out=$(cd "$3" && pwd)
+cd "$(dirname "$0")/.."
+
+stage=$(mktemp -d)
+trap 'rm -rf "$stage"' EXIT
+for folder in "$binaries"/*/; do
+  target=$(basename "$folder")
+  name=rscaffold-$target
+  mkdir "$stage/$name"
+  cp "$folder/rscaffold" CHANGELOG.md LICENSE README.md "$stage/$name"
+  cp -R "$pages/completions" "$pages/man" "$stage/$name"
+  # What carries files from one machine to another may lose their modes.
+  chmod -R u=rwX,go=rX "$stage/$name"
+  chmod 755 "$stage/$name/rscaffold"
+  tar --create --format=ustar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner \
+    --directory="$stage" "$name" | gzip -9 -n > "$out/$name.tar.gz"
+done
+
+cp install.sh "$out"
+(cd "$out" && sha256sum -- *.tar.gz install.sh > SHA256SUMS)
+
+version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
+repository=$(sed -n 's/^repository = "\(.*\)"$/\1/p' Cargo.toml)
+description=$(sed -n 's/^description = "\(.*\)"$/\1/p' Cargo.toml)
+sed -e "s|@VERSION@|$version|g" -e "s|@REPOSITORY@|$repository|g" -e "s|@DESCRIPTION@|$description|g" \
+  release/rscaffold.rb > "$stage/formula"
+while read -r digest file; do
+  target=${file#rscaffold-}
+  sed "s|@${target%.tar.gz}@|$digest|g" "$stage/formula" > "$stage/next"
+  mv "$stage/next" "$stage/formula"
+done < "$out/SHA256SUMS"
+if grep -n '@[A-Za-z_0-9-]*@' "$stage/formula" >&2; then
+  echo "error: the formula names a target without an archive in $binaries" >&2
+  exit 1
+fi
+cp "$stage/formula" "$out/rscaffold.rb"

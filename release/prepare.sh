@@ -1,0 +1,75 @@
+#!/bin/sh
+# Prepares a release in this work tree, and says how to publish it: `make release VERSION=0.4.0`.
+set -eu
+
+cd "$(dirname "$0")/.."
+cargo=${CARGO:-cargo}
+version=${1:-}
+
+fail() {
+  echo "error: $1" >&2
+  echo "hint: $2" >&2
+  exit 1
+}
+
+before=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
+[ -n "$version" ] || fail "VERSION is missing" "make release VERSION=0.4.0; the last version is $before"
+echo "$version" | grep -Eqx '[0-9]+\.[0-9]+\.[0-9]+' ||
+  fail "VERSION is \`$version\`, which is not a version such as 0.4.0" "the last version is $before"
+newest=$(printf '%s\n%s\n' "$before" "$version" | sort -V | tail -n 1)
+[ "$version" != "$before" ] && [ "$newest" = "$version" ] ||
+  fail "VERSION is $version, which is not above the last version, $before" "the changelog tells what has changed since"
+[ -z "$(git status --porcelain)" ] ||
+  fail "the work tree has changes that are not committed" "commit them, so that the release is one commit of its own"
+release/notes.sh Unreleased >/dev/null
+
+echo "== versions: $before -> $version" >&2
+for file in Cargo.toml crates/kube-manager/Cargo.toml crates/kube-manager/vendored/manifest.toml; do
+  sed -e "s/^version = \"$before\"$/version = \"$version\"/" \
+    -e "s/^\(kube-manager = { version = \"\)$before\"/\1$version\"/" "$file" > "$file.new"
+  mv "$file.new" "$file"
+done
+"$cargo" update --quiet --workspace
+
+echo "== changelog" >&2
+repository=$(sed -n 's/^repository = "\(.*\)"$/\1/p' Cargo.toml)
+awk -v version="$version" -v today="$(date -u +%Y-%m-%d)" -v repository="$repository" '
+  $0 == "## [Unreleased]" { print; print ""; print "## [" version "] - " today; next }
+  index($0, "[Unreleased]: ") == 1 {
+    print "[Unreleased]: " repository "/compare/v" version "...HEAD"
+    print "[" version "]: " repository "/releases/tag/v" version
+    next
+  }
+  { print }' CHANGELOG.md > CHANGELOG.md.new
+mv CHANGELOG.md.new CHANGELOG.md
+
+echo "== golden projects and transcripts" >&2
+"${MAKE:-make}" golden
+
+echo "== the record from which the tests of later versions update" >&2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+mkdir "$folder/guestbook"
+"$cargo" build --quiet --locked --bin rscaffold
+while read -r arguments; do
+  # shellcheck disable=SC2086
+  (cd "$folder/guestbook" && "$OLDPWD/target/debug/rscaffold" $arguments 2>/dev/null)
+done < tests/update/commands
+mkdir -p "tests/update/$version"
+cp "$folder/guestbook/PROJECT" "$folder/guestbook/.rscaffold/last-applied.jsonl" "tests/update/$version"
+
+echo "== tests of the changelog, of updates and of golden projects" >&2
+"$cargo" test --quiet --locked --package rscaffold --test tests -- changelog golden:: update::
+
+cat >&2 <<END
+
+$version is ready. Next:
+  git diff                                   # read what becomes the release
+  make test && make test-release             # as CI does
+  git add --all && git commit --message "Release $version"
+  git tag v$version && git push origin main v$version
+                                             # .github/workflows/release.yml builds and publishes the archives
+  cargo publish --package kube-manager       # the runtime first: rscaffold depends on this version
+  cargo publish --package rscaffold
+  # then copy rscaffold.rb of the release into the Homebrew tap
+END

@@ -1,0 +1,39 @@
+#!/bin/sh
+# Updates the dependencies of this repository, of the runtime and of generated projects, writes the golden projects
+# anew, and runs `make check`. `make test` then compiles what is generated.
+#
+# usage: make update-deps [DEPS="NAME=REQUIREMENT ..."]
+#
+# Without DEPS, cargo takes the newest versions that the requirements allow, and lists newer ones. DEPS raises
+# requirements: DEPS="kube=5.1 k8s-openapi=0.30" changes them in each Cargo.toml that has one.
+set -eu
+
+cd "$(dirname "$0")/.."
+cargo=${CARGO:-cargo}
+manifests="Cargo.toml crates/*/Cargo.toml crates/kube-manager/vendored/manifest.toml templates/project/Cargo.toml.tera
+  tests/cluster/Cargo.toml tests/operators/Cargo.toml"
+
+for dependency; do
+  name=${dependency%%=*}
+  requirement=${dependency#*=}
+  if [ "$name" = "$dependency" ] || ! echo "$requirement" | grep -Eqx '[0-9]+(\.[0-9]+){0,2}'; then
+    echo "error: \`$dependency\` is not of the form NAME=REQUIREMENT, such as kube=5.1" >&2
+    exit 1
+  fi
+  # shellcheck disable=SC2086
+  files=$(grep -lE "^$name = (\"|\{ version = \")" $manifests) || {
+    echo "error: no Cargo.toml depends on \`$name\`" >&2
+    exit 1
+  }
+  for file in $files; do
+    sed -E "s/^($name = (\{ version = )?\")[^\"]*/\1$requirement/" "$file" > "$file.new"
+    mv "$file.new" "$file"
+    echo "$file: $name $requirement" >&2
+  done
+done
+
+"$cargo" update --verbose
+"${MAKE:-make}" golden
+(cd tests/golden && "$cargo" update --verbose)
+"${MAKE:-make}" check
+echo "next: read the diff, then compile what is generated: make test" >&2

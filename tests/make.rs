@@ -1,0 +1,84 @@
+//! What the make targets of this repository choose, and what they refuse before they write anything.
+
+use std::process::Command;
+
+use crate::scaffold::{plain_make, refused, root, run};
+
+/// make in this repository, with arguments separated by spaces.
+fn make(arguments: &[&str]) -> Command {
+    let mut make = plain_make();
+    make.arg("--silent").args(arguments).current_dir(root());
+    make
+}
+
+#[test]
+fn one_test_runs_in_the_package_that_has_it() {
+    for (test, targets) in [
+        ("one_test_runs_in_the_package", &["--test tests"][..]),
+        ("faults::an_api_server", &["--test operators"]),
+        ("leader::", &["--package kube-manager", "--test operators"]),
+    ] {
+        let printed = run(&mut make(&[
+            "test-one",
+            &format!("TEST={test}"),
+            "CARGO=echo",
+        ]));
+        let lines: Vec<_> = printed.lines().collect();
+        assert_eq!(lines.len(), targets.len(), "{printed}");
+        for (line, target) in lines.iter().zip(targets) {
+            assert!(line.contains(target), "{line}");
+            assert!(line.contains(&format!(" {test} -- ")), "{line}");
+        }
+    }
+    let missing = concat!("no_such_", "test");
+    let error = refused(&mut make(&["test-one", &format!("TEST={missing}")]));
+    let expected = format!("error: no test has `{missing}` in its name\n");
+    assert!(error.starts_with(&expected), "{error}");
+    let error = refused(&mut make(&["test-one"]));
+    assert!(
+        error.starts_with("error: TEST names no test\nhint: "),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_release_needs_a_version_above_the_last_one() {
+    let last = env!("CARGO_PKG_VERSION");
+    for (version, expected) in [
+        ("", "error: VERSION is missing".to_owned()),
+        (
+            "v1.0.0",
+            "error: VERSION is `v1.0.0`, which is not a version such as 0.4.0".to_owned(),
+        ),
+        (
+            "0.0.9",
+            format!("error: VERSION is 0.0.9, which is not above the last version, {last}"),
+        ),
+        (
+            last,
+            format!("error: VERSION is {last}, which is not above the last version, {last}"),
+        ),
+    ] {
+        let error = refused(&mut make(&["release", &format!("VERSION={version}")]));
+        assert_eq!(error.lines().next(), Some(&*expected));
+        assert!(error.contains("\nhint: "), "{error}");
+    }
+}
+
+#[test]
+fn a_requirement_that_no_package_has_is_refused() {
+    for (requirement, expected) in [
+        (
+            "kube",
+            "error: `kube` is not of the form NAME=REQUIREMENT, such as kube=5.1",
+        ),
+        (
+            "kube=^5",
+            "error: `kube=^5` is not of the form NAME=REQUIREMENT, such as kube=5.1",
+        ),
+        ("kub=5.1", "error: no Cargo.toml depends on `kub`"),
+    ] {
+        let error = refused(&mut make(&["update-deps", &format!("DEPS={requirement}")]));
+        assert_eq!(error.lines().next(), Some(expected));
+    }
+}

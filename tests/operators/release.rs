@@ -1,0 +1,132 @@
+//! What a release consists of, built as its workflow builds it: `make test-release`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use tempfile::TempDir;
+
+use crate::{
+    project::{Project, assert_same},
+    scaffold::{by_hand, root, run},
+};
+
+const COMMANDS: [&str; 2] = [
+    "init --domain com --repo guestbook",
+    "create api --group webapp --version v1 --kind Guestbook",
+];
+
+/// A copy of this work tree in `target/release-copies/<name>`, without what git ignores. Its own `target` stays,
+/// so that a second run compiles what has changed.
+fn copy(name: &str) -> PathBuf {
+    let folder = root().join("target/release-copies").join(name);
+    fs::create_dir_all(&folder).expect("a folder");
+    let script = "find \"$1\" -mindepth 1 -maxdepth 1 ! -name target -exec rm -rf {} +
+        git ls-files -z --cached --others --exclude-standard -- . ':!tests/golden' ':!tests/cli' |
+        tar --create --null --files-from=- | tar --extract --directory=\"$1\"";
+    run(Command::new("sh")
+        .args(["-c", script, "copy"])
+        .arg(&folder)
+        .current_dir(root()));
+    folder
+}
+
+/// Builds the program of a release from the work tree in `folder`.
+fn build(folder: &Path, target: &str) -> PathBuf {
+    let printed = run(by_hand(&mut Command::new("sh"))
+        .arg(folder.join("release/build.sh"))
+        .arg(target)
+        .env("CARGO", env!("CARGO")));
+    PathBuf::from(printed.trim_end())
+}
+
+/// Runs the commands with `program` and nothing in its environment, and compares with what the rscaffold of this
+/// work tree writes.
+fn assert_scaffolds(program: &Path) {
+    let project = Project::new(&[]);
+    for command in COMMANDS {
+        run(Command::new(program)
+            .args(command.split(' '))
+            .env_clear()
+            .current_dir(project.folder()));
+    }
+    let why = program.display().to_string();
+    assert_same(&project, &Project::new(&COMMANDS), &why);
+}
+
+#[test]
+#[ignore = "compiles rscaffold twice as a release: `make test-release`"]
+fn the_program_of_a_release_is_static_and_the_same_wherever_it_is_built() {
+    let rustc = run(Command::new("rustc").arg("-vV"));
+    let host = rustc.lines().find_map(|line| line.strip_prefix("host: "));
+    let host = host.expect("a host");
+    let program = build(&copy("one"), host);
+    let other = build(&copy("a folder/that is deeper"), host);
+    let [bytes, others] = [&program, &other].map(|path| fs::read(path).expect("a program"));
+    assert!(bytes == others, "the two programs differ");
+    // No path of this machine got into it.
+    let top = root().to_str().expect("a path of UTF-8").as_bytes();
+    assert!(!bytes.windows(top.len()).any(|part| part == top));
+    if host.contains("-linux-") {
+        let headers = run(Command::new("readelf")
+            .args(["--program-headers", "--dynamic"])
+            .arg(&program));
+        for dynamic in ["INTERP", "(NEEDED)"] {
+            assert!(!headers.contains(dynamic), "{headers}");
+        }
+    }
+    assert_scaffolds(&program);
+}
+
+#[test]
+#[ignore = "compiles what cargo packs: `make test-release`"]
+fn what_cargo_packs_compiles_is_installed_and_scaffolds() {
+    let packages = root().join("target/packages");
+    let cargo = || {
+        let mut cargo = Command::new(env!("CARGO"));
+        by_hand(&mut cargo).current_dir(root());
+        cargo
+    };
+    // cargo compiles each package from its archive.
+    run(cargo()
+        .args([
+            "package",
+            "--quiet",
+            "--workspace",
+            "--allow-dirty",
+            "--target-dir",
+        ])
+        .arg(&packages));
+
+    let folder = TempDir::new().expect("a temporary folder");
+    let path = folder.path();
+    // Both have the same version.
+    let version = kube_manager::source::VERSION;
+    let [runtime, scaffolder] =
+        ["kube-manager", "rscaffold"].map(|name| format!("{name}-{version}"));
+    for name in [&runtime, &scaffolder] {
+        run(Command::new("tar")
+            .arg("--extract")
+            .arg("--file")
+            .arg(packages.join(format!("package/{name}.crate")))
+            .arg("--directory")
+            .arg(path));
+    }
+    // As if the runtime had been published, which comes first.
+    let patch = format!(
+        "patch.crates-io.kube-manager.path=\"{}\"",
+        path.join(&runtime).display()
+    );
+    run(cargo()
+        .args([
+            "install", "--quiet", "--debug", "--config", &patch, "--path",
+        ])
+        .arg(path.join(&scaffolder))
+        .arg("--root")
+        .arg(path.join("installed"))
+        .arg("--target-dir")
+        .arg(&packages));
+    assert_scaffolds(&path.join("installed/bin/rscaffold"));
+}
