@@ -418,7 +418,7 @@ fn make_help_lists_what_a_user_needs() {
 #[test]
 fn make_says_what_targets_of_go_are_here() {
     for (target, answer) in [
-        ("generate", "there is nothing to do"),
+        ("generate", "Nothing to do"),
         ("controller-gen", "make manifests"),
         ("kustomize", "kubectl kustomize config/default"),
     ] {

@@ -235,7 +235,7 @@ impl Case {
             let left = tree(&project.folder());
             if begun.iter().any(|other| other.is(call)) {
                 assert!(
-                    said.contains("\nhint: part of it is done; "),
+                    said.contains("\nhint: some changes are made; "),
                     "{what}: {said}"
                 );
                 self.assert_whole(&left, &what);

@@ -148,7 +148,7 @@ fn the_projects_of_a_workspace_share_it() {
     let error =
         Project::new(&[]).refused("init --domain com --runtime ../guestbook/crates/kube-manager");
     assert!(
-        error.contains("only a member of a cargo workspace can share it"),
+        error.contains("only a member of a cargo workspace can share a runtime"),
         "{error}"
     );
 }

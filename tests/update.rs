@@ -275,7 +275,7 @@ fn what_is_excluded_is_brought_up_to_date_by_a_later_command() {
         ),
         (
             "PROJECT",
-            "`--exclude` names `PROJECT`, which says what the other files are",
+            "`--exclude` names `PROJECT`, which describes the project and cannot be excluded",
         ),
     ] {
         let said = project.refused(&format!("update --exclude {path}"));
