@@ -492,11 +492,17 @@ fn all_sources() -> String {
 fn each_threat_has_a_test() {
     let (policy, sources) = (read("SECURITY.md"), all_sources());
     for part in ["rscaffold", "an operator"] {
-        let rows = tables(section(&policy, &format!("## Threat model of {part}"))).concat();
+        let part = section(&policy, &format!("## Threat model of {part}"));
+        // The first row has the names of the columns.
+        let rows: Vec<_> = part
+            .lines()
+            .filter(|line| line.starts_with("| "))
+            .skip(1)
+            .collect();
         assert!(rows.len() > 5, "{part}");
         for row in rows {
-            let tests: Vec<_> = code(row[2]).collect();
-            assert!(!tests.is_empty(), "{row:?}");
+            let tests: Vec<_> = row.rsplit('|').nth(1).into_iter().flat_map(code).collect();
+            assert!(!tests.is_empty(), "{row}");
             for test in tests {
                 assert!(sources.contains(&format!("fn {test}(")), "{test}");
             }
