@@ -4,6 +4,7 @@
 
 mod base;
 mod branches;
+mod given;
 mod moves;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,7 @@ use crate::{
     worktree::{Record, Unmerged, WorkTree},
 };
 
+use given::Known;
 use moves::Sources;
 
 /// Where a turn starts, and where it leads.
@@ -44,7 +46,7 @@ pub struct Turn<'a> {
     pub given: GivenTexts,
 }
 
-/// Texts that the user gives: each is the user's edit of a file that is new, or that has not been edited yet.
+/// Texts that the user gives: each is the user's edit of a file.
 #[derive(Debug, Default)]
 pub struct GivenTexts {
     /// The texts.
@@ -55,7 +57,10 @@ pub struct GivenTexts {
 
 /// The files of a turn. A plan follows from them and a policy.
 #[derive(Debug)]
-pub struct Files(Sides);
+pub struct Files {
+    sides: Sides,
+    known: Known,
+}
 
 impl Turn<'_> {
     /// Puts the sides of all files together. Reads the disk, writes nothing.
@@ -88,38 +93,8 @@ impl Turn<'_> {
         let sources = self.sources(&sides, &render.origins)?;
         self.settle_markers(&mut sides, policy, &sources)?;
         self.carry(&mut sides, &sources)?;
-        self.give(&mut sides);
-        Ok(Files(sides))
-    }
-
-    /// Has the given texts be what the user made of the files. What the user edited or deleted stays so, unless
-    /// they replace it.
-    fn give(&self, sides: &mut Sides) {
-        for (path, text) in &self.given.texts {
-            let Some(theirs) = sides.theirs.get(path).cloned() else {
-                // A file of the user's alone, which no later turn knows.
-                if !sides.disk.contains_key(path) {
-                    put(&mut sides.ours, path, Some(text.clone()));
-                    sides.given.insert(path.clone());
-                }
-                continue;
-            };
-            // Of a file that begins with another one, the base is that of the other one.
-            let base = (sides.base.get(path)).filter(|_| !sides.carried.contains(path));
-            let disk = sides.disk.get(path);
-            let is_new = match (disk, base) {
-                // Also if a command that was killed has written it.
-                (Some(disk), None) => disk == text,
-                (Some(disk), Some(base)) => disk == base,
-                (None, base) => base.is_none(),
-            };
-            if is_new || self.given.replace {
-                put(&mut sides.base, path, Some(theirs));
-                put(&mut sides.ours, path, Some(text.clone()));
-                sides.carried.remove(path);
-                sides.given.insert(path.clone());
-            }
-        }
+        let known = self.give(&mut sides, &sources);
+        Ok(Files { sides, known })
     }
 
     /// Has the tool want what it wrote last of the excluded files. So the record stays what it is, too, and
@@ -207,7 +182,7 @@ impl Files {
     /// # Errors
     /// When `policy` names a file that rscaffold does not write.
     pub fn plan(&self, policy: &Policy) -> Result<Plan> {
-        let (paths, mut named) = (self.0.paths(), policy.by_path.keys());
+        let (paths, mut named) = (self.sides.paths(), policy.by_path.keys());
         if let Some(path) = named.find(|path| !paths.contains(path.as_str())) {
             return Err(anyhow!(
                 "`--on-conflict` names `{path}`, which is not a file that rscaffold writes in this \
@@ -215,28 +190,30 @@ impl Files {
             ))
             .or_hint("give the path as the list of conflicts shows it");
         }
-        let project = self.0.theirs.get(Project::FILE);
+        let project = self.sides.theirs.get(Project::FILE);
         let says_so = |text: &str| {
             let read = || Project::parse(text)?.to_text();
             project.is_some_and(|it| it == text || read().is_ok_and(|text| text == *it))
         };
-        Ok(reconcile(&self.0, policy, |path, text| {
+        Ok(reconcile(&self.sides, policy, |path, text| {
             path != Project::FILE || says_so(text)
         }))
     }
 
     /// The files as they are on disk.
     pub fn disk(&self) -> &Texts {
-        &self.0.disk
+        &self.sides.disk
     }
 
     /// The record of what is written last once `plan` is carried out.
     pub fn record(&self, plan: &Plan) -> Record {
-        let mut texts = self.0.theirs.clone();
+        let mut texts = self.sides.theirs.clone();
+        texts.extend(self.known.rendered.clone());
         Record {
             projects: Vec::from_iter(texts.remove(Project::FILE)),
             texts: recorded(texts),
             marked: plan.marked.clone(),
+            given: self.known.given.clone(),
         }
     }
 }

@@ -23,6 +23,8 @@ pub struct Record {
     pub projects: Vec<String>,
     /// Files that were written with conflict markers.
     pub marked: BTreeSet<String>,
+    /// What the user gave with a command instead of the render of a file, such as types from a CRD.
+    pub given: Texts,
 }
 
 /// A line of the record about a file: the path, and a line of the text.
@@ -35,6 +37,8 @@ struct Line<'a>(#[serde(borrow)] Cow<'a, str>, #[serde(borrow)] Cow<'a, str>);
 enum Fact<'a> {
     Project(Cow<'a, str>),
     Marked(Cow<'a, str>),
+    /// A path, and all of its text: lines of two texts must not mix.
+    Given(Cow<'a, str>, Cow<'a, str>),
 }
 
 impl Record {
@@ -45,7 +49,9 @@ impl Record {
         let mut record = Vec::with_capacity(2 * texts);
         let projects = self.projects.iter().map(|text| Fact::Project(text.into()));
         let marked = self.marked.iter().map(|path| Fact::Marked(path.into()));
-        for fact in projects.chain(marked) {
+        let given = self.given.iter();
+        let given = given.map(|(path, text)| Fact::Given(path.into(), text.into()));
+        for fact in projects.chain(marked).chain(given) {
             serde_json::to_writer(&mut record, &fact)?;
             record.push(b'\n');
         }
@@ -66,6 +72,7 @@ impl Record {
     /// For the first line that is none of a record.
     pub(super) fn parse(text: &str) -> Result<Self> {
         let mut record = Self::default();
+        let mut several = BTreeSet::new();
         for (number, line) in (1..).zip(text.lines()) {
             let damage = |_| damage(number, line);
             if line.starts_with('{') {
@@ -73,6 +80,13 @@ impl Record {
                     Fact::Project(text) if record.projects.iter().any(|it| *it == text) => {}
                     Fact::Project(text) => record.projects.push(text.into_owned()),
                     Fact::Marked(path) => _ = record.marked.insert(path.into_owned()),
+                    Fact::Given(path, text) => {
+                        check(number, &path)?;
+                        let before = record.given.insert(path.to_string(), text.to_string());
+                        if before.is_some_and(|before| before != text) {
+                            several.insert(path.into_owned());
+                        }
+                    }
                 }
                 continue;
             }
@@ -80,12 +94,21 @@ impl Record {
             if let Some(text) = record.texts.get_mut(&*path) {
                 text.push_str(&more);
             } else {
-                ProjectPath::new(&path).map_err(|error| anyhow!("line {number}: {error}"))?;
+                check(number, &path)?;
                 record.texts.insert(path.into_owned(), more.into_owned());
             }
         }
+        // After a merge of branches that gave two texts, neither of them is what the file begins with.
+        record.given.retain(|path, _| !several.contains(path));
         Ok(record)
     }
+}
+
+/// Refuses a path that is none of a project.
+fn check(number: usize, path: &str) -> Result<()> {
+    let path = ProjectPath::new(path);
+    path.map_err(|error| anyhow!("line {number}: {error}"))?;
+    Ok(())
 }
 
 /// What is wrong with a line that is none of a record.
