@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::change::field;
+use super::{Version, change::field};
 
 /// How many times an incomplete object is converted, each time with other stand-ins.
 pub(super) const TRIES: usize = TEXTS.len();
@@ -21,11 +21,14 @@ const TEXTS: [&str; 8] = [
     "2001-02-03T04:05:06Z",
 ];
 
-/// Gives the parts of `object` a stand-in for each field that `schema` requires and that is missing; says whether
-/// there is any. Each `number` below [`TRIES`] means other stand-ins.
-pub(super) fn complete(schema: &Value, object: &mut Value, number: usize) -> bool {
+/// Gives spec and status of `object` a stand-in for each field that `version` requires and that is missing; says
+/// whether there is any. Each `number` below [`TRIES`] means other stand-ins.
+pub(super) fn complete(version: &Version, object: &mut Value, number: usize) -> bool {
+    if version.is_flat {
+        return fill(&version.schema, object, number);
+    }
     let parts = object.as_object_mut().into_iter().flatten();
-    let filled = parts.map(|(name, part)| fill(field(schema, name), part, number));
+    let filled = parts.map(|(name, part)| fill(field(&version.schema, name), part, number));
     filled.fold(false, |any, filled| any | filled)
 }
 
@@ -78,12 +81,13 @@ fn stand_in(schema: &Value, number: usize) -> Value {
     }
 }
 
-/// What two objects have in common. Their spec and their status stay, if nothing else.
-pub(super) fn common(a: Value, b: &Value) -> Value {
+/// What two objects of `version` have in common. Their spec and their status stay, if nothing else.
+pub(super) fn common(version: &Version, a: Value, b: &Value) -> Value {
     let Value::Object(parts) = a else { return a };
     let shared = parts.into_iter().filter_map(|(name, part)| {
-        let empty = || Value::Object(Map::new());
-        let shared = shared(part, b.get(&name)?).unwrap_or_else(empty);
+        let stays = !version.is_flat || name == "status";
+        let empty = stays.then(|| Value::Object(Map::new()));
+        let shared = shared(part, b.get(&name)?).or(empty)?;
         Some((name, shared))
     });
     Value::Object(shared.collect())

@@ -201,14 +201,22 @@ struct Version {
     name: String,
     /// Of the whole object.
     schema: Value,
+    /// Whether the fields of the spec are fields of the object, as `#[kube(no_spec)]` has them.
+    is_flat: bool,
 }
 
 impl Version {
     fn of<K: Versioned>() -> Self {
         let crd = serde_json::to_value(K::crd()).unwrap_or_default();
+        let schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
+        let has = |part: &str| !schema["properties"][part].is_null();
+        let parts = ["spec", "status"].map(has).into_iter().filter(|it| *it);
+        let properties = schema["properties"].as_object().map_or(0, Map::len);
+        let is_flat = schema.is_object() && (!has("spec") || properties > parts.count());
         Self {
             name: K::version(&()).into_owned(),
-            schema: crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone(),
+            schema,
+            is_flat,
         }
     }
 }
@@ -388,13 +396,13 @@ impl Hop<'_> {
     }
 
     fn forth(&self, body: &Value) -> Result<Value, String> {
-        convert(&self.from.schema, body, self.spoke, |part| {
+        convert([self.from, self.to], body, self.spoke, |part| {
             if self.is_up { part.up } else { part.down }
         })
     }
 
     fn back(&self, body: &Value) -> Result<Value, String> {
-        convert(&self.to.schema, body, self.spoke, |part| {
+        convert([self.to, self.from], body, self.spoke, |part| {
             if self.is_up { part.down } else { part.up }
         })
     }
@@ -443,31 +451,47 @@ impl Hop<'_> {
     }
 }
 
-/// Converts the parts of an object, `body`, each by what `direction` takes. It may lack what `schema` requires;
-/// then the answer lacks what would follow from that.
+/// Converts spec and status of an object, `body`, from a version to another one, each by what `direction` takes.
+/// It may lack what its schema requires; then the answer lacks what would follow from that.
 fn convert(
-    schema: &Value,
+    [from, to]: [&Version; 2],
     body: &Value,
     spoke: &Spoke,
     direction: impl Fn(Directions) -> Part,
 ) -> Result<Value, String> {
-    let plain = |body: &Value| {
-        let mut body = body.clone();
-        for (name, directions) in [("spec", Some(spoke.spec)), ("status", spoke.status)] {
-            let there = body.get_mut(name).filter(|value| !value.is_null());
-            if let (Some(value), Some(directions)) = (there, directions) {
-                let converted = direction(directions)(value);
-                *value = converted.map_err(|error| format!("{name}{error}"))?;
-            }
+    let part = |value: Option<Value>, directions: Option<Directions>| match (value, directions) {
+        (Some(value), Some(directions)) if !value.is_null() => {
+            direction(directions)(&value).map(Some)
         }
-        Ok(body)
+        (value, _) => Ok(value),
+    };
+    let plain = |body: &Value| {
+        let mut rest = body.as_object().cloned().unwrap_or_default();
+        let status = rest.remove("status");
+        let (name, spec) = if from.is_flat {
+            ("", Some(Value::Object(std::mem::take(&mut rest))))
+        } else {
+            ("spec", rest.remove("spec"))
+        };
+        let spec = part(spec, Some(spoke.spec)).map_err(|error| match name {
+            "" => error.trim_start_matches(['.', ':', ' ']).to_owned(),
+            name => format!("{name}{error}"),
+        })?;
+        let status = part(status, spoke.status).map_err(|error| format!("status{error}"))?;
+        match spec {
+            Some(Value::Object(fields)) if to.is_flat => rest.extend(fields),
+            Some(_) if to.is_flat => {}
+            spec => rest.extend(spec.map(|spec| ("spec".to_owned(), spec))),
+        }
+        rest.extend(status.map(|status| ("status".to_owned(), status)));
+        Ok(Value::Object(rest))
     };
     plain(body).or_else(|error: String| {
         let mut shared: Option<Value> = None;
         let mut good = 0;
         for number in 0..incomplete::TRIES {
             let mut completed = body.clone();
-            if !complete(schema, &mut completed, number) {
+            if !complete(from, &mut completed, number) {
                 return Err(error);
             }
             let Ok(converted) = plain(&completed) else {
@@ -475,7 +499,7 @@ fn convert(
             };
             good += 1;
             shared = Some(match shared {
-                Some(shared) => common(shared, &converted),
+                Some(shared) => common(to, shared, &converted),
                 None => converted,
             });
         }
