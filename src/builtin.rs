@@ -31,7 +31,7 @@ impl Builtin {
         self.group == full || self.group.strip_suffix(".k8s.io") == Some(full)
     }
 
-    /// Its name with its group in full: `apps/v1/Deployment`, or `v1/ConfigMap` of the core group.
+    /// Its name with the full group: `apps/v1/Deployment`, or `v1/ConfigMap` for the core group.
     pub fn id(&self) -> String {
         let id = format!("{}/{}/{}", self.group, self.version, self.kind);
         id.trim_start_matches('/').to_owned()
@@ -46,12 +46,12 @@ impl Builtin {
     }
 }
 
-/// Looks a built-in kind up, by any name of its [group](Builtin::is_in).
+/// Finds a built-in kind, by any name of its [group](Builtin::is_in).
 pub fn find(group: &str, version: &str, kind: &str) -> Option<Builtin> {
     all().find(|builtin| builtin.kind == kind && builtin.version == version && builtin.is_in(group))
 }
 
-/// Looks the built-in kind `id` up, by any name of its group.
+/// Finds the built-in kind `id`, by any name of its group.
 pub fn named(id: &GroupVersionKind) -> Option<Builtin> {
     let (group, version, kind) = (id.group(), id.version(), id.kind());
     find(group.as_str(), version.as_str(), kind.as_str())

@@ -1,8 +1,8 @@
-//! The command line: the commands there are, and what a malformed one is told.
+//! The command line: the commands, and the errors for malformed arguments.
 
 mod tip;
 
-use std::{error::Error as _, path::Path};
+use std::{env, error::Error as _, ffi::OsString, path::Path};
 
 use clap::{
     CommandFactory, Parser, Subcommand,
@@ -22,6 +22,7 @@ use crate::{
         webhook::{self, CreateWebhook, DeleteWebhook},
     },
     report::{Outcome, UsageError},
+    visible::visible,
     worktree::top,
 };
 
@@ -36,6 +37,15 @@ use tip::with_tip;
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
+}
+
+/// Why there is no command to run.
+#[derive(Debug)]
+pub enum Unread {
+    /// A flag has a bad value.
+    Value(UsageError),
+    /// What clap prints: help, the version, or another usage error.
+    Shown(clap::Error),
 }
 
 const EXAMPLES: &str = "\
@@ -55,13 +65,13 @@ enum Command {
     /// Remove from the project
     #[command(subcommand)]
     Delete(Delete),
-    /// Change the settings and features of the project
+    /// Change the settings or the features of the project
     Edit(Edit),
     /// Print what would change now, as a unified diff
     Diff(Diff),
-    /// Bring the files in line with `PROJECT`, after you edited it or merged branches
+    /// Update the files after you edited `PROJECT` or merged branches
     Apply(Apply),
-    /// Bring the project up to date with this version of rscaffold
+    /// Update the project to this version of rscaffold
     Update(Update),
     /// Print the version of rscaffold
     Version(Version),
@@ -77,7 +87,7 @@ enum Command {
 enum Create {
     /// Add an API (types and CRD), its controller, or both
     Api(CreateApi),
-    /// Add webhooks of a kind: functions that the API server asks before it stores an object
+    /// Add webhooks for a kind: the API server calls them before it stores an object
     Webhook(CreateWebhook),
 }
 
@@ -100,12 +110,31 @@ impl Cli {
     /// # Errors
     /// When a flag has a bad value.
     pub fn from_env() -> Result<Self, UsageError> {
-        Self::try_parse().map_err(|error| {
-            bad_value(&error).unwrap_or_else(|| with_tip(error, &Self::command()).exit())
+        Self::read(env::args_os()).map_err(|unread| match unread {
+            Unread::Value(error) => error,
+            Unread::Shown(text) => text.exit(),
         })
     }
 
-    /// Runs the command in `folder`, which is an absolute path: on the project that it is part of.
+    /// Parses `arguments`, the first of which is the name of the program.
+    ///
+    /// # Errors
+    /// When there is no command to run.
+    pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, Unread> {
+        let arguments: Vec<_> = arguments.into_iter().collect();
+        Self::try_parse_from(&arguments).map_err(|error| {
+            if let Some(error) = bad_value(&error) {
+                return Unread::Value(error);
+            }
+            // clap repeats an argument as it is, and a terminal would obey it.
+            let lossy = arguments.iter().map(|it| it.to_string_lossy());
+            let shown = Self::try_parse_from(lossy.map(|it| visible(&it).replace('\t', "\\t")));
+            let error = shown.err().unwrap_or(error);
+            Unread::Shown(with_tip(error, &Self::command()))
+        })
+    }
+
+    /// Runs the command on the project that contains `folder`, which is an absolute path.
     pub fn run(self, folder: &Path) -> Outcome {
         let root = top(folder).unwrap_or(folder);
         let failure = match &self.command {
@@ -131,8 +160,8 @@ impl Cli {
     }
 }
 
-/// The error that names the flag, its value, the reason, and what would do; `None` for an error that
-/// is not about a value.
+/// An error that names the flag, its value, the reason and valid values; `None` if the error is not
+/// about a value.
 fn bad_value(error: &clap::Error) -> Option<UsageError> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -167,6 +196,28 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn an_argument_commands_no_terminal() {
+        for (arguments, expected) in [
+            (&["\u{1b}[2J"][..], "unrecognized subcommand '\\u{1b}[2J'"),
+            (
+                &["init", "--a\u{202e}\n"],
+                "unexpected argument '--a\\u{202e}\\n' found",
+            ),
+            (&["init", "a\tb"], "unexpected argument 'a\\tb' found"),
+        ] {
+            let words = ["rscaffold"].iter().chain(arguments).map(OsString::from);
+            let Err(Unread::Shown(error)) = Cli::read(words) else {
+                panic!("{arguments:?} are read");
+            };
+            let text = error.render();
+            assert!(text.to_string().contains(expected), "{text}");
+            let text = text.ansi().to_string();
+            assert!(!text.contains(['\u{202e}', '\t']), "{text:?}");
+            assert!(!text.contains("\u{1b}[2J"), "{text:?}");
+        }
     }
 
     #[test]

@@ -310,8 +310,8 @@ impl<'a> Given<'a> {
         let served = self.versions.iter().filter(|it| it.served);
         (own.conversion == Conversion::Lossy).then(|| {
             format!(
-                "the schemas of {} differ, and as in the CRD nothing converts between them: a write through one \
-                 version loses what only the others have",
+                "the schemas of {} differ, and nothing converts between them, as in the CRD: a \
+                 write through one version loses the fields that only the others have",
                 names(&served.copied().collect::<Vec<_>>())
             )
         })
@@ -326,7 +326,7 @@ impl<'a> Given<'a> {
         });
         let unserved: Vec<_> = unserved.copied().collect();
         let reason = if self.crd.converts {
-            "the CRD has a webhook that converts between the versions, and this project has none"
+            "in the CRD, a webhook converts between the versions, but this project has no such webhook"
         } else {
             "another version is stored, and nothing converts between them"
         };
@@ -368,7 +368,7 @@ fn parse<T: std::str::FromStr<Err = Error>>(crd: &Crd, text: &str) -> Result<T> 
     let parsed = text.parse();
     parsed.map_err(|error| {
         let name = name(crd);
-        anyhow!("the CustomResourceDefinition `{name}` cannot be taken: {error}")
+        anyhow!("cannot use the CustomResourceDefinition `{name}`: {error}")
     })
 }
 

@@ -29,7 +29,7 @@ pub fn hint(error: &anyhow::Error) -> Option<&str> {
     error.downcast_ref().map(|it: &Hinted| it.hint.as_str())
 }
 
-/// Looks like `error` itself in a chain of errors.
+/// Adds no line to the chain of errors: it displays as `error`.
 #[derive(Debug)]
 struct Hinted {
     error: anyhow::Error,

@@ -1,7 +1,7 @@
-//! Scaffolding as a control loop: `PROJECT` is the desired state, the work tree the actual one, and every command
-//! changes the first and reconciles the second with it.
+//! Scaffolding as a control loop: `PROJECT` is the desired state, and the work tree is the observed state. Every
+//! command changes `PROJECT` and reconciles the work tree with it.
 //!
-//! The modules stand in the order in which a command runs through them.
+//! The modules are listed in the order in which a command uses them.
 
 pub mod cli;
 pub mod command;
@@ -16,7 +16,7 @@ pub mod project;
 pub mod render;
 mod templates;
 
-// what others wrote: a CRD, a Go project -> desired state, texts
+// import: a CRD or a Go project -> desired state, texts of files
 pub mod given;
 pub mod port;
 
@@ -24,10 +24,11 @@ pub mod port;
 pub mod reconcile;
 pub mod turn;
 
-// apply: plan -> disk, and what the user sees of it
+// apply: plan -> disk, and what the user sees
 pub mod report;
 pub mod worktree;
 
-// what an error tells the user to do, and which characters the user can see
+// hints of errors, limits, and escapes for invisible characters
 pub mod hint;
+pub mod limits;
 pub mod visible;

@@ -1,4 +1,5 @@
-//! Names that cannot hold a bad value: each is checked once, when it is made.
+//! Types for names. Each name is checked when it is created, so a value of these types is always
+//! valid.
 
 mod dns;
 mod external;
@@ -27,8 +28,8 @@ pub use rust::{CrateName, Repo, WorkspaceRoot, is_dependency};
 pub use warning::Warning;
 pub use webhook_path::WebhookPath;
 
-/// Reads a name by `read`, whose error is the reason alone. The error of this function says as well
-/// `what` the text should be, and ends with a valid name: `near` if that is one, or else `example`.
+/// Reads a name by `read`, whose error is only the reason. The error of this function adds `what`
+/// the text should be, and a valid name: `near` if it is valid, else `example`.
 fn read_or<'a, T>(
     text: &'a str,
     (what, example): (&str, &str),
@@ -59,7 +60,7 @@ fn limit(text: &str, max: usize) -> Result<()> {
     Ok(())
 }
 
-/// A character as an error shows it: white space and the like by name or number.
+/// A character as an error shows it: invisible characters by name or number.
 fn quoted(c: char) -> String {
     match c {
         ' ' => "a space".to_owned(),
@@ -69,8 +70,7 @@ fn quoted(c: char) -> String {
     }
 }
 
-/// What all names have in common: a text, which stands in `$text`, and a function `read` that makes a
-/// name of one.
+/// The common traits of all names: the text is in `$text`, and a function `read` parses it.
 macro_rules! traits {
     ($($name:ident.$text:tt),+) => {$(
         impl $name {

@@ -65,7 +65,7 @@ impl Port {
         let go = match source.text("PROJECT") {
             Some(text) => GoProject::parse(text).with_context(|| {
                 format!(
-                    "`{}` is not the PROJECT of an operator in Go",
+                    "`{}` is not the PROJECT file of an operator in Go",
                     in_folder(shown)
                 )
             })?,
@@ -114,7 +114,7 @@ impl Port {
             let them = ["them", "it"][usize::from(lost == 1)];
             let things = ["things", "thing"][usize::from(lost == 1)];
             notes.push(format!(
-                "{lost} {things} could not be taken: `{REPORT}` lists {them}"
+                "{lost} {things} could not be taken over: `{REPORT}` lists {them}"
             ));
         }
         match self.report.warnings().len() {
@@ -189,12 +189,12 @@ fn domain(
         .and_then(|it| it.parse().ok())
         .with_context(|| {
             format!(
-                "`{}` is not the folder of an operator in Go: it has neither a PROJECT of kubebuilder with a \
-                 `domain`, nor CRDs in `config/crd`",
+                "`{}` is not the folder of an operator in Go: it has neither kubebuilder's PROJECT \
+                 file with a `domain`, nor CRDs in `config/crd`",
                 visible(shown)
             )
         })
-        .or_hint("give the folder that has `go.mod` and `config`")
+        .or_hint("give the folder that contains `go.mod` and `config`")
 }
 
 /// The Go module, without its major version.
@@ -235,8 +235,8 @@ fn name(
     ];
     let mut names = names.into_iter().flatten();
     let name = names.find_map(|name| ProjectName::from_folder(&name).ok());
-    name.context("the Go project has no name that a project can have")
-        .or_hint("give one with `--project-name`")
+    name.context("the Go project has no name that this project could take")
+        .or_hint("name the project with `--project-name`")
 }
 
 fn repo(module: Option<&str>, name: &ProjectName, report: &mut Report) -> Result<Repo> {
@@ -283,14 +283,14 @@ fn lease(source: &Source, deployed: &Deployed, report: &mut Report) -> Option<Le
             .map(|it: &LeaseName| format!("`{it}`"))
             .collect();
         report.lost(format!(
-            "the name of the Lease: the Go project has {}, so set `lease` in PROJECT",
+            "the name of the Lease: the Go code has {}; set `lease` in PROJECT to the right one",
             all.join(" and ")
         ));
     }
     for value in unknown {
         if let Value::Unknown(expression) = value {
             report.lost(format!(
-                "the name of the Lease, which is made by `{}`: set `lease` in PROJECT",
+                "the name of the Lease: the Go code computes it by `{}`; set `lease` in PROJECT",
                 visible(&expression)
             ));
         }

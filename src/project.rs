@@ -175,9 +175,9 @@ impl Project {
         Ok(())
     }
 
-    /// Has the other versions of a kind follow `resource`: all have one conversion, and where it is the
-    /// stored version, it is the only one. The controllers of a kind stand with that one, and the webhooks
-    /// that are asked before an object is stored.
+    /// Adapts the other versions of a kind to `resource`: all have the same conversion. If `resource` is the stored
+    /// version, no other version is, and it has the controllers, and the defaulting and validating webhooks of the
+    /// kind.
     fn follow(&mut self, resource: &Resource, force: bool) -> Result<()> {
         let Some(&Own {
             stage, conversion, ..
@@ -205,8 +205,8 @@ impl Project {
                 ensure!(
                     is_converted,
                     Error::Storage(format!(
-                        "{other} would no longer be served, and nothing converts the objects that are \
-                         stored in it"
+                        "{other} would no longer be served, and nothing would convert the objects \
+                         that are stored in this version"
                     ))
                 );
             }
@@ -233,7 +233,7 @@ impl Project {
         }
     }
 
-    /// Where no version of a kind is said to be stored, and one is served, that one is stored.
+    /// If no version of a kind is marked as stored, and one is served, that version is stored.
     pub(super) fn store_what_is_served(&mut self) {
         let project = self.clone();
         for resource in &mut self.resources {
@@ -266,8 +266,7 @@ impl Project {
         a.kind == b.kind && self.full_group(a) == self.full_group(b)
     }
 
-    /// Gives resources, their controllers and what these own one order: a file does not depend on what
-    /// was created first.
+    /// Sorts resources, their controllers and the owned kinds, so that files do not depend on the order of creation.
     pub fn sort(&mut self) {
         let project = self.clone();
         for resource in &mut self.resources {
@@ -305,8 +304,8 @@ impl Project {
                 Annotation {
                     name: "api-approved.kubernetes.io",
                     value: "unapproved, experimental-only",
-                    reason: "Groups below k8s.io and kubernetes.io belong to the Kubernetes project, which asks for \
-                             this.",
+                    reason: "Kubernetes requires this annotation for groups below k8s.io and \
+                        kubernetes.io.",
                 },
             ),
             (
@@ -314,7 +313,8 @@ impl Project {
                 Annotation {
                     name: "kube-manager/conversion",
                     value: "lossy",
-                    reason: "Nothing converts between the versions: a write through one loses what only others have.",
+                    reason: "No webhook converts between the versions: a write through one version \
+                        loses the fields that only other versions have.",
                 },
             ),
         ];
@@ -597,8 +597,8 @@ mod tests {
         let stored = v2(Stage::Stored, missing);
         assert_eq!(
             add(&stored, false).unwrap_err(),
-            "`webapp/v1/Guestbook` would no longer be served, and nothing converts the objects that are \
-             stored in it"
+            "`webapp/v1/Guestbook` would no longer be served, and nothing would convert the \
+             objects that are stored in this version"
         );
         let unserved = without_controller(v1(Stage::Unserved, missing));
         assert_eq!(add(&stored, true).unwrap(), [unserved, stored]);

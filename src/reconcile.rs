@@ -1,4 +1,4 @@
-//! Three-way reconcile: [`Sides`] -> [`Plan`]. Pure: reads nothing but its arguments.
+//! Three-way reconcile: [`Sides`] -> [`Plan`]. Pure: depends only on its arguments.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,24 +18,24 @@ mod tests;
 /// Texts by project-relative path, with `/` between its parts, such as `src/api/mod.rs`.
 pub type Texts = BTreeMap<String, String>;
 
-/// All that a plan follows from.
+/// The input of a plan.
 ///
-/// Whoever has to adjust a side does so here: [`reconcile`] runs once, and nobody changes its plan.
+/// All adjustments are made to the sides: [`reconcile`] runs once, and its plan is never changed.
 #[derive(Debug, Default)]
 pub struct Sides {
     /// What the tool wrote last.
     pub base: Texts,
-    /// What the user has made of it. This is what is on disk, except for a file that begins with
-    /// one at another path and for a file that git left open.
+    /// The user's version. It is the text on disk, except for a file that starts as a copy of another file and for a
+    /// file that git left open.
     pub ours: Texts,
     /// The new render.
     pub theirs: Texts,
     /// What is on disk.
     pub disk: Texts,
-    /// Paths whose file begins with one at another path: that has their base, and as long as they are
-    /// not on disk, their ours.
+    /// Files that start as a copy of a file at another path: that file gives the base, and also ours until they are on
+    /// disk.
     pub carried: BTreeSet<String>,
-    /// Paths whose ours the user has given with the command.
+    /// Files whose ours comes from an input of the command.
     pub given: BTreeSet<String>,
     /// Files with conflict markers that the tool wrote and that the user has not resolved.
     pub marked: BTreeSet<String>,
@@ -63,23 +63,22 @@ impl Sides {
     }
 }
 
-/// Whether the file at `path` is derived: `make manifests` rewrites it from the operator's code, so
-/// once it differs from the last render it is kept. All other files are merged line by line.
+/// Whether the file at `path` is derived. `make manifests` rewrites a derived file from the operator's code, so
+/// rscaffold keeps it once it differs from the last render. All other files are merged line by line.
 ///
-/// This depends on the path alone, because of a file that is no longer rendered nothing else is known.
+/// This depends only on the path, because nothing else is known about a file that is no longer rendered.
 pub fn is_derived(path: &str) -> bool {
     templates::has(path, "derived")
 }
 
-/// What has to be done to each file.
+/// The changes to all files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
     /// By path, for every path of the sides.
     pub changes: BTreeMap<String, Change>,
-    /// Whether derived files are not what the operator's code says, so that `make manifests` has to
-    /// be run.
+    /// Whether derived files do not match the operator's code, so that `make manifests` must be run.
     pub is_stale: bool,
-    /// Files that have conflict markers of the tool once the plan is applied.
+    /// Files that have conflict markers of the tool after the plan is applied.
     pub marked: BTreeSet<String>,
 }
 
@@ -101,24 +100,24 @@ impl Plan {
     }
 }
 
-/// What has to be done to one file. A text is the file's whole new text.
+/// The change to one file. A text is the whole new text of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// It is new.
+    /// The file is new.
     Create(String),
-    /// It becomes the tool's text, and no line of the user's goes unasked.
+    /// The file gets the tool's text, without loss of a line of the user, unless the user chose that.
     Update(String),
-    /// Both changed it: it gets the changes of both.
+    /// User and tool changed the file: it gets the changes of both.
     Merge(String),
-    /// The same, with conflict markers for the user to resolve.
+    /// The same, with conflict markers that the user must resolve.
     Mark(String),
-    /// It differs from the tool's text and stays as it is.
+    /// The file differs from the tool's text and stays unchanged.
     Keep(Kept),
-    /// It goes.
+    /// The file is deleted.
     Delete,
-    /// It is the tool's text already, or gone already.
+    /// The file has the tool's text already, or is deleted already.
     Unchanged,
-    /// It cannot be merged, and no policy decides it.
+    /// The file cannot be merged, and no policy decides the conflict.
     Conflict(Conflict),
 }
 
@@ -133,75 +132,75 @@ impl Change {
         }
     }
 
-    /// What the file is after it, where it has this text `now`; `None` where it does not exist.
+    /// The text of the file after the change, if it has this text `now`; `None` if it does not exist.
     pub fn after<'a>(&'a self, now: Option<&'a str>) -> Option<&'a str> {
         self.text().or(now).filter(|_| *self != Self::Delete)
     }
 }
 
-/// Why a file that differs from the tool's text stays as it is.
+/// Why a file that differs from the tool's text stays unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// The user changed it, and the tool has nothing new for it.
+    /// The user changed it, and the render has not changed.
     Edited,
-    /// The user removed it, and the tool has nothing new for it.
+    /// The user removed it, and the render has not changed.
     Removed,
-    /// The user removed it, and the tool has something new for it.
+    /// The user removed it, and the render has changed.
     RemovedWithNews,
-    /// It conflicts with what the tool has, and `--on-conflict=ours` holds.
+    /// It conflicts with the render, and the policy is `--on-conflict=ours`.
     Ours,
-    /// It has conflict markers, for the user to resolve.
+    /// It has conflict markers that the user must resolve.
     Marked,
-    /// `make manifests` owns it, and has to be run because the render changed.
+    /// `make manifests` writes it, and must be run because the render changed.
     Stale,
 }
 
 /// A file that cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// What happened to it.
+    /// The reason of the conflict.
     pub reason: Reason,
-    /// The lines that clash, in the file's order.
+    /// The conflicting lines, in the order of the file.
     pub hunks: Vec<Hunk>,
 }
 
-/// How a conflict came about.
+/// The reason of a conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// The user and the tool changed the same lines.
     BothChanged,
-    /// The file was there before the tool wrote one.
+    /// The file existed before the tool wrote one.
     Untracked,
-    /// Another file is where the file has to move to.
+    /// Another file exists at the path to which this file moves.
     Occupied,
-    /// The merged text would not say what the command asks for.
+    /// The merged text would not have the settings that the command asks for.
     Contradicts,
     /// Two branches that git merged changed the same lines.
     Branches,
     /// The user changed the file, the tool removes it.
     Dropped,
-    /// The same, and what the file was for is in the crate of the runtime now.
+    /// The same, and the runtime crate replaces the file.
     Replaced,
 }
 
-/// Lines that clash, without their line ends.
+/// Conflicting lines, without line ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hunk {
-    /// Where they begin in the user's file, counted from 1.
+    /// The number of the first line in the user's file, from 1.
     pub line: usize,
-    /// As the tool wrote them last.
+    /// The lines that the tool wrote last.
     pub base: Vec<String>,
-    /// As the user has them.
+    /// The lines of the user.
     pub ours: Vec<String>,
-    /// As the tool has them now.
+    /// The lines of the new render.
     pub theirs: Vec<String>,
 }
 
-/// Plans how the disk becomes the render without losing what the user changed since `base`.
+/// Plans how to bring the disk to the render without losing the user's changes since `base`.
 ///
 /// A merged text that `accepts` refuses is a conflict, unless the policy for its path takes theirs.
 ///
-/// Whatever the plan, the next base is `theirs`: once it is applied, a second one changes nothing.
+/// With every plan, the next base is `theirs`: after the plan is applied, a second plan changes nothing.
 pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) -> bool) -> Plan {
     let mut plan = Plan::default();
     for path in sides.paths() {
@@ -218,7 +217,7 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
         let change = if let Some(conflict) = sides.open.get(path) {
             Change::Conflict(conflict.clone())
         } else if sides.marked.contains(path) {
-            // Markers of an earlier command stay, and what is new goes around them.
+            // Markers of an earlier command stay, and new lines are merged around them.
             match file.change(OnConflict::Abort) {
                 Change::Keep(_) => Change::Keep(Kept::Marked),
                 change => change,
@@ -226,14 +225,14 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
         } else {
             file.change(on_conflict)
         };
-        // Whatever is on disk: this text is not what `make manifests` will write.
+        // Even if the disk has this text already, `make manifests` will write another one.
         let is_stale = change == Change::Keep(Kept::Stale);
         let mut change = file.on_disk(change, disk);
         let refuses = |text| !accepts(path, text);
         if !matches!(change, Change::Conflict(_)) && change.after(disk).is_some_and(refuses) {
             change = file.insist(on_conflict);
         }
-        // The file may come back at another path, with the tool's text alone.
+        // The file may reappear at another path, with only the tool's text.
         let is_dropped = change == Change::Delete && is_derived(path) && file.base != file.ours;
         plan.is_stale |= is_stale || is_dropped;
         let is_marked = matches!(change, Change::Mark(_) | Change::Keep(Kept::Marked));
@@ -260,9 +259,9 @@ struct File<'a> {
     base: Option<&'a str>,
     ours: Option<&'a str>,
     theirs: Option<&'a str>,
-    /// Whether it begins with a file at another path.
+    /// Whether it starts as a copy of a file at another path.
     is_carried: bool,
-    /// Whether the user has given ours with the command.
+    /// Whether ours comes from an input of the command.
     is_given: bool,
 }
 
@@ -274,7 +273,7 @@ impl File<'_> {
             (Some(ours), None) => self.dropped(ours, on_conflict),
             (Some(ours), Some(theirs)) => self.present(ours, theirs, on_conflict),
         };
-        // A command that was killed may have written the markers already.
+        // A killed command may have written the markers already.
         let is_touched = |ours: &&str| self.base != Some(&*LineEnds::strip(ours).0);
         let marked = self.ours.filter(is_touched).and_then(Marked::parse);
         let Some(marked) = marked.filter(|it| it.own && on_conflict == OnConflict::Markers) else {
@@ -288,8 +287,8 @@ impl File<'_> {
         }
     }
 
-    /// What `change`, which makes something of `ours`, is for the file on disk. These differ for a
-    /// file that begins with another one, and for one that git left open.
+    /// Converts `change`, which is a change of `ours`, to a change of the file on disk. Ours and the disk differ for a
+    /// file that starts as a copy of another file, and for a file that git left open.
     fn on_disk(self, change: Change, disk: Option<&str>) -> Change {
         if self.ours == disk || matches!(change, Change::Conflict(_)) {
             return change;
@@ -312,7 +311,7 @@ impl File<'_> {
         }
     }
 
-    /// The change of a file that has to say what `theirs` says, and would not with the user's lines.
+    /// The change of a file that must have the settings of `theirs`, but would not have them with the user's lines.
     fn insist(self, on_conflict: OnConflict) -> Change {
         let theirs = self.theirs.unwrap_or_default();
         if on_conflict == OnConflict::Theirs {
@@ -322,7 +321,7 @@ impl File<'_> {
         Change::Conflict(merge::differences(Reason::Contradicts, ours, theirs))
     }
 
-    /// Not there. A user who deleted the file does not want it back because the tool has news for it.
+    /// Not on disk. If the user deleted the file, it stays deleted even if the render has changed.
     fn missing(self, theirs: &str) -> Change {
         match self.base {
             None => Change::Create(theirs.to_owned()),
@@ -377,7 +376,7 @@ impl File<'_> {
         }
         let is_new_and = |attribute| self.base.is_none() && templates::has(self.path, attribute);
         let merge = if is_new_and("code") {
-            // Nobody wants code to be mixed with other code that it has a line in common with.
+            // Do not mix two unrelated pieces of code that have only some lines in common.
             Merge::nothing("", &ours, theirs)
         } else if self.base.is_some_and(is_digest) {
             Merge::unrelated(&ours, theirs)
@@ -390,7 +389,7 @@ impl File<'_> {
         let text = match on_conflict {
             OnConflict::Ours => merge.ours(),
             _ if is_clean => merge.ours(),
-            // Each line stands for itself, so that all of both can be had.
+            // The lines are independent, so the result has all lines of both.
             _ if is_new_and("patterns") => merge.both(),
             OnConflict::Abort => {
                 let reason = self.base.map_or(Reason::Untracked, |_| Reason::BothChanged);

@@ -15,6 +15,7 @@ use serde::Serialize;
 use tera::{Context, Delimiters, Kwargs, State, Tera, TeraResult};
 
 use crate::{
+    limits::Total,
     project::{Project, Runtime},
     reconcile::Texts,
     templates::{TEMPLATES, files},
@@ -34,6 +35,8 @@ pub struct Rendered {
     pub texts: Texts,
     /// The origin of each file.
     pub origins: BTreeMap<String, Origin>,
+    /// How long the texts are together.
+    total: Total,
 }
 
 /// The template and the item from which a file is rendered. An origin contains neither the name nor
@@ -117,7 +120,7 @@ impl fmt::Display for Origin {
 /// # Errors
 ///
 /// For a defect in a template, such as an unknown name, or two templates that render to one path;
-/// the error names the template.
+/// the error names the template. And when all files together are too large.
 pub fn render(project: &Project) -> Result<Rendered> {
     let view = view::Project::new(project)?;
     let mut renderer = Renderer::new(&view)?;
@@ -190,6 +193,7 @@ impl Rendered {
         if let Some(other) = self.origins.get(&path) {
             bail!("{other} and {origin} both render to `{path}`");
         }
+        self.total.add(text.len())?;
         self.origins.insert(path.clone(), origin);
         self.texts.insert(path, text);
         Ok(())

@@ -1,9 +1,9 @@
-//! Everything that the user sees. Data goes to stdout, messages to stderr; nothing needs colour to be
-//! read.
+//! Everything that the user sees. Data goes to stdout, messages to stderr; no text depends on
+//! colour.
 //!
-//! Pure functions make the texts, and [`Outcome::print`] writes them in the end. Only questions are
-//! printed earlier. What comes from a file, the record or the command line goes through [`visible`]
-//! on its way to a terminal.
+//! Pure functions make the texts, and [`Outcome::print`] writes them at the end. Only questions are
+//! printed earlier. Text from a file, the record or the command line goes through [`visible`]
+//! before it is printed to a terminal.
 
 use std::{
     fmt::{Display, Write as _},
@@ -27,7 +27,7 @@ pub use self::{
     plan::{NextStep, Story, text as plan},
 };
 
-/// Writes `bytes` to stdout. A reader that closes it early is no error.
+/// Writes `bytes` to stdout. It is no error if the reader closes it early.
 fn data(bytes: &[u8]) -> Result<()> {
     match io::stdout().lock().write_all(bytes) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -35,14 +35,14 @@ fn data(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Asks; the answer is read elsewhere.
+/// Prints a question; the caller reads the answer.
 pub fn question(question: &str, default: Option<&dyn Display>) {
     let default = default.map(|default| format!(" [{}]", visible(&default.to_string())));
     say(&format!("{question}{}: ", default.unwrap_or_default()));
 }
 
-/// One write, so that the lines of a message stay together. A closed stderr must not end the
-/// command half way.
+/// Writes once, so that the lines of a message stay together. Ignores a closed stderr, which must
+/// not stop the command half-way.
 pub fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
@@ -70,14 +70,21 @@ fn aside(label: &str, message: &str) -> String {
     format!("{label} {}\n", lines(message))
 }
 
-/// The lines of a message. All but the first are indented, so that none looks like one of ours.
+/// The most characters in a line of a message. A value in it may have megabytes.
+const MAX_LINE: usize = 5_000;
+
+/// The lines of a message. All but the first are indented, so that no line of a message looks like
+/// a label of rscaffold.
 fn lines(message: impl Display) -> String {
     let mut text = String::new();
     for line in message.to_string().lines() {
         if !text.is_empty() {
             text += if line.starts_with("  ") { "\n" } else { "\n  " };
         }
-        text += &visible(line);
+        match line.char_indices().nth(MAX_LINE) {
+            Some((end, _)) => text += &(visible(&line[..end]) + "…"),
+            None => text += &visible(line),
+        }
     }
     text
 }
@@ -104,6 +111,13 @@ mod tests {
              \x20 caused by: no such file\n\
              hint: `rscaffold init` starts a project\n"
         );
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_cut() {
+        let text = lines(format!("`{}` is bad", "ä".repeat(1 << 20)));
+        assert_eq!(text.chars().count(), MAX_LINE + 1);
+        assert!(text.ends_with("ä…"));
     }
 
     #[test]

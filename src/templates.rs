@@ -1,4 +1,4 @@
-//! The embedded templates, and the facts about them that stand in `templates/attributes`.
+//! The embedded templates, and their properties in `templates/attributes`.
 
 use include_dir::{Dir, File, include_dir};
 

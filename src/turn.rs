@@ -1,6 +1,6 @@
-//! One turn of the loop: what happens to the work tree when the project becomes another one.
+//! One turn of the loop: changes the work tree when the project changes.
 //!
-//! First the sides of all files are put together. Then [`reconcile`] makes a plan of them.
+//! First it collects the sides of all files. Then [`reconcile`] makes a plan from them.
 
 mod base;
 mod branches;
@@ -32,17 +32,17 @@ use moves::Sources;
 pub struct Turn<'a> {
     /// The folder.
     pub tree: &'a WorkTree,
-    /// What `PROJECT` describes; `None` where there is no such file, and where git left it open.
+    /// The project in `PROJECT` on disk; `None` if there is no such file, and if git left it open.
     pub before: Option<Project>,
-    /// The project that the files become.
+    /// The new project.
     pub after: Project,
     /// What was written last.
     pub record: Record,
-    /// What git left open, for a command that settles it.
+    /// The files that git left open, for a command that merges them.
     pub branches: Option<Unmerged>,
-    /// Files and folders that stay as they are, until a turn that does not exclude them.
+    /// Files and folders to leave unchanged in this turn.
     pub excluded: Vec<String>,
-    /// What the user gives with the command.
+    /// Texts from an input of the command, such as a CRD.
     pub given: GivenTexts,
 }
 
@@ -51,7 +51,7 @@ pub struct Turn<'a> {
 pub struct GivenTexts {
     /// The texts.
     pub texts: Texts,
-    /// Whether they replace edits, too.
+    /// Whether they also replace edits.
     pub replace: bool,
 }
 
@@ -63,7 +63,7 @@ pub struct Files {
 }
 
 impl Turn<'_> {
-    /// Puts the sides of all files together. Reads the disk, writes nothing.
+    /// Collects the sides of all files. Reads the disk, writes nothing.
     ///
     /// # Errors
     /// When a file cannot be read, or has conflict markers that stop the command.
@@ -83,8 +83,7 @@ impl Turn<'_> {
             *text = resolve(text, disk.into_iter().chain(vendored(path)));
         }
         if let Some(before) = &self.before {
-            // A user's change of PROJECT is in `after` already. What is left to merge is how the file
-            // is written (comments, order).
+            // `after` has the user's changes of PROJECT already. Only comments and order remain to be merged.
             let text = disk.get(Project::FILE).map_or("", String::as_str);
             base.insert(Project::FILE.to_owned(), before.written(text)?);
         }
@@ -97,8 +96,8 @@ impl Turn<'_> {
         Ok(Files { sides, known })
     }
 
-    /// Has the tool want what it wrote last of the excluded files. So the record stays what it is, too, and
-    /// a later turn finds what is new.
+    /// Sets theirs of the excluded files to the text that the tool wrote last. So their record is also unchanged, and a
+    /// later turn finds the changes.
     fn exclude(&self, sides: &mut Sides) -> Result<()> {
         for excluded in &self.excluded {
             let is_in = |path: &str| {
@@ -112,12 +111,12 @@ impl Turn<'_> {
                     "`--exclude` names `{excluded}`, which is neither a file nor a folder that rscaffold \
                      writes in this project"
                 ))
-                .or_hint("give the path from the folder of `PROJECT`, as in `.github/workflows`");
+                .or_hint("give a path below the folder of `PROJECT`, such as `.github/workflows`");
             }
             for path in paths {
                 ensure!(
                     path != Project::FILE,
-                    "`--exclude` names `{path}`, which says what the other files are"
+                    "`--exclude` names `{path}`, which describes the project and cannot be excluded"
                 );
                 let base = sides.base.get(&path).cloned();
                 put(&mut sides.theirs, &path, base);
@@ -126,9 +125,9 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Settles what stands between conflict markers, as far as it is not for the user to decide.
+    /// Resolves conflict markers, except for conflicts that the user must decide.
     ///
-    /// Markers count where the tool or git put them. Elsewhere they are text.
+    /// Only markers that the tool or git wrote count. Others are text.
     fn settle_markers(&self, sides: &mut Sides, policy: &Policy, sources: &Sources) -> Result<()> {
         let marked = sides.disk.iter();
         let marked = marked.filter_map(|(path, text)| Some((path.clone(), Marked::parse(text)?)));
@@ -143,8 +142,8 @@ impl Turn<'_> {
             refuse(
                 &others,
                 |path| open.stages.contains_key(path),
-                "`rscaffold apply` settles the lines that are rscaffold's; those that are yours are \
-                 for you to decide",
+                "run `rscaffold apply`: it resolves conflicts in the lines of rscaffold, and shows \
+                 those in your own lines",
             )?;
         }
         Ok(())
@@ -152,9 +151,9 @@ impl Turn<'_> {
 }
 
 /// What to do about conflict markers of the tool.
-const DECIDE: &str = "decide between the lines, and run the command again";
+const DECIDE: &str = "resolve the conflict markers, and run the command again";
 
-/// Refuses those of the files with conflict markers that are `open`.
+/// Refuses the `open` ones of the files with conflict markers.
 fn refuse(
     marked: &BTreeMap<String, Marked>,
     open: impl Fn(&str) -> bool,
@@ -168,7 +167,7 @@ fn refuse(
     }
 }
 
-/// Makes the file at `path` be this `text`; without a text, it does not exist.
+/// Sets the text of the file at `path`; `None` removes the file.
 fn put(texts: &mut Texts, path: &str, text: Option<String>) {
     match text {
         Some(text) => _ = texts.insert(path.to_owned(), text),
@@ -188,7 +187,7 @@ impl Files {
                 "`--on-conflict` names `{path}`, which is not a file that rscaffold writes in this \
                  project"
             ))
-            .or_hint("give the path as the list of conflicts shows it");
+            .or_hint("copy the path from the list of conflicts");
         }
         let project = self.sides.theirs.get(Project::FILE);
         let says_so = |text: &str| {
@@ -205,7 +204,7 @@ impl Files {
         &self.sides.disk
     }
 
-    /// The record of what is written last once `plan` is carried out.
+    /// The record after `plan` is applied.
     pub fn record(&self, plan: &Plan) -> Record {
         let mut texts = self.sides.theirs.clone();
         texts.extend(self.known.rendered.clone());

@@ -1,9 +1,9 @@
-//! Characters that a terminal or an editor obeys instead of showing them.
+//! Characters that a terminal or an editor interprets instead of showing them.
 
 use std::borrow::Cow;
 
-/// Whether `char` is invisible and changes what is around it: a control character, a line or
-/// paragraph separator, or one that turns the direction of text.
+/// Whether `char` is invisible and changes the text around it: a control character, a line or
+/// paragraph separator, or a character that changes the direction of text.
 pub fn is_hidden(char: char) -> bool {
     char.is_control()
         || matches!(

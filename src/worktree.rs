@@ -1,12 +1,8 @@
-//! The project's folder: the only place where its files are read and written.
+//! The project's folder: only this module reads and writes its files.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
-use cap_std::fs::Metadata;
+use anyhow::{Context, Result, bail, ensure};
 
 use self::{
     jail::{Jail, Walk},
@@ -17,6 +13,7 @@ use self::{
 };
 use crate::{
     hint::OrHint,
+    limits,
     project::Project,
     reconcile::{Change, Plan, Texts},
 };
@@ -27,6 +24,7 @@ mod last_applied;
 mod leftovers;
 mod lock;
 mod path;
+mod read;
 mod seen;
 mod snapshot;
 mod stage;
@@ -36,6 +34,7 @@ mod workspace;
 
 pub use git::{Commit, Commits, Stages, Unmerged};
 pub use last_applied::Record;
+pub use read::read_text;
 pub use snapshot::{Snapshot, snapshot};
 pub use workspace::Workspace;
 
@@ -45,34 +44,25 @@ pub const LAST_APPLIED: &str = ".rscaffold/last-applied.jsonl";
 /// A project's folder, locked against other commands for as long as this value lives.
 #[derive(Debug)]
 pub struct WorkTree {
-    /// Where cargo looks for the workspace; everything else is read and written through `jail`.
+    /// The path from which cargo's workspace is searched; everything else is read and written through `jail`.
     root: PathBuf,
     jail: Jail,
     seen: Seen,
 }
 
-/// The largest file that is read above the project.
-const MAX_BYTES: u64 = 4 << 20;
+/// What helps against a record that cannot be read.
+const RESTORE: &str = "restore it, for example with `git restore .rscaffold`, or recreate it with \
+                       `rscaffold apply --rebuild-base`, which says what is lost";
 
 /// The top folder of the project that `folder` is part of, if it is part of one.
 pub fn top(folder: &Path) -> Option<&Path> {
     let is_top = |folder: &&Path| {
-        let project = text(&folder.join(Project::FILE));
+        let project = read_text(&folder.join(Project::FILE), limits::FILE).ok();
         // A file of another tool may have this name.
         project.is_some_and(|text| text.contains(Project::LAYOUT))
             || folder.join(LAST_APPLIED).is_file()
     };
     folder.ancestors().find(is_top)
-}
-
-/// The text of the file at `path`, which may be in a folder above the project's. `None` also for what has no end
-/// or keeps a reader waiting, such as a device or a named pipe.
-fn text(path: &Path) -> Option<String> {
-    let file = fs::metadata(path).ok()?;
-    if !file.is_file() || file.len() > MAX_BYTES {
-        return None;
-    }
-    fs::read_to_string(path).ok()
 }
 
 impl WorkTree {
@@ -90,7 +80,7 @@ impl WorkTree {
         })
     }
 
-    /// The text of `PROJECT`; `None` in a folder that is no project yet.
+    /// The text of `PROJECT`; `None` in a folder without a project.
     ///
     /// # Errors
     /// As [`WorkTree::ours`].
@@ -107,7 +97,7 @@ impl WorkTree {
         workspace::workspace(&self.root, own.as_deref())
     }
 
-    /// The record of what was written last; an empty one in a folder that is no project yet.
+    /// The record of what was written last; empty in a folder without a project.
     ///
     /// # Errors
     /// When the record cannot be read or is damaged.
@@ -115,10 +105,7 @@ impl WorkTree {
         let text = self.read_text(LAST_APPLIED)?.unwrap_or_default();
         Record::parse(&text)
             .with_context(|| format!("`{LAST_APPLIED}` is damaged"))
-            .or_hint(
-                "restore it, for example with `git restore .rscaffold`; or \
-                 `rscaffold apply --rebuild-base` makes it anew, and says what that means",
-            )
+            .or_hint(RESTORE)
     }
 
     /// What git left open in the folder, of `PROJECT` and of the files that the branches have in their
@@ -138,12 +125,15 @@ impl WorkTree {
     ///
     /// # Errors
     /// When one of them is no path of the project or leads out of it, or is not a readable, regular
-    /// file.
+    /// file; and when a file, or all together, are too large.
     pub fn ours<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<Texts> {
         let mut texts = Texts::new();
         let mut walk = self.jail.walk();
+        let mut all = limits::Total::default();
         for path in paths {
             if let Some(text) = self.read(&mut walk, path)? {
+                all.add(text.len())
+                    .or_hint("move away those that are not yours, and run the command again")?;
                 texts.insert(path.to_owned(), text);
             }
         }
@@ -181,20 +171,20 @@ impl WorkTree {
     /// killed between the two would refuse to run again.
     fn stage<'a>(&'a self, plan: &'a Plan, record: &Record) -> Result<Stage<'a>> {
         if let Some((path, _)) = plan.conflicts().next() {
-            bail!("`{path}` conflicts with what would be written; nothing was written");
+            bail!("`{path}` conflicts with the new text; nothing was written");
         }
         let mut stage = Stage::new(&self.jail)?;
         let files = plan.changes.iter();
         let mut files: Vec<_> = files.filter(|(path, _)| *path != Project::FILE).collect();
-        // A file that begins with another one is there before that one changes, or goes: then the
-        // same command finds what it began with.
+        // A file that starts as another file is written before the other file changes or is deleted: so the same
+        // command, run again, still finds the other file.
         files.sort_by_key(|(path, change)| (**change == Change::Delete, self.seen.has(path)));
         for (path, change) in files {
             if change.text().is_some() {
                 self.seen.ensure_text(path)?;
             }
             match change {
-                // The file is gone, but a command may have been killed before it removed the folder.
+                // The file is deleted already, but a command may have been killed before it removed the folder.
                 Change::Unchanged if !record.texts.contains_key(path) => {
                     let path = ProjectPath::new(path)?;
                     stage.steps.push_back(Step::Prune(path));
@@ -203,7 +193,18 @@ impl WorkTree {
             }
         }
         let record = record.to_text()?;
-        let written = read(&mut self.jail.walk(), ProjectPath::new(LAST_APPLIED)?)?;
+        // The next command could not read it.
+        ensure!(
+            record.len() as u64 <= limits::RECORD,
+            "`{LAST_APPLIED}` would have more than {}, the most that rscaffold reads; nothing was written",
+            limits::size(limits::RECORD)
+        );
+        let path = ProjectPath::new(LAST_APPLIED)?;
+        let mut walk = self.jail.walk();
+        // A record of another length is not read: it may be too large.
+        let place = walk.find(path)?;
+        let place = place.filter(|place| !place.is_file() || place.len() == record.len() as u64);
+        let written = place.map_or(Ok(None), |place| place.read(path))?;
         if written.is_none_or(|(_, bytes)| bytes != record.as_bytes()) {
             stage.write(LAST_APPLIED, &record)?;
         }
@@ -229,13 +230,12 @@ impl WorkTree {
 
     /// The file at `path`, if it exists. Invalid UTF-8 is replaced.
     fn read(&self, walk: &mut Walk, path: &str) -> Result<Option<String>> {
-        let file = read(walk, ProjectPath::new(path)?)?;
+        let place = ProjectPath::new(path)?;
+        let file = (walk.find(place)?).map_or(Ok(None), |it| it.read(place))?;
         self.seen.note(path, file.as_ref());
-        Ok(file.map(|(_, bytes)| String::from_utf8_lossy(&bytes).into_owned()))
+        Ok(file.map(|(_, bytes)| {
+            String::from_utf8(bytes)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+        }))
     }
-}
-
-/// The file at `path`, if it exists.
-fn read(walk: &mut Walk, path: ProjectPath) -> Result<Option<(Metadata, Vec<u8>)>> {
-    walk.find(path)?.map_or(Ok(None), |place| place.read(path))
 }

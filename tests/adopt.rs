@@ -46,9 +46,9 @@ fn a_package_is_asked_what_shall_become_of_it() {
     for line in [
         " files: config/ (14), crates/ (",
         "  merge   .gitignore",
-        "error: 2 files conflict with what would be written; nothing was written\n",
-        "  Cargo.toml:7  was there before rscaffold\n      ours   | semver = \"1\"\n",
-        "  src/lib.rs:1  was there before rscaffold\n      ours   | //! Mine.\n",
+        "error: 2 files conflict with the new text; nothing was written\n",
+        "  Cargo.toml:7  existed before rscaffold\n      ours   | semver = \"1\"\n",
+        "  src/lib.rs:1  existed before rscaffold\n      ours   | //! Mine.\n",
     ] {
         assert!(told.contains(line), "{line}\n{told}");
     }

@@ -78,7 +78,10 @@ fn apis_at_one_place_are_settled_by_apply() {
         // Nothing but apply takes a project that is not settled.
         if ours != theirs {
             let error = project.refused(ANIMAL);
-            assert!(error.contains("`rscaffold apply` settles them"), "{error}");
+            assert!(
+                error.contains("run `rscaffold apply`: it resolves them"),
+                "{error}"
+            );
         }
         let diff = project.outcome("diff --exit-code");
         assert_eq!(diff.code, u8::from(ours != theirs));

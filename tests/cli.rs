@@ -289,9 +289,9 @@ fn a_second_command_is_told_of_the_first_and_runs_when_that_has_ended() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         String::from_utf8(output.stderr).unwrap(),
-        "error: another rscaffold is working in this folder\n\
-         hint: run the command again once it has finished; `pgrep -l rscaffold` lists those that \
-         run, and those that Ctrl-Z has stopped\n"
+        "error: another rscaffold process is working in this folder\n\
+         hint: run the command again when the other process has finished; `pgrep -l rscaffold` \
+             lists all, including those that Ctrl-Z suspended\n"
     );
     assert_eq!(fs::read_dir(top.path()).unwrap().count(), 0);
 

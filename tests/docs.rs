@@ -20,7 +20,7 @@ use crate::{
     wildcards::without_times,
 };
 
-const DOCUMENTS: [&str; 14] = [
+const DOCUMENTS: [&str; 19] = [
     "CONTRIBUTING.md",
     "README.md",
     "docs/ARCHITECTURE.md",
@@ -29,9 +29,14 @@ const DOCUMENTS: [&str; 14] = [
     "docs/crds.md",
     "docs/deployment.md",
     "docs/from-go.md",
+    "docs/invariants.md",
     "docs/layout.md",
     "docs/loop.md",
+    "docs/operator.md",
+    "docs/performance.md",
     "docs/practices.md",
+    "docs/reliability.md",
+    "docs/runtime.md",
     "docs/troubleshooting.md",
     "docs/watching.md",
     "tests/cluster/README.md",
@@ -44,6 +49,27 @@ fn documents() -> impl Iterator<Item = String> {
     let tutorials = files(&root().join(TUTORIALS)).into_iter();
     let tutorials = tutorials.map(|name| format!("{TUTORIALS}/{name}"));
     DOCUMENTS.map(str::to_owned).into_iter().chain(tutorials)
+}
+
+/// The website has the pages of docs/SUMMARY.md, and the tests read those of `documents`.
+#[test]
+fn every_page_is_listed() {
+    let summary = read("docs/SUMMARY.md");
+    let links = summary.split("](").skip(1);
+    let links = links.filter_map(|rest| rest.split(')').next());
+    let listed: BTreeSet<_> = links
+        .map(|link| match link.strip_prefix("../") {
+            Some(path) => path.to_owned(),
+            None => format!("docs/{link}"),
+        })
+        .collect();
+    assert_eq!(listed, documents().collect());
+    for page in files(&root().join("docs")) {
+        let path = format!("docs/{page}");
+        let is_page = Path::new(&page).extension().is_some_and(|end| end == "md");
+        let is_page = is_page && page != "SUMMARY.md";
+        assert!(!is_page || listed.contains(&path), "{path}");
+    }
 }
 
 /// The first cell of each row, without its backticks.
@@ -443,13 +469,13 @@ fn parts_that_the_architecture_names() {
     assert_eq!(documented, scopes);
 
     let manager = files(&root().join("crates/kube-manager/src/runtime"));
-    let documented = first_cells(&table("## The generated operator"));
+    let documented = first_cells(&tables(&read("docs/runtime.md")).concat());
     assert_eq!(documented, BTreeSet::from_iter(manager));
 }
 
 #[test]
-fn tests_that_the_architecture_names() {
-    let architecture = read("docs/ARCHITECTURE.md");
+fn tests_that_the_invariants_name() {
+    let invariants = read("docs/invariants.md");
     let mut sources = String::new();
     for folder in ["crates/kube-manager/src", "src", "tests"] {
         for path in files(&root().join(folder)) {
@@ -459,7 +485,7 @@ fn tests_that_the_architecture_names() {
             }
         }
     }
-    let rows = section(&architecture, "## What holds, and what holds it").lines();
+    let rows = invariants.lines();
     let tests: Vec<_> = rows
         .filter_map(|row| row.rsplit('|').nth(1))
         .flat_map(code)

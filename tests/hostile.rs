@@ -19,7 +19,7 @@ use crate::{
 const LAST_APPLIED: &str = ".rscaffold/last-applied.jsonl";
 
 /// Every command that reads or writes files of a project.
-const COMMANDS: [&str; 6] = [
+pub const COMMANDS: [&str; 6] = [
     "apply",
     "apply --on-conflict=theirs",
     "diff",
@@ -29,7 +29,7 @@ const COMMANDS: [&str; 6] = [
 ];
 
 /// A project with a home beside it and a repository of git in it.
-fn project() -> Project {
+pub fn project() -> Project {
     let project = Project::new(&[INIT]);
     project.write("../home/.profile", "umask 022\n");
     run(&mut project.git(&["init", "--quiet"]));
@@ -37,7 +37,7 @@ fn project() -> Project {
 }
 
 /// Whatever no command may change: what is around the project's folder, and git's files.
-fn rest(project: &Project) -> BTreeMap<PathBuf, Vec<u8>> {
+pub fn rest(project: &Project) -> BTreeMap<PathBuf, Vec<u8>> {
     let folder = project.folder();
     let all = WalkDir::new(folder.parent().expect("a folder")).into_iter();
     let all = all.map(|entry| entry.expect("a readable folder").into_path());

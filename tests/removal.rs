@@ -98,7 +98,7 @@ fn what_the_user_changed_is_a_conflict() {
         "{error}"
     );
     assert!(
-        error.contains("you changed it, rscaffold deletes it"),
+        error.contains("you changed this file, rscaffold deletes it"),
         "{error}"
     );
     assert_eq!(project.tree(), before);

@@ -85,13 +85,14 @@ fn an_edit_of_an_older_one_is_a_conflict_where_it_differs_from_the_new_one() {
     let before = project.tree();
     let error = project.refused("apply");
     let expected = "\
-error: 1 file conflicts with what would be written; nothing was written
+error: 1 file conflicts with the new text; nothing was written
 
-  crates/kube-manager/src/runtime/operator.rs:1  both you and rscaffold changed this
+  crates/kube-manager/src/runtime/operator.rs:1  both you and rscaffold changed these lines
       ours   | // Mine.
       theirs | (nothing)
 
-hint: `--on-conflict=ours` or `theirs` picks a side, `markers` writes both; `ours:FILE` is about that file only
+hint: choose a side with `--on-conflict=ours` or `theirs`, or write both with `markers`; \
+    `ours:FILE` applies to that file only
 ";
     assert_eq!(error, expected);
     assert_eq!(project.tree(), before);
@@ -114,7 +115,7 @@ fn an_edited_one_does_not_go_to_the_registry_unasked() {
     let before = project.tree();
     let error = project.refused("edit --runtime registry");
     assert!(
-        error.contains("operator.rs:1  you changed it, rscaffold deletes it"),
+        error.contains("operator.rs:1  you changed this file, rscaffold deletes it"),
         "{error}"
     );
     assert_eq!(project.tree(), before);

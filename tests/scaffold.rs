@@ -17,16 +17,20 @@ pub fn root() -> &'static Path {
     top.unwrap_or_else(|| panic!("no folder above has a lock file"))
 }
 
-/// The rscaffold of this work tree, in the dev profile. Cargo builds it for the tests of its own
-/// package; other packages build it on first use.
+/// The rscaffold of this work tree, in the dev profile. Cargo builds it for the tests of its own package. `make test`
+/// builds it with all tests, and names it by this variable. Otherwise, other packages build it on first use.
 pub fn program() -> &'static Path {
     static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
-        run(by_hand(&mut Command::new(env!("CARGO")))
-            .args(["build", "--quiet", "--locked", "--bin=rscaffold"])
-            .current_dir(root()));
-        root().join("target/debug/rscaffold")
+        env::var_os("RSCAFFOLD").map_or_else(build, |program| root().join(program))
     });
     option_env!("CARGO_BIN_EXE_rscaffold").map_or_else(|| BUILT.as_path(), Path::new)
+}
+
+fn build() -> PathBuf {
+    run(by_hand(&mut Command::new(env!("CARGO")))
+        .args(["build", "--quiet", "--locked", "--bin=rscaffold"])
+        .current_dir(root()));
+    root().join("target/debug/rscaffold")
 }
 
 /// Runs rscaffold in `folder` with arguments separated by spaces, and gives what it said and its exit

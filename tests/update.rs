@@ -149,12 +149,12 @@ fn an_edited_file_of_the_former_runtime_is_a_conflict_that_says_what_to_do() {
         let (line, rest) = error.split_once("src/manager/mod.rs:").expect("the file");
         assert!(line.starts_with("error: 1 file conflicts"), "{error}");
         assert!(
-            rest.contains("  you changed it, rscaffold deletes it\n"),
+            rest.contains("  you changed this file, rscaffold deletes it\n"),
             "{error}"
         );
         assert!(rest.contains("      ours   | const DRAIN"), "{error}");
         assert!(
-            rest.contains("the crate `kube-manager` does now"),
+            rest.contains("the crate `kube-manager` replaces `src/manager`"),
             "{error}"
         );
         assert_eq!(project.tree(), before);
@@ -181,15 +181,15 @@ fn what_both_changed_is_a_conflict() {
     let before = project.tree();
     let error = project.refused("update");
     let expected = "\
-error: 1 file conflicts with what would be written; nothing was written
+error: 1 file conflicts with the new text; nothing was written
 
-  config/default/kustomization.yaml:11  both you and rscaffold changed this
+  config/default/kustomization.yaml:11  both you and rscaffold changed these lines
       base   | # Add ../prometheus where the Prometheus operator runs, and ../network-policy to let nobody but
       base   | # Prometheus reach the operator.
       ours   | - ../prometheus
       theirs | # What is yours goes below this line.
 
-hint: `--on-conflict=ours` or `theirs` picks a side, `markers` writes both; `ours:FILE` is about that file only
+hint: choose a side with `--on-conflict=ours` or `theirs`, or write both with `markers`; `ours:FILE` applies to that file only
 ";
     assert_eq!(error, expected);
     assert_eq!(project.tree(), before);

@@ -8,7 +8,7 @@ use clap::{
 
 use crate::project::Feature;
 
-/// Flags that kubebuilder has or had, and that have no counterpart here.
+/// Flags that kubebuilder has or had, and that rscaffold does not have.
 const OF_KUBEBUILDER: [&str; 11] = [
     "cli-version",
     "component-config",
@@ -23,8 +23,8 @@ const OF_KUBEBUILDER: [&str; 11] = [
     "webhook-version",
 ];
 
-/// The error with a tip that helps. clap's own tip goes by the spelling alone: it may name a flag that
-/// the help does not show, or one that means something else.
+/// Replaces clap's tip, which compares only the spelling: clap may suggest a hidden flag, or a flag with another
+/// meaning.
 pub(super) fn with_tip(mut error: clap::Error, cli: &Command) -> clap::Error {
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
@@ -90,7 +90,7 @@ mod tests {
 
     use super::{super::Cli, *};
 
-    /// What the tip below the error about `arguments` says.
+    /// The tip that the user gets for `arguments`.
     fn tip(arguments: &str) -> Option<String> {
         let words = ["rscaffold"].into_iter().chain(arguments.split(' '));
         let error = Cli::try_parse_from(words).unwrap_err();

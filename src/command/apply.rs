@@ -1,5 +1,4 @@
-//! `rscaffold apply`, `rscaffold update` and `rscaffold diff`: turns of the loop in which the command
-//! line says nothing of the project.
+//! `rscaffold apply`, `rscaffold update` and `rscaffold diff`: turns of the loop that do not edit the project.
 
 use std::{path::Path, time::Instant};
 
@@ -26,12 +25,12 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(after_help = APPLY_EXAMPLES)]
 pub struct Apply {
-    /// Recreate the record of what rscaffold wrote last, if it is lost or damaged; then every
-    /// difference from a new project counts as your edit
+    /// Recreate the record of what rscaffold wrote last, if the record is lost or damaged; afterwards, every difference
+    /// from a new project counts as your edit
     #[arg(long)]
     rebuild_base: bool,
 
-    /// Deleted file to write again; can be repeated, or take several separated by commas
+    /// Deleted file to write again; repeat the flag or separate files by commas
     #[arg(long, value_name = "FILE", value_delimiter = ',')]
     #[arg(conflicts_with = "rebuild_base")]
     restore: Vec<String>,
@@ -55,8 +54,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = UPDATE_EXAMPLES)]
 pub struct Update {
-    /// File or folder that stays as it is, such as `.github/workflows`; a later command that does not
-    /// exclude it brings it up to date. Can be repeated, or take several separated by commas
+    /// File or folder to leave unchanged, such as `.github/workflows`; the next command that does not exclude it
+    /// updates it. Repeat the flag or separate paths by commas
     #[arg(long, value_name = "PATH", value_delimiter = ',', value_parser = plain_path)]
     exclude: Vec<String>,
 
@@ -64,7 +63,7 @@ pub struct Update {
     mode: Mode,
 }
 
-/// A path as the record has it.
+/// The path in the form that the record uses.
 #[expect(clippy::unnecessary_wraps, reason = "what clap takes as a parser")]
 fn plain_path(text: &str) -> Result<String> {
     let path = text.strip_prefix("./").unwrap_or(text);
@@ -84,7 +83,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = DIFF_EXAMPLES)]
 pub struct Diff {
-    /// Exit with 1 if something would change, and with 2 after a conflict or another error
+    /// Exit with code 1 if a file would change, and with 2 after a conflict or another error
     #[arg(long)]
     exit_code: bool,
 
@@ -116,7 +115,7 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
         let mut turn = Turn::of_branches(&tree, &text(&tree)?, Record::default(), &policy)?;
         turn.record.texts = render(&turn.after)?.texts;
         let story = Story {
-            done: Some("the record is made anew".to_owned()),
+            done: Some("the record is recreated".to_owned()),
             kept: &[Kept::Edited, Kept::Removed],
             notes: rebuilt(&turn.after),
             ..Story::default()
@@ -126,7 +125,7 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
         let turn = recorded(&tree, &policy)?;
         ensure_current(&turn.after)?;
         let story = Story {
-            unchanged: "all files are what `PROJECT` says".to_owned(),
+            unchanged: "all files match `PROJECT`".to_owned(),
             kept: &[Kept::Removed],
             ..Story::default()
         };
@@ -139,8 +138,9 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
             "`{path}` is not a file that rscaffold writes in this project"
         );
         if tree.ours([path])?.contains_key(path) {
-            return Err(anyhow!("`{path}` is there, so it cannot be restored")).or_hint(
-                "to have it as rscaffold writes it, delete it before; git keeps what it was",
+            return Err(anyhow!("`{path}` exists, so it cannot be restored")).or_hint(
+                "to replace it with the text that rscaffold writes, delete it first; git keeps the \
+                 old text",
             );
         }
     }
@@ -151,7 +151,7 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
 fn recorded<'a>(tree: &'a WorkTree, policy: &Policy) -> Result<Turn<'a>> {
     let turn = Turn::of_branches(tree, &text(tree)?, tree.record()?, policy)?;
     if turn.record.texts.is_empty() {
-        // A project that has nothing but its description grows from it.
+        // A new project may consist of `PROJECT` alone.
         let files = render(&turn.after)?.texts;
         if !tree.ours(files.keys().map(String::as_str))?.is_empty() {
             ensure_known(&turn.record)?;
@@ -160,16 +160,16 @@ fn recorded<'a>(tree: &'a WorkTree, policy: &Policy) -> Result<Turn<'a>> {
     Ok(turn)
 }
 
-/// What it means to take the new render for what was written last.
+/// Warns about what follows when the new render becomes the base.
 fn rebuilt(before: &Project) -> Vec<String> {
     let mut notes = vec![
-        "from here on, what differs from a new project counts as your edit, and what is missing as \
-         deleted by you: rscaffold leaves both as they are"
+        "from now on, every difference from a new project counts as your edit, and every missing \
+         file as deleted by you: rscaffold changes neither"
             .to_owned(),
     ];
     if before.is_older() {
         notes.push(format!(
-            "that goes for what rscaffold {} wrote differently, too: {} does not know it",
+            "this includes the text that rscaffold {} wrote and {} would write differently",
             before.cli_version,
             env!("CARGO_PKG_VERSION")
         ));
@@ -177,13 +177,14 @@ fn rebuilt(before: &Project) -> Vec<String> {
     notes
 }
 
-/// What no file of the project tells: who sets variables does so in a Deployment or a shell.
+/// A note for those who set environment variables: no file of the project shows them, because users set them in a
+/// Deployment or a shell.
 const RENAMED_VARIABLES: &str = "\
-the environment variables of the operator's flags have the prefix `KUBE_MANAGER_` now, so rename those \
-that you set: `WATCH_NAMESPACE` to `KUBE_MANAGER_NAMESPACE`, `KUBERNETES_MASTER` to \
+the environment variables for the operator's flags now begin with `KUBE_MANAGER_`, so rename the \
+variables that you set: `WATCH_NAMESPACE` to `KUBE_MANAGER_NAMESPACE`, `KUBERNETES_MASTER` to \
 `KUBE_MANAGER_MASTER`, and, for example, `LOG_FORMAT` to `KUBE_MANAGER_LOG_FORMAT`";
 
-/// Brings a project of an older rscaffold up to date.
+/// Updates a project that an older rscaffold wrote.
 pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
     let before = load(&tree)?;
@@ -197,7 +198,7 @@ pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
         notes.push(RENAMED_VARIABLES.to_owned());
     }
     let story = Story {
-        unchanged: format!("the project is what rscaffold {now} makes of it"),
+        unchanged: format!("the project is up to date with rscaffold {now}"),
         notes,
         ..Story::default()
     };
@@ -206,8 +207,8 @@ pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
     bring_in_line_without(excluded, &tree, &before, after, &args.mode, &story)
 }
 
-/// The `project` as `update` leaves it. One that had no runtime of its own yet does not get a second one
-/// in a workspace that has one.
+/// The `project` after `update`. If another project of the workspace has the runtime already, this project shares it
+/// instead of getting a copy.
 fn updated(tree: &WorkTree, mut project: Project) -> Result<Project> {
     if project.is_older() && project.runtime == Runtime::Vendored && project.workspace.is_some() {
         let shared = tree.workspace()?.and_then(|workspace| workspace.runtime);
@@ -216,7 +217,7 @@ fn updated(tree: &WorkTree, mut project: Project) -> Result<Project> {
     Ok(project)
 }
 
-/// Gives what `apply`, or in a project of an older rscaffold `update`, would change now.
+/// Gives the changes that `apply` would make now, or `update` in a project that an older rscaffold wrote.
 pub fn diff(args: &Diff, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
     let policy = args.on_conflict.policy()?;

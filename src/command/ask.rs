@@ -1,7 +1,7 @@
 //! Asks for missing arguments at a terminal.
 //!
-//! The terminal stays in its line mode: the end of input ends the question, and there is no state of
-//! the terminal to restore.
+//! The terminal stays in line mode: the end of input ends the question, and there is no terminal
+//! state to restore.
 
 use std::{
     fmt::Display,
@@ -16,7 +16,7 @@ use crate::{
     visible::visible,
 };
 
-/// Fails if one of `flags` is not given, and there is no terminal to ask for it.
+/// Fails if a flag is missing and there is no terminal to ask for its value.
 pub fn possible(flags: &[(&str, bool)]) -> Result<()> {
     let missing = flags.iter().filter(|(_, given)| !given);
     let missing: Vec<_> = missing.map(|(flag, _)| format!("`{flag}`")).collect();
@@ -25,11 +25,11 @@ pub fn possible(flags: &[(&str, bool)]) -> Result<()> {
     }
     let missing = missing.join(", ");
     bail!(UsageError(format!(
-        "{missing} must be given: there is no terminal for questions"
+        "{missing} must be given: without a terminal, rscaffold cannot ask"
     )))
 }
 
-/// Whether a user is there to answer.
+/// Whether a user can answer.
 pub fn is_possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }

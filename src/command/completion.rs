@@ -25,7 +25,7 @@ Examples:
   # fish
   rscaffold completion fish > ~/.config/fish/completions/rscaffold.fish";
 
-/// Gives the completion script of `cli`.
+/// Prints the completion script of `cli`.
 pub fn run(args: &Completion, mut cli: Command) -> Result<Outcome> {
     let mut script = Vec::new();
     generate(args.shell, &mut cli, "rscaffold", &mut script);

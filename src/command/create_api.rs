@@ -31,9 +31,9 @@ pub struct CreateApi {
     #[command(flatten)]
     id: Id,
 
-    /// File with a CRD, which gives the kind with all of its versions, or with the one
-    /// of `--version`: Rust types are made from it. `--group` and `--kind` choose one of several.
-    /// With `--resource=false`, another project defines the kind, and installs the CRD
+    /// File with a CRD. Adds its kind with Rust types, in all versions or only in `--version`. If the file has several
+    /// CRDs, choose one with `--group` and `--kind`. With `--resource=false`, another project defines the kind and
+    /// installs the CRD
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = [
         "plural", "short_names", "namespaced", "storage", "served", "deprecated", "conversion", "name",
@@ -43,8 +43,7 @@ pub struct CreateApi {
     #[command(flatten)]
     settings: ApiSettings,
 
-    /// Allow these flags to change the settings of an existing API; with `--crd`, replace types that
-    /// you have edited
+    /// Allow changes to the settings of an existing API; with `--crd`, replace types that you edited
     #[arg(long)]
     force: bool,
 
@@ -57,7 +56,7 @@ pub struct CreateApi {
 
 const EXAMPLES: &str = "\
 Examples:
-  # A kind with types, CRD, sample, roles and controller
+  # A kind with its types, CRD, sample, roles and controller
   rscaffold create api --group webapp --version v1 --kind Guestbook
 
   # A cluster-scoped kind with short names and a finalizer
@@ -71,20 +70,20 @@ Examples:
   rscaffold create api --group cache --version v1alpha1 --kind Memcached --image memcached:1.6 \\
       --image-container-command=memcached,-v --image-container-port=11211 --run-as-user=1001
 
-  # A kind with the types of a CustomResourceDefinition
+  # A kind whose types come from a CustomResourceDefinition
   rscaffold create api --crd config/crd/bases/webapp.com_guestbooks.yaml
 
-  # A second version of a kind, which begins with your types of the first
+  # A second version of a kind, which starts as a copy of your types of the first
   rscaffold create api --group webapp --version v2 --kind Guestbook
 
-  # A version with the schema of the one before: both are served, and the new one is stored
+  # A version with the same schema as the previous one: both are served, the new one is stored
   rscaffold create api --group webapp --version v1 --kind Guestbook --storage --conversion=none
   rscaffold create api --group webapp --version v1beta1 --kind Guestbook --deprecated='use v1'
 
   # A second controller for a kind
   rscaffold create api --group webapp --version v1 --kind Guestbook --controller-name backup
 
-  # A controller for a kind of Kubernetes
+  # A controller for a built-in kind of Kubernetes
   rscaffold create api --group apps --version v1 --kind Deployment --resource=false
 
   # A controller for a kind that another project defines, with types from its CRD or from a crate
@@ -93,21 +92,20 @@ Examples:
       --external-api-path cert_manager::v1::Certificate --external-api-domain io \\
       --external-api-crate cert-manager@0.1";
 
-/// What an API is. What is `None` stays as it is, comes from another version of the kind, or has its
-/// default.
+/// The settings of an API. A setting that is `None` keeps its value, is taken from another version of the kind, or has
+/// its default.
 #[derive(Debug, Default, Args)]
 struct ApiSettings {
     /// Plural of the kind, in lower case [default: the English one]
     #[arg(long)]
     plural: Option<Plural>,
 
-    /// Short name for kubectl; can be repeated, or take several separated by commas
+    /// Short name for kubectl; repeat the flag or separate names by commas
     #[arg(long = "short-name", value_name = "NAME", value_delimiter = ',')]
     short_names: Option<Vec<ShortName>>,
 
-    /// Whether to create the types and the CRD; `false` creates only a controller, for an existing
-    /// kind of this project, of Kubernetes or of another project, and with `--crd` the types [default:
-    /// true]
+    /// Whether to create types and a CRD. `false` creates only a controller, for an existing kind of this project, of
+    /// Kubernetes or of another project; with `--crd`, it also creates the types [default: true]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     resource: Option<bool>,
@@ -118,8 +116,8 @@ struct ApiSettings {
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     controller: Option<bool>,
 
-    /// Name of the controller that `--controller`, `--finalizer`, `--image`, `--owns` and `--watches`
-    /// describe; a new name adds a second controller of the kind [default: the kind, in lower case]
+    /// Name of the controller to which `--controller`, `--finalizer`, `--image`, `--owns` and `--watches` apply; a new
+    /// name adds another controller for the kind [default: the kind, in lower case]
     #[arg(long, value_name = "NAME")]
     controller_name: Option<ControllerName>,
 
@@ -135,23 +133,23 @@ struct ApiSettings {
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     finalizer: Option<bool>,
 
-    /// Kind that the controller creates objects of, such as `apps/v1/Deployment`, `v1/ConfigMap` or
-    /// `webapp/v1/Page`; can be repeated, or take several separated by commas. Adds to the kinds
-    /// that the controller owns already; with `--force`, replaces them
+    /// Kind of which the controller creates objects, such as `apps/v1/Deployment`, `v1/ConfigMap` or `webapp/v1/Page`;
+    /// repeat the flag or separate kinds by commas. Adds to the kinds that the controller already owns; with `--force`,
+    /// replaces them
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     owns: Option<Vec<GroupVersionKind>>,
 
-    /// Kind that objects of the kind refer to, such as `v1/Secret`: a change of such an object reconciles
-    /// those that refer to it; can be repeated, or take several separated by commas. Adds to the kinds
-    /// that the controller watches already; with `--force`, replaces them
+    /// Kind to which your objects refer, such as `v1/Secret`: when a Secret changes, the objects that refer to it are
+    /// reconciled. Repeat the flag or separate kinds by commas. Adds to the kinds that the controller already watches;
+    /// with `--force`, replaces them
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     watches: Option<Vec<GroupVersionKind>>,
 
     #[command(flatten)]
     image: Option<ImageSettings>,
 
-    /// Store objects in this version, which the controllers and the webhooks of the kind then work with.
-    /// The hub of a conversion stays [default: the first version is stored]
+    /// Store objects in this version; the controllers and the webhooks of the kind move to it. The hub of a conversion
+    /// stays [default: the first version is stored]
     #[arg(long)]
     storage: bool,
 
@@ -161,15 +159,16 @@ struct ApiSettings {
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     served: Option<bool>,
 
-    /// Have the API server warn clients that use this version, in its own words or in these;
-    /// `--deprecated=false` ends that [default: false]
+    /// Have the API server warn clients that use this version, with its own text or with yours; `--deprecated=false`
+    /// ends the warning [default: false]
     #[arg(long, value_name = "WARNING", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true")]
     deprecated: Option<Deprecation>,
 
     /// How the API server converts between the versions of the kind: `none` is for equal schemas, which
-    /// `make manifests` checks; `create webhook --conversion` is for different ones; with `lossy`, a write
-    /// through one version loses what only the others have [default: not at all, and one version is served]
+    /// `make manifests` checks. `lossy` accepts different schemas: a write through one version loses the fields that
+    /// only other versions have. For a conversion without loss, use `create webhook --conversion` [default: not at all,
+    /// and one version is served]
     #[arg(long, value_name = "HOW", value_enum)]
     #[arg(hide_possible_values = true)]
     conversion: Option<Conversion>,
@@ -181,8 +180,8 @@ struct ApiSettings {
 /// The image that the controller runs.
 #[derive(Debug, Args)]
 struct ImageSettings {
-    /// Image that the controller runs in a Deployment for each object, such as `memcached:1.6`. The spec
-    /// has the number of Pods, and the environment of the operator can name another image
+    /// Image, such as `memcached:1.6`, that the controller runs in one Deployment per object. The spec of the object
+    /// sets the number of Pods, and an environment variable of the operator can replace the image
     #[arg(long = "image", value_name = "IMAGE", required = false)]
     name: ImageName,
 
@@ -195,17 +194,17 @@ struct ImageSettings {
     #[arg(requires = "name")]
     command: Vec<CommandWord>,
 
-    /// Port of the container, which the spec can change [default: none]
+    /// Port of the container; the spec of an object can change it [default: none]
     #[arg(long = "image-container-port", value_name = "PORT", requires = "name")]
     port: Option<Port>,
 
-    /// Number of the user of the container, who is not root [default: the image's own]
+    /// Numeric ID of the user that runs the container, not root [default: the image's own]
     #[arg(long, value_name = "USER", requires = "name")]
     run_as_user: Option<UserId>,
 }
 
 impl ImageSettings {
-    /// The image that they describe; what they do not say is as `before`.
+    /// The image with these settings; a missing setting is taken from `before`.
     fn image(&self, before: Option<&Image>) -> Image {
         let command = Some(&self.command).filter(|words| !words.is_empty());
         let command = command.or_else(|| before.map(|it| &it.command));
@@ -218,21 +217,20 @@ impl ImageSettings {
     }
 }
 
-/// Where the type of a kind is that others define.
+/// Where to find the type of a kind that another project defines.
 #[derive(Debug, Args)]
 pub(super) struct ExternalType {
-    /// Rust type of a kind that another project defines, such as `cert_manager::v1::Certificate`:
-    /// this project gets no types and no CRD for it, but can have controllers and webhooks for it, or
-    /// own its objects
+    /// Rust type of a kind that another project defines, such as `cert_manager::v1::Certificate`. This project gets no
+    /// types and no CRD for the kind, but can have controllers and webhooks for it, or own its objects
     #[arg(long = "external-api-path", required = false)]
     path: TypePath,
 
-    /// Domain of that kind's group: `--group cert-manager` then means `cert-manager.<DOMAIN>`
-    /// [default: none, the group is given in full]
+    /// Domain of that kind's group: `--group cert-manager` then means `cert-manager.<DOMAIN>` [default: none, the group
+    /// is given in full]
     #[arg(long = "external-api-domain", requires = "path")]
     domain: Option<Domain>,
 
-    /// Crate of that type, for Cargo.toml: `cert-manager@0.1`, `certs@../certs` or
+    /// Crate to add to Cargo.toml for that type: `cert-manager@0.1`, `certs@../certs` or
     /// `certs@https://github.com/me/certs?tag=v1` [default: none, Cargo.toml has it already]
     #[arg(long = "external-api-crate", value_name = "CRATE", requires = "path")]
     #[arg(alias = "external-api-module")]
@@ -246,8 +244,8 @@ pub fn run(args: CreateApi, root: &Path) -> Result<Outcome> {
         ensure!(
             args.settings.external.is_none(),
             UsageError(
-                "`--external-api-path` names a Rust type that exists, and `--crd` makes one: leave one of \
-                 them out"
+                "`--external-api-path` names an existing Rust type, but `--crd` creates one: use \
+                 only one of the two flags"
                     .to_owned()
             )
         );
@@ -270,15 +268,15 @@ pub fn run(args: CreateApi, root: &Path) -> Result<Outcome> {
 }
 
 impl ApiSettings {
-    /// The entry in `PROJECT` that they describe.
+    /// The entry in `PROJECT` with these settings.
     fn resource(&self, id: &GroupVersionKind, project: &Project) -> Result<Resource> {
         let mut resource = match (&self.external, self.resource) {
             (Some(external), resource) => {
                 ensure!(
                     resource != Some(true),
                     UsageError(
-                        "`--external-api-path` is for a kind that others define: leave \
-                         `--resource` out"
+                        "`--external-api-path` is for a kind that another project defines: leave \
+                         out `--resource`"
                             .to_owned()
                     )
                 );
@@ -312,7 +310,7 @@ impl ApiSettings {
         Ok(resource)
     }
 
-    /// Gives `resource` what they say of it as a version of a kind of the project.
+    /// Sets whether `resource`, a version of one of the project's kinds, is served, stored, deprecated and converted.
     fn version(&self, resource: &mut Resource, project: &Project) -> Result<()> {
         let is_new = project.position(resource).is_none();
         let stored = project.versions(resource).find(|it| it.is_stored());
@@ -336,10 +334,8 @@ impl ApiSettings {
         match self.served {
             Some(true) => own.stage = own.stage.max(Stage::Served),
             Some(false) if own.stage == Stage::Stored => {
-                return Err(anyhow!(
-                    "{id} is the version that is stored, so it must be served"
-                ))
-                .or_hint("give `--storage` to another version first");
+                return Err(anyhow!("{id} is the stored version, so it must be served"))
+                    .or_hint("store another version first, with `--storage`");
             }
             Some(false) => own.stage = Stage::Unserved,
             None => {}
@@ -351,14 +347,14 @@ impl ApiSettings {
         Ok(())
     }
 
-    /// The controller that they are about.
+    /// The name of the controller to which these settings apply.
     fn controller_of(&self, id: &GroupVersionKind) -> ControllerName {
         let name = self.controller_name.clone();
         name.unwrap_or_else(|| id.kind().controller())
     }
 
-    /// Gives `resource` the controller that they describe, or takes it away. Where they do not say, it
-    /// is `usual` to have it.
+    /// Adds the controller with these settings to `resource`, or removes it. `usual` decides where `--controller` is
+    /// not given.
     fn control(&self, id: &GroupVersionKind, resource: &mut Resource, usual: bool) -> Result<()> {
         let name = self.controller_of(id);
         let is_wanted = self.controller.unwrap_or(usual);
@@ -387,7 +383,8 @@ impl ApiSettings {
         Ok(())
     }
 
-    /// A kind that is not created is what it is. Of one that others define, only its CRD knows what.
+    /// Refuses flags that describe a new kind, because this kind exists. Plural and scope are allowed for a kind that
+    /// another project defines, because only its CRD tells them.
     fn not_described(&self, id: &GroupVersionKind, resource: &Resource) -> Result<()> {
         let unknown = resource.external().is_some();
         let about_the_kind = [
@@ -400,17 +397,20 @@ impl ApiSettings {
             ("--conversion", self.conversion.is_some()),
         ];
         for (flag, given) in about_the_kind {
-            ensure!(!given, "`{flag}` describes a new kind, which `{id}` is not");
+            ensure!(
+                !given,
+                "`{flag}` is for a new kind, but `{id}` exists already"
+            );
         }
         Ok(())
     }
 }
 
 impl ExternalType {
-    /// The entry in `PROJECT` of the kind `id`; what is there already gives the defaults.
+    /// The entry in `PROJECT` of the kind `id`; an existing entry gives the defaults.
     pub(super) fn resource(&self, id: &GroupVersionKind, project: &Project) -> Result<Resource> {
         let (group, domain) = match &self.domain {
-            // The group in full says the same.
+            // The domain alone is the full group.
             Some(domain) if id.group().is_empty() => (domain.as_str().parse()?, None),
             Some(domain) => (id.group().without(domain), Some(domain.clone())),
             None => (id.group().clone(), None),
@@ -418,7 +418,9 @@ impl ExternalType {
         ensure!(
             !group.is_empty(),
             UsageError(
-                "a kind that others define needs `--group` or `--external-api-domain`".to_owned()
+                "a kind that another project defines needs `--group` or \
+                 `--external-api-domain`"
+                    .to_owned()
             )
         );
         let definition = |dependency| {
@@ -447,17 +449,18 @@ impl ExternalType {
     }
 }
 
-/// A kind that is not to be created: one of the project, or one that Kubernetes has.
+/// An existing kind of the project or of Kubernetes.
 fn known(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
     let kind = project.find_kind(id)?;
-    kind.ok_or_else(|| anyhow!("`{id}` is a kind of neither this project nor Kubernetes"))
+    kind.ok_or_else(|| anyhow!("neither this project nor Kubernetes has the kind `{id}`"))
         .or_hint(
-            "without `--resource=false` the kind itself is created too; for one that others define, \
-             `--crd <FILE>` makes its types, or `--external-api-path` says where they are",
+            "leave out `--resource=false` to create the kind; if another project defines it, \
+             create its types with `--crd <FILE>`, or name its Rust type with \
+             `--external-api-path`",
         )
 }
 
-/// A kind of the project's own; another version of it gives the defaults.
+/// A kind that this project defines; another version of the kind gives the defaults.
 fn own(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
     let (group, domain) = project.group(id.group())?;
     let new = Resource {
@@ -482,38 +485,39 @@ fn own(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
     })
 }
 
-/// What the type of a kind that others define must be like.
+/// A note about what the type of a kind that another project defines needs.
 pub(super) fn external_note(resource: &Resource) -> Option<String> {
     let External::At { path, .. } = resource.external()? else {
         return None;
     };
     Some(format!(
-        "`{path}` must be for the kube and the k8s-openapi of Cargo.toml: `cargo check` tells"
+        "`{path}` must use the same versions of kube and k8s-openapi as Cargo.toml: run `cargo \
+         check`"
     ))
 }
 
-/// A note about the objects that are stored in another version than `resource`, in which new ones will
-/// be.
+/// A note about existing objects, which are stored in another version than `resource`, the new storage version.
 fn moved_storage(before: &Project, resource: &Resource) -> Option<String> {
     let stored = before.versions(resource).find(|it| it.is_stored());
     let stored = stored.filter(|it| resource.is_stored() && it.version != resource.version)?;
     let (new, old) = (&resource.version, &stored.version);
     Some(if before.namespaced {
         format!(
-            "with the new CRD, objects are stored as `{new}` when they are written; until then they stay \
-             stored as `{old}`: an operator for single namespaces cannot migrate them"
+            "with the new CRD, an object is stored as `{new}` once it is written again; until then \
+             it stays stored as `{old}`, because a namespaced operator cannot migrate objects"
         )
     } else {
         let crd = format!("{}.{}", resource.plural, before.full_group(resource));
         format!(
-            "with the new CRD, objects are stored as `{new}`, and the operator migrates those that are stored \
-             as `{old}`: `kubectl wait --for=condition=StorageMigrated crd/{crd}` waits for the end"
+            "with the new CRD, objects are stored as `{new}`, and the operator migrates the \
+             objects that are stored as `{old}`: wait for the end with `kubectl wait \
+             --for=condition=StorageMigrated crd/{crd}`"
         )
     })
 }
 
-/// A note about owned kinds whose types come from a CRD and have no `Default`: the controller's code makes an
-/// object by `default()`.
+/// A note about owned kinds whose types come from a CRD and have no `Default`, because the controller's code creates
+/// objects by `default()`.
 fn without_default(
     controller: Option<&Controller>,
     project: &Project,
@@ -537,14 +541,14 @@ fn without_default(
     }
     Ok((!found.is_empty()).then(|| {
         format!(
-            "the types of {} come from a CRD and have no `Default`: implement it, or name each field where the \
-             controller makes the object",
+            "the types of {} come from a CRD and have no `Default`: implement it, or set each \
+             field where the controller creates the object",
             found.join(", ")
         )
     }))
 }
 
-/// What the user gets to read.
+/// The messages for the user.
 fn story(
     id: &GroupVersionKind,
     resource: &Resource,
@@ -562,32 +566,36 @@ fn story(
     let mut notes = Vec::new();
     if project.is_protected(resource) {
         notes.push(format!(
-            "`{full_group}` is a group of the Kubernetes community: its CRD is marked \
+            "`{full_group}` belongs to the Kubernetes project, so the CRD has the annotation \
              `api-approved.kubernetes.io: unapproved, experimental-only`"
         ));
     }
     if resource.has_api() && !resource.is_served() && !project.is_converted(resource) {
         notes.push(format!(
-            "{resource} is not served yet: the API server cannot convert between it and the version \
-             that is; `rscaffold create webhook --conversion` adds a webhook that can"
+            "{resource} is not served yet, because the API server cannot convert it to the served \
+             version: add a webhook that converts with `rscaffold create webhook --conversion`"
         ));
     }
     notes.extend(external_note(resource));
     if resource.has_api() && builtin::named(id).is_some() {
         notes.push(format!(
-            "this is the new kind `{full_group}/{}/{}`; for a controller of Kubernetes' own `{id}` \
-             give `--resource=false`",
+            "this creates the new kind `{full_group}/{}/{}`; for a controller of the built-in \
+             `{id}`, use `--resource=false`",
             resource.version, resource.kind
         ));
     }
 
     let (edited, types_remark, remark) = if resource.has_api() {
-        (&types, "the types: edit these", "the reconciler: and this")
+        (
+            &types,
+            "the types: edit them",
+            "the reconciler: edit it, too",
+        )
     } else {
         (
             &reconciler,
             "the types, from the CRD",
-            "the reconciler: edit this",
+            "the reconciler: edit it",
         )
     };
     let mut next = Vec::new();
@@ -608,14 +616,14 @@ fn story(
     if resource.has_api() {
         next.push(NextStep::new(
             "kubectl apply -k config/samples",
-            "something to reconcile",
+            "an object to reconcile",
         ));
     }
 
     notes.extend(without_default(there, project, tree)?);
 
     Ok(Story {
-        unchanged: format!("{resource} is there and up to date"),
+        unchanged: format!("{resource} exists and is up to date"),
         remarks: BTreeMap::from([(types, types_remark), (reconciler, remark)]),
         notes,
         next,

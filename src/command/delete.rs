@@ -26,11 +26,11 @@ pub struct DeleteApi {
 
 const API_EXAMPLES: &str = "\
 Examples:
-  # See what would be deleted, then delete it
+  # Show what would be deleted, then delete it
   rscaffold delete api --group webapp --version v1 --kind Guestbook --dry-run
   rscaffold delete api --group webapp --version v1 --kind Guestbook
 
-  # Delete the files that you changed, too
+  # Also delete the files that you changed
   rscaffold delete api --group webapp --version v1 --kind Guestbook --on-conflict=theirs";
 
 /// `delete controller`
@@ -50,14 +50,14 @@ pub struct DeleteController {
 
 const CONTROLLER_EXAMPLES: &str = "\
 Examples:
-  # Types, CRD and roles stay
+  # Keep types, CRD and roles
   rscaffold delete controller --group webapp --version v1 --kind Guestbook
 
   # One of several controllers
   rscaffold delete controller --group webapp --version v1 --kind Guestbook \\
       --controller-name backup";
 
-/// Removes a version of a kind from the project, with what only it needed.
+/// Removes a version of a kind from the project, with everything that only this version needed.
 pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
     let before = load_current(&tree)?;
@@ -80,21 +80,23 @@ pub fn api(args: DeleteApi, root: &Path) -> Result<Outcome> {
     }
     if after.versions(&resource).next().is_some() {
         notes.push(format!(
-            "a cluster refuses the new CRD as long as `{}` is in its `status.storedVersions`, which \
-             `kubectl get crd {plural}.{group} -o jsonpath='{{.status.storedVersions}}'` shows{}",
+            "a cluster refuses the new CRD while the old one lists `{}` in \
+             `status.storedVersions`: check with `kubectl get crd {plural}.{group} -o \
+             jsonpath='{{.status.storedVersions}}'`{}",
             resource.version,
             if before.namespaced {
-                ": migrate the objects first"
+                ", and migrate the objects first"
             } else if successor.is_some() {
-                ": first release an operator that stores another version, and let it migrate the objects"
+                ", and first release an operator that stores another version and migrates the \
+                 objects"
             } else {
-                ": let the operator migrate the objects first"
+                ", and let the operator migrate the objects first"
             }
         ));
     } else if resource.has_api() {
         notes.push(format!(
-            "clusters keep the CRD: `kubectl delete crd {plural}.{group}` deletes it there, with all \
-             of its objects"
+            "clusters keep the CRD: delete it there, with all of its objects, by `kubectl delete \
+             crd {plural}.{group}`"
         ));
     }
     notes.extend(left_behind(&before, &after));
@@ -121,7 +123,8 @@ pub fn controller(args: DeleteController, root: &Path) -> Result<Outcome> {
     bring_in_line(&tree, &before, after, &args.mode, &story)
 }
 
-/// A note about the objects that the finalizer of a deleted controller blocks.
+/// A note about objects that cannot be deleted without this controller, because they have its
+/// finalizer.
 fn held_back(project: &Project, resource: &Resource, controller: &Controller) -> Option<String> {
     let name = project.controller_name(resource, controller);
     controller.finalizer.then(|| {

@@ -27,7 +27,7 @@ pub struct Edit {
     #[command(flatten)]
     kubebuilder: Kubebuilder,
 
-    /// Lets kubebuilder write files anew
+    /// In kubebuilder, overwrites files
     #[arg(long, hide = true)]
     force: bool,
 
@@ -37,13 +37,13 @@ pub struct Edit {
 
 const EXAMPLES: &str = "\
 Examples:
-  # Let the Prometheus operator scrape the metrics, and nothing else reach the operator
+  # Let the Prometheus operator scrape the metrics, and let nothing else reach the operator
   rscaffold edit --enable prometheus,network-policy
 
   # Remove the files for GitHub and dev containers
   rscaffold edit --disable github,devcontainer
 
-  # Rename everything that is deployed
+  # Rename all deployed objects
   rscaffold edit --project-name library";
 
 /// Changes the settings of the project.
@@ -56,7 +56,8 @@ pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
     } = args;
     settings.enable.extend(kubebuilder.features(false)?);
     if settings == Settings::default() && kubebuilder.note().is_none() && !force {
-        let error = "`rscaffold edit` needs a setting to change: `--help` lists them";
+        let error = "`rscaffold edit` needs a setting to change: `rscaffold edit --help` lists all \
+            settings";
         bail!(UsageError(error.to_owned()));
     }
     let tree = WorkTree::open(root)?;
@@ -69,13 +70,13 @@ pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
     notes.extend(renamed(&before, &after));
     let has_chart = |project: &Project| project.features.contains(&Feature::Helm);
     let mut next = Vec::new();
-    // CRDs and role of a new chart follow from code that the user may have changed.
+    // A new chart has the rendered CRDs and role; the user's code may say more.
     if has_chart(&after) && !has_chart(&before) {
-        let why = "writes CRDs and role of your code into the chart";
+        let why = "copies the CRDs and the role of your code into the chart";
         next.push(NextStep::new("make manifests", why));
     }
     let story = Story {
-        unchanged: "the project has these settings already".to_owned(),
+        unchanged: "the project already has these settings".to_owned(),
         notes,
         next,
         ..Story::default()
@@ -87,14 +88,14 @@ pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
 fn renamed(before: &Project, after: &Project) -> Option<String> {
     let has_crds = before.resources.iter().any(Resource::has_api);
     let what = if before.project_name != after.project_name {
-        "deployed objects have new names now"
+        "deployed objects now have new names"
     } else if before.domain != after.domain && has_crds {
-        "the API groups have new names now"
+        "the API groups now have new names"
     } else {
         return None;
     };
     Some(format!(
-        "{what}: clusters keep the old ones until you run `make undeploy` in the project as it was \
-         before"
+        "{what}: clusters keep the old ones until you run `make undeploy` in the old version of \
+         the project"
     ))
 }

@@ -9,16 +9,16 @@ use crate::names::{Group, GroupVersionKind, Kind, Version};
 /// The parts of the name of a kind that the command line gives.
 #[derive(Debug, Args)]
 pub struct Id {
-    /// API group, without the domain or in full, such as `webapp`; `--group ""` is the domain alone. Asked
-    /// for at a terminal
+    /// API group, such as `webapp`, without the domain or in full; `--group ""` is the domain alone. At a terminal,
+    /// rscaffold asks for it
     #[arg(long)]
     group: Option<Group>,
 
-    /// API version, such as `v1` or `v1alpha1`; asked for at a terminal
+    /// API version, such as `v1` or `v1alpha1`. At a terminal, rscaffold asks for it
     #[arg(long)]
     version: Option<Version>,
 
-    /// Kind, in upper camel case, such as `Guestbook`; asked for at a terminal
+    /// Kind in upper camel case, such as `Guestbook`. At a terminal, rscaffold asks for it
     #[arg(long)]
     kind: Option<Kind>,
 }
@@ -33,7 +33,7 @@ impl Id {
         )
     }
 
-    /// The same with the version that `usual` has for the group and the kind, if no version is given.
+    /// If no version is given, takes the version that `usual` returns for the group and the kind.
     pub fn or_version(mut self, usual: impl FnOnce(&Group, &Kind) -> Option<Version>) -> Self {
         if let (Some(group), None, Some(kind)) = (&self.group, &self.version, &self.kind) {
             self.version = usual(group, kind);

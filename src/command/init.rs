@@ -30,21 +30,22 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[command(mut_arg("domain", |arg| arg.help(
-    "Domain of the API groups: group `webapp` becomes `webapp.<DOMAIN>`; asked for at a terminal",
+    "Domain of the API groups: group `webapp` becomes `webapp.<DOMAIN>`. At a terminal, rscaffold \
+     asks for it",
 )))]
 #[command(mut_arg("repo", |arg| arg.help(
-    "Where the project lives: `guestbook`, `github.com/me/guestbook` or a git URL; the last part \
-     names the crate [default: the project's name]",
+    "Repository of the project: `guestbook`, `github.com/me/guestbook` or a git URL; its last part \
+     is the name of the crate [default: the project's name]",
 )))]
 #[command(mut_arg("project_name", |arg| arg.help(
-    "Name of the project, the prefix of what it deploys [default: the folder's name]",
+    "Name of the project, and prefix of the names of deployed objects [default: the folder's name]",
 )))]
 #[command(mut_arg("license", |arg| arg.help(
-    "License of the project, named at the top of every source file [default: apache2]",
+    "License of the project, named in the header of every source file [default: apache2]",
 )))]
 pub struct Init {
-    /// Folder of an operator in Go, or its PROJECT: the new project takes over its kinds with their types,
-    /// controllers and webhooks, its rights, and what a cluster knows it by. `PORTING.md` lists what is left
+    /// Folder of an operator in Go, or its PROJECT file. The new project takes over its kinds with types, controllers
+    /// and webhooks, its permissions, and its names in a cluster. `PORTING.md` lists what is left to do
     #[arg(long, value_name = "FOLDER", conflicts_with = "domain")]
     from: Option<PathBuf>,
 
@@ -63,11 +64,11 @@ Examples:
   # In an empty folder
   rscaffold init --domain example.com --repo github.com/me/guestbook
 
-  # In a clone with a README: see what would happen, then keep that README
+  # In a clone with a README: show what would change, then keep that README
   rscaffold init --domain example.com --dry-run
   rscaffold init --domain example.com --on-conflict=ours
 
-  # A project that takes over from an operator in Go
+  # A project that replaces an operator in Go
   rscaffold init --from ../go-project
 
   # An operator for one namespace, under the MIT license
@@ -100,8 +101,8 @@ mod tests {
 
 /// Starts a project in the folder `root`.
 ///
-/// A missing domain is asked for; the project's name is the folder's by default, and the crate's name
-/// the project's.
+/// Asks for a missing domain. The default name of the project is the name of the folder, and the default name of the
+/// crate is the name of the project.
 pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     let start = Instant::now();
     let Init {
@@ -116,16 +117,17 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     if let Some(text) = there {
         Project::check_format(&text)?;
         return Err(anyhow!(
-            "this folder is a project already: `{}` is there",
+            "this folder already has a project, described in `{}`",
             Project::FILE
         ))
-        .or_hint("`rscaffold create api` adds to it, `rscaffold edit` changes it");
+        .or_hint("add to it with `rscaffold create api`, change it with `rscaffold edit`");
     }
     if let Some(top) = root.parent().and_then(top) {
         let below = root.strip_prefix(top)?.components();
         let above = below.map(|_| "..").collect::<Vec<_>>().join("/");
         return Err(anyhow!("this folder is part of the project in `{above}`")).or_hint(
-            "`rscaffold create api` adds to it; a new project needs a folder outside of it",
+            "add to it with `rscaffold create api`, or start a new project in a folder outside of \
+             it",
         );
     }
     let workspace = tree.workspace()?;
@@ -145,8 +147,8 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     notes.extend(kubebuilder.note());
     if let Some(workspace) = workspace.filter(|workspace| !workspace.is_listed) {
         notes.push(format!(
-            "the project is part of the workspace in `{}`: `members` in its Cargo.toml must have \
-             `{}`",
+            "the project is part of the cargo workspace in `{}`: add `{1}` to `members` in the \
+             Cargo.toml there",
             workspace.root, workspace.member
         ));
     }
@@ -156,7 +158,10 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
         notes,
         next: match &port {
             Some(_) => vec![
-                NextStep::new("make manifests", "the CRDs and the role from the code"),
+                NextStep::new(
+                    "make manifests",
+                    "writes the CRDs and the role from the code",
+                ),
                 NextStep::new(format!("less {}", port::REPORT), "what is left to do"),
             ],
             None => vec![NextStep::new(
@@ -186,7 +191,7 @@ pub fn run(args: Init, root: &Path) -> Result<Outcome> {
     carry_out(turn, &mode, &story, start)
 }
 
-/// The files that are as `cargo init` writes them, so that the user loses nothing.
+/// The files that have exactly the text of `cargo init`: rscaffold may replace them without loss.
 fn untouched(tree: &WorkTree, project: &Project) -> Result<Texts> {
     let manifest = format!(
         "[package]\nname = \"{}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\n",
@@ -202,7 +207,7 @@ fn untouched(tree: &WorkTree, project: &Project) -> Result<Texts> {
     Ok(ours)
 }
 
-/// Reads the Go project in `folder`, or whose PROJECT it is, from the folder `root`.
+/// Reads the Go project in `folder`, which may also be the path of its PROJECT file; `folder` is relative to `root`.
 fn read(folder: &Path, root: &Path) -> Result<Port> {
     let is_file = folder.file_name().is_some_and(|name| name == Project::FILE);
     let folder = folder.parent().filter(|_| is_file).unwrap_or(folder);
@@ -213,14 +218,14 @@ fn read(folder: &Path, root: &Path) -> Result<Port> {
     let path = root.join(folder);
     ensure!(
         path.canonicalize().ok() != root.canonicalize().ok(),
-        "`--from` names this folder: a Rust project needs a folder of its own"
+        "`--from` names the current folder: start the Rust project in another, empty folder"
     );
     let files = snapshot(&path, &port::WITHOUT, port::is_wanted)
         .with_context(|| format!("failed to open the folder `{shown}`"))?;
     Port::read(files, &shown)
 }
 
-/// The project that `settings` describe, in the folder `root`. It begins with `begun`, if there is one.
+/// The project with `settings`, in the folder `root`. Starts from `begun`, if there is one.
 fn project(
     settings: Settings,
     begun: Option<Project>,
@@ -242,14 +247,14 @@ fn new(settings: &Settings, root: &Path) -> Result<Project> {
     } else {
         let folder = root.file_name().unwrap_or_default();
         ProjectName::from_folder(&folder.to_string_lossy())
-            .or_hint("give the project another name than its folder with `--project-name`")?
+            .or_hint("name the project with `--project-name`")?
     };
     let repo = match &settings.repo {
         Some(repo) => repo.clone(),
         None => project_name
             .as_str()
             .parse()
-            .or_hint("give the crate another name than the project with `--repo`")?,
+            .or_hint("name the crate with `--repo`")?,
     };
     let domain = match &settings.domain {
         Some(domain) => domain.clone(),
@@ -263,7 +268,7 @@ fn in_workspace(mut project: Project, workspace: Option<&Workspace>) -> Project 
     if let Some(workspace) = workspace {
         project.workspace = Some(workspace.root.clone());
         project.runtime = workspace.runtime.clone().unwrap_or_default();
-        // Tools read them only in the top folder of a repository.
+        // Tools read the files of these features only at the top of a repository.
         project.features.remove(&Feature::Devcontainer);
         project.features.remove(&Feature::Github);
     }

@@ -1,5 +1,4 @@
-//! Flags of kubebuilder that mean nothing here, or something else: its commands can be typed as they
-//! are.
+//! Flags of kubebuilder that have no effect or another form here, so that users can type kubebuilder's commands.
 
 use std::str::FromStr;
 
@@ -11,10 +10,10 @@ use crate::{project::Feature, report::UsageError};
 const IMAGE: &str = "`rscaffold create api --image IMAGE` makes a controller that runs an image";
 const SSA: &str = "leave it out, every controller uses server-side apply";
 
-/// Flags that are accepted, and not shown in the help.
+/// Flags that are accepted, but not shown in the help.
 #[derive(Debug, Default, Args)]
 pub struct Kubebuilder {
-    /// Run make when the files are written
+    /// In kubebuilder, runs make afterwards
     #[arg(long, hide = true, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true")]
     make: Option<bool>,
@@ -48,10 +47,10 @@ pub struct Kubebuilder {
 }
 
 impl Kubebuilder {
-    /// The features that the plugins are here. `has_image` says whether the command is about an image.
+    /// The features that correspond to the plugins. `has_image` says whether the command has an image.
     ///
     /// # Errors
-    /// When a flag asks for something that takes another command here.
+    /// When a flag needs another command here.
     pub fn features(&self, has_image: bool) -> Result<Vec<Feature>> {
         let unsupported =
             |flag: &str, instead| UsageError(format!("`{flag}` is not supported: {instead}"));
@@ -69,7 +68,7 @@ impl Kubebuilder {
         Ok(features)
     }
 
-    /// A note that names those that make no difference.
+    /// A note that names the flags without effect.
     pub fn note(&self) -> Option<String> {
         let flags = [
             ("--make", self.make.is_some()),
@@ -101,7 +100,7 @@ struct Plugin {
 }
 
 impl Plugin {
-    /// Those that write what every project has.
+    /// Plugins for what every project has here.
     const BASE: [&str; 3] = ["base", "go", "kustomize"];
     const OTHERS: [&str; 4] = ["autoupdate", "deploy-image", "grafana", "helm"];
 
@@ -135,15 +134,15 @@ impl FromStr for Plugin {
 /// `alpha`
 #[derive(Debug, Subcommand)]
 pub enum Alpha {
-    /// Write the project anew
+    /// Render the project again
     #[command(disable_help_flag = true)]
     Generate(Rest),
-    /// Bring the project up to date
+    /// Update the project
     #[command(disable_help_flag = true)]
     Update(Rest),
 }
 
-/// Arguments that nobody reads.
+/// Ignored arguments.
 #[derive(Debug, Args)]
 pub struct Rest {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -151,12 +150,21 @@ pub struct Rest {
 }
 
 impl Alpha {
-    /// The error that names the command to type instead.
+    /// An error that names the command to type instead.
     pub fn refused(&self) -> UsageError {
-        UsageError(match self {
-            Self::Generate(_) => "`alpha generate` is `rscaffold apply` here: it renders `PROJECT` and keeps your edits",
-            Self::Update(_) => "`alpha update` is `rscaffold update` here: it merges the new templates with your edits",
-        }.to_owned())
+        UsageError(
+            match self {
+                Self::Generate(_) => {
+                    "instead of `alpha generate`, run `rscaffold apply`: it renders \
+                `PROJECT` again and keeps your edits"
+                }
+                Self::Update(_) => {
+                    "instead of `alpha update`, run `rscaffold update`: it merges the \
+                new templates with your edits"
+                }
+            }
+            .to_owned(),
+        )
     }
 }
 

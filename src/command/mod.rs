@@ -40,21 +40,19 @@ struct Mode {
     on_conflict: Choices,
 }
 
-/// The project of the work tree, of this rscaffold or an older one.
+/// The project of the work tree, which this or an older rscaffold wrote.
 fn load(tree: &WorkTree) -> Result<Project> {
     let text = text(tree)?;
     if let Some(marked) = Marked::parse(&text) {
         let (file, line) = (Project::FILE, marked.line);
-        return Err(anyhow!(
-            "there are conflict markers in `{file}`, line {line}"
-        ))
-        .or_hint("`rscaffold apply` settles them if the branches do not contradict each other");
+        return Err(anyhow!("`{file}` has conflict markers in line {line}")).or_hint(
+            "run `rscaffold apply`: it resolves them unless the branches contradict each other",
+        );
     }
     Project::parse(&text)
 }
 
-/// The project of the work tree, which is of this rscaffold: a command does what it is called for,
-/// and not an update besides.
+/// The project of the work tree, which this rscaffold wrote. Only `update` updates a project.
 fn load_current(tree: &WorkTree) -> Result<Project> {
     let project = load(tree)?;
     ensure_current(&project)?;
@@ -66,40 +64,42 @@ fn ensure_current(project: &Project) -> Result<()> {
         return Ok(());
     }
     Err(anyhow!(
-        "this project is of rscaffold {}, and this is {}",
+        "this project was written by rscaffold {}, but this is rscaffold {}",
         project.cli_version,
         env!("CARGO_PKG_VERSION")
     ))
-    .or_hint("`rscaffold update` brings it up to date; `rscaffold diff` shows how")
+    .or_hint("update it with `rscaffold update`; `rscaffold diff` shows the changes")
 }
 
-/// Adds the way out to the error of a change that the project refuses.
+/// Adds a hint to the error of a refused change.
 fn or_way_out<T>(changed: Result<T>) -> Result<T> {
     changed.or_else(|error| {
         let hint = match error.downcast_ref() {
-            Some(project::Error::Changes(_)) => "`--force` applies the new settings",
-            Some(project::Error::Controller(_)) => "`--controller=false` adds no controller",
+            Some(project::Error::Changes(_)) => "apply the new settings with `--force`",
+            Some(project::Error::Controller(_)) => "add no controller: `--controller=false`",
             Some(project::Error::Storage(_)) => {
-                "`--conversion=none` if the schemas are equal, else first `rscaffold create webhook \
-                 --conversion`; `--force` if no cluster has such objects"
+                "if the schemas are equal, use `--conversion=none`, else run `rscaffold create \
+                 webhook --conversion` first; if no cluster has such objects, use `--force`"
             }
             Some(project::Error::Hub(_)) => {
-                "delete the spokes first, or the conversion by `rscaffold delete webhook --conversion`"
+                "delete the spokes first, or delete the conversion with `rscaffold delete webhook \
+                 --conversion`"
             }
             Some(project::Error::NoSpoke(_)) => {
-                "`rscaffold create webhook --conversion` makes it a spoke; until then, `--served=false`"
+                "make it a spoke with `rscaffold create webhook --conversion`; until then, use \
+                 `--served=false`"
             }
             Some(project::Error::TwoConversions(_)) => {
-                "`rscaffold delete webhook --conversion` deletes the webhook"
+                "delete the webhook with `rscaffold delete webhook --conversion`"
             }
             Some(project::Error::Webhook(_)) => {
-                "give it to the version that is stored, which is called for all versions"
+                "add the webhook to the stored version: the API server calls it for all versions"
             }
             Some(project::Error::Crate(_)) => {
-                "give `--external-api-crate` the crate that is there, or change it in all kinds \
-                 with `--force`"
+                "pass the existing crate to `--external-api-crate`, or change the crate of all \
+                 kinds with `--force`"
             }
-            Some(project::Error::NeedlessCrate(_)) => "leave `--external-api-crate` out",
+            Some(project::Error::NeedlessCrate(_)) => "leave out `--external-api-crate`",
             Some(project::Error::Related(_)) => {
                 "remove it from `owns` or `watches` of the controller in `PROJECT`, then run `rscaffold apply`"
             }
@@ -117,7 +117,7 @@ fn text(tree: &WorkTree) -> Result<String> {
     ensure_not_lost(&tree.record()?, &Texts::new())?;
     let file = Project::FILE;
     Err(anyhow!(
-        "there is no `{file}` file in this folder, and none above"
+        "neither this folder nor a folder above it has a `{file}` file"
     ))
-    .or_hint("`rscaffold init` starts a project")
+    .or_hint("start a project with `rscaffold init`")
 }

@@ -16,15 +16,15 @@ use crate::{
 /// The choices that the command line gives.
 #[derive(Debug, Args)]
 pub struct Choices {
-    /// What happens to lines that both you and rscaffold changed: `abort` shows them and writes
-    /// nothing, `ours` keeps yours, `theirs` takes rscaffold's, `markers` writes both between conflict
-    /// markers. `ours:Makefile` keeps your lines in that file; can be repeated [default: abort]
+    /// What to do with lines that both you and rscaffold changed: `abort` shows them and writes nothing, `ours` keeps
+    /// your lines, `theirs` takes the lines of rscaffold, `markers` writes both between conflict markers.
+    /// `ours:Makefile` applies to that file only. Repeat the flag for more files [default: abort]
     #[arg(long = "on-conflict", value_name = "HOW[:FILE]", value_parser = ChoiceParser)]
     #[arg(hide_possible_values = true)]
     choices: Vec<Choice>,
 }
 
-/// An answer for all files, such as `ours`, or for a single file, such as `ours:Makefile`.
+/// A choice for all files, such as `ours`, or for one file, such as `ours:Makefile`.
 type Choice = (OnConflict, Option<String>);
 
 impl Choices {
@@ -60,12 +60,12 @@ fn choice(text: &str) -> Result<Choice> {
     let answer = name.parse()?;
     ensure!(
         path != Some(""),
-        "there is no path after `{text}`, as in `{text}Makefile`"
+        "`{text}` needs a path after the colon, as in `{text}Makefile`"
     );
     Ok((answer, path.map(str::to_owned)))
 }
 
-/// Parses a [`Choice`], and tells shells what may stand before the `:`.
+/// Parses a [`Choice`], and lists for the completion of shells what can precede the `:`.
 #[derive(Clone)]
 struct ChoiceParser;
 
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(refusal("mine:Makefile"), expected);
         assert_eq!(
             refusal("ours:"),
-            "there is no path after `ours:`, as in `ours:Makefile`"
+            "`ours:` needs a path after the colon, as in `ours:Makefile`"
         );
     }
 

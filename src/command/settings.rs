@@ -1,6 +1,6 @@
-//! The settings of a project, which `init` and `edit` have in common.
+//! The settings of a project that both `init` and `edit` take.
 
-use std::fs;
+use std::path::Path;
 
 use anyhow::{Result, anyhow, bail, ensure};
 use clap::Args;
@@ -9,6 +9,7 @@ use crate::{
     names::{Domain, Header, ProjectName, Repo},
     project::{Feature, License, Project, Runtime, WebhookCertificates, is_line},
     report::UsageError,
+    worktree::read_text,
 };
 
 /// The settings that the command line gives. `None` leaves a setting as it is.
@@ -18,24 +19,24 @@ pub struct Settings {
     #[arg(long)]
     pub domain: Option<Domain>,
 
-    /// Where the project lives; the last part names the crate
+    /// Repository of the project; its last part is the name of the crate
     #[arg(long)]
     pub repo: Option<Repo>,
 
-    /// Name of the project, the prefix of what it deploys
+    /// Name of the project, and prefix of the names of deployed objects
     #[arg(long, value_name = "NAME")]
     pub project_name: Option<ProjectName>,
 
-    /// License of the project, named at the top of every source file
+    /// License of the project, named in the header of every source file
     #[arg(long, value_enum)]
     pub license: Option<License>,
 
-    /// Copyright holder, named in the license and in every source file; `--owner=` removes the name
+    /// Copyright holder, named in the license and in the header of every source file; `--owner=` removes the name
     #[arg(long, value_parser = owner)]
     owner: Option<String>,
 
-    /// File whose text stands at the top of every source file, instead of license and copyright holder;
-    /// `--license-file=` removes it
+    /// File whose text becomes the header of every source file, instead of license and copyright holder;
+    /// `--license-file=` removes the text
     #[arg(long, value_name = "FILE", value_parser = license_header)]
     license_file: Option<LicenseHeader>,
 
@@ -44,16 +45,16 @@ pub struct Settings {
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     namespaced: Option<bool>,
 
-    /// Where the crate `kube-manager` is from that runs the operator: `vendored` is a folder of the
-    /// project, `registry` is crates.io, and a path is that of another project in the workspace
+    /// Source of the crate `kube-manager`, which runs the operator: `vendored` is a folder of this project, `registry`
+    /// is crates.io, and a path leads to the crate in another project of the workspace
     #[arg(long, value_name = "SOURCE")]
     runtime: Option<Runtime>,
 
-    /// Feature to add to the project; can be repeated, or take several separated by commas
+    /// Feature to add to the project; repeat the flag or separate features by commas
     #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_enum)]
     pub enable: Vec<Feature>,
 
-    /// Feature to remove from the project; can be repeated, or take several separated by commas
+    /// Feature to remove from the project; repeat the flag or separate features by commas
     #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_enum)]
     #[arg(hide_possible_values = true)]
     disable: Vec<Feature>,
@@ -63,12 +64,12 @@ pub struct Settings {
 fn owner(text: &str) -> Result<String> {
     ensure!(
         text.is_empty() || is_line(text),
-        "`{text}` is not one line of visible text, as in `The Guestbook Authors`"
+        "`{text}` is not one line of visible text of at most 200 characters, as in `The Guestbook Authors`"
     );
     Ok(text.to_owned())
 }
 
-/// The header that a project gets, or that it loses its own.
+/// The new header of a project; `None` removes the header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LicenseHeader(Option<Header>);
 
@@ -78,15 +79,7 @@ fn license_header(path: &str) -> Result<LicenseHeader> {
     if path.is_empty() {
         return Ok(LicenseHeader(None));
     }
-    let read = || {
-        let file = fs::metadata(path)?;
-        ensure!(file.is_file(), "it is not a file");
-        ensure!(
-            file.len() <= MAX_BYTES,
-            "it has more than {MAX_BYTES} bytes"
-        );
-        Header::of_file(&fs::read_to_string(path)?)
-    };
+    let read = || Header::of_file(&read_text(Path::new(path), MAX_BYTES)?);
     let header = read().map_err(|error| anyhow!("failed to read `{path}`: {error:#}"))?;
     Ok(LicenseHeader(Some(header)))
 }
@@ -120,7 +113,7 @@ impl Settings {
     }
 }
 
-/// Which of the features that were `enabled` make no difference in `project`, and why.
+/// Notes about `enabled` features that have no effect in `project`.
 pub fn notes(project: &Project, enabled: &[Feature]) -> Vec<String> {
     let mut notes = Vec::new();
     for feature in enabled {
@@ -128,17 +121,20 @@ pub fn notes(project: &Project, enabled: &[Feature]) -> Vec<String> {
             Feature::Autoupdate | Feature::Devcontainer | Feature::Github
                 if project.workspace.is_some() =>
             {
-                "its files are the repository's, and the project is a member of a workspace"
+                "its files belong at the top of a repository, but the project is a member of a \
+                 workspace"
             }
             Feature::MetricsAuth if !project.namespaced => {
-                "it is for namespaced projects, all others have these rights by `metrics-secure`"
+                "it is for namespaced projects; other projects have these permissions by \
+                 `metrics-secure`"
             }
             Feature::MetricsAuth if !project.has_secure_metrics() => {
-                "without `metrics-secure`, metrics are plain HTTP for everybody"
+                "without `metrics-secure`, every client can read the metrics over plain HTTP"
             }
             Feature::MetricsSecure if project.namespaced && !project.has_secure_metrics() => {
-                "a namespaced project serves plain HTTP, because it takes rights in the whole \
-                 cluster to check who a client is: `metrics-auth` gives them"
+                "a namespaced project serves metrics over plain HTTP, because the check of a \
+                 client needs permissions in the whole cluster: add them with `--enable \
+                 metrics-auth`"
             }
             Feature::NetworkPolicy if project.namespaced => {
                 "a namespaced project always has a NetworkPolicy"
@@ -148,12 +144,12 @@ pub fn notes(project: &Project, enabled: &[Feature]) -> Vec<String> {
             }
             _ => continue,
         };
-        notes.push(format!("`{feature}` makes no difference: {reason}"));
+        notes.push(format!("`{feature}` has no effect: {reason}"));
     }
     let has_certmanager = project.features.contains(&Feature::Certmanager);
     let webhooks = match project.webhook_certificates() {
         None => Some("there are no webhooks"),
-        Some(WebhookCertificates::Files) => Some("webhooks have a certificate of yours"),
+        Some(WebhookCertificates::Files) => Some("you provide the certificate of the webhooks"),
         Some(WebhookCertificates::Certmanager | WebhookCertificates::Operator) => None,
     };
     if let Some(webhooks) = webhooks
@@ -161,7 +157,7 @@ pub fn notes(project: &Project, enabled: &[Feature]) -> Vec<String> {
         && !project.has_secure_metrics()
     {
         notes.push(format!(
-            "`{}` has nothing to certify: {webhooks}, and metrics are not served over HTTPS",
+            "`{}` has no certificate to issue: {webhooks}, and metrics are not served over HTTPS",
             Feature::Certmanager
         ));
     }
@@ -170,6 +166,8 @@ pub fn notes(project: &Project, enabled: &[Feature]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use clap::{Command, FromArgMatches};
 
     use super::*;
@@ -283,8 +281,9 @@ version: '3'
         assert_eq!(owner("").unwrap(), "");
         assert_eq!(owner("Example").unwrap(), "Example");
         for text in [" ", "two\nlines"] {
-            let expected =
-                format!("`{text}` is not one line of visible text, as in `The Guestbook Authors`");
+            let expected = format!(
+                "`{text}` is not one line of visible text of at most 200 characters, as in `The Guestbook Authors`"
+            );
             assert_eq!(owner(text).unwrap_err().to_string(), expected);
         }
     }
@@ -310,9 +309,9 @@ version: '3'
         for (path, reason) in [
             (
                 &hidden,
-                "line 1 of the license header has `\\u{202e}`, which is not shown",
+                "line 1 of the license header has the invisible character `\\u{202e}`",
             ),
-            (&large, "it has more than 65536 bytes"),
+            (&large, "it has more than 64 KB"),
             (&folder, "it is not a file"),
             (
                 &"missing".to_owned(),
@@ -330,9 +329,9 @@ version: '3'
             let notes = notes(&edited(&[settings]).unwrap(), &[feature]);
             notes.join("\n")
         };
-        let webhooks = "`webhook-files` makes no difference: there are no webhooks yet";
-        let auth = "`metrics-auth` makes no difference: it is for namespaced projects, all others have these \
-                    rights by `metrics-secure`";
+        let webhooks = "`webhook-files` has no effect: there are no webhooks yet";
+        let auth = "`metrics-auth` has no effect: it is for namespaced projects; other \
+            projects have these permissions by `metrics-secure`";
         for feature in Feature::all() {
             let expected = match feature {
                 Feature::WebhookFiles => webhooks,
@@ -342,7 +341,7 @@ version: '3'
             assert_eq!(noted("--license=mit", *feature), expected, "{feature}");
         }
         for feature in [Feature::MetricsSecure, Feature::NetworkPolicy] {
-            let expected = format!("`{feature}` makes no difference: a namespaced project ");
+            let expected = format!("`{feature}` has no effect: a namespaced project ");
             let noted = noted("--namespaced", feature);
             assert!(noted.starts_with(&expected), "{noted}");
         }
@@ -359,15 +358,16 @@ version: '3'
                 "--namespaced --disable=metrics-secure",
                 Feature::MetricsAuth
             ),
-            "`metrics-auth` makes no difference: without `metrics-secure`, metrics are plain HTTP for everybody"
+            "`metrics-auth` has no effect: without `metrics-secure`, every client can read \
+             the metrics over plain HTTP"
         );
         assert_eq!(
             noted(
                 "--enable=certmanager --disable=metrics-secure",
                 Feature::Certmanager
             ),
-            "`certmanager` has nothing to certify: there are no webhooks, and metrics are not served \
-             over HTTPS"
+            "`certmanager` has no certificate to issue: there are no webhooks, and metrics are not \
+             served over HTTPS"
         );
 
         let member = Project {
@@ -376,6 +376,6 @@ version: '3'
         };
         let noted = notes(&member, &[Feature::Github, Feature::Helm]);
         assert_eq!(noted.len(), 1);
-        assert!(noted[0].starts_with("`github` makes no difference: "));
+        assert!(noted[0].starts_with("`github` has no effect: "));
     }
 }

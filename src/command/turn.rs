@@ -1,4 +1,4 @@
-//! Carries out a turn of the loop, and tells what it did.
+//! Carries out a turn of the loop, and reports the changes.
 
 use std::time::Instant;
 
@@ -14,36 +14,35 @@ use crate::{
     worktree::{LAST_APPLIED, Record, WorkTree},
 };
 
-/// Refuses a record that is not there.
+/// Refuses a missing record.
 pub fn ensure_known(record: &Record) -> Result<()> {
     if !record.texts.is_empty() {
         return Ok(());
     }
     Err(anyhow!(
-        "`{LAST_APPLIED}` is gone: it tells your lines from rscaffold's"
+        "`{LAST_APPLIED}` is missing; without it, rscaffold cannot tell your lines from its own"
     ))
     .or_hint(
-        "bring it back, for example with `git restore .rscaffold`; or `rscaffold apply \
-         --rebuild-base` makes it anew, and says what that means",
+        "restore it, for example with `git restore .rscaffold`, or recreate it with `rscaffold \
+         apply --rebuild-base`, which says what is lost",
     )
 }
 
-/// Refuses a work tree without `PROJECT` that has the `record` of a project: to start anew would delete
-/// its APIs.
+/// Refuses a work tree that has the `record` of a project, but no `PROJECT`: a new project would delete its APIs.
 ///
-/// A record of the files of `fresh` is no such project: it is from an `init` that was killed before it
-/// wrote `PROJECT`.
+/// A record with exactly the files of `fresh` is accepted: it is from an `init` that was killed before it wrote
+/// `PROJECT`.
 pub fn ensure_not_lost(record: &Record, fresh: &Texts) -> Result<()> {
     if record.texts.is_empty() || record.texts == *fresh {
         return Ok(());
     }
     let file = Project::FILE;
-    Err(anyhow!("`{file}` is gone, but `{LAST_APPLIED}` is there")).or_hint(format!(
-        "bring it back, for example with `git restore {file}`; to start over, delete `.rscaffold`"
+    Err(anyhow!("`{file}` is missing, but `{LAST_APPLIED}` exists")).or_hint(format!(
+        "restore it, for example with `git restore {file}`; to start over, delete `.rscaffold`"
     ))
 }
 
-/// Brings the work tree in line with the project `after`, and tells `story`.
+/// Brings the work tree in line with the project `after`, and reports `story`.
 ///
 /// `before` is the project that `PROJECT` on disk describes.
 pub fn bring_in_line(
@@ -73,7 +72,7 @@ pub fn bring_in_line_with(
     carry_out(turn, mode, story, start)
 }
 
-/// The same, but for the files and folders that are `excluded`.
+/// The same, except for the `excluded` files and folders.
 pub fn bring_in_line_without(
     excluded: &[String],
     tree: &WorkTree,
@@ -105,7 +104,7 @@ fn turn<'a>(tree: &'a WorkTree, before: &Project, after: Project) -> Result<Turn
     })
 }
 
-/// Carries out `turn` unless there is a conflict, and tells `story`.
+/// Carries out `turn` unless there is a conflict, and reports `story`.
 pub fn carry_out(turn: Turn, mode: &Mode, story: &Story, start: Instant) -> Result<Outcome> {
     let tree = turn.tree;
     let policy = mode.on_conflict.policy()?;
@@ -130,8 +129,7 @@ pub fn carry_out(turn: Turn, mode: &Mode, story: &Story, start: Instant) -> Resu
     })
 }
 
-/// Whether a user at a terminal can decide all conflicts of `plan`. Whoever has given a policy has
-/// decided.
+/// Whether a user at a terminal can decide all conflicts of `plan`. A policy on the command line is a decision already.
 fn can_ask(plan: &Plan, policy: &Policy) -> bool {
     let is_a_choice = |reason| {
         matches!(
@@ -145,7 +143,7 @@ fn can_ask(plan: &Plan, policy: &Policy) -> bool {
         && ask::is_possible()
 }
 
-/// Asks for each conflict of `plan` what happens to the file.
+/// Asks for each conflict of `plan` what to do with the file.
 fn decide(plan: &Plan) -> Result<Policy> {
     let mut policy = Policy::default();
     for (path, conflict) in plan.conflicts() {

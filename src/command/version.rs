@@ -11,7 +11,7 @@ use crate::{project::Project, report::Outcome};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Version {
-    /// How to print it
+    /// Format of the output
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value = "text")]
     output: Format,
 }
@@ -30,7 +30,7 @@ enum Format {
     Json,
 }
 
-/// Gives the version, and in JSON the layout of projects and the platform, too.
+/// Prints the version; JSON also has the layout of projects and the platform.
 pub fn run(args: &Version) -> Outcome {
     let version = env!("CARGO_PKG_VERSION");
     Outcome::data(match args.output {

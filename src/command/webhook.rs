@@ -33,22 +33,21 @@ pub struct CreateWebhook {
     #[command(flatten)]
     id: Id,
 
-    /// Create a webhook that fills in what an object leaves open
+    /// Create a webhook that sets defaults for fields that an object leaves out
     #[arg(long)]
     defaulting: bool,
 
-    /// Create a webhook that says whether an object may be stored
+    /// Create a webhook that accepts or refuses an object
     #[arg(long)]
     programmatic_validation: bool,
 
-    /// Create a webhook that converts between the versions of a kind. `--version` is the hub, to which
-    /// the other versions are converted and back; without it, the hub is the one that is there, else the
-    /// version that is stored
+    /// Create a webhook that converts between the versions of a kind. `--version` is the hub: every other version is
+    /// converted to the hub and back. Without `--version`, the existing hub stays; the first hub is the stored version
     #[arg(long)]
     conversion: bool,
 
-    /// Version that is converted to the hub and back; can be repeated, or take several separated by
-    /// commas. Adds to the spokes that are there [default: all other versions]
+    /// Version to convert to the hub and back; repeat the flag or separate versions by commas. Adds to the existing
+    /// spokes [default: all other versions]
     #[arg(
         long,
         value_name = "VERSION",
@@ -57,19 +56,19 @@ pub struct CreateWebhook {
     )]
     spoke: Vec<Version>,
 
-    /// Path of the webhook for defaults [default: `/mutate-<GROUP>-<VERSION>-<KIND>`]
+    /// URL path of the webhook that sets defaults [default: `/mutate-<GROUP>-<VERSION>-<KIND>`]
     #[arg(long, value_name = "PATH", requires = "defaulting")]
     defaulting_path: Option<WebhookPath>,
 
-    /// Path of the webhook that validates [default: `/validate-<GROUP>-<VERSION>-<KIND>`]
+    /// URL path of the webhook that validates [default: `/validate-<GROUP>-<VERSION>-<KIND>`]
     #[arg(long, value_name = "PATH", requires = "programmatic_validation")]
     validation_path: Option<WebhookPath>,
 
-    /// Plural of a kind that others define, in lower case [default: the English one]
+    /// Plural of a kind that another project defines, in lower case [default: the English one]
     #[arg(long)]
     plural: Option<Plural>,
 
-    /// Whether objects of a kind that others define live in a namespace [default: true]
+    /// Whether objects of a kind that another project defines live in a namespace [default: true]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     namespaced: Option<bool>,
@@ -77,7 +76,7 @@ pub struct CreateWebhook {
     #[command(flatten)]
     external: Option<ExternalType>,
 
-    /// Allow these flags to change the path of an existing webhook
+    /// Allow a change of the path of an existing webhook
     #[arg(long)]
     force: bool,
 
@@ -107,7 +106,7 @@ Examples:
   # Conversion between all versions of a kind, with v2 as the hub
   rscaffold create webhook --group webapp --version v2 --kind Guestbook --conversion
 
-  # Validation of a kind of Kubernetes
+  # Validation of a built-in kind of Kubernetes
   rscaffold create webhook --group apps --version v1 --kind Deployment --programmatic-validation
 
   # Defaults for a kind that another project defines
@@ -122,7 +121,7 @@ pub struct DeleteWebhook {
     #[command(flatten)]
     id: Id,
 
-    /// Delete only the webhook for defaults
+    /// Delete only the webhook that sets defaults
     #[arg(long)]
     defaulting: bool,
 
@@ -130,7 +129,7 @@ pub struct DeleteWebhook {
     #[arg(long)]
     programmatic_validation: bool,
 
-    /// Delete only the webhook that converts; `--version` is the hub, and may be left out
+    /// Delete only the webhook that converts; `--version` is the hub and can be left out
     #[arg(long)]
     conversion: bool,
 
@@ -168,10 +167,11 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
         Some(external) => external.resource(&id, &before)?,
         None => before
             .find_kind(&id)?
-            .ok_or_else(|| anyhow!("`{id}` is a kind of neither this project nor Kubernetes"))
+            .ok_or_else(|| anyhow!("neither this project nor Kubernetes has the kind `{id}`"))
             .or_hint(
-                "`create api` creates a kind, and `create api --crd <FILE> --resource=false` the types of one \
-                 that others define; `--external-api-path` says where such a type is",
+                "create a kind with `create api`; if another project defines the kind, create its \
+                 types with `create api --crd <FILE> --resource=false`, or name its Rust type with \
+                 `--external-api-path`",
             )?,
     };
     let is_external = resource.external().is_some();
@@ -187,7 +187,7 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
         let scope = ["cluster-scoped", "namespaced"][usize::from(resource.namespaced)];
         ensure!(
             is_external || namespaced == resource.namespaced,
-            "{resource} is {scope}: `--namespaced` is for kinds that others define"
+            "{resource} is {scope}: `--namespaced` is only for kinds that another project defines"
         );
         resource.namespaced = namespaced;
     }
@@ -225,8 +225,8 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
     bring_in_line_with(given, &tree, &before, after, &args.mode, &story)
 }
 
-/// The conversions between versions whose types come from a CRD: from the manifest of the kind, which the code
-/// writes, because the CRD itself may be gone.
+/// The conversions between versions whose types come from a CRD. They are made from the kind's manifest in the project,
+/// because users need not keep the CRD.
 ///
 /// # Errors
 /// When there is no manifest, or when it lacks a version.
@@ -238,15 +238,15 @@ fn conversions(resource: &Resource, project: &Project, tree: &WorkTree) -> Resul
     let manifests = tree.ours([file.as_str()])?;
     let text = manifests
         .get(&file)
-        .ok_or_else(|| anyhow!("it is not there"));
+        .ok_or_else(|| anyhow!("the file does not exist"));
     let texts = text.and_then(|text| {
         let crds = crd::parse(&file, text)?;
         let crd = crds.first().context("it has no CustomResourceDefinition")?;
         Given::new(crd, None, project)?.conversions(project, &render(project)?.texts)
     });
     let texts = texts
-        .with_context(|| format!("the conversion is made from `{file}`, which cannot be used"))
-        .or_hint("`make manifests` writes it")?;
+        .with_context(|| format!("failed to make the conversion from `{file}`"))
+        .or_hint("write the file with `make manifests`")?;
     Ok(GivenTexts {
         texts,
         replace: false,
@@ -260,7 +260,7 @@ fn hub(project: &Project, group: &Group, kind: &Kind) -> Option<Version> {
     Some(hub.version.clone())
 }
 
-/// Notes about versions that are served now. Those who run an older release cannot convert them.
+/// Notes about versions that are now served. An older release of the operator cannot convert them.
 fn roll_out(served: &[GroupVersionKind]) -> Vec<String> {
     let [first, ..] = served else {
         return Vec::new();
@@ -274,17 +274,17 @@ fn roll_out(served: &[GroupVersionKind]) -> Vec<String> {
         first.kind()
     );
     vec![
-        format!("{} {verb} served now", names.join(", ")),
+        format!("{} {verb} now served", names.join(", ")),
         format!(
-            "where the kind is in use, take two releases, because replicas of an older one cannot convert: \
-             one with `{command} --served=false --force`, and once it runs everywhere, one with `--served`; \
-             `--storage` comes last"
+            "if the kind is in use, make two releases, because replicas of the old release cannot \
+             convert: the first after `{command} --served=false --force`, and once it runs \
+             everywhere, the second with `--served`; use `--storage` last"
         ),
     ]
 }
 
-/// What the user gets to read of webhooks that are asked before an object is stored, of one that converts, or
-/// of both.
+/// The messages for the user about new webhooks: `is_asked` is for defaulting and validation, `converts` for
+/// conversion.
 fn story(resource: &Resource, project: &Project, is_asked: bool, converts: bool) -> Story {
     let mut remarks = BTreeMap::new();
     let mut notes = Vec::new();
@@ -292,18 +292,18 @@ fn story(resource: &Resource, project: &Project, is_asked: bool, converts: bool)
     if converts {
         for spoke in spokes(resource, project) {
             let file = project.conversion_file(resource, spoke);
-            remarks.insert(file, "the conversion: edit this");
+            remarks.insert(file, "the conversion: edit it");
         }
         next.push(NextStep::new(
             "cargo check",
-            "names each field that a conversion leaves out",
+            "lists the fields that a conversion leaves out",
         ));
     }
     if is_asked {
         let file = project.webhook_file(resource);
         let why = format!("after an edit of {file}");
         next.push(NextStep::new("make manifests", why));
-        remarks.insert(file, "the webhooks: edit these");
+        remarks.insert(file, "the webhooks: edit them");
     } else {
         next.push(NextStep::new(
             "make manifests",
@@ -312,18 +312,19 @@ fn story(resource: &Resource, project: &Project, is_asked: bool, converts: bool)
     }
     next.push(NextStep::new(
         "make deploy",
-        "the operator serves the webhooks in the cluster",
+        "deploys the operator, which serves the webhooks",
     ));
     if resource.is_builtin() {
         let system = format!("{}-system", project.project_name);
         notes.push(format!(
-            "objects of {resource} in `kube-system` and `{system}` do not pass the webhooks, and others \
-             pass where the webhooks fail: a cluster must be able to start"
+            "the webhooks are not called for objects of {resource} in `kube-system` and \
+             `{system}`, and where a webhook cannot be reached, the API server goes on without it: \
+             a cluster must be able to start"
         ));
     }
     notes.extend(external_note(resource));
     Story {
-        unchanged: format!("the webhooks of {resource} are there and up to date"),
+        unchanged: format!("the webhooks of {resource} exist and are up to date"),
         next,
         remarks,
         notes,
@@ -363,7 +364,8 @@ pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
     });
     if is_idle && !resource.webhooks.is_empty() {
         notes.push(format!(
-            "{resource} stays in `PROJECT` for controllers to own: `delete api` removes it"
+            "{resource} stays in `PROJECT`, so that controllers can own it: remove it with \
+             `rscaffold delete api`"
         ));
     }
     let story = Story {
@@ -374,11 +376,11 @@ pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
     bring_in_line(&tree, &before, after, &args.mode, &story)
 }
 
-/// Notes on the webhooks that clusters know, and this project has no more.
+/// Notes about webhooks that clusters still have after this project lost them.
 pub(super) fn left_behind(before: &Project, after: &Project) -> Vec<String> {
     let defaults = |it: &Resource| it.webhooks.defaulting.is_some();
     let validates = |it: &Resource| it.webhooks.validation.is_some();
-    // A conversion has a webhook that validates, too; requests go on without that one.
+    // A conversion also has a validating webhook; requests succeed when it does not answer.
     let asks = |it: &Project| it.webhooks().any(validates) || it.hubs().next().is_some();
     let kinds = [
         (
@@ -395,13 +397,13 @@ pub(super) fn left_behind(before: &Project, after: &Project) -> Vec<String> {
     let gone = kinds.into_iter().filter(|(_, is_gone, _)| *is_gone);
     let notes = gone.map(|(kind, _, is_strict)| {
         let consequence = if is_strict {
-            "refuse requests that nobody answers"
+            "refuse requests, because the webhooks do not answer"
         } else {
-            "wait for an answer at each write"
+            "wait for an answer in each write"
         };
         format!(
-            "clusters keep the {kind} webhooks, and {consequence}: `kubectl delete \
-             {kind}webhookconfiguration {}-{kind}-webhook-configuration` deletes them there",
+            "clusters keep the {kind} webhooks, and {consequence}: delete them there by `kubectl \
+             delete {kind}webhookconfiguration {}-{kind}-webhook-configuration`",
             before.project_name
         )
     });
@@ -412,8 +414,9 @@ pub(super) fn left_behind(before: &Project, after: &Project) -> Vec<String> {
     let ended = ended.map(|hub| {
         let name = format!("{}.{}", hub.plural, before.full_group(hub));
         format!(
-            "clusters keep the webhook that converts, and refuse the new CRD until `kubectl patch crd {name} \
-             --type=merge --patch '{{\"spec\":{{\"conversion\":{{\"strategy\":\"None\",\"webhook\":null}}}}}}'`"
+            "clusters keep the conversion webhook, and refuse the new CRD until you run `kubectl \
+             patch crd {name} --type=merge --patch \
+             '{{\"spec\":{{\"conversion\":{{\"strategy\":\"None\",\"webhook\":null}}}}}}'`"
         )
     });
     notes.chain(ended).collect()

@@ -133,11 +133,11 @@ fn properties(place: &str, given: &Schema, written: &Schema, losses: &mut BTreeS
             }
             (Some(_), None) => _ = losses.insert(Loss::new(&inner, "the field is left out")),
             (None, Some(_)) => {
-                let what = "the field is added, as kube has the subresource with its schema only";
+                let what = "the field is added, because kube needs a schema for the subresource";
                 losses.insert(Loss::new(&inner, what));
             }
             (given, written) if given != written => {
-                losses.insert(Loss::new(&inner, "the schema is another one"));
+                losses.insert(Loss::new(&inner, "the schema differs"));
             }
             _ => {}
         }
@@ -155,16 +155,16 @@ pub(super) fn join(place: &str, name: &str) -> String {
 fn why(key: &str, given: Option<&Value>, written: Option<&Value>) -> String {
     let reason = match (key, given, written) {
         ("required", _, Some(names)) if names == &serde_json::json!(["spec"]) => {
-            return "`spec` is required, as every object of a Rust type has one".to_owned();
+            return "`spec` is required, because the Rust type of a kind always has one".to_owned();
         }
-        ("required", _, _) => "an object of a Rust type has its status only later",
+        ("required", _, _) => "the controller sets the status of an object only after its creation",
         ("allOf" | "anyOf" | "oneOf" | "not", Some(_), None) => {
-            "kube would move the properties and types in it"
+            "kube would move the properties and types that it contains"
         }
         ("uniqueItems", _, _) => "kube removes it",
-        ("description", _, _) => "it has Markdown that rustdoc would take for code",
-        (_, Some(_), None) => "no attribute of a type inside of a list or a map has it",
-        (_, _, _) => "kube writes it so",
+        ("description", _, _) => "rustdoc would treat its Markdown as code",
+        (_, Some(_), None) => "no Rust attribute can set it for a type in a list or a map",
+        (_, _, _) => "kube writes it this way",
     };
     match (given, written) {
         (_, None) => format!("`{key}` is left out: {reason}"),

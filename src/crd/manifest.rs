@@ -139,13 +139,13 @@ pub(super) fn losses(crd: &Crd, version: &CrdVersion) -> Vec<Loss> {
     let mut losses = Vec::new();
     let has_status = !version.schema["properties"]["status"].is_null();
     if has_status && !version.has_status {
-        let what = "it becomes a subresource, so only requests for it change it";
+        let what = "it becomes a subresource, so only requests to the subresource change it";
         losses.push(Loss::new("status", what));
     }
     if version.scale.is_some() && !has_status && !version.has_status {
         losses.push(Loss::new(
             "",
-            "the subresource `scale` is left out: kube has it with a status only",
+            "the subresource `scale` is left out: kube supports it only together with a status",
         ));
     }
     if let Some(kind) = &crd.list_kind {

@@ -22,7 +22,7 @@ pub(super) fn print(
     setting: &Setting,
 ) -> String {
     let head = format!(
-        "//! The types of {}, which are yours to edit: `make manifests` turns them into the\n\
+        "//! The types of {}. Edit them: `make manifests` turns them into the\n\
          //! manifest of its CustomResourceDefinition.\n\n",
         crd.kind
     );
@@ -37,8 +37,8 @@ pub(super) fn print(
 /// The text of the file of a kind that others define.
 pub(super) fn print_for_use(crd: &Crd, version: &CrdVersion, lowered: &Lowered) -> String {
     let head = format!(
-        "//! The types of {}, which another project defines. They were made from its CustomResourceDefinition, and\n\
-         //! are yours to edit: fields that you do not use can go.\n\n",
+        "//! The types of {}, which another project defines. They were made from its\n\
+         //! CustomResourceDefinition. Edit them: you can delete fields that you do not use.\n\n",
         crd.kind
     );
     let kube = kube_for_use(crd, version, lowered);
@@ -81,7 +81,7 @@ fn lints() -> String {
     ];
     let lints = lints.map(|lint| format!("    {lint}")).join(",\n");
     format!(
-        "// The descriptions are those of the CustomResourceDefinition, and so are the names.\n\
+        "// Descriptions and names are copied from the CustomResourceDefinition.\n\
          #![allow(\n{lints}\n)]\n\n"
     )
 }
@@ -161,7 +161,7 @@ fn print_item(item: &Item, kube: Option<&str>, purpose: Purpose) -> String {
         Shape::Enum(all) => text += &format!("pub enum {name} {{\n{}}}\n", variants(all)),
         Shape::OpenEnum(all, other) => {
             text += &format!(
-                "pub enum {name} {{\n{}    /// A value that the schema did not have.\n    \
+                "pub enum {name} {{\n{}    /// A value that was not in the schema.\n    \
                  #[serde(untagged)]\n    {other}(String),\n}}\n",
                 variants(all)
             );
@@ -325,7 +325,7 @@ fn kube_for_use(crd: &Crd, version: &CrdVersion, lowered: &Lowered) -> String {
     if crd.namespaced {
         text += "    namespaced,\n";
     }
-    text += "    // The project that defines the kind has the schema.\n";
+    text += "    // The schema is in the project that defines the kind.\n";
     let mut metas = vec![
         Meta::text("schema", "disabled"),
         Meta::text("derive", "PartialEq"),

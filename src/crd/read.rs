@@ -192,6 +192,32 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Crd>> {
     Ok(crds)
 }
 
+/// How many values, and objects among them, the schemas of a CRD have at most. Each object becomes a field of
+/// a type, with its text, its documentation and its schema.
+const MAX_VALUES: usize = 120_000;
+const MAX_OBJECTS: usize = 20_000;
+
+/// Whether the schemas have no more than that.
+fn are_small<'a>(schemas: impl IntoIterator<Item = &'a Value>) -> bool {
+    let mut left: Vec<_> = schemas.into_iter().collect();
+    let (mut values, mut objects) = (0, 0);
+    while let Some(value) = left.pop() {
+        values += 1;
+        match value {
+            Value::Array(items) => left.extend(items),
+            Value::Object(fields) => {
+                objects += 1;
+                left.extend(fields.values());
+            }
+            _ => {}
+        }
+        if values > MAX_VALUES || objects > MAX_OBJECTS {
+            return false;
+        }
+    }
+    true
+}
+
 /// Reads one of them.
 fn crd(file: &str, mut document: Value) -> Result<Crd> {
     let name = document["metadata"]["name"].as_str().unwrap_or("?");
@@ -200,7 +226,7 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
     ensure!(
         version == "apiextensions.k8s.io/v1",
         "the CustomResourceDefinition `{name}` in `{file}` has the apiVersion `{}`: only \
-         `apiextensions.k8s.io/v1` has schemas for each version, so convert the file first",
+         `apiextensions.k8s.io/v1` has a schema for each version, so convert the file first",
         visible(version)
     );
     let mut track = serde_path_to_error::Track::new();
@@ -226,7 +252,8 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
     let stored = spec.versions.iter().filter(|it| it.storage).count();
     ensure!(
         stored == 1,
-        "the CustomResourceDefinition `{name}` in `{file}` stores {stored} versions: it must be one"
+        "the CustomResourceDefinition `{name}` in `{file}` stores {stored} versions: exactly one \
+         must be stored"
     );
     let NamesOfKind { kind, .. } = &spec.names;
     let lower = kind.to_ascii_lowercase();
@@ -235,6 +262,12 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
         .versions
         .into_iter()
         .map(|it| read_version(&name, file, it));
+    let versions = versions.collect::<Result<Vec<_>>>()?;
+    ensure!(
+        are_small(versions.iter().map(|it| &it.schema)),
+        "the CustomResourceDefinition `{name}` in `{file}` has schemas of more than {MAX_OBJECTS} objects or \
+         {MAX_VALUES} values, the most that rscaffold takes"
+    );
     Ok(Crd {
         group: spec.group,
         plural: spec.names.plural,
@@ -250,7 +283,7 @@ fn crd(file: &str, mut document: Value) -> Result<Crd> {
         categories: spec.names.categories.unwrap_or_default(),
         namespaced,
         converts: spec.conversion.is_some_and(|it| it.strategy == "Webhook"),
-        versions: versions.collect::<Result<_>>()?,
+        versions,
         kind: spec.names.kind,
     })
 }

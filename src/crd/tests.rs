@@ -245,7 +245,8 @@ fn what_kube_would_change_is_left_out_and_told() {
     let cases = [
         (
             json!({"type": "string", "oneOf": [{"type": "string", "format": "date"}]}),
-            "spec.it: `oneOf` is left out: kube would move the properties and types in it",
+            "spec.it: `oneOf` is left out: kube would move the properties and types that it \
+             contains",
         ),
         (
             json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true}),
@@ -333,35 +334,6 @@ fn a_kind_may_have_no_spec_or_no_status() {
         "{}",
         open.types
     );
-}
-
-#[test]
-fn versions_without_a_spec_are_converted_as_those_with_one() {
-    let flat = of_object(
-        &json!({"type": "object", "required": ["width"], "properties": {
-        "width": {"type": "integer", "format": "int32"}, "colour": {"type": "string"}}}),
-    );
-    let with_spec = crd(
-        &json!({"type": "object", "required": ["width"], "properties": {
-        "width": {"type": "integer", "format": "int32"}}}),
-    );
-    for (spoke, hub) in [(&flat, &with_spec), (&with_spec, &flat), (&flat, &flat)] {
-        let made = conversion(hub, &spoke.versions[0], &hub.versions[0]);
-        assert!(!made.has_status);
-        let text = made.within("use super::hub;\nuse super::spoke;\n\nimpl ");
-        is_formatted(&text);
-        for way in [
-            "spoke::BookSpec> for hub::BookSpec",
-            "hub::BookSpec> for spoke::BookSpec",
-        ] {
-            assert!(text.contains(&format!("impl From<{way} {{")), "{text}");
-        }
-        assert_eq!(
-            text.contains("colour: None"),
-            spoke.versions != hub.versions,
-            "{text}"
-        );
-    }
 }
 
 /// The value of the required field `it` in the sample, and what has to be looked at.
@@ -543,9 +515,9 @@ fn types_for_a_client_have_no_schema_and_take_values_that_come_later() {
         "    /// Percent.\n    #[serde(default, skip_serializing_if = \"Option::is_none\")]\n    \
          pub brightness: Option<i32>,\n",
         "    pub is_on: Option<bool>,\n",
-        "    MotionSensor,\n    /// A value that the schema did not have.\n    #[serde(untagged)]\n    \
+        "    MotionSensor,\n    /// A value that was not in the schema.\n    #[serde(untagged)]\n    \
          Other(String),\n}\n",
-        "    Other,\n    /// A value that the schema did not have.\n    #[serde(untagged)]\n    \
+        "    Other,\n    /// A value that was not in the schema.\n    #[serde(untagged)]\n    \
          Unknown(String),\n}\n",
         "#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]\npub enum LampMode {\n",
         "    pub until: Option<Time>,\n",

@@ -4,12 +4,12 @@ use anyhow::{Result, ensure};
 
 use super::{allow_only, limit, read_or};
 
-/// The rules for one sort of DNS name, and the words for it in errors.
+/// The rules for a type of DNS name, and its words in errors.
 pub(super) struct Shape {
     /// With its article, such as `a group`.
     pub what: &'static str,
     pub example: &'static str,
-    /// The most characters that it may have.
+    /// The maximal number of characters.
     pub max: usize,
     /// Whether it is a subdomain (DNS-1123), in which dots separate labels, and a label may begin
     /// with a digit. Otherwise it is one label (DNS-1035).
@@ -19,7 +19,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Checks a name; the error also has a valid one.
+    /// Checks a name; the error suggests a valid name.
     pub fn check(&self, text: &str) -> Result<()> {
         let words = (self.what, self.example);
         let near = self.near(text);
@@ -27,7 +27,7 @@ impl Shape {
         read_or(text, words, near, |text| self.reason(text))
     }
 
-    /// Tells what is wrong with a name.
+    /// Returns what is wrong with a name.
     pub fn reason(&self, text: &str) -> Result<()> {
         if text.is_empty() && self.optional {
             return Ok(());
@@ -65,7 +65,7 @@ impl Shape {
         Ok(())
     }
 
-    /// The name in the spelling of a valid one.
+    /// The valid name that is closest to this one.
     fn near(&self, text: &str) -> String {
         text.trim_matches(|c: char| !c.is_ascii_alphanumeric())
             .chars()

@@ -1,4 +1,4 @@
-//! The Rust type of a kind that others define: its crate, and its path.
+//! The Rust type of a kind that another project defines: its crate and its path.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use semver::VersionReq;
@@ -23,14 +23,14 @@ impl TypePath {
     fn check(text: &str) -> Result<Self> {
         ensure!(
             !text.contains('/'),
-            "it is a package of Go, and a type of a crate is needed"
+            "it is a Go package, but a type of a Rust crate is needed"
         );
         let parts: Vec<_> = text.split("::").collect();
         for (index, part) in parts.iter().enumerate() {
             ensure!(
                 part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
                     && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'),
-                "each part between `::` must be a name of Rust"
+                "each part between `::` must be a Rust identifier"
             );
             ensure!(
                 !is_keyword(part) || (index, *part) == (0, "crate"),
@@ -67,13 +67,13 @@ impl Dependency {
         self.name().replace('-', "_")
     }
 
-    /// What Cargo.toml says of it after its name: `"0.1"`, `{ path = "../widgets" }`.
+    /// The value of the dependency in Cargo.toml: `"0.1"`, `{ path = "../widgets" }`.
     pub fn toml(&self) -> &str {
         &self.toml
     }
 
     fn read(text: &str) -> Result<Self> {
-        // As versions are written in Go.
+        // The form of versions in Go.
         let near = text.replacen("@v", "@", 1);
         let words = ("a crate with its version", "cert-manager@0.1");
         read_or(text, words, &near, Self::check)
@@ -82,13 +82,13 @@ impl Dependency {
     fn check(text: &str) -> Result<Self> {
         let (name, source) = text
             .split_once('@')
-            .context("after the crate must stand `@` and its version")?;
+            .context("the name of the crate must be followed by `@` and its version")?;
         let ok = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         ensure!(
             name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(ok),
-            "`{name}` is no name of a crate"
+            "`{name}` is not the name of a crate"
         );
-        // None of them needs to be escaped in TOML.
+        // These characters need no escape in TOML.
         let ok = |c: char| c == ' ' || (c.is_ascii_graphic() && !"\"\\`".contains(c));
         allow_only(source, ok, "")?;
         let toml = if source.contains("://") {
@@ -99,7 +99,7 @@ impl Dependency {
                         format!("{{ git = \"{url}\", {key} = \"{value}\" }}")
                     }
                     _ => bail!(
-                        "after the `?` of a repository must stand `branch=`, `tag=` or `rev=`"
+                        "the `?` of a repository must be followed by `branch=`, `tag=` or `rev=`"
                     ),
                 },
             }
@@ -141,7 +141,7 @@ mod tests {
             let path: TypePath = text.parse().unwrap();
             assert_eq!((path.as_str(), path.crate_ident()), (text, ident));
         }
-        let name = "each part between `::` must be a name of Rust";
+        let name = "each part between `::` must be a Rust identifier";
         let cases = [
             ("", name),
             ("a::::B", name),
@@ -150,7 +150,7 @@ mod tests {
             ("cert_manager::v1::Certificate<T>", name),
             (
                 "github.com/cert-manager/cert-manager/pkg/apis",
-                "it is a package of Go, and a type of a crate is needed",
+                "it is a Go package, but a type of a Rust crate is needed",
             ),
             ("a::type::B", "`type` is a keyword of Rust"),
             ("a::crate::B", "`crate` is a keyword of Rust"),
@@ -206,16 +206,16 @@ mod tests {
     fn bad_crates() {
         let neither = "is neither a version, nor a path that begins with `.` or `/`, nor the URL of \
                        a repository";
-        let git = "after the `?` of a repository must stand `branch=`, `tag=` or `rev=`";
+        let git = "the `?` of a repository must be followed by `branch=`, `tag=` or `rev=`";
         let cases = [
             (
                 "cert-manager",
-                "after the crate must stand `@` and its version".to_owned(),
+                "the name of the crate must be followed by `@` and its version".to_owned(),
             ),
-            ("@0.1", "`` is no name of a crate".to_owned()),
+            ("@0.1", "`` is not the name of a crate".to_owned()),
             (
                 "cert.manager@0.1",
-                "`cert.manager` is no name of a crate".to_owned(),
+                "`cert.manager` is not the name of a crate".to_owned(),
             ),
             ("cert-manager@", format!("`` {neither}")),
             ("cert-manager@latest", format!("`latest` {neither}")),

@@ -51,8 +51,8 @@ impl GroupVersionKind {
             [version, kind] => ("", version, kind),
             [group, version, kind] if !group.is_empty() => (group, version, kind),
             _ => bail!(
-                "`{text}` is not a kind with its group: it must be `<group>/<version>/<Kind>`, of \
-                 the core group `<version>/<Kind>`, as in `apps/v1/Deployment`"
+                "`{text}` is not a kind with its group: the form is `<group>/<version>/<Kind>`, or \
+                 `<version>/<Kind>` for the core group, as in `apps/v1/Deployment`"
             ),
         };
         Ok(Self::new(group.parse()?, version.parse()?, kind.parse()?))
@@ -98,8 +98,8 @@ mod tests {
     fn what_is_wrong_with_a_part_is_told_of_that_part() {
         for text in ["", "Deployment", "a/b/c/d", "/v1/Deployment"] {
             let expected = format!(
-                "`{text}` is not a kind with its group: it must be `<group>/<version>/<Kind>`, of \
-                 the core group `<version>/<Kind>`, as in `apps/v1/Deployment`"
+                "`{text}` is not a kind with its group: the form is `<group>/<version>/<Kind>`, or \
+                 `<version>/<Kind>` for the core group, as in `apps/v1/Deployment`"
             );
             assert_eq!(error(text), expected);
         }

@@ -1,4 +1,4 @@
-//! What stands above each Rust file of a project that has a header of its own.
+//! The header of each Rust file, in a project that has its own header.
 
 use anyhow::{Result, ensure};
 
@@ -14,10 +14,12 @@ traits!(Header.0);
 impl Header {
     const MAX_LINES: usize = 100;
 
+    const MAX_BYTES: usize = 1 << 14;
+
     /// The header in the text of a file, which may be a comment of Go, C or Rust.
     ///
     /// # Errors
-    /// When the file has no text, more than 100 lines, or characters that are not shown.
+    /// When the file has no text, more than 100 lines or 16 KB, or characters that are not shown.
     pub fn of_file(text: &str) -> Result<Self> {
         let text = text.trim_start_matches('\u{feff}').replace('\t', "    ");
         let lines: Vec<_> = text.lines().map(without_marks).collect();
@@ -37,6 +39,12 @@ impl Header {
             !text.trim().is_empty(),
             "a license header has at least one line of text"
         );
+        ensure!(
+            text.len() <= Self::MAX_BYTES,
+            "the license header has {} bytes, at most {} are allowed",
+            text.len(),
+            Self::MAX_BYTES
+        );
         let lines = text.lines().count();
         ensure!(
             lines <= Self::MAX_LINES,
@@ -48,7 +56,7 @@ impl Header {
             if let Some(hidden) = line.chars().find(|char| is_hidden(*char)) {
                 let hidden = hidden.escape_unicode();
                 anyhow::bail!(
-                    "line {number} of the license header has `{hidden}`, which is not shown"
+                    "line {number} of the license header has the invisible character `{hidden}`"
                 );
             }
             ensure!(
@@ -110,11 +118,15 @@ mod tests {
             ),
             (
                 "// a\n// b\u{202e}c\n",
-                "line 2 of the license header has `\\u{202e}`, which is not shown",
+                "line 2 of the license header has the invisible character `\\u{202e}`",
             ),
             (
                 &"a\n".repeat(101),
                 "the license header has 101 lines, at most 100 are allowed",
+            ),
+            (
+                &"a".repeat(16_385),
+                "the license header has 16385 bytes, at most 16384 are allowed",
             ),
         ] {
             assert_eq!(

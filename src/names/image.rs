@@ -1,4 +1,4 @@
-//! What a container is made of.
+//! The parts of a container.
 
 use std::{fmt, str::FromStr};
 
@@ -54,7 +54,7 @@ impl CommandWord {
             allow_only(
                 text,
                 |c| !is_hidden(c) && c != '\t',
-                ", only what can be printed",
+                ", only printable characters",
             )
         })?;
         Ok(Self(text.to_owned()))
@@ -66,7 +66,7 @@ impl CommandWord {
 #[serde(try_from = "i64")]
 pub struct Port(u16);
 
-/// The number of a user who is not root.
+/// The ID of a user that is not root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "i64")]
 pub struct UserId(u32);
@@ -86,7 +86,7 @@ impl TryFrom<i64> for UserId {
     type Error = anyhow::Error;
 
     fn try_from(number: i64) -> Result<Self> {
-        // What the API server takes.
+        // The limit of the API server.
         const MAX: u32 = i32::MAX.unsigned_abs();
         ensure!(
             number != 0,
@@ -99,7 +99,7 @@ impl TryFrom<i64> for UserId {
     }
 }
 
-/// Gives a number its text, and reads it with an error that says `what` it should be.
+/// Implements display and parsing for a number; the error says `what` it should be.
 macro_rules! number {
     ($name:ident, $what:literal, $example:literal) => {
         impl fmt::Display for $name {
@@ -166,8 +166,8 @@ mod tests {
         }
         for (word, reason) in [
             ("", "it is empty"),
-            ("a\nb", "is not allowed, only what can be printed"),
-            ("\u{202e}", "is not allowed, only what can be printed"),
+            ("a\nb", "is not allowed, only printable characters"),
+            ("\u{202e}", "is not allowed, only printable characters"),
         ] {
             let error = word.parse::<CommandWord>().unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");

@@ -1,4 +1,4 @@
-//! The name of a kind, which is a Rust type, a Rust module and a Kubernetes name at once.
+//! The name of a kind. It is also the name of a Rust type and of a Rust module.
 
 use anyhow::{Result, bail, ensure};
 use heck::{ToSnakeCase, ToUpperCamelCase};
@@ -16,29 +16,30 @@ use super::{
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind(String);
 
-/// Names that break the code around a type of that name, by the reason. Found by compiling a
-/// project for each: `Clone`, `Box`, `Ok` and `Status` only look dangerous.
+/// Names of types that break the code around them, by reason. They were found by compiling a
+/// project for each name: `Clone`, `Box`, `Ok` and `Status` only look dangerous.
 const TAKEN: &[(&str, &str)] = &[
     // No type can have it.
     ("it is a keyword of Rust", "Self"),
-    // The code beside the type would get the type instead.
+    // The type would shadow the name that the code beside it uses.
     (
-        "the generated code needs what has this name in Rust's prelude",
+        "the generated code uses the name from Rust's prelude",
         "Default Option Result String Vec",
     ),
-    // The file of the type would have two of the name.
+    // The file of the type would have two types with this name.
     (
-        "the file of its types imports another type of this name",
+        "the file with its types imports another type with this name",
         "Condition Deserialize JsonSchema Serialize",
     ),
-    // The file of the controller would use its own one: that hides what a `*` imports.
+    // The file of the controller has its own item with this name, which hides the type from the `*`
+    // import.
     (
-        "the file of its controller needs another type of this name",
+        "the file with its controller uses another type with this name",
         "Action BTreeMap Children Context Controller Error EventType ObjectMeta ObjectRef Reconciler \
         ResourceExt Rule Verb",
     ),
     // Clippy refuses `New::new`, which kube derives.
-    ("each kind has a constructor of this name", "New"),
+    ("each kind has a constructor with this name", "New"),
 ];
 
 impl Kind {
@@ -54,7 +55,7 @@ impl Kind {
         module(&self.0.to_snake_case())
     }
 
-    /// The name of the kind's own controller, if it has no other: `guestbook`.
+    /// The default name of the kind's controller: `guestbook`.
     pub fn controller(&self) -> ControllerName {
         ControllerName::of(self.lower())
     }
@@ -81,13 +82,13 @@ impl Kind {
             "it must begin with an upper-case letter"
         );
         limit(text, Self::MAX)?;
-        // `read` says more of a text, but what the user may have meant can be taken as well.
+        // `read` gives a better reason, but the suggested name may be taken, too.
         ensure!(taken(text).is_none(), "it is taken");
         Ok(Self(text.to_owned()))
     }
 
-    /// What a controller's code calls the kind. With the module of its `group` the names differ from
-    /// those of a kind of the same name in another group.
+    /// The names of the kind in a controller's code. With the module of its `group`, they differ
+    /// from the names of a kind with the same name in another group.
     pub fn identifiers(&self, group: Option<&str>) -> Identifiers {
         let (mut one, mut type_name) = (self.0.to_snake_case(), self.0.clone());
         if let Some(group) = group {
@@ -102,12 +103,12 @@ impl Kind {
     }
 }
 
-/// What Rust code calls a kind.
+/// The names of a kind in Rust code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Identifiers {
-    /// One of its objects: `http_route`.
+    /// An object: `http_route`.
     pub one: String,
-    /// Its objects: `http_routes`.
+    /// Several objects: `http_routes`.
     pub many: String,
     /// Its type: `HTTPRoute`.
     #[serde(rename = "type")]
@@ -254,8 +255,8 @@ mod tests {
             ),
             (
                 "Option",
-                "`Option` cannot be a kind: the generated code needs what has this name in Rust's \
-                 prelude, so add a word to it, as in `AppOption`",
+                "`Option` cannot be a kind: the generated code uses the name from Rust's prelude, \
+                 so add a word to it, as in `AppOption`",
             ),
         ];
         for (text, expected) in cases {
@@ -279,11 +280,12 @@ mod tests {
         }
     }
 
-    /// A template that comes to use another type must not break a kind of its name.
+    /// If a template starts to use another type, a kind with the name of that type must not break.
     #[test]
     fn every_type_that_the_templates_name_is_taken() {
-        // Macros and values, which live beside the types of the same name; what is reached through
-        // a type or a trait; and what only the controllers of built-in kinds import.
+        // Names that are not taken: macros and values, which have their own namespace; items that
+        // are reached through a type or a trait; and imports of controllers for built-in kinds
+        // only.
         const HARMLESS: &[&str] = &[
             "CustomResource",
             "KubeSchema",
@@ -305,7 +307,7 @@ mod tests {
             for entry in walkdir::WalkDir::new(templates.join(folder)) {
                 let entry = entry.unwrap();
                 let path = entry.path().to_string_lossy();
-                // What a conversion imports has names of its own, whatever the kind is called.
+                // The imports of a conversion do not conflict with any name of a kind.
                 let has_the_kind = !path.contains("conversion_module");
                 if has_the_kind && path.ends_with(".rs.tera") {
                     seen.extend(types(&fs::read_to_string(entry.path()).unwrap()));

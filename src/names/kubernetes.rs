@@ -36,7 +36,7 @@ dns! {
     /// The name of a resource in URLs and RBAC rules: `guestbooks`.
     Plural: Shape { what: "a plural", example: "guestbooks", max: 63, subdomain: false, optional: false };
 
-    /// An abbreviation of a resource that kubectl takes: `gb`.
+    /// An abbreviation of a resource for kubectl: `gb`.
     ShortName: Shape { what: "a short name", example: "gb", max: 63, subdomain: false, optional: false };
 
     /// The name of a controller, unique in its group: `backup`.
@@ -61,7 +61,7 @@ dns! {
     ProjectName: Shape {
         what: "a project name",
         example: "guestbook",
-        // Its Service, `<name>-metrics`, has 63 characters at most, and begins with a letter.
+        // The name of its Service, `<name>-metrics`, has at most 63 characters and begins with a letter.
         max: 55,
         subdomain: false,
         optional: false,
@@ -69,7 +69,7 @@ dns! {
 }
 
 impl Group {
-    /// The group without `domain`, if it has that at its end: `webapp` of `webapp.com`.
+    /// The group without `domain`, if it ends with `domain`: `webapp` of `webapp.com`.
     #[must_use]
     pub fn without(&self, domain: &Domain) -> Self {
         let short = self.0.strip_suffix(domain.as_str());
@@ -77,7 +77,7 @@ impl Group {
         Self(short.unwrap_or(&self.0).to_owned())
     }
 
-    /// `name` with the group in front of it, as kubebuilder names files and roles.
+    /// `name` with the group as prefix, as kubebuilder names files and roles.
     #[must_use]
     pub fn prefixed(&self, name: &str, separator: char) -> String {
         match self.0.as_str() {
@@ -103,7 +103,7 @@ impl Group {
         self.0.is_empty()
     }
 
-    /// The group as a shell takes it: `webapp`, or `""`.
+    /// The group as an argument in a shell: `webapp`, or `""`.
     pub fn as_argument(&self) -> &str {
         match self.as_str() {
             "" => "\"\"",
@@ -111,8 +111,7 @@ impl Group {
         }
     }
 
-    /// The Rust module of the group, which is that of its `domain` if the group is empty:
-    /// `batch_jobs_infra`.
+    /// The Rust module of the group, or of its `domain` if the group is empty: `batch_jobs_infra`.
     pub fn module(&self, domain: &Domain) -> String {
         module(if self.is_empty() { &domain.0 } else { &self.0 })
     }
@@ -124,14 +123,14 @@ impl ControllerName {
         module(&self.0)
     }
 
-    /// The name of the controller that is a kind's own: `guestbook`.
+    /// The default name of the controller of a kind: `guestbook`.
     pub(super) fn of(singular: String) -> Self {
         Self(singular)
     }
 }
 
 impl Plural {
-    /// The usual plural of a word, or the word itself where that has no room for an ending.
+    /// The usual plural of a word, or the word itself if the plural would be too long.
     pub(super) fn of(singular: &str) -> Self {
         plural(singular)
             .parse()
@@ -140,11 +139,11 @@ impl Plural {
 }
 
 impl ProjectName {
-    /// The project name that a folder's name gives: `My App` makes `my-app`.
+    /// The project name for the name of a folder: `my-app` for `My App`.
     pub fn from_folder(folder: &str) -> Result<Self> {
         let name = folder.to_lowercase().replace(['_', '.', ' '], "-");
         if let Err(reason) = Self::SHAPE.reason(&name) {
-            bail!("the folder's name `{folder}` makes no project name: {reason}");
+            bail!("the folder's name `{folder}` cannot be the name of the project: {reason}");
         }
         Ok(Self(name))
     }
@@ -156,11 +155,11 @@ impl ProjectName {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Version(String);
 
-/// Stability and numbers of a version: `v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?`. These have no leading
-/// zeros: the longer one is the greater one.
+/// Stability and numbers of a version: `v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?`. The numbers have no leading zeros, so
+/// the longer number is greater.
 fn priority(version: &str) -> Option<(&str, [(usize, &str); 2])> {
     let rest = version.strip_prefix('v')?;
-    // The stabilities happen to be in alphabetical order.
+    // `alpha`, `beta` and the empty stability of a stable version compare in this order.
     let unstable = ["alpha", "beta"].into_iter().find_map(|stability| {
         let (major, minor) = rest.split_once(stability)?;
         Some((stability, [major, minor]))
@@ -245,8 +244,8 @@ mod tests {
             assert_eq!(ProjectName::from_folder(folder).unwrap().as_str(), name);
         }
         let error = ProjectName::from_folder("büro").unwrap_err().to_string();
-        let expected = "the folder's name `büro` makes no project name: `ü` is not allowed, only \
-                        lower-case letters, digits and `-`";
+        let expected = "the folder's name `büro` cannot be the name of the project: `ü` is not \
+                        allowed, only lower-case letters, digits and `-`";
         assert_eq!(error, expected);
     }
 

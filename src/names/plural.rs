@@ -1,6 +1,6 @@
-//! The English plural of a word, as far as the names of kinds need it. `--plural` is for the rest.
+//! The English plural of a word, for the usual names of kinds. `--plural` sets any other plural.
 
-/// Endings that follow no rule: the singular, then the plural.
+/// Irregular endings: the singular, then the plural.
 const IRREGULAR: &str = "\
     appendix appendices, bacterium bacteria, calf calves, child children, criterion criteria, \
     datum data, echo echoes, epoch epochs, foot feet, goose geese, half halves, hero heroes, \
@@ -14,8 +14,8 @@ const IRREGULAR: &str = "\
 const ALIKE: &str = "data deer equipment feedback firmware hardware information knowledge media people \
     sheep software traffic";
 
-/// The plural of a lower-case word, or of the last of several: `policies` of `policy`. A word that ends
-/// in `s` like a plural, such as `endpoints`, counts as one.
+/// The plural of a lower-case word, or of the last of several words: `policies` for `policy`. A word that ends in `s`
+/// like a plural, such as `endpoints`, counts as a plural.
 pub fn plural(word: &str) -> String {
     if ALIKE.split(' ').any(|ending| word.ends_with(ending)) {
         return word.to_owned();

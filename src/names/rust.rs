@@ -1,5 +1,4 @@
-//! Names that Rust and cargo know: of modules, of crates, and of the repository and the workspace that a
-//! crate is in.
+//! Names for Rust and cargo: modules, crates, and the repository and workspace of a crate.
 
 use anyhow::{Result, anyhow, bail, ensure};
 
@@ -13,17 +12,17 @@ const KEYWORDS: &str = "\
     self static struct super trait true try type typeof unsafe unsized use virtual where while \
     yield";
 
-/// Names that no file or folder can have on Windows, whatever its ending.
+/// Names that Windows reserves: no file or folder can have them, with any extension.
 const WINDOWS: &str = "\
     aux com1 com2 com3 com4 com5 com6 com7 com8 com9 con lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 \
     lpt9 nul prn";
 
-/// The crates that the code of a generated project uses, as it calls them.
+/// The crates that the code of a generated project uses, by their names in code.
 const DEPENDENCIES: &str = "\
     anyhow clap k8s_openapi kube kube_cel kube_manager schemars serde serde_saphyr serde_json thiserror \
     tokio tracing tracing_subscriber";
 
-/// Whether the code of a generated project uses the crate that it calls `ident`.
+/// Whether the code of a generated project uses a crate with the name `ident`.
 pub fn is_dependency(ident: &str) -> bool {
     has(DEPENDENCIES, ident)
 }
@@ -39,7 +38,7 @@ pub(crate) fn is_keyword(name: &str) -> bool {
 
 /// The module for a name: `batch_jobs_infra` for `batch-jobs.infra`.
 pub(super) fn module(name: &str) -> String {
-    // Doubled underscores are no snake case to rustc.
+    // For rustc, a name with two underscores in a row is not in snake case.
     let words = name.split(['-', '.', '_']).filter(|word| !word.is_empty());
     let mut module = words.collect::<Vec<_>>().join("_");
     // A module beside a `use kube::…` must not be called `kube` itself.
@@ -57,10 +56,10 @@ pub(super) fn module(name: &str) -> String {
 pub struct CrateName(String);
 
 impl CrateName {
-    /// What crates.io allows.
+    /// The limit of crates.io.
     const MAX: usize = 64;
 
-    /// Names that cargo or rustc refuses, or that stand for something else in the project's code.
+    /// Names that cargo or rustc refuses, or that have another meaning in the project's code.
     const TAKEN: &[(&str, &str)] = &[
         ("is a keyword of Rust", KEYWORDS),
         ("is reserved by Windows", WINDOWS),
@@ -101,7 +100,7 @@ impl CrateName {
         );
         ensure!(
             !ident.contains("__"),
-            "it must not have two of `-` and `_` side by side"
+            "it must not have two of `-` and `_` in a row"
         );
         limit(text, Self::MAX)?;
         if let Some((owner, _)) = Self::TAKEN.iter().find(|(_, names)| has(names, &ident)) {
@@ -111,7 +110,8 @@ impl CrateName {
     }
 }
 
-/// Where the code lives: `guestbook`, `github.com/me/guestbook`, or what `git clone` takes.
+/// The repository of the code: `guestbook`, `github.com/me/guestbook`, or an argument of
+/// `git clone`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Repo {
     text: String,
@@ -120,12 +120,12 @@ pub struct Repo {
 }
 
 impl Repo {
-    /// The crate that its last part names: `guestbook` for `https://github.com/me/Guestbook.git`.
+    /// The crate, named by the last part: `guestbook` for `https://github.com/me/Guestbook.git`.
     pub fn crate_name(&self) -> &CrateName {
         &self.crate_name
     }
 
-    /// Where a browser finds it, if it names a host: `https://github.com/me/guestbook`.
+    /// The URL for a browser, if the repository names a host: `https://github.com/me/guestbook`.
     pub fn url(&self) -> Option<String> {
         self.url.clone()
     }
@@ -146,7 +146,7 @@ impl Repo {
     }
 }
 
-/// The way up from a project's folder to that of its workspace: `..`, `../..`.
+/// The path from a project's folder up to the folder of its workspace: `..`, `../..`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkspaceRoot(String);
 
@@ -162,7 +162,7 @@ impl WorkspaceRoot {
     fn read(text: &str) -> Result<Self> {
         ensure!(
             text.split('/').all(|part| part == ".."),
-            "`{text}` is not the way from a project up to its workspace: it must look like `..` or \
+            "`{text}` is not the path from a project to its workspace: it must look like `..` or \
              `../..`"
         );
         Ok(Self(text.to_owned()))
@@ -173,7 +173,7 @@ traits!(CrateName.0, Repo.text, WorkspaceRoot.0);
 
 /// The host of a repository, if it names one, and the path without its ending.
 fn host_and_path(text: &str) -> Result<(Option<&str>, &str)> {
-    // Also in the user and the port, which no check below looks at.
+    // The checks below do not look at the user and the port, so this checks them, too.
     if let Some(bad) = text.chars().find(|c| is_hidden(*c)) {
         bail!("`{}` is not allowed", bad.escape_unicode());
     }
@@ -194,15 +194,15 @@ fn split(text: &str) -> Result<(Option<&str>, &str)> {
     let (authority, path) = if let Some((scheme, rest)) = text.split_once("://") {
         ensure!(
             ["https", "http", "ssh", "git"].contains(&scheme),
-            "`{scheme}://` leads to no repository that others can read"
+            "`{scheme}://` is not the URL of a repository that others can read"
         );
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         ensure!(
             !scheme.starts_with("http") || !authority.contains('@'),
-            "it holds credentials, which do not belong into a file"
+            "it contains credentials, which must not be in a file"
         );
         let host = authority.rsplit('@').next().unwrap_or(authority);
-        // The port of an https server is that of its pages, the port of any other is not.
+        // Only the port of an https URL is also the port of its web pages.
         match host.split_once(':') {
             Some((host, _)) if scheme != "https" => (host, path),
             _ => (host, path),
@@ -210,7 +210,7 @@ fn split(text: &str) -> Result<(Option<&str>, &str)> {
     } else if let Some((authority, path)) = text.split_once(':').filter(|(a, _)| !a.contains('/')) {
         (authority.rsplit('@').next().unwrap_or(authority), path)
     } else {
-        // Like a URL without its scheme, if the first part looks like a host.
+        // A URL without scheme, if the first part looks like a host.
         return Ok(match text.split_once('/') {
             Some((host, path)) if host.contains('.') && is_host(host) => (Some(host), path),
             _ => (None, text),
@@ -300,9 +300,7 @@ mod tests {
             ),
             (
                 "a-_b",
-                format!(
-                    "`a-_b` {rule} it must not have two of `-` and `_` side by side, {example}"
-                ),
+                format!("`a-_b` {rule} it must not have two of `-` and `_` in a row, {example}"),
             ),
             (
                 "match",
@@ -399,8 +397,8 @@ mod tests {
             (
                 "file:///srv/guestbook",
                 format!(
-                    "`file:///srv/guestbook` {rule} `file://` leads to no repository that others \
-                     can read, {example}"
+                    "`file:///srv/guestbook` {rule} `file://` is not the URL of a repository that \
+                     others can read, {example}"
                 ),
             ),
             (
@@ -418,8 +416,8 @@ mod tests {
             (
                 "https://me:secret@github.com/me/guestbook",
                 format!(
-                    "`https://me:secret@github.com/me/guestbook` {rule} it holds credentials, \
-                     which do not belong into a file, {example}"
+                    "`https://me:secret@github.com/me/guestbook` {rule} it contains credentials, \
+                     which must not be in a file, {example}"
                 ),
             ),
             (

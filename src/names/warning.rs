@@ -1,4 +1,4 @@
-//! What the API server tells those who use a deprecated version.
+//! The warning of the API server to clients that use a deprecated version.
 
 use anyhow::{Result, ensure};
 
@@ -13,7 +13,7 @@ traits!(Warning.0);
 
 impl Warning {
     fn read(text: &str) -> Result<Self> {
-        // What the API server takes, which counts bytes.
+        // The limit of the API server, which counts bytes.
         const MAX: usize = 256;
         let what = ("the warning of a deprecated version", "use v2");
         read_or(text, what, text.trim(), |text| {
@@ -27,7 +27,7 @@ impl Warning {
                 c.is_whitespace() || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{feff}')
             };
             let allowed = |c: char| c == ' ' || !is_blank(c) && !is_hidden(c);
-            allow_only(text, allowed, ", only what can be printed")
+            allow_only(text, allowed, ", only printable characters")
         })?;
         Ok(Self(text.to_owned()))
     }
@@ -50,10 +50,10 @@ mod tests {
                 &format!("{longest}."),
                 "it has 257 bytes, at most 256 are allowed",
             ),
-            ("use\nv2", "is not allowed, only what can be printed"),
-            ("use\u{a0}v2", "is not allowed, only what can be printed"),
-            ("use\u{200b}v2", "is not allowed, only what can be printed"),
-            ("\u{202e}", "is not allowed, only what can be printed"),
+            ("use\nv2", "is not allowed, only printable characters"),
+            ("use\u{a0}v2", "is not allowed, only printable characters"),
+            ("use\u{200b}v2", "is not allowed, only printable characters"),
+            ("\u{202e}", "is not allowed, only printable characters"),
             ("use v2\n", "did you mean `use v2`?"),
         ] {
             let error = text.parse::<Warning>().unwrap_err().to_string();

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 
 use super::{allow_only, read_or, traits};
 
-/// Where a webhook is served, such as `/mutate-webapp-example-com-v1-guestbook`.
+/// The URL path of a webhook, such as `/mutate-webapp-example-com-v1-guestbook`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WebhookPath(String);
 
@@ -22,7 +22,7 @@ impl WebhookPath {
                 allowed,
                 ", only lower-case letters, digits, `-`, `.` and `/`",
             )?;
-            // What the API server takes.
+            // The limit of the API server.
             for part in text[1..].split('/') {
                 let is_good = |c: char| c.is_ascii_alphanumeric();
                 ensure!(

@@ -135,8 +135,8 @@ impl GoProject {
         let version = self.version();
         ensure!(
             version == "2" || version.starts_with('3'),
-            "it has the version `{version}`, and 2 and 3 can be read: with kubebuilder, migrate the project \
-             first"
+            "it has the version `{version}`, but only 2 and 3 can be read: migrate the project \
+             with kubebuilder first"
         );
         for layout in self.layouts() {
             let plugin = layout.split('.').next().unwrap_or_default();
@@ -218,7 +218,7 @@ version: '3'
             ("", "it is empty"),
             (
                 "version: '1'",
-                "it has the version `1`, and 2 and 3 can be read",
+                "it has the version `1`, but only 2 and 3 can be read",
             ),
             (
                 "layout: [ansible.sdk.operatorframework.io/v1]\nversion: '3'",

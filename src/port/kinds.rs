@@ -106,8 +106,8 @@ pub(super) fn take(
     project.sort();
     for webhook in &taker.webhooks {
         report.lost(format!(
-            "`{}`: the webhook for `{}` of `{}`, which is no kind of the project: `rscaffold create webhook` \
-             adds one for a kind of Kubernetes",
+            "`{}`: the webhook for `{}` of `{}`, which is not a kind of the project: for a kind of \
+             Kubernetes, add the webhook with `rscaffold create webhook`",
             webhook.file,
             visible(&webhook.plural),
             visible(&webhook.group),
@@ -205,7 +205,7 @@ impl Taker<'_> {
         let entries = self.go.resources.iter().filter(|it| it.kind == crd.kind);
         let entries: Vec<_> = entries.filter(|it| it.has_api()).collect();
         let stored = resources.iter_mut().find(|it| it.is_stored());
-        let stored = stored.ok_or_else(|| anyhow!("it has no version that is stored"))?;
+        let stored = stored.ok_or_else(|| anyhow!("it has no stored version"))?;
         let code = self.code(stored.kind.as_str());
         self.control(stored, &entries, &code, report);
         let id = stored.id();
@@ -249,8 +249,9 @@ impl Taker<'_> {
             };
             let (group, domain) = group(project, &full.parse()?)?;
             report.lost(format!(
-                "the fields of `{kind}`: the Go project has no CRD of it; `make manifests` there writes one \
-                 to `config/crd/bases`, and `rscaffold create api --crd <FILE> --force` takes it"
+                "the fields of `{kind}`: the Go project has no CRD of this kind; run `make \
+                 manifests` there, which writes it to `config/crd/bases`, then `rscaffold create \
+                 api --crd <FILE> --force` here"
             ));
             let id = GroupVersionKind::new(group.clone(), version, kind);
             Resource {
@@ -278,7 +279,9 @@ impl Taker<'_> {
         let mut after = project.clone();
         let is_there = after.versions(&resource).next().is_some();
         if is_there {
-            return Err(anyhow!("only its first version is taken, without a CRD"));
+            return Err(anyhow!(
+                "without a CRD, only the first version is taken over"
+            ));
         }
         after.resources.push(resource);
         self.give_webhooks(&mut after, &id, &[entry], report);
@@ -312,9 +315,9 @@ impl Taker<'_> {
             resource.plural = plural.parse()?;
         }
         report.lost(format!(
-            "the fields of `{kind}`, which others define: get its CRD by `kubectl get crd {plural}.{group} -o yaml \
-             > crd.yaml`, and run `rscaffold create api --crd crd.yaml --version {version} --resource=false`, which \
-             also says whether its objects live in namespaces",
+            "the fields and the scope of `{kind}`, which another project defines: get its CRD by \
+             `kubectl get crd {plural}.{group} -o yaml > crd.yaml`, and run `rscaffold create api \
+             --crd crd.yaml --version {version} --resource=false`",
             kind = resource.kind,
             plural = resource.plural,
             version = resource.version,
@@ -488,7 +491,7 @@ fn crd_notes(crd: &Crd) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(singular) = &crd.singular {
         notes.push(format!(
-            "the singular `{}` of `{kind}`: it is the kind in lower case here",
+            "the singular `{}` of `{kind}`: here, it is the kind in lower case",
             visible(singular)
         ));
     }

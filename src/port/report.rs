@@ -20,7 +20,7 @@ use crate::{
 /// The name of the file.
 pub const FILE: &str = "PORTING.md";
 
-/// What could not be taken, and where the Go project is.
+/// What could not be taken over, and where the Go project is.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     folder: String,
@@ -80,9 +80,10 @@ pub(super) fn text(port: &Port, project: &Project, made: &Made) -> String {
     let mut text = format!(
         "# Port of {name} from Go\n\n\
          This project was started by `rscaffold init --from {folder}`,\n\
-         which reads PROJECT, `config`, and the names in the Go code. You write the work of the controllers and \
-         webhooks.\n\
-         This file is yours, and no command changes it: tick what is done, and delete the file in the end.\n",
+         which reads PROJECT, `config`, and the names in the Go code. The code of the controllers \
+         and webhooks is for you to write.\n\
+         This file is yours, and no command changes it: tick off what is done, and delete the file \
+         when you have finished.\n",
         name = project.project_name,
         folder = port.report.folder,
     );
@@ -91,7 +92,7 @@ pub(super) fn text(port: &Port, project: &Project, made: &Made) -> String {
     let mut lost: Vec<_> = port.report.lost.clone();
     lost.extend_from_slice(made.lost);
     section("Warnings", "", port.report.warnings(), &mut text);
-    section("What could not be taken", "", &lost, &mut text);
+    section("What could not be taken over", "", &lost, &mut text);
     schemas(made, &mut text);
     files(port, project, &mut text);
     commands(port, project, &mut text);
@@ -113,7 +114,7 @@ fn section(title: &str, intro: &str, lines: &[String], text: &mut String) {
 }
 
 fn taken(port: &Port, project: &Project, text: &mut String) {
-    let _ = write!(text, "\n## What was taken\n\n");
+    let _ = write!(text, "\n## What was taken over\n\n");
     let mut lines = vec![format!(
         "the domain `{}`, and the crate `{}`",
         project.domain,
@@ -185,7 +186,7 @@ fn taken(port: &Port, project: &Project, text: &mut String) {
     }
     if !port.rights.is_empty() {
         lines.push(format!(
-            "the rights of the manager's role, as `RULES` of the controllers: {} entries",
+            "the permissions of the manager's role, as `RULES` of the controllers: {} entries",
             port.rights.len()
         ));
     }
@@ -198,7 +199,7 @@ fn taken(port: &Port, project: &Project, text: &mut String) {
 fn cluster(port: &Port, project: &Project, text: &mut String) {
     let _ = write!(
         text,
-        "\n## What the cluster knows the operator by\n\
+        "\n## Names of the operator in a cluster\n\
          \n\
          The new operator takes over from the Go one where both columns are equal. `-` stands for what was not \
          found.\n\
@@ -304,7 +305,7 @@ pub(super) fn only(values: &BTreeSet<Value>) -> Option<&str> {
     }
 }
 
-/// What the types lack of the CRDs.
+/// How the schemas differ.
 fn schemas(made: &Made, text: &mut String) {
     let mut lines = Vec::new();
     for (id, losses) in made.losses {
@@ -312,9 +313,10 @@ fn schemas(made: &Made, text: &mut String) {
             lines.push(format!("`{}`: {}", id.kind(), visible(loss)));
         }
     }
-    let intro = "The types of `src/api` write the schemas of the CRDs again, but for this. An object that the \
-                 Go version accepts may be refused, or the other way round, at these places.";
-    section("What the types lack of the CRDs", intro, &lines, text);
+    let intro = "The CRDs that come from the types in `src/api` have the same schemas, with these \
+        exceptions. In these places, an object that the Go version accepts may be refused, or the \
+        reverse.";
+    section("How the schemas differ", intro, &lines, text);
 }
 
 /// What is in each Go file, and where it goes.
@@ -341,7 +343,7 @@ fn files(port: &Port, project: &Project, text: &mut String) {
     for (folder, count) in rest {
         let files = ["files", "file"][usize::from(count == 1)];
         lines.push(format!(
-            "`{}/`: {count} {files}, of which you write what the controllers call",
+            "`{}/`: {count} {files}; port the functions that the controllers call",
             visible(folder)
         ));
     }
@@ -355,9 +357,12 @@ fn line(port: &Port, project: &Project, path: &str, content: &str) -> Option<Str
     if path.ends_with("_test.go") {
         return Some(match file_name(path) {
             "suite_test.go" | "e2e_suite_test.go" => {
-                "the start of an API server for tests: `tests/api_server` and `tests/e2e.sh` have that".to_owned()
+                "starts an API server for tests, as `tests/api_server` and `tests/e2e.sh` do"
+                    .to_owned()
             }
-            _ if path.starts_with("test/e2e") => "tests on a cluster: add what they check to `tests/e2e.sh`".to_owned(),
+            _ if path.starts_with("test/e2e") => {
+                "tests on a cluster: add their checks to `tests/e2e.sh`".to_owned()
+            }
             _ => return None,
         });
     }
@@ -381,16 +386,16 @@ fn line(port: &Port, project: &Project, path: &str, content: &str) -> Option<Str
         let targets = targets.map(|it| format!("`{}`", project.webhook_file(it)));
         let targets: Vec<_> = targets.collect();
         let goes = if targets.is_empty() {
-            "`rscaffold create webhook` adds them here".to_owned()
+            "add them here with `rscaffold create webhook`".to_owned()
         } else {
-            format!("write the defaults and rules in {}", targets.join(", "))
+            format!("write the defaults and the rules in {}", targets.join(", "))
         };
         return Some(format!("webhooks: {goes}"));
     }
     let conversions = conversions(project, path, content);
     if !conversions.is_empty() {
         return Some(format!(
-            "conversions: {} has a start, made from the fields that both versions have; write what differs",
+            "conversions: {} converts the fields that both versions have; write the rest",
             conversions.join(", ")
         ));
     }
@@ -401,15 +406,15 @@ fn line(port: &Port, project: &Project, path: &str, content: &str) -> Option<Str
         let targets: Vec<_> = targets.collect();
         return (!targets.is_empty()).then(|| {
             format!(
-                "types: {} has them; write the methods that the Go types have",
+                "types: the fields are in {}; write the methods of the Go types",
                 targets.join(", ")
             )
         });
     }
     if go.mentions(path, "NewManager") && content.contains("package main") {
         return Some(
-            "the start of the operator: `src/main.rs` does that; its own flags go to `src/cli.rs`, and what \
-             else it starts to `src/main.rs`"
+            "starts the operator: `src/main.rs` does that here; move its own flags to \
+             `src/cli.rs`, and everything else that it starts to `src/main.rs`"
                 .to_owned(),
         );
     }
@@ -494,14 +499,17 @@ fn reconciler(
 fn commands(port: &Port, project: &Project, text: &mut String) {
     let name = &project.project_name;
     let namespace = port.namespace(project);
+    let deploy = "make docker-build docker-push deploy IMG=<IMAGE>";
     let mut lines = vec![
-        "`make manifests`: the CRDs and the role from the code; `git diff config` shows what changes".to_owned(),
-        "`make test`: the tests of this project".to_owned(),
-        "`kubectl diff -f config/crd/bases`: what `make install` would change in a cluster that runs the Go \
-         operator"
+        "`make manifests` writes the CRDs and the role from the code; `git diff config` shows the \
+         changes"
             .to_owned(),
-        "`make run`: the new operator on your machine, beside a test cluster".to_owned(),
-        format!("`make docker-build docker-push deploy IMG=<IMAGE>`: deploys it to the namespace `{namespace}`"),
+        "`make test` runs the tests of this project".to_owned(),
+        "`kubectl diff -f config/crd/bases` shows what `make install` would change in a cluster \
+         that runs the Go operator"
+            .to_owned(),
+        "`make run` runs the new operator on your machine, against a test cluster".to_owned(),
+        format!("`{deploy}` deploys it to the namespace `{namespace}`"),
     ];
     let here = format!("{name}-controller-manager");
     let deployment = port.deployed.deployment.as_ref();
@@ -509,23 +517,27 @@ fn commands(port: &Port, project: &Project, text: &mut String) {
         // The same Lease is the same only in the same namespace.
         let is_safe = project.lease.is_some() && port.deployed.namespace.is_some();
         let when = if is_safe {
-            "`make deploy` leaves it running. Until it is gone, the new operator waits for its Lease"
+            "`make deploy` leaves that one running. The new operator waits for the Lease until the \
+             old Deployment is deleted"
         } else {
-            "`make deploy` leaves it running. Delete it first: nothing keeps both from working at the same time"
+            "`make deploy` leaves that one running. Delete the old Deployment first: otherwise \
+             both operators work at the same time"
         };
         lines.push(format!(
-            "`kubectl --namespace {namespace} delete deployment {old}`: the Go operator has a Deployment of \
-             another name, and {when}",
+            "`kubectl --namespace {namespace} delete deployment {old}` deletes the Go operator: \
+             its Deployment has another name, so {when}",
             old = visible(&old.name)
         ));
     }
     lines.push(
-        "if Helm, Argo CD or Flux deployed the Go operator, take it out of there first: otherwise it comes back"
+        "if Helm, Argo CD or Flux deployed the Go operator, remove it there first: otherwise it is \
+         deployed again"
             .to_owned(),
     );
     lines.push(
-        "what the Go operator made for an object, with that as its controlling owner, is adopted by a controller \
-         that makes an object of the same name; under another name, it stays until you delete it"
+        "objects that the Go operator created, with their owner as controller, are adopted if the \
+         new controller creates them with the same name; objects with other names stay until you \
+         delete them"
             .to_owned(),
     );
     section("Then", "", &lines, text);

@@ -52,7 +52,7 @@ fn texts(port: &Port) -> Texts {
 fn lost(port: &Port) -> String {
     let report = texts(port).remove(REPORT).unwrap();
     let (_, lost) = report
-        .split_once("## What could not be taken\n")
+        .split_once("## What could not be taken over\n")
         .unwrap_or_default();
     lost.split("\n## ").next().unwrap_or_default().to_owned()
 }
@@ -297,11 +297,11 @@ fn the_report_tells_where_each_go_file_goes() {
          `src/controller/shelf/book.rs`. It owns `corev1.ConfigMap`: `rscaffold create api --group shelf --version v1 \
          --kind Book --owns v1/ConfigMap` adds code",
         "controller `book`, watches `v1/Secret`,",
-        "`internal/webhook/v1/book_webhook.go`: webhooks: write the defaults and rules in \
+        "`internal/webhook/v1/book_webhook.go`: webhooks: write the defaults and the rules in \
          `src/webhook/shelf/book.rs`",
-        "`api/v1/book_types.go`: types: `src/api/shelf/v1/book.rs`",
-        "`cmd/main.go`: the start of the operator",
-        "`internal/controller/`: 1 file, of which you write what the controllers call",
+        "`api/v1/book_types.go`: types: the fields are in `src/api/shelf/v1/book.rs`",
+        "`cmd/main.go`: starts the operator",
+        "`internal/controller/`: 1 file; port the functions that the controllers call",
     ] {
         assert!(report.contains(expected), "{expected}: {report}");
     }
@@ -438,14 +438,14 @@ fn a_folder_without_an_operator_is_refused() {
     let error = Port::read(nothing, "../none").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`../none` is not the folder of an operator in Go: it has neither a PROJECT of kubebuilder with a \
-         `domain`, nor CRDs in `config/crd`"
+        "`../none` is not the folder of an operator in Go: it has neither kubebuilder's PROJECT \
+         file with a `domain`, nor CRDs in `config/crd`"
     );
     let ansible = "layout:\n- ansible.sdk.operatorframework.io/v1\nversion: \"3\"\n";
     let error = read(&[("PROJECT", Some(ansible))]).unwrap_err();
     let error = format!("{error:#}");
     assert!(
-        error.starts_with("`../go/PROJECT` is not the PROJECT of an operator in Go: "),
+        error.starts_with("`../go/PROJECT` is not the PROJECT file of an operator in Go: "),
         "{error}"
     );
 }
@@ -461,7 +461,7 @@ fn a_lease_that_the_code_does_not_tell_is_reported() {
     assert_eq!(port.project.lease, None);
     let lost = lost(&port);
     assert!(
-        lost.contains("the name of the Lease, which is made by `os.Getenv(\"LEASE\")`"),
+        lost.contains("the name of the Lease: the Go code computes it by `os.Getenv(\"LEASE\")`"),
         "{lost}"
     );
 }

@@ -124,7 +124,7 @@ impl Writer<'_> {
         for (file, text) in self.port.source.manifests("config/samples/") {
             let Ok(documents) = documents(text) else {
                 self.lost
-                    .push(format!("the sample `{file}`, which is no YAML"));
+                    .push(format!("the sample `{file}`, which is not YAML"));
                 continue;
             };
             let (version, kind) = match documents.as_slice() {
@@ -173,7 +173,7 @@ impl Writer<'_> {
         let group = self.project.full_group(resource);
         let crd = kinds.find(|it| it.kind == resource.kind.as_str() && it.group == group);
         let Some(crd) = crd else {
-            return Some("the fields of the kind are not known".to_owned());
+            return Some("the fields of the kind are unknown".to_owned());
         };
         let mut versions = crd.versions.iter();
         let version = versions.find(|it| it.name == resource.version.as_str())?;
@@ -203,10 +203,10 @@ impl Writer<'_> {
             let rules = lines(&rights, &given, &types, &own);
             // At the beginning: commands add theirs at the end, and both can be merged.
             if !rules.is_empty() {
-                let rules = format!("        // What the role of the Go operator allows.\n{rules}");
+                let rules = format!("        // The permissions of the Go operator.\n{rules}");
                 match text.find(RULES) {
                     Some(place) => text.insert_str(place + RULES.len(), &rules),
-                    None => self.lost.push(format!("the rights of `{path}`")),
+                    None => self.lost.push(format!("the permissions for `{path}`")),
                 }
             }
             let names = self.names(resource, controller);
@@ -221,7 +221,7 @@ impl Writer<'_> {
         for right in of_controllers.into_values().flat_map(Rights::into_keys) {
             if let Target::Resource { group, plural, .. } = right.target {
                 self.lost.push(format!(
-                    "the rights on `{plural}` of `{group}`: there is no controller"
+                    "the permissions for `{plural}` of `{group}`: there is no controller"
                 ));
             }
         }
@@ -277,14 +277,14 @@ impl Writer<'_> {
             }
             match only(values).filter(|it| is_name(it)) {
                 Some(name) if constant == "FINALIZER_NAME" => {
-                    text += "    // That of the Go operator, which objects in clusters have.\n";
+                    text += "    // The finalizer of the Go operator, which objects have.\n";
                     let _ = writeln!(
                         text,
                         "    const {constant}: Option<&'static str> = Some(\"{name}\");"
                     );
                 }
                 Some(name) => {
-                    text += "    // That of the Go operator, which owns fields of objects in clusters.\n";
+                    text += "    // The field manager of the Go operator, which owns fields.\n";
                     let _ = writeln!(text, "    const {constant}: &'static str = \"{name}\";");
                 }
                 None => self.lost.push(unknown(values, what, constant, resource)),
@@ -323,8 +323,8 @@ impl Writer<'_> {
                     None => _ = added.insert(key, value),
                     Some(is) if is == value || *key == "app.kubernetes.io/managed-by" => {}
                     Some(is) => lost.push(format!(
-                        "the label `{key}: {value}` of the Deployment: it is `{is}` here, because Services \
-                         and policies select it"
+                        "the label `{key}: {value}` of the Deployment: here, it is `{is}`, because \
+                         Services and policies select by it"
                     )),
                 }
             }
@@ -342,7 +342,8 @@ impl Writer<'_> {
                 .all(|key| deployment.selector.contains_key(*key));
         if is_same && differs {
             lost.push(format!(
-                "the selector of the Deployment `{}`, which nobody can change: delete it before `make deploy`",
+                "the selector of the Deployment `{}`, which cannot be changed: delete the \
+                 Deployment before `make deploy`",
                 deployment.name
             ));
         } else if is_same && !is_ours && !deployment.selector.is_empty() {
@@ -391,11 +392,11 @@ fn unknown(
     let kind = &resource.kind;
     let why = match constant {
         "FINALIZER_NAME" => {
-            "; until then, objects that have the finalizer of the Go operator cannot be deleted"
+            "; until then, objects with the finalizer of the Go operator cannot be deleted"
         }
         _ => "",
     };
-    format!("the {what} of {kind}, {names} in Go: set `{constant}` in its controller{why}")
+    format!("the {what} of {kind}, which is {names} in Go: set `{constant}` in its controller{why}")
 }
 
 /// The rights that the render gives to a controller.

@@ -96,7 +96,7 @@ impl Resource {
             bail!("{self} owns `{owned}`, which needs a controller to make it");
         }
         if let Some(watched) = controller.watches.first() {
-            bail!("{self} watches `{watched}`, which needs a controller to hear of it");
+            bail!("{self} watches `{watched}`, which needs a controller");
         }
         Ok(())
     }
@@ -184,9 +184,9 @@ impl Project {
             let like = kinds.find(|it| *name == it.controller() || module == it.module());
             let before = named.insert((group, module), (resource, name));
             let reason = if let Some(kind) = like {
-                format!("the one of `{kind}` itself is called so, so add a word to it")
+                format!("the controller of `{kind}` has this name, so add a word")
             } else if let Some((other, there)) = before {
-                format!("{other} has `{there}`, and each of a group needs a name of its own")
+                format!("{other} has `{there}`, and each controller of a group needs its own name")
             } else {
                 continue;
             };
@@ -258,7 +258,7 @@ mod tests {
             (guestbook(), "HTTPPage", "http-page"),
         ] {
             let reason = format!(
-                "the one of `{own}` itself is called so, so add a word to it, as in `guestbook-{name}`"
+                "the controller of `{own}` has this name, so add a word, as in `guestbook-{name}`"
             );
             assert_eq!(
                 error([with_controller(kind, name), page.clone()]),
@@ -273,7 +273,7 @@ mod tests {
             cannot(
                 "HTTPRoute",
                 "http-route",
-                "the one of `HTTPRoute` itself is called so, so add a word to it, as in \
+                "the controller of `HTTPRoute` has this name, so add a word, as in \
                  `httproute-http-route`"
             )
         );
@@ -287,8 +287,8 @@ mod tests {
                     "Guestbook",
                     second,
                     &format!(
-                        "`webapp/v1/Book` has `{first}`, and each of a group needs a name of its \
-                         own, as in `guestbook-{second}`"
+                        "`webapp/v1/Book` has `{first}`, and each controller of a group needs its \
+                         own name, as in `guestbook-{second}`"
                     )
                 )
             );

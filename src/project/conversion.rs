@@ -51,7 +51,7 @@ impl Project {
         let mut project = self.clone();
         ensure!(
             hub.has_api(),
-            "{hub} is a kind of {}, and only a kind of this project has versions to convert",
+            "{hub} is a kind of {}, but only versions of this project's kinds can be converted",
             hub.definer()
         );
         let kind = &hub.kind;
@@ -62,19 +62,20 @@ impl Project {
                 "{hub} is the only version of its kind, so there is nothing to convert"
             ))
             .or_hint(format!(
-                "first `rscaffold create api --group {} --version <VERSION> --kind {kind}`",
+                "add another version first, with `rscaffold create api --group {} --version \
+                 <VERSION> --kind {kind}`",
                 hub.group.as_argument()
             ));
         }
         if let Some(there) = self.hub_of(hub).filter(|it| it.version != hub.version) {
             return Err(anyhow!(
-                "{there} is the hub of the kind: with `{}` in its place, the code of each conversion would \
-                 have to be written anew",
+                "{there} is the hub of the kind: with `{}` as the hub, you would have to rewrite \
+                 the code of each conversion",
                 hub.version
             ))
             .or_hint(format!(
-                "leave `--version` out, or give `{}`; for another hub all the same, first `rscaffold delete \
-                 webhook --conversion`",
+                "leave out `--version`, or use `{}`; to change the hub anyway, run `rscaffold \
+                 delete webhook --conversion` first",
                 there.version
             ));
         }
@@ -85,7 +86,7 @@ impl Project {
             );
             ensure!(
                 others.contains(spoke),
-                "`{spoke}` is no version of {hub}: there is {}",
+                "`{spoke}` is not a version of {hub}, which has {}",
                 names(&others)
             );
         }
@@ -157,8 +158,7 @@ impl Project {
         Ok(before)
     }
 
-    /// Takes the version that is removed out of the conversion of its kind; with the last spoke, the
-    /// conversion ends.
+    /// Removes a version from the conversion of its kind; without any spoke, the conversion ends.
     ///
     /// # Errors
     /// If the version is the hub.
@@ -189,7 +189,8 @@ impl Project {
             let spokes = hub.spokes().into_iter().flatten();
             if let Some(other) = self.hub_of(hub).filter(|it| *it != hub) {
                 bail!(
-                    "`{}` and `{}` of `{kind}` in `{group}` have `conversion: true`: one version is the hub",
+                    "`{}` and `{}` of `{kind}` in `{group}` have `conversion: true`: only one \
+                     version can be the hub",
                     other.version,
                     hub.version
                 );
@@ -201,25 +202,25 @@ impl Project {
             {
                 let (given, example) = if is_given { (hub, other) } else { (other, hub) };
                 bail!(
-                    "{given} has types that come from a CRD, and {example} has not: a webhook converts between versions \
-                     of one origin"
+                    "the types of {given} come from a CRD, but those of {example} do not: a \
+                     webhook cannot convert between them"
                 );
             }
             for spoke in spokes {
                 ensure!(
                     *spoke != hub.version,
-                    "{hub} is the hub of its kind, so `spoke` cannot have `{spoke}`"
+                    "{hub} is the hub of its kind, so `spoke` cannot list `{spoke}`"
                 );
                 ensure!(
                     self.versions(hub).any(|it| it.version == *spoke),
-                    "{hub} has the spoke `{spoke}`, which is no version of `{kind}` in `{group}`"
+                    "{hub} has the spoke `{spoke}`, which is not a version of `{kind}` in `{group}`"
                 );
             }
             let conversion = hub.own().map(|own| own.conversion).unwrap_or_default();
             ensure!(
                 conversion.is_missing(),
                 Error::TwoConversions(format!(
-                    "{hub} has a webhook that converts, so `conversion: {}` must go",
+                    "{hub} has a webhook that converts, so remove `conversion: {}`",
                     conversion.name()
                 ))
             );
@@ -227,7 +228,8 @@ impl Project {
                 ensure!(
                     !version.is_served() || self.is_converted(version),
                     Error::NoSpoke(format!(
-                        "{version} cannot be served: it is no spoke of {hub}, the hub of the kind"
+                        "{version} cannot be served: it is not a spoke of {hub}, the hub of the \
+                         kind"
                     ))
                 );
             }
@@ -367,7 +369,7 @@ mod tests {
         let refused = ships.add(at("v1", Stage::Served), true).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "`sea/v2/Ship` has a webhook that converts, so `conversion: none` must go"
+            "`sea/v2/Ship` has a webhook that converts, so remove `conversion: none`"
         );
     }
 
@@ -383,8 +385,8 @@ mod tests {
         };
         assert_eq!(
             refused("v1", &[]),
-            "`sea/v2/Ship` is the hub of the kind: with `v1` in its place, the code of each conversion \
-             would have to be written anew"
+            "`sea/v2/Ship` is the hub of the kind: with `v1` as the hub, you would have to rewrite \
+             the code of each conversion"
         );
         assert_eq!(
             refused("v2", &["v2"]),
@@ -392,7 +394,7 @@ mod tests {
         );
         assert_eq!(
             refused("v2", &["v1", "v9"]),
-            "`v9` is no version of `sea/v2/Ship`: there is `v1beta1`, `v1`"
+            "`v9` is not a version of `sea/v2/Ship`, which has `v1beta1`, `v1`"
         );
         let mut only = project([api("sea", "v2", "Ship"), core("core", "v1", "Pod")]);
         assert_eq!(
@@ -402,7 +404,8 @@ mod tests {
         let pod = only.find(&id("v1/Pod")).unwrap().unwrap().clone();
         assert_eq!(
             only.convert(&pod, &versions(&[])).unwrap_err().to_string(),
-            "`v1/Pod` is a kind of Kubernetes, and only a kind of this project has versions to convert"
+            "`v1/Pod` is a kind of Kubernetes, but only versions of this project's kinds can be \
+             converted"
         );
     }
 
@@ -412,15 +415,16 @@ mod tests {
         let v2 = || api("sea", "v2", "Ship");
         assert_eq!(
             error([hub(v1(), &["v2"]), hub(v2(), &["v1"])]),
-            "`v1` and `v2` of `Ship` in `sea.com` have `conversion: true`: one version is the hub"
+            "`v1` and `v2` of `Ship` in `sea.com` have `conversion: true`: only one version can be \
+             the hub"
         );
         assert_eq!(
             error([v1(), hub(v2(), &["v2"])]),
-            "`sea/v2/Ship` is the hub of its kind, so `spoke` cannot have `v2`"
+            "`sea/v2/Ship` is the hub of its kind, so `spoke` cannot list `v2`"
         );
         assert_eq!(
             error([v1(), hub(v2(), &["v1", "v3"])]),
-            "`sea/v2/Ship` has the spoke `v3`, which is no version of `Ship` in `sea.com`"
+            "`sea/v2/Ship` has the spoke `v3`, which is not a version of `Ship` in `sea.com`"
         );
         let at = |resource, stage| at_stage(without_controller(resource), stage, Conversion::None);
         assert_eq!(
@@ -428,7 +432,7 @@ mod tests {
                 at(v1(), Stage::Served),
                 hub(at(v2(), Stage::Stored), &["v1"])
             ]),
-            "`sea/v2/Ship` has a webhook that converts, so `conversion: none` must go"
+            "`sea/v2/Ship` has a webhook that converts, so remove `conversion: none`"
         );
         let beside = at_stage(
             without_controller(api("sea", "v3", "Ship")),
@@ -437,7 +441,8 @@ mod tests {
         );
         assert_eq!(
             error([v1(), hub(v2(), &["v1"]), beside]),
-            "`sea/v3/Ship` cannot be served: it is no spoke of `sea/v2/Ship`, the hub of the kind"
+            "`sea/v3/Ship` cannot be served: it is not a spoke of `sea/v2/Ship`, the hub of the \
+             kind"
         );
     }
 
@@ -510,7 +515,8 @@ mod tests {
         convert(&mut other, "v1", &[]).unwrap();
         assert_eq!(
             merge(&none, &other, &beta).unwrap_err().to_string(),
-            "`v1` and `v2` of `Ship` in `sea.com` have `conversion: true`: one version is the hub"
+            "`v1` and `v2` of `Ship` in `sea.com` have `conversion: true`: only one version can be \
+             the hub"
         );
     }
 }

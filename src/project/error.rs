@@ -1,4 +1,4 @@
-//! Errors for which a command can name a way out.
+//! Errors for which a command adds a hint.
 
 /// Why a change of a project is refused, in one sentence.
 #[derive(Debug, thiserror::Error)]
@@ -12,11 +12,11 @@ pub enum Error {
     Crate(String),
     /// The hub of a kind would be removed, and spokes are there.
     Hub(String),
-    /// Cargo.toml has the crate of a resource anyway.
+    /// Cargo.toml always has the crate of a resource.
     NeedlessCrate(String),
-    /// A version would be served that the webhook of its kind does not convert.
+    /// A version would be served, but the webhook of its kind does not convert it.
     NoSpoke(String),
-    /// Another version would be stored, and nothing converts what is.
+    /// Another version would be stored, and nothing converts the stored objects.
     Storage(String),
     /// A kind would be converted with a webhook and without one.
     TwoConversions(String),

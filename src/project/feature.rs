@@ -1,4 +1,4 @@
-//! What a project can have or do without.
+//! The optional parts of a project.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -17,7 +17,7 @@ pub enum Feature {
     Autoupdate,
     /// cert-manager issues the certificates of metrics and webhooks
     Certmanager,
-    /// .devcontainer has a container to develop in
+    /// .devcontainer defines a development container
     Devcontainer,
     /// .github has workflows that lint, test and build
     Github,
@@ -25,17 +25,17 @@ pub enum Feature {
     Grafana,
     /// A Helm chart installs what the kustomize manifests install
     Helm,
-    /// One replica works, the others stand by
+    /// One replica works, and the others stand by
     LeaderElection,
-    /// An operator of one namespace may check who reads its metrics, which takes cluster roles
+    /// A namespaced operator checks who reads its metrics, which needs cluster roles
     MetricsAuth,
-    /// Metrics are served over HTTPS, to authorized clients only
+    /// Metrics are served over HTTPS, only to authorized clients
     MetricsSecure,
     /// A network policy lets only Prometheus reach the operator
     NetworkPolicy,
     /// A service monitor makes the Prometheus operator scrape the metrics
     Prometheus,
-    /// Webhooks are served with a certificate of yours, from files
+    /// Webhooks use your own certificate, from files
     WebhookFiles,
 }
 

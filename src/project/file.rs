@@ -23,16 +23,22 @@ use crate::{
 };
 
 const HEADER: &str = "\
-# What this project shall be: rscaffold writes it, and brings the files to it.
-# After an edit, `rscaffold apply` does the same.
+# The desired state of this project. rscaffold writes this file, and renders the other files from it.
+# After an edit, run `rscaffold apply`.
 ";
 
-/// The headers that older versions wrote, 0.1.0 first.
-const FORMER_HEADERS: [&str; 1] = ["\
+/// The headers that older versions wrote: 0.1.0, then 0.2.0.
+const FORMER_HEADERS: [&str; 2] = [
+    "\
 # What this project shall be: rscaffold writes it, and brings the files to it.
 # The fields are kubebuilder's, and `finalizer`, `license`, `owner`, `owns`, `served` and `shortNames`
 # besides.
-"];
+",
+    "\
+# What this project shall be: rscaffold writes it, and brings the files to it.
+# After an edit, `rscaffold apply` does the same.
+",
+];
 
 /// The fields that older versions did not write.
 const ADDED: [&str; 2] = ["features", "runtime"];
@@ -56,11 +62,13 @@ impl Project {
         let blank = |line: &str| line.trim().is_empty() || line.starts_with('#');
         ensure!(
             !text.lines().all(blank),
-            "`{file}` is empty: bring it back, for example with `git restore {file}`"
+            "`{file}` is empty: restore it, for example with `git restore {file}`"
         );
         // First: the fields of another tool's file are unknown, but that is not the reason.
         Self::check_format(text)?;
         let mut project: Self = yaml::read(file, text)?;
+        // Before the rest, which takes long with many.
+        (project.ensure_few_resources()).with_context(|| format!("`{file}` is too large"))?;
         project.leave_out_own_domain();
         project.sort();
         project.store_what_is_served();
@@ -317,7 +325,7 @@ pub(super) fn multigroup<'de, D: Deserializer<'de>>(deserializer: D) -> Result<b
     if bool::deserialize(deserializer)? {
         Ok(true)
     } else {
-        let reason = "it must be `true`: each group has a folder of its own";
+        let reason = "it must be `true`: each group has its own folder";
         Err(D::Error::custom(reason))
     }
 }
@@ -407,8 +415,9 @@ impl TryFrom<Entry> for Resource {
         } else {
             ensure!(
                 !entry.controller && own == Controller::new(resource.kind.controller()),
-                "{resource} has `controllers`, so `controller`, `finalizer`, `image`, `owns` and `watches` must \
-                 go: each of the list has its own `name`, `finalizer`, `image`, `owns` and `watches`"
+                "{resource} has `controllers`, so remove `controller`, `finalizer`, `image`, \
+                 `owns` and `watches`: each entry of the list has its own `name`, `finalizer`, \
+                 `image`, `owns` and `watches`"
             );
         }
         Ok(resource)
@@ -485,11 +494,12 @@ impl Format {
         };
         if is_go {
             return Err(anyhow!(
-                "`{file}` is that of a Go project of kubebuilder: rscaffold is for projects in Rust"
+                "`{file}` describes a Go project of kubebuilder, but rscaffold is for projects in \
+                 Rust"
             ))
             .or_hint(
-                "in an empty folder, `rscaffold init --from <THIS FOLDER>` starts a project that takes over kinds, \
-                 types, rights and names from it",
+                "to start a Rust project with the same kinds, types, permissions and names, run \
+                 `rscaffold init --from <THIS FOLDER>` in an empty folder",
             );
         }
         for (field, theirs, ours) in [
@@ -518,7 +528,8 @@ fn check_age(theirs: &str, ours: &str) -> Result<()> {
     })?;
     ensure!(
         age != Ordering::Greater,
-        "`{file}` was written by rscaffold {theirs}, and this is {ours}: it takes {theirs} or newer"
+        "`{file}` was written by rscaffold {theirs}, but this is rscaffold {ours}: install \
+         {theirs} or newer"
     );
     Ok(())
 }
@@ -540,8 +551,8 @@ mod tests {
     };
 
     const TEXT: &str = "\
-# What this project shall be: rscaffold writes it, and brings the files to it.
-# After an edit, `rscaffold apply` does the same.
+# The desired state of this project. rscaffold writes this file, and renders the other files from it.
+# After an edit, run `rscaffold apply`.
 cliVersion: 0.1.0
 domain: com
 features:
@@ -792,7 +803,9 @@ version: '3'
             ),
             (
                 "served: false",
-                "no version of `Guestbook` in `webapp.com` is served: one must be".to_owned(),
+                "no version of `Guestbook` in `webapp.com` is served: at least one must \
+                 be"
+                .to_owned(),
             ),
         ] {
             assert_eq!(error(lines), expected, "{lines}");
@@ -1036,7 +1049,7 @@ version: '3'
         }
         assert_error(
             &with("multigroup: true", "multigroup: false"),
-            "`PROJECT` line 14, `multigroup`: it must be `true`: each group has a folder of its own",
+            "`PROJECT` line 14, `multigroup`: it must be `true`: each group has its own folder",
         );
     }
 
@@ -1067,9 +1080,9 @@ version: '3'
         ] {
             assert_eq!(
                 error(&format!("  controllers:\n  - name: backup\n  {beside}\n")),
-                "`webapp/v1/Guestbook` has `controllers`, so `controller`, `finalizer`, `image`, \
-                 `owns` and `watches` must go: each of the list has its own `name`, `finalizer`, `image`, `owns` and \
-                 `watches`"
+                "`webapp/v1/Guestbook` has `controllers`, so remove `controller`, `finalizer`, \
+                 `image`, `owns` and `watches`: each entry of the list has its own `name`, \
+                 `finalizer`, `image`, `owns` and `watches`"
             );
         }
     }
@@ -1157,8 +1170,8 @@ version: '3'
         assert_error(
             &with("  - v1/ConfigMap", "  - ConfigMap"),
             "`PROJECT` line 44, `resources[2].owns[1]`: `ConfigMap` is not a kind with its group: \
-             it must be `<group>/<version>/<Kind>`, of the core group `<version>/<Kind>`, as in \
-             `apps/v1/Deployment`",
+             the form is `<group>/<version>/<Kind>`, or `<version>/<Kind>` for the core group, as \
+             in `apps/v1/Deployment`",
         );
         assert_error(
             &with("domain: com", "domain:"),
@@ -1191,7 +1204,7 @@ version: '3'
         );
         assert_error(
             &with("domain: com", "domain: com\ndomain: com"),
-            "`PROJECT` line 5, `domain`: this field is there twice",
+            "`PROJECT` line 5, `domain`: this field occurs twice",
         );
     }
 
@@ -1226,10 +1239,10 @@ version: '3'
             &with("domain: com", "domain: com: org"),
             "`PROJECT` line 4: mapping values are not allowed in this context",
         );
-        for text in ["", "\n", "# What this project shall be\n\n"] {
+        for text in ["", "\n", "# The desired state of this project\n\n"] {
             assert_error(
                 text,
-                "`PROJECT` is empty: bring it back, for example with `git restore PROJECT`",
+                "`PROJECT` is empty: restore it, for example with `git restore PROJECT`",
             );
         }
     }
@@ -1255,8 +1268,8 @@ projectName: guestbook
 repo: example.com/guestbook
 version: \"3\"
 ";
-        let expected =
-            "`PROJECT` is that of a Go project of kubebuilder: rscaffold is for projects in Rust";
+        let expected = "`PROJECT` describes a Go project of kubebuilder, but rscaffold is for projects in \
+             Rust";
         assert_error(go, expected);
         assert_error(&go.replace("\n- ", " "), expected);
         assert_error("domain: testproject.org\nversion: \"2\"\n", expected);
@@ -1282,8 +1295,8 @@ version: \"3\"
         assert_error(
             &with("cliVersion: 0.1.0", "cliVersion: 99.0.0\nnews: true"),
             &format!(
-                "`PROJECT` was written by rscaffold 99.0.0, and this is {ours}: it takes 99.0.0 or \
-                 newer"
+                "`PROJECT` was written by rscaffold 99.0.0, but this is rscaffold {ours}: install \
+                 99.0.0 or newer"
             ),
         );
         assert_error(

@@ -88,8 +88,8 @@ impl Project {
             let name = &image.name;
             ensure!(
                 resource.has_api(),
-                "{resource} cannot have the image `{name}`: its types are not this project's, and have no \
-                 field for the number of Pods"
+                "{resource} cannot have the image `{name}`: this project does not define its \
+                 types, so they have no field for the number of Pods"
             );
             let is_deployment = |id| builtin::named(id).is_some_and(|it| it.id() == Image::KIND);
             ensure!(
@@ -100,8 +100,8 @@ impl Project {
             let mut images = resource.controllers.iter().filter(|it| it.image.is_some());
             if let Some(other) = images.find(|it| it.name != controller.name) {
                 bail!(
-                    "the controllers `{}` and `{}` of {resource} have an image each: the fields of its types \
-                     can describe one",
+                    "the controllers `{}` and `{}` of {resource} have an image each, but its types \
+                     have fields for only one image",
                     other.name,
                     controller.name
                 );
@@ -109,8 +109,8 @@ impl Project {
             let variable = controller.image_variable();
             if let Some(other) = variables.insert(variable.clone(), resource) {
                 bail!(
-                    "the images of {other} and {resource} would both be named by the variable `{variable}`: \
-                     give one of the controllers a name of its own"
+                    "the environment variable `{variable}` would set the images of both {other} \
+                     and {resource}: give one of the controllers another name"
                 );
             }
         }
@@ -170,8 +170,8 @@ mod tests {
     fn an_image_needs_types_a_deployment_and_a_variable_of_its_own() {
         assert_eq!(
             error([with_image(core("core", "v1", "ConfigMap"))]),
-            "`v1/ConfigMap` cannot have the image `memcached:1.6`: its types are not this project's, \
-             and have no field for the number of Pods"
+            "`v1/ConfigMap` cannot have the image `memcached:1.6`: this project does not define \
+             its types, so they have no field for the number of Pods"
         );
         let mut without = with_image(api("cache", "v1", "Memcached"));
         without.controllers[0].owns.clear();
@@ -184,16 +184,17 @@ mod tests {
         let two = with_image(with_controller(two, "proxy"));
         assert_eq!(
             error([two]),
-            "the controllers `proxy` and `memcached` of `cache/v1/Memcached` have an image each: the fields \
-             of its types can describe one"
+            "the controllers `proxy` and `memcached` of `cache/v1/Memcached` have an image each, \
+             but its types have fields for only one image"
         );
         assert_eq!(
             error([
                 with_image(api("cache", "v1", "Memcached")),
                 with_image(api("store", "v1", "Memcached")),
             ]),
-            "the images of `cache/v1/Memcached` and `store/v1/Memcached` would both be named by the variable \
-             `MEMCACHED_IMAGE`: give one of the controllers a name of its own"
+            "the environment variable `MEMCACHED_IMAGE` would set the images of both \
+             `cache/v1/Memcached` and `store/v1/Memcached`: give one of the controllers another \
+             name"
         );
     }
 }

@@ -8,8 +8,8 @@ use super::{Definition, Feature, Project, Resource};
 use crate::names::Version;
 
 impl Project {
-    /// What `ours` and `theirs` make of `parent`, from which both branches come: all that each of them
-    /// has changed. Without a parent, only equal projects can be merged.
+    /// Merges the changes of `ours` and `theirs` to `parent`, the common ancestor. Without a parent, only equal
+    /// projects can be merged.
     ///
     /// # Errors
     /// When the branches changed the same thing in two ways, or the project contradicts itself with the
@@ -20,11 +20,11 @@ impl Project {
         Ok(merged)
     }
 
-    /// The project from which `ours` and `theirs` come, if they make `merged` together: of two sides that
-    /// differ, it has the one that `merged` does not have.
+    /// The common ancestor of `ours` and `theirs`, if `merged` is their merge: where the sides differ, it has the side
+    /// that `merged` does not have.
     ///
     /// # Errors
-    /// When `merged` is not what the two make.
+    /// When `merged` is not a merge of the two.
     pub fn parent(ours: &Self, theirs: &Self, merged: &Self) -> Result<Self> {
         differing_from(Some(merged), ours, theirs)
     }

@@ -86,14 +86,15 @@ impl Project {
                 .map_err(|reason| anyhow!("{owner} cannot {verb} `{id}`: {reason}"))?;
             ensure!(
                 !self.is_same_kind(&kind.resource, owner),
-                "{owner} cannot {verb} `{id}`, which it is itself"
+                "{owner} cannot {verb} `{id}`, which is the same kind"
             );
             let same = |other: &RelatedKind| self.is_same_kind(&other.resource, &kind.resource);
             if let Some(other) = kinds.iter().position(same) {
                 let (before, other) = ids[other];
                 ensure!(
                     before == relation,
-                    "{owner} cannot watch `{id}`, which it owns: it hears of what it owns already"
+                    "{owner} cannot watch `{id}`, because it owns this kind, and changes of owned \
+                     objects reconcile the owner already"
                 );
                 ensure!(other != id, "{owner} {verb}s `{id}` twice");
                 bail!("{owner} cannot {verb} both `{other}` and `{id}`: they are the same objects");
@@ -101,8 +102,8 @@ impl Project {
             if relation == Relation::Owned {
                 ensure!(
                     kind.resource.namespaced || !owner.namespaced,
-                    "{owner} cannot own `{id}`: an owner in a namespace owns nothing outside of it, \
-                     and this kind is cluster-scoped"
+                    "{owner} cannot own `{id}`: a namespaced object cannot own a cluster-scoped \
+                     object"
                 );
             }
             ensure!(
@@ -368,7 +369,7 @@ mod tests {
     fn a_kind_that_cannot_be_owned() {
         assert_eq!(
             error(guestbook(), &["webapp/v1/Guestbook"], []),
-            "`webapp/v1/Guestbook` cannot own `webapp/v1/Guestbook`, which it is itself"
+            "`webapp/v1/Guestbook` cannot own `webapp/v1/Guestbook`, which is the same kind"
         );
         assert_eq!(
             error(
@@ -376,12 +377,12 @@ mod tests {
                 &["apps/v1/Deployment"],
                 []
             ),
-            "`apps/v1/Deployment` cannot own `apps/v1/Deployment`, which it is itself"
+            "`apps/v1/Deployment` cannot own `apps/v1/Deployment`, which is the same kind"
         );
         assert_eq!(
             error(guestbook(), &["v1/Node"], []),
-            "`webapp/v1/Guestbook` cannot own `v1/Node`: an owner in a namespace owns nothing \
-             outside of it, and this kind is cluster-scoped"
+            "`webapp/v1/Guestbook` cannot own `v1/Node`: a namespaced object cannot own a \
+             cluster-scoped object"
         );
         names(cluster(guestbook()), &["v1/Node", "v1/Pod"], []);
         assert_eq!(

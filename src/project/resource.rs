@@ -138,8 +138,8 @@ pub enum Conversion {
     Missing,
     /// Only `apiVersion` changes, because the schemas are equal
     None,
-    /// Only `apiVersion` changes, although the schemas differ: a write through one version loses what only the
-    /// others have
+    /// Only `apiVersion` changes, although the schemas differ: a write through one version loses the fields that only
+    /// the others have
     Lossy,
 }
 
@@ -538,7 +538,8 @@ impl Project {
             );
             ensure!(
                 ident != self.repo.crate_name().ident(),
-                "{resource} cannot take the crate `{dependency}`: it has the name of this project's own"
+                "{resource} cannot take the crate `{dependency}`: this project's crate has the \
+                 same name"
             );
             let (other, there) = *crates.entry(ident).or_insert((resource, dependency));
             ensure!(
@@ -660,7 +661,7 @@ mod tests {
         let own = external("k", "v1", "K", "guestbook::K");
         assert_eq!(
             error([with_dependency(own, "guestbook@1")]),
-            "`k/v1/K` cannot take the crate `guestbook@1`: it has the name of this project's own"
+            "`k/v1/K` cannot take the crate `guestbook@1`: this project's crate has the same name"
         );
     }
 

@@ -60,8 +60,8 @@ impl FromStr for Runtime {
         let is_part = |part: &str| !matches!(part, "" | ".");
         ensure!(
             text.starts_with("../") && text.chars().all(is_plain) && text.split('/').all(is_part),
-            "`{text}` is neither `vendored`, nor `registry`, nor the way to the runtime of another \
-             project of the workspace, as in `../guestbook/{}`",
+            "`{text}` is neither `vendored`, nor `registry`, nor the path of the runtime in \
+             another project of the workspace, as in `../guestbook/{}`",
             Self::FOLDER
         );
         Ok(Self::Shared(text.to_owned()))
@@ -117,7 +117,7 @@ mod tests {
             ".././a",
         ] {
             let error = text.parse::<Runtime>().unwrap_err().to_string();
-            let expected = format!("`{text}` is neither `vendored`, nor `registry`, nor the way ");
+            let expected = format!("`{text}` is neither `vendored`, nor `registry`, nor the path ");
             assert!(error.starts_with(&expected), "{error}");
         }
     }

@@ -5,20 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Result, bail, ensure};
 
 use super::{Conversion, Error, Project, Resource, Runtime};
-use crate::{builtin, visible::is_hidden};
+use crate::{builtin, limits::RESOURCES, visible::is_hidden};
 
 impl Project {
     /// Checks that all parts of the project go together.
     pub fn validate(&self) -> Result<()> {
         ensure!(
             self.owner.as_ref().is_none_or(|owner| is_line(owner)),
-            "`owner` must be one line of visible text, as in `The Guestbook Authors`"
+            "`owner` must be one line of visible text of at most 200 characters, as in `The Guestbook Authors`"
         );
+        self.ensure_few_resources()?;
         // The image is built from the folder of the project, or from that of its workspace.
         ensure!(
             self.workspace.is_some() || !matches!(self.runtime, Runtime::Shared(_)),
-            "the `runtime` is `{}`, which is outside of the project: only a member of a cargo workspace \
-             can share it",
+            "the `runtime` is `{}`, outside of the project: only a member of a cargo workspace can \
+             share a runtime",
             self.runtime
         );
         for resource in &self.resources {
@@ -35,6 +36,16 @@ impl Project {
         for (resource, controller) in self.controllers() {
             self.related(resource, controller)?;
         }
+        Ok(())
+    }
+
+    /// Refuses more resources than the files can be made of.
+    pub(super) fn ensure_few_resources(&self) -> Result<()> {
+        let resources = self.resources.len();
+        ensure!(
+            resources <= RESOURCES,
+            "there are {resources} versions of kinds in `resources`, at most {RESOURCES} are allowed"
+        );
         Ok(())
     }
 
@@ -70,14 +81,14 @@ impl Project {
         if resource.group.is_empty() {
             ensure!(
                 resource.domain.is_none(),
-                "{resource} has the `domain` `{group}` and no `group`: only the domain of the project, `{}`, \
-                 can be a group alone",
+                "{resource} has the `domain` `{group}` and no `group`: a kind without `group` must \
+                 have the domain of the project, `{}`",
                 self.domain
             );
             ensure!(
                 group.contains('.'),
-                "{resource} would be in the group `{group}`, and the API server takes no CRD of a group \
-                 without a dot: give the kind a group of its own"
+                "{resource} would be in the group `{group}`, but the API server refuses the CRD of \
+                 a group without a dot: give the kind a group besides the domain"
             );
         }
         ensure!(
@@ -99,7 +110,7 @@ impl Project {
             for other in before.filter(|it| self.is_same_kind(it, resource)) {
                 ensure!(
                     resource.version != other.version,
-                    "{resource} is there twice"
+                    "{resource} is listed twice"
                 );
                 let version = &other.version;
                 if let Some(change) = other.contradiction(resource) {
@@ -120,19 +131,20 @@ impl Project {
             let conversion = resource.own().map(|own| own.conversion);
             ensure!(
                 served > 0,
-                "no version of `{kind}` in `{group}` is served: one must be"
+                "no version of `{kind}` in `{group}` is served: at least one must be"
             );
             ensure!(
                 served == 1
                     || conversion != Some(Conversion::Missing)
                     || self.hub_of(resource).is_some(),
-                "{served} versions of `{kind}` in `{group}` are served, and nothing converts between \
-                 them: `conversion: none` is for equal schemas, else all but one need `served: false` until \
-                 `rscaffold create webhook --conversion`"
+                "{served} versions of `{kind}` in `{group}` are served, and nothing converts \
+                 between them: set `conversion: none` if the schemas are equal, else set `served: \
+                 false` for all but one until you run `rscaffold create webhook --conversion`"
             );
             ensure!(
                 stored == 1,
-                "{stored} versions of `{kind}` in `{group}` have `storage: true`: it must be one"
+                "{stored} versions of `{kind}` in `{group}` have `storage: true`: exactly one must \
+                 have it"
             );
             ensure!(
                 resource.controllers.is_empty() || resource.is_stored(),
@@ -210,9 +222,10 @@ impl Project {
     }
 }
 
-/// Whether `text` can be the owner of a project, who is named in comments.
+/// Whether `text` can be the owner of a project, who is named in comments: at most 200 characters.
 pub fn is_line(text: &str) -> bool {
-    !text.trim().is_empty() && !text.contains(is_hidden)
+    const MAX: usize = 200;
+    !text.trim().is_empty() && !text.contains(is_hidden) && text.chars().count() <= MAX
 }
 
 #[cfg(test)]
@@ -254,8 +267,7 @@ mod tests {
                 owner: Some(owner.to_owned()),
                 ..empty()
             };
-            let expected =
-                "`owner` must be one line of visible text, as in `The Guestbook Authors`";
+            let expected = "`owner` must be one line of visible text of at most 200 characters, as in `The Guestbook Authors`";
             assert_eq!(error_in(project, []), expected);
         }
     }
@@ -282,8 +294,8 @@ mod tests {
         let guestbook = || in_domain(api("webapp", "v1", "Guestbook"));
         assert_eq!(
             error([guestbook()]),
-            "`v1/Guestbook` would be in the group `com`, and the API server takes no CRD of a group \
-             without a dot: give the kind a group of its own"
+            "`v1/Guestbook` would be in the group `com`, but the API server refuses the CRD of a \
+             group without a dot: give the kind a group besides the domain"
         );
         let project = Project {
             domain: "example.com".parse().unwrap(),
@@ -291,8 +303,8 @@ mod tests {
         };
         assert_eq!(
             error_in(project.clone(), [with_domain(guestbook(), "example.org")]),
-            "`v1/Guestbook` has the `domain` `example.org` and no `group`: only the domain of the project, \
-             `example.com`, can be a group alone"
+            "`v1/Guestbook` has the `domain` `example.org` and no `group`: a kind without `group` \
+             must have the domain of the project, `example.com`"
         );
         assert_eq!(
             error_in(
@@ -363,7 +375,7 @@ mod tests {
     fn versions_of_one_kind_agree() {
         let v1 = || api("webapp", "v1", "Guestbook");
         let v2 = || unserved(api("webapp", "v2", "Guestbook"));
-        assert_eq!(error([v1(), v1()]), "`webapp/v1/Guestbook` is there twice");
+        assert_eq!(error([v1(), v1()]), "`webapp/v1/Guestbook` is listed twice");
         assert_eq!(
             error([v1(), api("webapp", "v2", "Guestbook")]),
             "`webapp/v2/Guestbook` cannot have a controller: v1 has the controllers of the kind"
@@ -392,14 +404,14 @@ mod tests {
         assert_eq!(
             error([v1(), without_controller(v2())]),
             format!(
-                "2 versions {of_guestbook} are served, and nothing converts between them: `conversion: \
-                 none` is for equal schemas, else all but one need `served: false` until `rscaffold create \
-                 webhook --conversion`"
+                "2 versions {of_guestbook} are served, and nothing converts between them: set \
+                 `conversion: none` if the schemas are equal, else set `served: false` for all but \
+                 one until you run `rscaffold create webhook --conversion`"
             )
         );
         assert_eq!(
             error([unserved(v1()), unserved(v2())]),
-            format!("no version {of_guestbook} is served: one must be")
+            format!("no version {of_guestbook} is served: at least one must be")
         );
         let controlled = with_controller(unserved(v2()), "guestbook");
         assert_eq!(
@@ -419,7 +431,10 @@ mod tests {
         for (stages, count) in [([Stage::Stored; 2], 2), ([Stage::Served; 2], 0)] {
             assert_eq!(
                 error([at(one.clone(), stages[0]), at(other.clone(), stages[1])]),
-                format!("{count} versions {of_guestbook} have `storage: true`: it must be one")
+                format!(
+                    "{count} versions {of_guestbook} have `storage: true`: exactly one must \
+                    have it"
+                )
             );
         }
         assert_eq!(

@@ -83,7 +83,8 @@ impl WebhooksEntry {
         let webhook = |is_there: bool, path: Option<WebhookPath>, name: &str| {
             ensure!(
                 is_there || path.is_none(),
-                "`{name}Path` is the path of the webhook `{name}`, which is not there: add `{name}: true`"
+                "`{name}Path` is the path of the webhook `{name}`, which is missing: add `{name}: \
+                 true`"
             );
             Ok(is_there.then_some(Webhook { path }))
         };
@@ -93,12 +94,13 @@ impl WebhooksEntry {
         };
         ensure!(
             self.conversion || self.spoke.is_empty(),
-            "`spoke` lists the versions that a webhook converts to this one and back, which takes \
+            "`spoke` lists the versions that a webhook converts to this one and back: add \
              `conversion: true`"
         );
         ensure!(
             !self.conversion || !self.spoke.is_empty(),
-            "`conversion: true` needs `spoke`: the versions that are converted to this one and back"
+            "`conversion: true` needs `spoke`, the list of the versions to convert to this one and \
+             back"
         );
         ensure!(
             self.conversion || !webhooks.is_empty(),
@@ -194,11 +196,12 @@ impl Project {
                 ))
             );
             if let "Defaulter" | "Validator" = resource.kind.as_str() {
-                bail!("{resource} cannot have webhooks: their code has a type of this name");
+                bail!("{resource} cannot have webhooks: their code has a type with this name");
             }
             ensure!(
                 self.full_group(resource) != NEVER_ASKED,
-                "{resource} cannot have webhooks: the API server calls none for the group `{NEVER_ASKED}`"
+                "{resource} cannot have webhooks: the API server calls no webhooks for the group \
+                 `{NEVER_ASKED}`"
             );
             let webhooks = [
                 (&resource.webhooks.defaulting, 'm', "mutate"),
@@ -329,8 +332,8 @@ mod tests {
         );
         assert_eq!(
             error([with_webhooks(without_controller(configuration), &[], &[""])]),
-            "`admissionregistration/v1/ValidatingWebhookConfiguration` cannot have webhooks: the API \
-             server calls none for the group `admissionregistration.k8s.io`"
+            "`admissionregistration/v1/ValidatingWebhookConfiguration` cannot have webhooks: the \
+             API server calls no webhooks for the group `admissionregistration.k8s.io`"
         );
     }
 

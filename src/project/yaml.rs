@@ -42,8 +42,8 @@ pub fn documents(text: &str) -> Result<Vec<Value>> {
         alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 10_000 },
         budget: serde_yaml::budget! {
             max_depth: 200,
-            max_nodes: 1_000_000,
-            max_events: 4_000_000,
+            max_nodes: 500_000,
+            max_events: 2_000_000,
         },
         duplicate_keys: DuplicateKeyPolicy::Error,
         merge_keys: MergeKeyPolicy::Error,
@@ -96,7 +96,7 @@ fn reason(error: &Error) -> Cow<'_, str> {
     let list = |names: &[&str]| format!("`{}`", names.join("`, `"));
     match error {
         Error::AliasReplayLimitExceeded { .. } => "its aliases repeat too much text".into(),
-        Error::DuplicateMappingKey { .. } => "this field is there twice".into(),
+        Error::DuplicateMappingKey { .. } => "this field occurs twice".into(),
         Error::InvalidBooleanStrict { .. } => "it must be `true` or `false`".into(),
         Error::NullIntoString { .. } => "it has no value".into(),
         Error::QuotingRequired { value, .. } => {
@@ -239,11 +239,11 @@ mod tests {
             ),
             (
                 "title: a\ntitle: b",
-                "`BOOK` line 2, `title`: this field is there twice",
+                "`BOOK` line 2, `title`: this field occurs twice",
             ),
             (
                 "pages:\n- text: a\n  text: b",
-                "`BOOK` line 3, `pages[0].text`: this field is there twice",
+                "`BOOK` line 3, `pages[0].text`: this field occurs twice",
             ),
             ("lent: true", "`BOOK`: missing field `title`"),
             (

@@ -1,9 +1,9 @@
 //! Merges a file that git left open between two branches.
 //!
-//! git knows three texts: those of the two branches, and that of the commit where they parted. A line of
-//! the tool can be in each of them for another reason than a line of the user. So each text is first
-//! brought to the new render, by an ordinary three-way merge over what the tool had written in that
-//! commit. The three that result differ in nothing but edits of users, and are merged once more.
+//! git knows three texts: one for each branch, and one for their common ancestor. These texts differ in edits of users,
+//! but also in what the tool rendered in each commit. So each text is first brought to the new render, by a three-way
+//! merge with the text that the tool had written in that commit as base. The three results differ only in edits of
+//! users, and are merged again.
 
 use super::{
     Conflict, LineEnds, Reason,
@@ -13,17 +13,17 @@ use super::{
 /// A file in one commit; `None` where it does not exist.
 #[derive(Debug, Default)]
 pub struct Side {
-    /// As the tool wrote it last in that commit.
+    /// The text that the tool had written last in that commit.
     pub base: Option<String>,
-    /// As it is there.
+    /// The text in that commit.
     pub ours: Option<String>,
 }
 
-/// What the branches `ours` and `theirs` make together of a file that is `render` now, with plain line
-/// ends; `None` for a file that is deleted. `parent` is where they parted, if that is known.
+/// Merges the branches `ours` and `theirs` of a file whose new render is `render`, with plain line ends; `None` for a
+/// deleted file. `parent` is the common ancestor, if it is known.
 ///
 /// # Errors
-/// Where the edits of the two branches clash with each other or with the render.
+/// If the edits of the two branches conflict with each other or with the render.
 pub fn merge(
     parent: Option<Side>,
     ours: Side,
@@ -36,13 +36,13 @@ pub fn merge(
     }
     match parent.map(|parent| parent.onto(render)) {
         Some(Ok(parent)) => three_way(parent, ours, theirs),
-        // An edit of one branch alone may be one that the other branch has taken back.
+        // Without the common ancestor, an edit that only one branch has may have been reverted by the other branch.
         Some(Err(_)) | None => Err(differences(ours.as_deref(), theirs.as_deref())),
     }
 }
 
 impl Side {
-    /// The file as the user would have edited it, had the tool written `render`; with plain line ends.
+    /// The user's edits of the file on top of `render`, with plain line ends.
     fn onto(self, render: Option<&str>) -> Result<Option<String>, Conflict> {
         let strip = |text: String| LineEnds::strip(&text).0.into_owned();
         match (self.base, self.ours.map(strip), render) {
@@ -58,10 +58,10 @@ impl Side {
     }
 }
 
-/// Merges a file that may not exist in each of the three states. The texts have plain line ends.
+/// Merges a file that may be missing in some of the three states. The texts have plain line ends.
 ///
 /// # Errors
-/// Where both sides changed the same lines, or one deleted the file and the other one changed it.
+/// If both sides changed the same lines, or one side deleted the file and the other changed it.
 pub fn three_way(
     parent: Option<String>,
     ours: Option<String>,
@@ -83,7 +83,7 @@ pub fn three_way(
     }
 }
 
-/// Where two branches differ; `None` where one does not have the file.
+/// The differences of two branches; `None` for a branch without the file.
 pub fn differences(ours: Option<&str>, theirs: Option<&str>) -> Conflict {
     let [ours, theirs] = [ours, theirs].map(Option::unwrap_or_default);
     merge::differences(Reason::Branches, ours, theirs)

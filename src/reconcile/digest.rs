@@ -1,5 +1,5 @@
-//! Files of which the record has a digest instead of the text: those that are vendored. Their text is
-//! known to whoever has it, and is as long as that of all other files together.
+//! The record has only a digest of vendored files, because the binary contains their texts, which are as long as all
+//! other files together.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -8,10 +8,10 @@ use sha2::{Digest as _, Sha256};
 use super::{LineEnds, Texts};
 use crate::templates;
 
-/// How the text of a digest begins.
+/// The prefix of a digest.
 const PREFIX: &str = "sha256:";
 
-/// What the record has of files with these texts.
+/// Converts texts to the form in the record.
 pub fn recorded(mut texts: Texts) -> Texts {
     for (path, text) in &mut texts {
         if templates::has(path, "vendored") && !is_digest(text) {
@@ -21,8 +21,8 @@ pub fn recorded(mut texts: Texts) -> Texts {
     texts
 }
 
-/// The text that the record means by `recorded`. Of a digest, that is the one of `candidates` that has
-/// it, with plain line ends; if none has, the text is unknown, and the digest stands for it.
+/// The text for `recorded`, an entry of the record. For a digest, this is the candidate with that digest, with plain
+/// line ends. If no candidate has it, the text is unknown, and the digest itself is returned.
 pub fn resolve<'a>(recorded: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     if !is_digest(recorded) {
         return recorded.to_owned();
@@ -32,7 +32,7 @@ pub fn resolve<'a>(recorded: &str, candidates: impl IntoIterator<Item = &'a str>
     text.map_or_else(|| recorded.to_owned(), Cow::into_owned)
 }
 
-/// Whether `text` stands for a text that is unknown.
+/// Whether `text` is the digest of an unknown text.
 pub(super) fn is_digest(text: &str) -> bool {
     text.starts_with(PREFIX) && text.lines().count() == 1
 }

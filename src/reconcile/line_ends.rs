@@ -1,19 +1,19 @@
-//! The line ends of a user's file, which are the user's choice and no change of a line.
+//! The line ends of a user's file. They are the user's choice, and do not count as changes.
 
 use std::borrow::Cow;
 
-/// How a text ends its lines: taken off before it is compared and merged, put back when it is
-/// written.
+/// The line ends of a text. They are normalized before the text is compared or merged, and restored
+/// when it is written.
 #[derive(Clone, Copy)]
 pub struct LineEnds {
     /// Every line ends in CRLF: an editor, or git's `core.autocrlf`.
     crlf: bool,
-    /// The last line ends in nothing.
+    /// The last line has no newline.
     open: bool,
 }
 
 impl LineEnds {
-    /// The text with a plain newline at the end of every line, and what it takes to undo that.
+    /// The text with a plain newline at the end of every line, and its former line ends.
     pub fn strip(text: &str) -> (Cow<'_, str>, Self) {
         let mut lines = text.split_inclusive('\n');
         let ends = Self {

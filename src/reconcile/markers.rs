@@ -1,31 +1,31 @@
-//! Conflict markers in a text: those that this tool writes, and those that git leaves.
+//! Conflict markers in a text, written by this tool or by git.
 
-/// What stands after the markers that this tool writes.
+/// The labels after the markers of this tool.
 const OWN: (&str, &str) = ("yours", "rscaffold");
 
-/// Both sides between this tool's markers.
+/// Writes both sides between the markers of this tool.
 pub(super) fn mark(ours: &str, theirs: &str) -> String {
     let (our_label, their_label) = OWN;
     format!("<<<<<<< {our_label}\n{ours}=======\n{theirs}>>>>>>> {their_label}\n")
 }
 
-/// The two texts that a text with conflict markers stands for.
+/// The two texts of a text with conflict markers.
 #[derive(Debug)]
 pub struct Marked {
-    /// With the lines of the first side in place of each pair of sides.
+    /// The text with the lines of the first side in each conflict.
     pub ours: String,
-    /// With those of the second side.
+    /// The text with the lines of the second side in each conflict.
     pub theirs: String,
-    /// The line of the first marker, counted from 1.
+    /// The line number of the first marker, from 1.
     pub line: usize,
-    /// Whether all of the markers are this tool's.
+    /// Whether this tool wrote all of the markers.
     pub own: bool,
 }
 
 impl Marked {
-    /// The sides of `text`, if it has conflict markers, each in its place.
+    /// The sides of `text`, if it has well-formed conflict markers.
     pub fn parse(text: &str) -> Option<Self> {
-        // Almost every text has none.
+        // Fast path: almost every text has no markers.
         if !text.contains("<<<<<<< ") {
             return None;
         }
@@ -40,7 +40,7 @@ impl Marked {
             && let Some(close) = find(open, ">>>>>>>")
             && middle < close
         {
-            // What was there before, which git shows if it is told to.
+            // The base, which git adds with the style `diff3`.
             let base = (open..middle).find(|at| is_marker(lines[*at], "|||||||"));
             let settled = &lines[done..open];
             ours.extend([settled, &lines[open + 1..base.unwrap_or(middle)]].concat());

@@ -1,8 +1,7 @@
 //! Line-by-line three-way merge (diff3) on top of a two-way diff.
 //!
-//! The merges of libraries return one text with conflict markers in it. Here conflicts are
-//! values that know their line in ours: the report and every `--on-conflict` policy are made from
-//! them, and a user's text may hold markers of its own.
+//! Libraries return one merged text with conflict markers in it. Here, conflicts are values with their line in ours:
+//! the report and each `--on-conflict` policy need them, and a user's text may itself contain markers.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,16 +16,16 @@ use super::{Conflict, Hunk, Reason, markers::mark};
 pub(super) struct Merge<'a>(Vec<Part<'a>>);
 
 enum Part<'a> {
-    /// Lines that are settled.
+    /// Merged lines.
     Settled(&'a str),
-    /// Lines that are not.
+    /// Conflicting lines.
     Clash(Clash<'a>),
 }
 
-/// Lines that both sides changed, each in its own way.
+/// Lines that both sides changed in different ways.
 #[derive(Clone, Copy)]
 struct Clash<'a> {
-    /// How many lines of ours stand above.
+    /// The number of lines of ours above.
     above: usize,
     base: &'a str,
     ours: &'a str,
@@ -34,27 +33,25 @@ struct Clash<'a> {
 }
 
 impl<'a> Merge<'a> {
-    /// Merges what ours and theirs changed in base. Every line of the three ends in a newline.
+    /// Merges the changes of ours and theirs to base. Every line of the three texts ends in a newline.
     pub(super) fn of(base: &'a str, ours: &'a str, theirs: &'a str) -> Self {
         let parts = Self::compare(base, ours, theirs).0.into_iter();
         Self(parts.flat_map(Part::settle).collect())
     }
 
-    /// Settles the clashes in which ours and theirs changed neighbouring lines, and none that the other
-    /// one changed.
+    /// Resolves the conflicts in which ours and theirs changed only neighbouring lines, but no common line.
     ///
-    /// This is for a file that begins with another one. What theirs changes there are names that the
-    /// tool gives, such as the version of a kind, and not what stands around them.
+    /// This is for a file that starts as a copy of another file. There, theirs changes only names that the tool gives,
+    /// such as the version of a kind.
     pub(super) fn beside(self) -> Self {
         let parts = self.0.into_iter();
         Self(parts.flat_map(Part::settle_beside).collect())
     }
 
-    /// Lines that are the same in all three are settled, and those between them clash, even if only
-    /// one side changed them.
+    /// Splits the texts: lines that are the same in all three are settled, and the lines between them count as
+    /// conflicts, even if only one side changed them.
     ///
-    /// Changes that touch or overlap belong together: only an unchanged line between two of them
-    /// keeps them apart.
+    /// Changes that touch or overlap belong together; an unchanged line between two changes separates them.
     fn compare(base: &'a str, ours: &'a str, theirs: &'a str) -> Self {
         let (in_ours, in_theirs) = (kept(base, ours), kept(base, theirs));
         let mut parts = Vec::new();
@@ -80,7 +77,7 @@ impl<'a> Merge<'a> {
         Self(parts)
     }
 
-    /// Two texts of which neither comes from the other: they clash wherever they differ.
+    /// Merges two texts without a base: they conflict wherever they differ.
     pub(super) fn unrelated(ours: &'a str, theirs: &'a str) -> Self {
         let mut merge = Self::compare(theirs, ours, theirs);
         for part in &mut merge.0 {
@@ -91,7 +88,7 @@ impl<'a> Merge<'a> {
         merge
     }
 
-    /// A file that one side removed and the other changed: nothing of it can be merged.
+    /// A file that one side removed and the other changed: the whole file is a conflict.
     pub(super) fn nothing(base: &'a str, ours: &'a str, theirs: &'a str) -> Self {
         Self(vec![Part::Clash(Clash {
             above: 0,
@@ -101,13 +98,13 @@ impl<'a> Merge<'a> {
         })])
     }
 
-    /// Whether nothing clashes.
+    /// Whether there are no conflicts.
     pub(super) fn is_clean(&self) -> bool {
         self.clashes().next().is_none()
     }
 
-    /// Tells whether a clash is for the user to decide. Where both sides inserted lines, those that one of
-    /// them has alone are in nobody's way, as long as there are others that tell what is going on.
+    /// Whether the user must decide a conflict. If both sides inserted lines, lines that only one side inserted are
+    /// taken, provided that the file has other conflicts to show.
     fn is_open(&self) -> impl Fn(&Clash) -> bool + use<> {
         let all_alone = self.clashes().all(Clash::is_alone);
         move |clash| all_alone || !clash.is_alone()
@@ -120,22 +117,22 @@ impl<'a> Merge<'a> {
         })
     }
 
-    /// The merged text, with ours where they clash.
+    /// The merged text, with ours in conflicts.
     pub(super) fn ours(&self) -> String {
         self.text(|clash| clash.ours.to_owned())
     }
 
-    /// The merged text, with theirs where they clash.
+    /// The merged text, with theirs in conflicts.
     pub(super) fn theirs(&self) -> String {
         self.text(|clash| clash.theirs.to_owned())
     }
 
-    /// The merged text, with ours and then theirs where they clash.
+    /// The merged text, with ours and then theirs in conflicts.
     pub(super) fn both(&self) -> String {
         self.text(|clash| [clash.ours, clash.theirs].concat())
     }
 
-    /// The merged text, with both between git's markers where they clash.
+    /// The merged text, with both between conflict markers in conflicts.
     pub(super) fn marked(&self) -> String {
         let is_open = self.is_open();
         self.text(|clash| {
@@ -158,7 +155,7 @@ impl<'a> Merge<'a> {
         text
     }
 
-    /// Where they clash, for the user to decide.
+    /// The conflicts that the user must decide.
     pub(super) fn conflict(&self, reason: Reason) -> Conflict {
         let is_open = self.is_open();
         let open = self.clashes().filter(|clash| is_open(clash));
@@ -190,14 +187,14 @@ impl Part<'_> {
 }
 
 impl<'a> Clash<'a> {
-    /// Whether it is an insertion of one side.
+    /// Whether only one side inserted lines.
     fn is_alone(&self) -> bool {
         self.base.is_empty() && (self.ours.is_empty() || self.theirs.is_empty())
     }
 
-    /// Both sides inserted lines at one place. If one has all the lines of the other, it is the
-    /// merge: so a user may add by hand what the tool adds later, and a command takes up what a
-    /// killed one has written. Otherwise they clash where they differ.
+    /// Both sides inserted lines at the same place. If one side has all lines of the other, it is the result: so a user
+    /// may add by hand what the tool adds later, and a command continues the work of a killed one. Otherwise the sides
+    /// conflict where they differ.
     fn settle_insertions(self) -> Vec<Part<'a>> {
         let mut merge = Merge::compare(self.ours, self.ours, self.theirs);
         if merge.clashes().all(|it| it.ours.is_empty()) {
@@ -229,7 +226,7 @@ impl<'a> Clash<'a> {
             // By a command that was killed.
             return vec![Part::Settled(self.ours)];
         }
-        // Both are sorted, so the changes that may clash with one stand side by side.
+        // Both lists are sorted, so the changes that may conflict with a change are adjacent.
         let clashes = |a: &Change| {
             let first = theirs.partition_point(|b| b.at.end < a.at.start);
             let near = theirs[first..].iter();
@@ -263,22 +260,22 @@ impl<'a> Clash<'a> {
     }
 }
 
-/// Lines in the place of others.
+/// Lines that replace others.
 struct Change<'a> {
-    /// Where the others stand, in bytes.
+    /// The replaced range, in bytes.
     at: Range<usize>,
     text: &'a str,
 }
 
 impl Change<'_> {
-    /// Whether both are about one line, or insert lines at one place.
+    /// Whether both change the same line, or insert lines at the same place.
     fn clashes(&self, other: &Self) -> bool {
         let (a, b) = (&self.at, &other.at);
         a.start < b.end && b.start < a.end || a.is_empty() && a == b
     }
 }
 
-/// What has to be done to `old` to make it `new`.
+/// The edits that turn `old` into `new`.
 fn changes<'a>(old: &str, new: &'a str) -> Vec<Change<'a>> {
     let mut changes = Vec::new();
     let mut done = (0, 0);
@@ -295,7 +292,7 @@ fn changes<'a>(old: &str, new: &'a str) -> Vec<Change<'a>> {
     changes
 }
 
-/// The conflict of a file that the tool drops, with what ours made of base.
+/// The conflict of a file that the tool deletes, with the changes of ours to base.
 pub(super) fn dropped(reason: Reason, base: &str, ours: &str) -> Conflict {
     let merge = Merge::compare(base, ours, base);
     let clashes = merge.clashes().map(|it| Clash { theirs: "", ..*it });
@@ -305,7 +302,7 @@ pub(super) fn dropped(reason: Reason, base: &str, ours: &str) -> Conflict {
     }
 }
 
-/// The conflict of two texts of which neither comes from the other.
+/// The conflict of two texts without a base.
 pub(super) fn differences(reason: Reason, ours: &str, theirs: &str) -> Conflict {
     let merge = Merge::unrelated(ours, theirs);
     Conflict {
@@ -314,12 +311,11 @@ pub(super) fn differences(reason: Reason, ours: &str, theirs: &str) -> Conflict 
     }
 }
 
-/// Where the lines of `old` that `new` has, too, begin in both, and where both end: the offset in `new`
-/// by the offset in `old`.
+/// The common lines of `old` and `new`: the offset of each line in `new` by its offset in `old`, and the ends of both
+/// texts.
 ///
-/// Lines that stand once in a text tell best what belongs together, so they decide, as in a merge by git:
-/// the shortest difference would match the lines that each block has, such as `.PHONY` or a brace, of blocks
-/// that have nothing to do with one another.
+/// Lines that occur once in a text show best which blocks belong together, so they are matched first, as in a merge by
+/// git. The shortest diff would match frequent lines, such as `.PHONY` or a brace, of unrelated blocks.
 fn kept(old: &str, new: &str) -> BTreeMap<usize, usize> {
     let input = InternedInput::new(old, new);
     let mut diff = Diff::compute(Algorithm::Histogram, &input);
@@ -330,7 +326,7 @@ fn kept(old: &str, new: &str) -> BTreeMap<usize, usize> {
     in_old.zip(in_new).chain([ends]).collect()
 }
 
-/// Where the lines of `text` begin that have not `changed`, which gets their numbers.
+/// The offsets of the lines of `text` for whose number `changed` returns false.
 fn unchanged(text: &str, changed: impl Fn(u32) -> bool) -> impl Iterator<Item = usize> {
     let mut end = 0;
     let lines = text.split_inclusive('\n').zip(0..);

@@ -1,4 +1,4 @@
-//! What becomes of conflicts: one answer for all files, and others for single files.
+//! The policy for conflicts: one answer for all files, and answers for single files.
 
 use std::{
     collections::BTreeMap,
@@ -9,17 +9,17 @@ use std::{
 use anyhow::{Error, Result, anyhow};
 use clap::{ValueEnum, builder::PossibleValue};
 
-/// What becomes of lines that cannot be merged.
+/// What to do with conflicting lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum OnConflict {
-    /// Show them, and write nothing
+    /// Show the conflicts, and write nothing
     #[default]
     Abort,
     /// Keep the user's lines
     Ours,
     /// Take rscaffold's lines
     Theirs,
-    /// Write both, between git's conflict markers
+    /// Write both, between conflict markers
     Markers,
 }
 
@@ -39,10 +39,10 @@ impl Display for OnConflict {
     }
 }
 
-/// What becomes of lines that cannot be merged, for each file.
+/// What to do with the conflicting lines of each file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// The answer for all files that have none of their own.
+    /// The answer for all files that are not in `by_path`.
     pub everywhere: OnConflict,
     /// The answers for single files.
     pub by_path: BTreeMap<String, OnConflict>,

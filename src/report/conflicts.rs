@@ -1,4 +1,4 @@
-//! What cannot be merged, so that the user can see why and choose.
+//! Shows conflicts, so that the user can see why and choose.
 
 use std::{collections::BTreeSet, fmt::Write as _, mem::take};
 
@@ -10,14 +10,13 @@ use crate::{
     visible::visible,
 };
 
-/// Lines of each side that are shown of a hunk.
+/// How many lines of each side of a hunk are shown.
 const LINES: usize = 6;
 
-/// Hunks that are shown of a file.
+/// How many hunks of a file are shown.
 const HUNKS: usize = 4;
 
-/// The conflicts that keep a plan from being applied; in a dry run after what would be done without
-/// them.
+/// The conflicts of a plan. In a dry run, the other changes come first.
 pub fn text(plan: &Plan, dry_run: Option<&Story>) -> String {
     let mut text = String::new();
     if let Some(story) = dry_run {
@@ -25,8 +24,8 @@ pub fn text(plan: &Plan, dry_run: Option<&Story>) -> String {
         text.push('\n');
     }
     text += &error_line(match plan.conflicts().count() {
-        1 => "1 file conflicts with what would be written; nothing was written".to_owned(),
-        count => format!("{count} files conflict with what would be written; nothing was written"),
+        1 => "1 file conflicts with the new text; nothing was written".to_owned(),
+        count => format!("{count} files conflict with the new text; nothing was written"),
     });
     for (path, conflict) in plan.conflicts() {
         text.push('\n');
@@ -44,18 +43,19 @@ pub fn text(plan: &Plan, dry_run: Option<&Story>) -> String {
 fn hint(reason: Reason) -> &'static str {
     match reason {
         Reason::BothChanged | Reason::Untracked | Reason::Dropped => {
-            "`--on-conflict=ours` or `theirs` picks a side, `markers` writes both; `ours:FILE` is about \
-             that file only"
+            "choose a side with `--on-conflict=ours` or `theirs`, or write both with `markers`; \
+             `ours:FILE` applies to that file only"
         }
         Reason::Replaced => {
-            "what `src/manager` did, the crate `kube-manager` does now, with docs of its own: have your \
-             change there if you still need it, then `--on-conflict=theirs:FILE` deletes the file"
+            "the crate `kube-manager` replaces `src/manager`: move your change there if you still \
+             need it, then delete the file with `--on-conflict=theirs:FILE`"
         }
-        Reason::Occupied => "move the file away that is in the place, and run the command again",
-        Reason::Contradicts => "`--on-conflict=theirs:PROJECT` takes rscaffold's lines",
+        Reason::Occupied => "move that file away, and run the command again",
+        Reason::Contradicts => "take the lines of rscaffold with `--on-conflict=theirs:PROJECT`",
         Reason::Branches => {
-            "edit the files until they have the lines that you want and no markers, or take one side \
-             with `git checkout --ours FILE` or `--theirs FILE`; then run the command again"
+            "edit the files until they have the lines that you want and no conflict markers, or \
+             take one side with `git checkout --ours FILE` or `--theirs FILE`; then run the \
+             command again"
         }
     }
 }
@@ -68,12 +68,12 @@ pub fn show(path: &str, conflict: &Conflict) {
 fn file(path: &str, Conflict { reason, hunks }: &Conflict) -> String {
     let (mut text, path) = (String::new(), visible(path));
     let mut reason = match reason {
-        Reason::BothChanged => "both you and rscaffold changed this",
-        Reason::Untracked => "was there before rscaffold",
-        Reason::Dropped | Reason::Replaced => "you changed it, rscaffold deletes it",
-        Reason::Occupied => "is in the place of a file that rscaffold moves there",
-        Reason::Contradicts => "with your lines it would not say what the command asks for",
-        Reason::Branches => "the branches changed this in different ways",
+        Reason::BothChanged => "both you and rscaffold changed these lines",
+        Reason::Untracked => "existed before rscaffold",
+        Reason::Dropped | Reason::Replaced => "you changed this file, rscaffold deletes it",
+        Reason::Occupied => "rscaffold moves another file to this path",
+        Reason::Contradicts => "with your lines, the file would contradict the command",
+        Reason::Branches => "the branches changed these lines in different ways",
     };
     for hunk in hunks.iter().take(HUNKS) {
         let place = style(format!("{path}:{}", hunk.line)).for_stderr().bold();
@@ -92,7 +92,7 @@ fn file(path: &str, Conflict { reason, hunks }: &Conflict) -> String {
     text
 }
 
-/// The lines of one side, each with its name in front.
+/// The lines of one side, each prefixed with the name of the side.
 fn side(text: &mut String, name: &str, lines: &[String], style: &Style) {
     let mut shown: Vec<_> = lines.iter().take(LINES).map(|line| visible(line)).collect();
     if lines.is_empty() {
@@ -143,15 +143,15 @@ mod tests {
         assert_eq!(
             text_of(&[("src/controller/mod.rs", Reason::BothChanged, vec![hunk])]),
             "\
-error: 1 file conflicts with what would be written; nothing was written
+error: 1 file conflicts with the new text; nothing was written
 
-  src/controller/mod.rs:7  both you and rscaffold changed this
+  src/controller/mod.rs:7  both you and rscaffold changed these lines
       base   | pub mod webapp;
       ours   | mod webapp_helpers;
       ours   |
       theirs | pub mod crew;
 
-hint: `--on-conflict=ours` or `theirs` picks a side, `markers` writes both; `ours:FILE` is about that file only
+hint: choose a side with `--on-conflict=ours` or `theirs`, or write both with `markers`; `ours:FILE` applies to that file only
 "
         );
     }
@@ -165,7 +165,7 @@ hint: `--on-conflict=ours` or `theirs` picks a side, `markers` writes both; `our
             theirs: Vec::new(),
         };
         let text = text_of(&[("a\u{202e}", Reason::Untracked, vec![hunk; HUNKS + 1])]);
-        assert!(text.contains("  a\\u{202e}:1  was there"), "{text}");
+        assert!(text.contains("  a\\u{202e}:1  existed before"), "{text}");
         assert!(text.contains("  a\\u{202e}  1 more\n"), "{text}");
         assert!(text.contains("ours   | \ta\\u{1b}[2Jb\n"), "{text}");
     }
@@ -190,7 +190,7 @@ hint: `--on-conflict=ours` or `theirs` picks a side, `markers` writes both; `our
             "{text}"
         );
         assert!(
-            text.contains("  a  2 more\n\n  b:1  you changed it"),
+            text.contains("  a  2 more\n\n  b:1  you changed this file"),
             "{text}"
         );
         assert_eq!(text.matches("  a:1").count(), HUNKS);

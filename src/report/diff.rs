@@ -1,4 +1,4 @@
-//! A plan as a unified diff, which `patch -p1` and `git apply` take.
+//! A plan as a unified diff, for `patch -p1` and `git apply`.
 
 use std::io::{self, IsTerminal};
 
@@ -10,8 +10,8 @@ use crate::{
     visible::visible,
 };
 
-/// What `plan` makes of `ours`: a patch for a pipe, and a text for people at a terminal, who want to
-/// see what the terminal would obey.
+/// The changes of `plan` to `ours`: a patch for a pipe, or a text with escaped control characters
+/// for a terminal.
 pub fn text(plan: &Plan, ours: &Texts) -> String {
     format(plan, ours, io::stdout().is_terminal() || colors_enabled())
 }
@@ -37,7 +37,7 @@ fn format(plan: &Plan, ours: &Texts, is_for_people: bool) -> String {
     text
 }
 
-/// The patch of a file with colors, and with an escape for what the terminal would obey.
+/// The patch of a file with colors, and with control characters escaped.
 fn shown(patch: &str) -> String {
     let lines = patch.lines().enumerate().map(|(index, line)| {
         let style = match line.as_bytes() {

@@ -1,4 +1,4 @@
-//! What a command ends with.
+//! The outcome of a command.
 
 use std::process::ExitCode;
 
@@ -16,12 +16,12 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The exit code of a command that did not do what it was called for.
+    /// The exit code of a command that failed.
     pub const FAILURE: u8 = 1;
-    /// The exit code for a malformed command line, the same as clap's.
+    /// The exit code for a malformed command line; clap uses the same.
     pub const USAGE: u8 = 2;
 
-    /// The outcome of a command that has nothing but data to print.
+    /// The outcome of a command that prints only data.
     pub fn data(stdout: String) -> Self {
         Self {
             stdout,
@@ -40,7 +40,7 @@ impl Outcome {
         }
     }
 
-    /// Prints the texts, and gives the exit code.
+    /// Prints the texts, and returns the exit code.
     pub fn print(&self) -> ExitCode {
         if let Err(error) = data(self.stdout.as_bytes()) {
             say(&error_text(&error));
@@ -52,7 +52,7 @@ impl Outcome {
     }
 }
 
-/// A malformed command line, whatever the project is.
+/// A malformed command line; the error does not depend on the project.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);

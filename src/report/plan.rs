@@ -1,4 +1,4 @@
-//! What was done to which file, and what to do next.
+//! Which files changed, and what to do next.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _, time::Duration};
 
@@ -10,27 +10,28 @@ use crate::{
     visible::visible,
 };
 
-/// Columns that a terminal is taken to have.
+/// The assumed width of a terminal.
 const WIDTH: usize = 80;
 
-/// More new files than this are named by their folders, where the story allows it.
+/// If there are more new files and the story allows it, only their folders are listed.
 const FOLD: usize = 8;
 
 /// The remark about a file that the user deleted.
-const DELETED: &str = "you deleted it: `rscaffold apply --restore` brings it back";
+const DELETED: &str = "you deleted it; restore it with `rscaffold apply --restore`";
 
-/// What a command has to say about its change of the project.
+/// What a command reports about its change of the project.
 #[derive(Debug, Default)]
 pub struct Story {
-    /// The summary, where it is not the counts.
+    /// The summary; `None` for the counts of files.
     pub done: Option<String>,
-    /// What holds when there was nothing to do; empty for a command that always does something.
+    /// The message when there was nothing to do; empty for a command that always has something to
+    /// do.
     pub unchanged: String,
-    /// Which files are listed of those that stay as they are.
+    /// Which unchanged files are listed.
     pub kept: &'static [Kept],
-    /// Whether many new files may be named by their folders.
+    /// Whether many new files may be listed by their folders.
     pub folded: bool,
-    /// What a new file is there for.
+    /// The purpose of a new file, by its path.
     pub remarks: BTreeMap<String, &'static str>,
     /// What the user should know.
     pub notes: Vec<String>,
@@ -43,7 +44,7 @@ pub struct Story {
 pub struct NextStep {
     /// As typed in a shell.
     command: String,
-    /// What for; may be empty.
+    /// The reason; may be empty.
     why: String,
 }
 
@@ -57,7 +58,7 @@ impl NextStep {
     }
 }
 
-/// What happens to a file, in the words that the user gets to read.
+/// What happens to a file, as the user reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Verb {
     Create,
@@ -117,7 +118,7 @@ pub fn text(plan: &Plan, dry_run: bool, story: &Story, elapsed: Duration) -> Str
         text += &aside("note", note);
     }
     if !dry_run {
-        let manifests = NextStep::new("make manifests", "the operator's code says more of config/");
+        let manifests = NextStep::new("make manifests", "regenerates CRDs and RBAC from your code");
         let mut steps: Vec<_> = story.next.iter().collect();
         if plan.is_stale {
             steps.retain(|step| step.command != manifests.command);
@@ -128,7 +129,7 @@ pub fn text(plan: &Plan, dry_run: bool, story: &Story, elapsed: Duration) -> Str
     text
 }
 
-/// A line for each file with something to see.
+/// A line for each file that changes or has a remark.
 pub(super) fn list(plan: &Plan, story: &Story) -> String {
     let mut lines: Vec<(Verb, Cow<str>, &str)> = Vec::new();
     for (path, change) in &plan.changes {
@@ -136,9 +137,9 @@ pub(super) fn list(plan: &Plan, story: &Story) -> String {
             Change::Create(_) => story.remarks.get(path).copied().unwrap_or_default(),
             Change::Update(_) | Change::Delete => "",
             Change::Merge(_) => "with your changes",
-            Change::Mark(_) | Change::Keep(Kept::Marked) => "resolve the conflict markers in it",
-            Change::Keep(Kept::Ours) => "yours, as `--on-conflict=ours` says",
-            Change::Keep(Kept::Stale) => "`make manifests` brings it up to date",
+            Change::Mark(_) | Change::Keep(Kept::Marked) => "resolve its conflict markers",
+            Change::Keep(Kept::Ours) => "your text, because of `--on-conflict=ours`",
+            Change::Keep(Kept::Stale) => "update it with `make manifests`",
             Change::Keep(kept @ Kept::Edited) if story.kept.contains(kept) => "you edited it",
             Change::Keep(Kept::RemovedWithNews) => DELETED,
             Change::Keep(kept @ Kept::Removed) if story.kept.contains(kept) => DELETED,
@@ -286,7 +287,7 @@ mod tests {
             "  update  src/api/mod.rs",
             "  merge   config/kustomization.yaml  with your changes",
             "  delete  old",
-            "  keep    config/crd/bases/a.yaml    `make manifests` brings it up to date",
+            "  keep    config/crd/bases/a.yaml    update it with `make manifests`",
             "1 created, 1 updated, 1 merged, 1 deleted, 2 kept, 1 unchanged (9 ms)",
             "",
             "Next:",

@@ -1,4 +1,4 @@
-//! What the tool wrote last, after git has merged the record.
+//! Repairs the record after git has merged it.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::{
 impl Turn<'_> {
     /// The files that the tool wrote last.
     ///
-    /// Where two branches changed neighbouring lines of the record, git keeps the lines of both, and with
-    /// them some that one branch has deleted. So a record of two projects is made anew: the files of both
-    /// are merged, as git has merged those on disk. As long as git tells the commits, their records have
-    /// these files; after that, they are rendered.
+    /// Where two branches changed neighbouring lines of the record, git keeps the lines of both, including lines that
+    /// one branch has deleted. So a record with two projects is recomputed: the recorded files of both branches are
+    /// merged in the same way as git merged the files on disk. While git still knows the commits, the files come from
+    /// the records in these commits; later, they are rendered.
     pub(super) fn base(&self) -> Texts {
         let mut base = self.record.texts.clone();
         let [ours, theirs] = self.record.projects.as_slice() else {
@@ -29,8 +29,7 @@ impl Turn<'_> {
         let paths: BTreeSet<String> = paths.into_iter().flatten().collect();
         for path in paths {
             let [parent, ours, theirs] = [&parent, &ours, &theirs].map(|it| it.get(&path).cloned());
-            // Where they clash, the lines of both will do: whatever else is on disk clashes with one of
-            // them.
+            // In a conflict, the lines of both are taken: other lines on disk conflict with one of them anyway.
             if let Ok(text) = three_way(parent, ours, theirs) {
                 put(&mut base, &path, text);
             }
@@ -38,16 +37,15 @@ impl Turn<'_> {
         base
     }
 
-    /// The files that the tool wrote last where the branches parted, and on each of them; `None` if git
-    /// does not tell.
+    /// The files that the tool wrote last at the common ancestor and on each branch; `None` if git does not know them.
     fn recorded(&self) -> Option<[Texts; 3]> {
         let commits = self.branches.as_ref()?.commits.as_ref()?;
         let commits = [commits.parent.as_ref()?, &commits.ours, &commits.theirs];
         Some(commits.map(|commit| commit.record.texts.clone()))
     }
 
-    /// The files of the projects that the branches come from and that they have; `None` if this rscaffold
-    /// does not know them.
+    /// The rendered files of the projects at the common ancestor and on the branches; `None` if another version of
+    /// rscaffold wrote them.
     fn renders(&self, ours: &str, theirs: &str) -> Option<[Texts; 3]> {
         let merged = self.before.as_ref().unwrap_or(&self.after);
         let (ours, theirs) = (Project::parse(ours).ok()?, Project::parse(theirs).ok()?);

@@ -19,12 +19,11 @@ use crate::{
 };
 
 impl<'a> Turn<'a> {
-    /// The turn that brings the files in `tree` in line with the project that `PROJECT` describes, or
-    /// that its two sides make together where git left it open. `text` is the text of `PROJECT`.
+    /// The turn that brings the files in `tree` in line with `PROJECT`, whose text is `text`. If git left `PROJECT`
+    /// open, both sides are merged.
     ///
     /// # Errors
-    /// When the branches contradict each other, or git does not tell where markers in `PROJECT` come
-    /// from.
+    /// When the branches contradict each other, or git does not know which branches the markers in `PROJECT` come from.
     pub fn of_branches(
         tree: &'a WorkTree,
         text: &str,
@@ -43,13 +42,13 @@ impl<'a> Turn<'a> {
             }) = unmerged.stages.get(file)
             else {
                 return Err(anyhow!(
-                    "there are conflict markers in `{file}`, line {line}, and git does not say which \
+                    "`{file}` has conflict markers in line {line}, and git does not say which \
                      branches it merges"
                 ))
-                .or_hint("decide between the lines, and run the command again");
+                .or_hint("resolve the conflict markers, and run the command again");
             };
             let project = both(parent.as_deref(), &marked.ours, &marked.theirs).or_hint(format!(
-                "decide what `{file}` says between the markers in line {line} and below, and run the \
+                "resolve the conflict markers in line {line} and below of `{file}`, and run the \
                  command again"
             ))?;
             (None, project)
@@ -58,7 +57,8 @@ impl<'a> Turn<'a> {
             let merged = match policy.of(file) {
                 OnConflict::Ours => None,
                 _ => merged(text, &before, &unmerged, &record).or_hint(format!(
-                    "decide what `{file}` says, and run `rscaffold apply --on-conflict=ours:{file}`"
+                    "edit `{file}` until it says what you want, and run `rscaffold apply \
+                     --on-conflict=ours:{file}`"
                 ))?,
             };
             (Some(before.clone()), merged.unwrap_or(before))
@@ -75,11 +75,11 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// The project that the branches make, if `text` is what git made of `PROJECT` without a conflict: the
-/// lines of both branches together may say what neither branch says.
+/// The merged project of the branches, if git merged `PROJECT` to `text` without a conflict: the merged lines may
+/// describe a project that neither branch has.
 ///
-/// After the merge, git does not tell any more. Then the record has the projects of both branches, and
-/// `project` must be one that they make together.
+/// After the merge is committed, git no longer knows the branches. Then the record has the projects of both branches,
+/// and `project` must be their merge.
 fn merged(
     text: &str,
     project: &Project,
@@ -104,7 +104,7 @@ fn merged(
     }
 }
 
-/// The project that `ours` and `theirs` make of `parent`.
+/// The three-way merge of the projects `ours` and `theirs` with the base `parent`.
 fn both(parent: Option<&str>, ours: &str, theirs: &str) -> Result<Project> {
     let parent = parent.map(Project::parse).transpose()?;
     let (ours, theirs) = (Project::parse(ours)?, Project::parse(theirs)?);
@@ -118,7 +118,7 @@ fn ensure_one_version(ours: &str, theirs: &str) -> Result<()> {
         return Ok(());
     }
     Err(anyhow!(
-        "one branch is of rscaffold {ours}, the other one of rscaffold {theirs}"
+        "rscaffold {ours} wrote one branch, rscaffold {theirs} the other"
     ))
     .or_hint(
         "undo the merge, for example with `git merge --abort`; run `rscaffold update` on the branch of \
@@ -126,8 +126,8 @@ fn ensure_one_version(ours: &str, theirs: &str) -> Result<()> {
     )
 }
 
-/// Puts the merged text of each file that git left open into ours; where the branches clash, the
-/// file is open in `sides`, too.
+/// Sets ours of each file that git left open to the merged text; if the branches conflict, the file is also open in
+/// `sides`.
 ///
 /// # Errors
 /// When the branches are of different versions of rscaffold, or `PROJECT` of one cannot be read.
@@ -155,7 +155,7 @@ pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides, sources: &Sources) 
         };
         let (base, ours) = match merged {
             Ok(text) => (sides.theirs.get(target).cloned(), text),
-            // Neither side is what `make manifests` will write.
+            // `make manifests` will write another text than both sides.
             Err(_) if is_derived(path) => (Some(String::new()), stages.ours.clone()),
             Err(conflict) => {
                 let conflict = at(conflict, disk);
@@ -170,7 +170,7 @@ pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides, sources: &Sources) 
     Ok(())
 }
 
-/// The rscaffold that wrote the project in a commit.
+/// The version of rscaffold that wrote the project in a commit.
 fn version(commit: &Commit) -> Result<String> {
     let project = commit.project.as_deref().map(Project::parse).transpose()?;
     Ok(project.map_or_else(String::new, |project| project.cli_version))
@@ -191,8 +191,8 @@ fn side(path: &str, commit: Option<&Commit>, text: Option<String>) -> Result<Sid
     Ok(Side { base, ours: text })
 }
 
-/// Whether a file is as git left it, or the user has begun to decide. The file is this text on `disk`,
-/// and has these `stages` in the index. `None` if the user has decided.
+/// Whether the text on `disk` is the one that git left, or the user has begun to edit it; `stages` are the texts in the
+/// index. `None` if the user has resolved the conflict.
 fn is_open(disk: &str, stages: &Stages) -> Option<bool> {
     let is_same = |text: &String| is_same(disk, text);
     match (&stages.ours, &stages.theirs) {
@@ -200,18 +200,18 @@ fn is_open(disk: &str, stages: &Stages) -> Option<bool> {
             Marked::parse(disk)?;
             Some(stages.written.as_ref().is_some_and(is_same))
         }
-        // One branch deleted the file, and git kept what the other one made of it.
+        // One branch deleted the file, and git kept the text of the other branch.
         (Some(text), None) | (None, Some(text)) => is_same(text).then_some(true),
         (None, None) => None,
     }
 }
 
-/// Whether two texts differ in nothing but line ends.
+/// Whether two texts are equal except for line ends.
 fn is_same(a: &str, b: &str) -> bool {
     LineEnds::strip(a).0 == LineEnds::strip(b).0
 }
 
-/// The conflict with the lines where the user finds them: at a marker of git.
+/// Moves the conflict to the line of git's marker, where the user finds it.
 fn at(mut conflict: Conflict, disk: &str) -> Conflict {
     for hunk in &mut conflict.hunks {
         let first = [&hunk.ours, &hunk.theirs, &hunk.base];
@@ -436,7 +436,7 @@ mod tests {
         let version = env!("CARGO_PKG_VERSION");
         assert_eq!(
             error,
-            format!("one branch is of rscaffold 0.1.0, the other one of rscaffold {version}")
+            format!("rscaffold 0.1.0 wrote one branch, rscaffold {version} the other")
         );
     }
 }

@@ -1,5 +1,5 @@
-//! Files that begin with another file: a move where the path of a file changes, as that of a chart does
-//! when the project gets another name; a copy where a kind gets another version.
+//! Files that start as another file. A file moves if its path changes, such as the path of a chart when the project is
+//! renamed. A file is copied if a kind gets another version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,12 +12,12 @@ use crate::{
     render::{Origin, render},
 };
 
-/// For each file that begins with another one: the path of that other one.
+/// For each file that starts as another file: the path of that file.
 #[derive(Debug, Default)]
 pub(super) struct Sources(pub BTreeMap<String, String>);
 
 impl Sources {
-    /// The path to which the file at `old` moves, if it does not stay there.
+    /// The path to which the file at `old` moves, if it moves.
     pub(super) fn target<'a>(&'a self, old: &str, sides: &Sides) -> Option<&'a str> {
         let mut sources = self.0.iter();
         let (new, _) = sources.find(|(_, it)| *it == old && !sides.theirs.contains_key(*it))?;
@@ -26,14 +26,14 @@ impl Sources {
 }
 
 impl Turn<'_> {
-    /// The files that the new render has, and that begin with a file of the last one:
+    /// The files of the new render that start as a file of the last render:
     ///
-    /// - a file that comes from the same template for the same item, and whose path is gone, also if
-    ///   the item is in another group now;
-    /// - a file of a version of a kind: the same file of the version that is the kind's hub.
+    /// - a file that comes from the same template for the same item, whose old path is no longer rendered, even if the
+    ///   item is now in another group;
+    /// - a file of a new version of a kind: the same file of the version that is the kind's hub.
     ///
-    /// `origins` are those of the new render. A derived file does not begin with another one: it would
-    /// keep the old names until `make manifests` writes it.
+    /// `origins` are those of the new render. A derived file never starts as another file, because it would keep the
+    /// old names until `make manifests` writes it.
     pub(super) fn sources(
         &self,
         sides: &Sides,
@@ -84,18 +84,18 @@ impl Turn<'_> {
         Ok(sources)
     }
 
-    /// Gives each file that begins with another one the base and the ours of that one. A file that
-    /// moves leaves its old path.
+    /// Gives each file that starts as another file the base and ours of that file. A moved file is deleted at its old
+    /// path.
     ///
     /// # Errors
-    /// When a file is to be copied that has conflict markers of the tool, or that is not text.
+    /// When the file to copy has conflict markers of the tool, or is not text.
     pub(super) fn carry(&self, sides: &mut Sides, sources: &Sources) -> Result<()> {
         let is_open = |old: &str, sides: &Sides| sides.open.contains_key(old);
         for (new, old) in &sources.0 {
             let stays = sides.theirs.contains_key(old);
             let is_deleted = !sides.ours.contains_key(old);
             if is_open(old, sides) || stays && is_deleted {
-                // Of a kind whose types the user has put elsewhere, there is nothing to begin with.
+                // If the user has moved the types of a kind elsewhere, there is nothing to copy.
                 continue;
             }
             if stays && sides.marked.contains(old) {
@@ -107,7 +107,7 @@ impl Turn<'_> {
             put(&mut sides.base, new, base);
             sides.carried.insert(new.clone());
             let has = |path| sides.disk.contains_key(path);
-            // By a command that was killed, or by the user.
+            // A killed command or the user has created it.
             let is_there = has(new) && (stays || !has(old));
             if !is_there {
                 self.tree.ensure_text(old)?;
@@ -129,15 +129,14 @@ impl Turn<'_> {
     }
 }
 
-/// All origins that `origin` may have had before `groups` got another name.
+/// All origins that `origin` may have had before `groups` were renamed.
 fn former(origin: &Origin, groups: &BTreeSet<(String, String)>) -> Vec<Origin> {
     let others = groups.iter().filter(|(new, _)| new == origin.group());
     let others = others.map(|(_, old)| origin.in_group(old));
     [origin.clone()].into_iter().chain(others).collect()
 }
 
-/// The groups whose kinds `after` has in another group than `before`: each pair is the new one, then
-/// the old one.
+/// The renamed groups: pairs of the new group in `after` and the old group in `before`.
 fn renamed_groups(before: &Project, after: &Project) -> BTreeSet<(String, String)> {
     let has = |project: &Project, group: &str, kind: &str| {
         let mut resources = project.resources.iter();

@@ -9,14 +9,18 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     io::{BufRead, BufReader, ErrorKind, Read, Write},
     path::Path,
-    process::{Command, Stdio},
+    process::{ChildStdout, Command, Stdio},
     str,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use super::{LAST_APPLIED, Record};
-use crate::project::Project;
+use crate::{
+    hint::OrHint,
+    limits::{FILE, RECORD, RECORDED_FILES, Total, size},
+    project::Project,
+};
 
 /// What git left open.
 #[derive(Debug, Default)]
@@ -93,16 +97,21 @@ pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Unmerged> 
         paths.contains(&**path) || merged.iter().any(|texts| texts.contains_key(path))
     });
     let written = |path: &str| format!("{AUTO_MERGE}:{prefix}{path}");
-    let names = open.values().flatten().flatten().cloned();
-    let blobs = git.blobs(names.chain(open.keys().map(|path| written(path))))?;
-    let text = |name: String| blobs.get(&name)?.text.clone();
-    let stages = open.into_iter().map(|(path, [before, ours, theirs])| {
+    let staged = |path: &str, stage: usize| format!(":{}:{prefix}{path}", stage + 1);
+    let names = open.iter().flat_map(|(path, objects)| {
+        let stages = (0..objects.len()).filter(|stage| objects[*stage].is_some());
+        let stages = stages.map(|stage| staged(path, stage));
+        stages.chain([written(path)])
+    });
+    let texts = git.texts(names)?;
+    let text = |name: String| texts.get(&name).cloned();
+    let stages = open.into_keys().map(|path| {
         // git has a text of the parent also for a file that it takes for a renamed one.
         let is_there = |it: &Commit| path == Project::FILE || it.record.texts.contains_key(&path);
         let stages = Stages {
-            parent: (before.filter(|_| parent.is_none_or(is_there))).and_then(text),
-            ours: ours.and_then(text),
-            theirs: theirs.and_then(text),
+            parent: text(staged(&path, 0)).filter(|_| parent.is_none_or(is_there)),
+            ours: text(staged(&path, 1)),
+            theirs: text(staged(&path, 2)),
             written: text(written(&path)),
         };
         (path, stages)
@@ -113,13 +122,6 @@ pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Unmerged> 
 
 /// The object of a file where the branches parted, on ours, and on theirs.
 type Objects = [Option<String>; 3];
-
-/// A file in git.
-struct Blob {
-    object: String,
-    /// What is not UTF-8 is no text.
-    text: Option<String>,
-}
 
 struct Git<'a> {
     root: &'a Path,
@@ -132,6 +134,8 @@ impl Git<'_> {
         git.current_dir(self.root)
             .args(["--no-optional-locks", "-c", "core.fsmonitor=false"])
             .args(["-c", "safe.bareRepository=explicit"])
+            // What is larger is never read, so git need not have it in memory.
+            .args(["-c", "core.bigFileThreshold=128m"])
             .args(arguments)
             .env("GIT_NO_LAZY_FETCH", "1")
             .stdin(Stdio::null())
@@ -148,6 +152,30 @@ impl Git<'_> {
         }
     }
 
+    /// Gives `take` each entry that git prints with `-z`, until that has enough: there may be many.
+    fn entries(
+        &self,
+        arguments: &[&str],
+        mut take: impl FnMut(&[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        let mut git = match self.command(arguments).stdout(Stdio::piped()).spawn() {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            git => git.context("failed to run `git`")?,
+        };
+        let output = git.stdout.take().context("`git` has no output")?;
+        let mut taken = Ok(true);
+        for entry in BufReader::new(output).split(0) {
+            let entry = entry.context("failed to read what `git` prints")?;
+            taken = take(&entry);
+            if !matches!(taken, Ok(true)) {
+                break;
+            }
+        }
+        // git ends when nobody reads what it prints.
+        git.wait().context("failed to wait for `git`")?;
+        taken.map(drop)
+    }
+
     /// The first line that git prints.
     fn line(&self, arguments: &[&str]) -> Result<Option<String>> {
         let output = self.output(arguments)?.unwrap_or_default();
@@ -157,14 +185,12 @@ impl Git<'_> {
 
     /// The files that the index has in several versions.
     fn open(&self) -> Result<BTreeMap<String, Objects>> {
-        let index = self.output(&["ls-files", "--unmerged", "-z"])?;
-        let index = index.unwrap_or_default();
         let mut open = BTreeMap::<String, Objects>::new();
-        for entry in index.split(|byte| *byte == 0) {
+        self.entries(&["ls-files", "--unmerged", "-z"], |entry| {
             // `100644 <object> 2<tab>src/lib.rs`
             let entry = str::from_utf8(entry).unwrap_or_default();
             let Some((fields, path)) = entry.split_once('\t') else {
-                continue;
+                return Ok(true);
             };
             let [mode, object, stage] = fields.split(' ').collect::<Vec<_>>()[..] else {
                 bail!("failed to read the output of `git ls-files`: `{fields}`");
@@ -175,7 +201,12 @@ impl Git<'_> {
             if let Some(stage) = stage.filter(|_| is_text) {
                 open.entry(path.to_owned()).or_default()[stage] = Some(object.to_owned());
             }
-        }
+            ensure!(
+                open.len() <= RECORDED_FILES,
+                "git left more than {RECORDED_FILES} files open, the most that rscaffold takes"
+            );
+            Ok(true)
+        })?;
         Ok(open)
     }
 
@@ -195,18 +226,18 @@ impl Git<'_> {
             };
             let has_stage = |commit: &str, stage: usize| -> Result<bool> {
                 let name = |path: &String| format!("{commit}:{prefix}{path}");
-                let there = self.blobs(open.keys().map(name))?;
-                let mut elsewhere = Vec::new();
+                let there = self.objects(open.keys().map(name))?;
+                let mut elsewhere = BTreeSet::new();
                 for (path, objects) in open {
                     match (there.get(&name(path)), &objects[stage]) {
-                        (Some(there), Some(object)) if there.object == *object => {}
+                        (Some(there), Some(object)) if there == object => {}
                         (None, None) => {}
                         // Of a file that git takes for a renamed one, the commit has another path.
-                        (None, Some(object)) => elsewhere.push(object),
+                        (None, Some(object)) => _ = elsewhere.insert(object.as_str()),
                         (Some(_), _) => return Ok(false),
                     }
                 }
-                Ok(elsewhere.is_empty() || self.has_all(commit, &elsewhere)?)
+                self.has_all(commit, elsewhere)
             };
             if has_stage("HEAD", 1)? && has_stage(&theirs, 2)? {
                 let read = |commit: &str| self.commit(commit, prefix);
@@ -216,7 +247,7 @@ impl Git<'_> {
                     parent: parent.map(|parent| read(&parent)).transpose()?,
                     ours: read("HEAD")?,
                     theirs: read(&theirs)?,
-                    merged: self.blobs([merged])?.into_values().find_map(|it| it.text),
+                    merged: self.texts([merged])?.into_values().next(),
                 }));
             }
         }
@@ -224,22 +255,26 @@ impl Git<'_> {
     }
 
     /// Whether a commit has files with all of these `objects`, at any path.
-    fn has_all(&self, commit: &str, objects: &[&String]) -> Result<bool> {
-        let tree = self.output(&["ls-tree", "-r", "--full-tree", "-z", commit])?;
-        let tree = tree.unwrap_or_default();
-        // `100644 blob <object><tab>src/lib.rs`
-        let entries = tree.split(|byte| *byte == 0);
-        let there: BTreeSet<_> = entries
-            .filter_map(|entry| str::from_utf8(entry.split(|byte| *byte == b'\t').next()?).ok())
-            .filter_map(|fields| fields.rsplit(' ').next())
-            .collect();
-        Ok(objects.iter().all(|object| there.contains(object.as_str())))
+    fn has_all(&self, commit: &str, mut objects: BTreeSet<&str>) -> Result<bool> {
+        if !objects.is_empty() {
+            self.entries(&["ls-tree", "-r", "--full-tree", "-z", commit], |entry| {
+                // `100644 blob <object><tab>src/lib.rs`
+                let fields = entry
+                    .split(|byte| *byte == b'\t')
+                    .next()
+                    .unwrap_or_default();
+                let fields = str::from_utf8(fields).unwrap_or_default();
+                objects.remove(fields.rsplit(' ').next().unwrap_or_default());
+                Ok(!objects.is_empty())
+            })?;
+        }
+        Ok(objects.is_empty())
     }
 
     fn commit(&self, commit: &str, prefix: &str) -> Result<Commit> {
         let names = [Project::FILE, LAST_APPLIED].map(|file| format!("{commit}:{prefix}{file}"));
-        let blobs = self.blobs(names.clone())?;
-        let [project, record] = names.map(|name| blobs.get(&name)?.text.clone());
+        let mut texts = self.texts(names.clone())?;
+        let [project, record] = names.map(|name| texts.remove(&name));
         Ok(Commit {
             project,
             record: Record::parse(&record.unwrap_or_default())
@@ -247,10 +282,53 @@ impl Git<'_> {
         })
     }
 
-    /// The files that `names` stand for, by name.
-    fn blobs(&self, names: impl IntoIterator<Item = String>) -> Result<BTreeMap<String, Blob>> {
+    /// The objects of the files that `names` stand for, by name.
+    fn objects(&self, names: impl IntoIterator<Item = String>) -> Result<BTreeMap<String, String>> {
+        let mut objects = BTreeMap::new();
+        self.cat_file("--batch-check", names, |name, object, _, _| {
+            objects.insert(name, object.to_owned());
+            Ok(())
+        })?;
+        Ok(objects)
+    }
+
+    /// The texts of the files that `names` stand for, by name. What is not UTF-8 has none.
+    fn texts(&self, names: impl IntoIterator<Item = String>) -> Result<BTreeMap<String, String>> {
+        let (mut texts, mut all) = (BTreeMap::new(), Total::default());
+        self.cat_file("--batch", names, |name, _, bytes, output| {
+            let is_record = name.ends_with(LAST_APPLIED);
+            let max = if is_record { RECORD } else { FILE };
+            if bytes > max {
+                return Err(anyhow!(
+                    "`{name}` in git has more than {}, the most that rscaffold reads",
+                    size(max)
+                ))
+                .or_hint(BY_HAND);
+            }
+            let mut text = vec![0; usize::try_from(bytes)? + 1];
+            output.read_exact(&mut text)?;
+            text.pop();
+            if !is_record {
+                all.add(text.len()).or_hint(BY_HAND)?;
+            }
+            if let Ok(text) = String::from_utf8(text) {
+                texts.insert(name, text);
+            }
+            Ok(())
+        })?;
+        Ok(texts)
+    }
+
+    /// Has `git cat-file` tell of each file that `names` stand for, and gives `take` the name, the object,
+    /// its size, and what follows with `--batch`.
+    fn cat_file(
+        &self,
+        how: &str,
+        names: impl IntoIterator<Item = String>,
+        mut take: impl FnMut(String, &str, u64, &mut BufReader<ChildStdout>) -> Result<()>,
+    ) -> Result<()> {
         let mut child = self
-            .command(&["cat-file", "--batch"])
+            .command(&["cat-file", how])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -259,33 +337,31 @@ impl Git<'_> {
         let mut input = input.context("`git cat-file` has no input")?;
         let output = child.stdout.take();
         let mut output = BufReader::new(output.context("`git cat-file` has no output")?);
-        let mut blobs = BTreeMap::new();
-        for name in names {
+        let mut tell = |name: String| {
             // One by one, so that neither side waits for the other to read.
             writeln!(input, "{name}").context("failed to ask `git cat-file`")?;
             let mut header = String::new();
             output.read_line(&mut header)?;
             let fields: Vec<_> = header.split_whitespace().collect();
             match fields[..] {
-                [object, "blob", size] => {
-                    let mut text = vec![0; size.parse::<usize>()? + 1];
-                    output.read_exact(&mut text)?;
-                    text.pop();
-                    let (object, text) = (object.to_owned(), String::from_utf8(text).ok());
-                    blobs.insert(name, Blob { object, text });
-                }
-                [.., "missing" | "ambiguous"] => {}
+                [object, "blob", size] => take(name, object, size.parse()?, &mut output),
+                [.., "missing" | "ambiguous"] => Ok(()),
                 _ => bail!(
                     "failed to read `{name}` with `git cat-file`: `{}`",
                     header.trim_end()
                 ),
             }
-        }
-        drop(input);
+        };
+        let told = names.into_iter().try_for_each(&mut tell);
+        drop((input, output));
         child.wait().context("failed to wait for `git cat-file`")?;
-        Ok(blobs)
+        told
     }
 }
+
+/// What helps where git has more than can be read.
+const BY_HAND: &str = "settle the file by hand, for example with `git checkout --ours` and `git add`, and run \
+                       the command again";
 
 #[cfg(test)]
 mod tests {
@@ -495,6 +571,19 @@ mod tests {
         assert!(!repository.git(&["merge", "--squash", "theirs"]));
         let unmerged = repository.unmerged().expect("git left something open");
         assert!(unmerged.commits.is_none());
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_in_git_is_named() {
+        let repository = Repository::new();
+        fs::write(repository.folder().join("Makefile"), vec![b'\n'; 5 << 20]).unwrap();
+        repository.save("large");
+        assert!(!repository.git(&["merge", "theirs"]));
+        let error = unmerged(&repository.folder(), &BTreeSet::from(["Makefile"])).unwrap_err();
+        let error = error.to_string();
+        let name = ":2:operator/Makefile";
+        let expected = format!("`{name}` in git has more than 4 MB, the most that rscaffold reads");
+        assert_eq!(error, expected);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::{
     fs::File,
-    io::{self, ErrorKind, Read},
+    io::{self, ErrorKind},
     path::{Component, Path, PathBuf},
 };
 
@@ -14,7 +14,10 @@ use anyhow::{Context, Error, Result, anyhow};
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, Metadata, MetadataExt, OpenOptions};
 
-use super::path::ProjectPath;
+use super::{
+    path::ProjectPath,
+    read::{max, read, refuse},
+};
 use crate::hint::OrHint;
 
 /// The project's folder.
@@ -154,8 +157,10 @@ impl Walk<'_> {
     fn target(&self, path: ProjectPath) -> Result<String> {
         let real = match self.resolve(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(anyhow!("`{path}` is a symbolic link to nothing"))
-                    .or_hint("remove it, and run the command again");
+                return Err(anyhow!(
+                    "the target of the symbolic link `{path}` does not exist"
+                ))
+                .or_hint("remove the link, and run the command again");
             }
             real => real.map_err(|error| unreadable(error, path))?,
         };
@@ -164,7 +169,8 @@ impl Walk<'_> {
         real.and_then(|real| ProjectPath::new(real).with_context(leads_out))
             .map(|real| real.as_str().to_owned())
             .or_hint(
-                "replace it with a file or folder, or with a relative link to one of the project",
+                "replace the link with a file or folder, or with a relative link to a file or \
+                 folder of the project",
             )
     }
 
@@ -200,11 +206,21 @@ impl Walk<'_> {
 const MAX_LINKS: usize = 40;
 
 impl Place<'_> {
+    /// Whether a regular file is there.
+    pub(super) fn is_file(&self) -> bool {
+        self.metadata.as_ref().is_some_and(Metadata::is_file)
+    }
+
+    /// How many bytes the file has.
+    pub(super) fn len(&self) -> u64 {
+        self.metadata.as_ref().map_or(0, Metadata::len)
+    }
+
     /// The bytes of the file, if it exists, and its metadata from when it was opened. Errors name
     /// the file `path`.
     ///
     /// # Errors
-    /// When it is not a readable, regular file.
+    /// When it is not a readable, regular file, or too large.
     pub(super) fn read(&self, path: ProjectPath) -> Result<Option<(Metadata, Vec<u8>)>> {
         let Some(metadata) = &self.metadata else {
             return Ok(None);
@@ -216,12 +232,14 @@ impl Place<'_> {
         options.read(true).follow(FollowSymlinks::No).nonblock(true);
         let unreadable = |error| unreadable(error, path);
         let opened = self.folder.open_with(&self.name, &options);
-        let mut file = opened.map_err(unreadable)?;
+        let file = opened.map_err(unreadable)?;
         let metadata = file.metadata().map_err(unreadable)?;
         ensure_regular(&metadata, path)?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(unreadable)?;
-        Ok(Some((metadata, bytes)))
+        let max = max(path.as_str());
+        match read(file, max).map_err(unreadable)? {
+            Some(bytes) => Ok(Some((metadata, bytes))),
+            None => refuse(path.as_str(), max),
+        }
     }
 }
 
@@ -375,7 +393,7 @@ mod tests {
         let links = [("nothing", "x/y"), ("one", "other"), ("other", "one")];
         let top = Top::new(&[], &links);
         for path in ["nothing", "nothing/a"] {
-            let error = "`nothing` is a symbolic link to nothing".to_owned();
+            let error = "the target of the symbolic link `nothing` does not exist".to_owned();
             assert_eq!(top.read(path), Err(error));
         }
         for path in ["one", "one/a"] {

@@ -7,11 +7,14 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
-use anyhow::{Error, Result, anyhow};
+use anyhow::{Error, Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::path::ProjectPath;
-use crate::reconcile::Texts;
+use crate::{
+    limits::{RECORDED_FILES, RECORDED_PROJECTS, Total},
+    reconcile::Texts,
+};
 
 /// What was written last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -43,7 +46,10 @@ enum Fact<'a> {
 
 impl Record {
     /// The text of the record.
-    pub(super) fn to_text(&self) -> Result<String> {
+    ///
+    /// # Errors
+    /// None, as far as is known.
+    pub fn to_text(&self) -> Result<String> {
         // About twice as long as the texts are, for the paths.
         let texts = self.texts.values().map(String::len).sum::<usize>();
         let mut record = Vec::with_capacity(2 * texts);
@@ -69,11 +75,13 @@ impl Record {
     /// Reads the record. The lines of a file need not follow each other: after a merge they may not.
     ///
     /// # Errors
-    /// For the first line that is none of a record.
-    pub(super) fn parse(text: &str) -> Result<Self> {
+    /// For the first line that is none of a record, or is beyond its limits.
+    pub fn parse(text: &str) -> Result<Self> {
         let mut record = Self::default();
         let mut several = BTreeSet::new();
+        let mut all = Total::default();
         for (number, line) in (1..).zip(text.lines()) {
+            record.ensure_limits()?;
             let damage = |_| damage(number, line);
             if line.starts_with('{') {
                 match serde_json::from_str(line).map_err(damage)? {
@@ -82,6 +90,7 @@ impl Record {
                     Fact::Marked(path) => _ = record.marked.insert(path.into_owned()),
                     Fact::Given(path, text) => {
                         check(number, &path)?;
+                        all.add(text.len())?;
                         let before = record.given.insert(path.to_string(), text.to_string());
                         if before.is_some_and(|before| before != text) {
                             several.insert(path.into_owned());
@@ -91,6 +100,7 @@ impl Record {
                 continue;
             }
             let Line(path, more) = serde_json::from_str(line).map_err(damage)?;
+            all.add(more.len())?;
             if let Some(text) = record.texts.get_mut(&*path) {
                 text.push_str(&more);
             } else {
@@ -100,7 +110,25 @@ impl Record {
         }
         // After a merge of branches that gave two texts, neither of them is what the file begins with.
         record.given.retain(|path, _| !several.contains(path));
+        record.ensure_limits()?;
         Ok(record)
+    }
+
+    /// Refuses more than a project can have.
+    fn ensure_limits(&self) -> Result<()> {
+        ensure!(
+            self.projects.len() <= RECORDED_PROJECTS,
+            "there are more than {RECORDED_PROJECTS} projects, and a merge of git leaves two"
+        );
+        ensure!(
+            self.texts
+                .len()
+                .max(self.marked.len())
+                .max(self.given.len())
+                <= RECORDED_FILES,
+            "there are more than {RECORDED_FILES} files, the most that rscaffold takes"
+        );
+        Ok(())
     }
 }
 

@@ -26,9 +26,12 @@ pub(super) fn lock(root: &Path, patience: Duration) -> Result<File> {
     // Some network file systems cannot lock a folder: there, a command runs without a lock.
     while let Err(TryLockError::WouldBlock) = folder.try_lock() {
         if Instant::now() >= deadline {
-            return Err(anyhow!("another rscaffold is working in this folder")).or_hint(
-                "run the command again once it has finished; `pgrep -l rscaffold` lists those that \
-                 run, and those that Ctrl-Z has stopped",
+            return Err(anyhow!(
+                "another rscaffold process is working in this folder"
+            ))
+            .or_hint(
+                "run the command again when the other process has finished; `pgrep -l rscaffold` \
+                 lists all, including those that Ctrl-Z suspended",
             );
         }
         thread::sleep(Duration::from_millis(20));

@@ -50,7 +50,8 @@ impl Seen {
         let is_text = self.0.borrow().get(path).is_none_or(|file| file.is_text);
         ensure!(
             is_text,
-            "`{path}` is not UTF-8 text; convert it or move it away, and run the command again"
+            "`{path}` is not UTF-8 text: convert the file or move it away, and run the command \
+             again"
         );
         Ok(())
     }
@@ -67,6 +68,6 @@ impl Seen {
         Err(anyhow!(
             "`{path}` was changed by another program at the same time; nothing was written"
         ))
-        .or_hint("run the command again, which looks at the file as it is now")
+        .or_hint("run the command again: it reads the file again")
     }
 }

@@ -3,22 +3,16 @@
 use std::{collections::BTreeMap, fs::File, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use cap_std::fs::MetadataExt;
 
 use super::{
     jail::{Jail, Walk},
     path::ProjectPath,
 };
-use crate::{reconcile::Texts, visible::visible};
-
-/// Largest file that is read.
-const MAX_FILE: u64 = 4 << 20;
-
-/// How much is read of all files together.
-const MAX_BYTES: u64 = 64 << 20;
-
-/// How many files and folders are looked at.
-const MAX_ENTRIES: usize = 20_000;
+use crate::{
+    limits::{ENTRIES, FILE, FILES_TOGETHER, size},
+    reconcile::Texts,
+    visible::visible,
+};
 
 /// How deep folders are looked into.
 const MAX_DEPTH: usize = 24;
@@ -84,8 +78,8 @@ impl Reader<'_> {
         });
         for (name, is_folder) in names {
             self.entries += 1;
-            if self.entries > MAX_ENTRIES {
-                let reason = format!("more than {MAX_ENTRIES} files and folders");
+            if self.entries > ENTRIES {
+                let reason = format!("more than {ENTRIES} files and folders");
                 self.found.unread.insert(path.to_owned(), reason);
                 break;
             }
@@ -119,6 +113,10 @@ impl Reader<'_> {
                 let entry = entry?;
                 let name = entry.file_name().to_string_lossy().into_owned();
                 names.push((name, entry.file_type()?.is_dir()));
+                // One more than are looked at, so that the caller says so.
+                if names.len() > ENTRIES {
+                    break;
+                }
             }
         }
         names.sort_unstable();
@@ -136,16 +134,17 @@ impl Reader<'_> {
         let Some(found) = self.walk.find(place)? else {
             return Ok(());
         };
-        let size = found.metadata.as_ref().map_or(0, MetadataExt::size);
+        let bytes = found.len();
         if !is_wanted {
-            self.found.others.insert(path.to_owned(), size);
+            self.found.others.insert(path.to_owned(), bytes);
             return Ok(());
         }
-        ensure!(size <= MAX_FILE, "it has more than {MAX_FILE} bytes");
-        self.bytes += size;
+        ensure!(bytes <= FILE, "it has more than {}", size(FILE));
+        self.bytes += bytes;
         ensure!(
-            self.bytes <= MAX_BYTES,
-            "all files together have more than {MAX_BYTES} bytes"
+            self.bytes <= FILES_TOGETHER,
+            "all files together have more than {}",
+            size(FILES_TOGETHER)
         );
         if let Some((_, bytes)) = found.read(place)? {
             let text = String::from_utf8(bytes).context("it is not UTF-8 text")?;
@@ -221,12 +220,12 @@ mod tests {
         fs::write(go.join("bytes.go"), [0xff, 0xfe]).unwrap();
         fs::File::create(go.join("large.go"))
             .unwrap()
-            .set_len(MAX_FILE + 1)
+            .set_len(FILE + 1)
             .unwrap();
         let read = snapshot(&go, &[], |_| true).unwrap();
 
         assert!(read.unread["bytes.go"].starts_with("it is not UTF-8 text"));
-        assert_eq!(read.unread["large.go"], "it has more than 4194304 bytes");
+        assert_eq!(read.unread["large.go"], "it has more than 4 MB");
     }
 
     #[test]

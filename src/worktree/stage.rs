@@ -119,7 +119,7 @@ impl<'a> Stage<'a> {
         while let Some(step) = self.steps.front() {
             let made = make(&mut self.walk, step);
             if is_begun {
-                made.or_hint("part of it is done; the same command, run again, does the rest")?;
+                made.or_hint("some changes are made; run the same command again to make the rest")?;
             } else {
                 made?;
             }

@@ -7,6 +7,7 @@ use std::{
         net::UnixListener,
     },
     path::Path,
+    process::Command,
     time::{Duration, Instant},
 };
 
@@ -144,7 +145,7 @@ fn conflict_writes_nothing() {
     let error = run_error(root.path(), &texts(&[("a", "new\n"), ("b", "new\n")]));
     assert_eq!(
         error,
-        "`b` conflicts with what would be written; nothing was written"
+        "`b` conflicts with the new text; nothing was written"
     );
     assert_eq!(listing(root.path()), before);
 }
@@ -457,7 +458,7 @@ fn folder_that_links_to_nothing_is_an_error() {
     symlink("nowhere", root.path().join("link")).unwrap();
     assert_eq!(
         run_error(root.path(), &texts(&[("link/a", "new\n")])),
-        "`link` is a symbolic link to nothing"
+        "the target of the symbolic link `link` does not exist"
     );
 }
 
@@ -520,12 +521,43 @@ fn a_link_that_is_put_there_while_a_plan_is_carried_out_leads_nowhere() {
     assert_eq!(listing(outside.path()), before);
 }
 
-/// What a folder beside the project's may have: a file, a folder, or a link.
+/// What a repository may have in the place of a file.
 #[derive(Debug, Clone)]
 enum Entry {
     File,
     Folder,
     Link(&'static str),
+    Pipe,
+    Socket,
+}
+
+/// Puts it at `path` in the folder `root`, if nothing is there. What does not go together with what is there
+/// is left out, and so is what would be outside already.
+fn put(root: &Path, path: &str, entry: &Entry) {
+    let path = root.join(path);
+    let above = path.parent().unwrap();
+    let is_inside = fs::create_dir_all(above).is_ok()
+        && fs::canonicalize(above)
+            .unwrap()
+            .starts_with(fs::canonicalize(root).unwrap())
+        && fs::symlink_metadata(&path).is_err();
+    let _ = match entry {
+        _ if !is_inside => Ok(()),
+        Entry::File => fs::write(&path, "old\n"),
+        Entry::Folder => fs::create_dir(&path),
+        Entry::Link(to) => symlink(to, &path),
+        Entry::Pipe => Command::new("mkfifo").arg(&path).status().map(drop),
+        Entry::Socket => UnixListener::bind(&path).map(drop),
+    };
+}
+
+/// The same in the place of a file or link that is there.
+fn swap(root: &Path, path: &str, entry: &Entry) {
+    let above = fs::canonicalize(root.join(path).parent().unwrap());
+    if above.is_ok_and(|above| above.starts_with(fs::canonicalize(root).unwrap())) {
+        let _ = fs::remove_file(root.join(path));
+    }
+    put(root, path, entry);
 }
 
 fn entry() -> impl Strategy<Value = Entry> {
@@ -550,9 +582,11 @@ fn entry() -> impl Strategy<Value = Entry> {
         "nothing",
     ];
     prop_oneof![
-        1 => Just(Entry::File),
-        1 => Just(Entry::Folder),
-        4 => prop::sample::select(targets.to_vec()).prop_map(Entry::Link),
+        2 => Just(Entry::File),
+        2 => Just(Entry::Folder),
+        8 => prop::sample::select(targets.to_vec()).prop_map(Entry::Link),
+        1 => Just(Entry::Pipe),
+        1 => Just(Entry::Socket),
     ]
 }
 
@@ -576,6 +610,7 @@ proptest! {
             [".git/HEAD", "../home/a", "a/../../home/b", ".GIT/HEAD", "a/.git/HEAD"].as_slice(),
         )),
         theirs in prop::collection::btree_map(any_path(), "new\n|old\n", 0..5),
+        meanwhile in prop::collection::vec((any_path(), entry()), 0..3),
     ) {
         let top = folder();
         let root = top.path().join("project");
@@ -585,19 +620,7 @@ proptest! {
         }
         fs::create_dir_all(top.path().join("home/c")).unwrap();
         for (path, entry) in &entries {
-            let path = root.join(path);
-            // What does not go together with the entries before it is left out, and so is what
-            // would be outside already.
-            let above = path.parent().unwrap();
-            let is_inside = fs::create_dir_all(above).is_ok()
-                && fs::canonicalize(above).unwrap().starts_with(fs::canonicalize(&root).unwrap())
-                && fs::symlink_metadata(&path).is_err();
-            let _ = match entry {
-                _ if !is_inside => Ok(()),
-                Entry::File => fs::write(&path, "old\n"),
-                Entry::Folder => fs::create_dir(&path),
-                Entry::Link(to) => symlink(to, &path),
-            };
+            put(&root, path, entry);
         }
         let lines = recorded.iter().map(String::as_str).chain(bad);
         let lines: Vec<_> = lines.map(|path| format!("[{path:?},\"old\\n\"]\n")).collect();
@@ -610,8 +633,16 @@ proptest! {
             rest.retain(|path, _| !path.starts_with("project") || path.starts_with("project/.git"));
             rest
         };
-        let before = rest();
-        let _ = run(&root, &theirs);
+        let mut before = rest();
+        let _ = WorkTree::open(&root).and_then(|work_tree| {
+            let plan = plan(&work_tree, &theirs);
+            assert_eq!(rest(), before);
+            for (path, entry) in &meanwhile {
+                swap(&root, path, entry);
+            }
+            before = rest();
+            work_tree.apply(&plan?, &record(&theirs))
+        });
         prop_assert_eq!(rest(), before);
     }
 }
@@ -714,7 +745,7 @@ fn file_that_is_not_text_stays_as_it_is() {
     let before = listing(root.path());
     assert_eq!(
         run_error(root.path(), &theirs("3\n", "new\na\nb\nc\n")),
-        "`text` is not UTF-8 text; convert it or move it away, and run the command again"
+        "`text` is not UTF-8 text: convert the file or move it away, and run the command again"
     );
     assert_eq!(listing(root.path()), before);
 }
@@ -772,7 +803,7 @@ fn symbolic_link_to_nothing_is_an_error() {
     symlink("nowhere", root.path().join("link")).unwrap();
     assert_eq!(
         run_error(root.path(), &texts(&[("link", "new\n")])),
-        "`link` is a symbolic link to nothing"
+        "the target of the symbolic link `link` does not exist"
     );
 }
 
@@ -895,7 +926,7 @@ fn second_command_is_refused_while_the_first_one_runs() {
     let root = folder();
     let first = lock(root.path(), Duration::ZERO).unwrap();
     let error = lock(root.path(), Duration::ZERO).unwrap_err().to_string();
-    assert_eq!(error, "another rscaffold is working in this folder");
+    assert_eq!(error, "another rscaffold process is working in this folder");
     drop(first);
     lock(root.path(), Duration::ZERO).unwrap();
 }
@@ -944,11 +975,64 @@ fn a_named_pipe_above_the_project_keeps_no_command_waiting() {
     let outer = tempfile::tempdir().unwrap();
     for name in [Project::FILE, "Cargo.toml"] {
         let pipe = outer.path().join(name);
-        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        let made = Command::new("mkfifo").arg(&pipe).status();
         assert!(made.unwrap().success());
     }
     let folder = outer.path().join("project");
     fs::create_dir(&folder).unwrap();
     assert_eq!(top(&folder), None);
     assert_eq!(workspace::workspace(&folder, None).unwrap(), None);
+}
+
+#[test]
+fn a_file_that_is_too_large_is_named() {
+    let root = folder();
+    for (path, bytes, shown) in [
+        ("src/lib.rs", limits::FILE, "4 MB"),
+        (LAST_APPLIED, limits::RECORD, "128 MB"),
+    ] {
+        write(root.path(), path, "");
+        let file = fs::File::create(root.path().join(path)).unwrap();
+        file.set_len(bytes + 1).unwrap();
+        let error = WorkTree::open(root.path())
+            .unwrap()
+            .ours([path])
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("`{path}` has more than {shown}, the most that rscaffold reads")
+        );
+    }
+}
+
+#[test]
+fn files_that_are_too_large_together_are_refused() {
+    let root = folder();
+    let paths: Vec<_> = (0..=16).map(|number| format!("file{number}")).collect();
+    for path in &paths {
+        write(root.path(), path, "");
+        let file = fs::File::create(root.path().join(path)).unwrap();
+        file.set_len(limits::FILE).unwrap();
+    }
+    let work_tree = WorkTree::open(root.path()).unwrap();
+    let ours = |paths: &[String]| work_tree.ours(paths.iter().map(String::as_str));
+    assert_eq!(ours(&paths[1..]).unwrap().len(), 16);
+    assert!(
+        ours(&paths)
+            .unwrap_err()
+            .to_string()
+            .contains("more than 64 MB")
+    );
+}
+
+#[test]
+fn a_record_that_nobody_could_read_is_not_written() {
+    let root = folder();
+    let work_tree = WorkTree::open(root.path()).unwrap();
+    // In the record, each of these bytes takes six.
+    let record = record(&texts(&[("a", &"\u{1}".repeat(22 << 20))]));
+    let error = work_tree.apply(&Plan::default(), &record).unwrap_err();
+    let error = error.to_string();
+    assert!(error.contains("would have more than 128 MB"), "{error}");
+    assert_eq!(contents(root.path()), BTreeMap::new());
 }

@@ -2,14 +2,21 @@
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
-use anyhow::{Context, Result};
-use glob::glob;
+use anyhow::{Context, Result, ensure};
+use glob::Pattern;
 use serde::Deserialize;
 
-use crate::{names::WorkspaceRoot, project::Runtime};
+use super::read_text;
+use crate::{
+    hint::OrHint,
+    limits::{ENTRIES, FILE},
+    names::WorkspaceRoot,
+    project::Runtime,
+    visible::visible,
+};
 
 /// A workspace, as seen from a member that is not at its root.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,7 +50,7 @@ pub(super) fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspa
     let root = fs::canonicalize(root)
         .with_context(|| format!("failed to open the folder `{}`", root.display()))?;
     for (up, folder) in root.ancestors().enumerate().skip(1) {
-        let text = super::text(&folder.join("Cargo.toml"));
+        let text = read_text(&folder.join("Cargo.toml"), FILE).ok();
         let Some(workspace) = text.as_deref().and_then(manifest) else {
             continue;
         };
@@ -54,7 +61,14 @@ pub(super) fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspa
         }
         let member = root.strip_prefix(folder).unwrap_or(&root);
         let above = WorkspaceRoot::above(up)?;
-        let mut runtimes = workspace.members.iter().flat_map(|it| runtimes(folder, it));
+        let runtimes = runtimes(folder, &workspace.members)
+            .with_context(|| {
+                format!("failed to look for the members of the workspace in `{above}`")
+            })
+            .or_hint(
+                "name the members in its Cargo.toml, instead of patterns that match all of this",
+            )?;
+        let mut runtimes = runtimes.into_iter();
         let runtime = runtimes.find_map(|runtime| {
             let is_own = runtime.starts_with(&root);
             let way = Path::new(above.as_str()).join(runtime.strip_prefix(folder).ok()?);
@@ -70,18 +84,84 @@ pub(super) fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspa
     Ok(None)
 }
 
-/// The runtimes that members of the workspace in `folder` have vendored. `members` is one of its
-/// patterns.
-fn runtimes(folder: &Path, members: &str) -> Vec<PathBuf> {
-    let manifests = folder
-        .join(members)
-        .join(Runtime::FOLDER)
-        .join("Cargo.toml");
-    let paths = manifests.to_str().and_then(|pattern| glob(pattern).ok());
-    let paths = paths.into_iter().flatten().flatten();
-    paths
-        .filter_map(|path| path.parent()?.canonicalize().ok())
-        .collect()
+/// The runtimes that members of the workspace in `folder` have vendored. `members` are its patterns.
+///
+/// # Errors
+/// When the patterns match too much to look at.
+fn runtimes(folder: &Path, members: &[String]) -> Result<Vec<PathBuf>> {
+    let mut search = Search::default();
+    for pattern in members {
+        let parts: Vec<_> = Path::new(pattern).components().collect();
+        ensure!(
+            parts.len() <= MAX_PARTS,
+            "`{:.40}…` is a path of more than {MAX_PARTS} folders",
+            visible(pattern)
+        );
+        search.members(folder.to_owned(), &parts)?;
+    }
+    Ok(search.runtimes)
+}
+
+/// The most folders that a path of a member has.
+const MAX_PARTS: usize = 100;
+
+/// A search for members of a workspace.
+#[derive(Default)]
+struct Search {
+    /// How many files and folders were looked at.
+    entries: usize,
+    runtimes: Vec<PathBuf>,
+}
+
+impl Search {
+    /// Looks into the folders below `folder` that these `parts` of a pattern match.
+    fn members(&mut self, folder: PathBuf, parts: &[Component]) -> Result<()> {
+        self.entry()?;
+        let Some((part, rest)) = parts.split_first() else {
+            let runtime = folder.join(Runtime::FOLDER);
+            if runtime.join("Cargo.toml").is_file() {
+                self.runtimes.extend(runtime.canonicalize().ok());
+            }
+            return Ok(());
+        };
+        let name = part.as_os_str().to_str().unwrap_or_default();
+        if !name.contains(['*', '?', '[']) {
+            return self.members(folder.join(part), rest);
+        }
+        let is_deep = name == "**";
+        if is_deep {
+            self.members(folder.clone(), rest)?;
+        }
+        // Cargo complains about a pattern that is wrong.
+        let Ok(pattern) = Pattern::new(name) else {
+            return Ok(());
+        };
+        let mut below = Vec::new();
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            self.entry()?;
+            let is_folder = if is_deep {
+                // A link may lead to where the search comes from.
+                entry.file_type().is_ok_and(|it| it.is_dir())
+            } else {
+                entry.path().is_dir()
+            };
+            if is_folder && pattern.matches(&entry.file_name().to_string_lossy()) {
+                below.push(entry.path());
+            }
+        }
+        below.sort_unstable();
+        let rest = if is_deep { parts } else { rest };
+        (below.into_iter()).try_for_each(|folder| self.members(folder, rest))
+    }
+
+    fn entry(&mut self) -> Result<()> {
+        self.entries += 1;
+        ensure!(
+            self.entries <= ENTRIES,
+            "there are more than {ENTRIES} files and folders"
+        );
+        Ok(())
+    }
 }
 
 /// The workspace in the text of a Cargo.toml. Cargo complains about a text that is wrong.
@@ -92,6 +172,8 @@ fn manifest(text: &str) -> Option<Members> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     /// The workspace of the folder `member` below one with this Cargo.toml.
@@ -175,6 +257,72 @@ mod tests {
             "../../operators/a/crates/kube-manager"
         );
         assert_eq!(runtime("tools"), "../operators/a/crates/kube-manager");
+    }
+
+    /// The runtime that `b` finds in the workspace with these members, or why it cannot be found. Next to
+    /// it is `deep/a` with a runtime, and a folder that links to itself.
+    fn found(members: &[&str]) -> Result<Option<String>, String> {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        let runtime = root.path().join("deep/a").join(Runtime::FOLDER);
+        for folder in [&runtime, &root.path().join("b")] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        fs::write(runtime.join("Cargo.toml"), "").unwrap();
+        for link in ["deep/up", "deep/up2", "deep/up3"] {
+            symlink(".", root.path().join(link)).unwrap();
+        }
+        let manifest = format!("[workspace]\nmembers = {members:?}\n");
+        fs::write(root.path().join("Cargo.toml"), manifest).unwrap();
+        let found = workspace(&root.path().join("b"), None).map_err(|error| format!("{error:#}"));
+        Ok(found?.and_then(|it| Some(it.runtime?.to_string())))
+    }
+
+    #[test]
+    fn members_are_found_by_each_form_of_a_pattern() {
+        let runtime = "../deep/a/crates/kube-manager";
+        for members in [
+            "deep/a",
+            "*/a",
+            "deep/?",
+            "d*/[a]",
+            "**",
+            "**/a",
+            "**/**/**/a",
+            "./b/../deep/*",
+        ] {
+            assert_eq!(
+                found(&[members]).unwrap().as_deref(),
+                Some(runtime),
+                "{members}"
+            );
+        }
+        for members in ["", "a", "deep", "*", "deep/*/x", "deep/[", "**/b"] {
+            assert_eq!(found(&[members]), Ok(None), "{members}");
+        }
+    }
+
+    #[test]
+    fn a_search_for_members_has_an_end() {
+        let links = "deep/".to_owned() + &"*/".repeat(30);
+        let often = "**/".repeat(MAX_PARTS);
+        let context = "failed to look for the members of the workspace in `..`";
+        for (members, reason) in [
+            (
+                &*links,
+                format!("there are more than {ENTRIES} files and folders"),
+            ),
+            (
+                &often,
+                format!("there are more than {ENTRIES} files and folders"),
+            ),
+            (&"a/".repeat(1_000_000), "folders".to_owned()),
+        ] {
+            let error = found(&[members]).unwrap_err();
+            assert!(
+                error.starts_with(context) && error.ends_with(&reason),
+                "{error}"
+            );
+        }
     }
 
     #[test]

@@ -44,7 +44,7 @@ fn a_member_of_a_workspace_builds_with_it() {
     let told = String::from_utf8(output.stderr).expect("a text");
     assert!(output.status.success(), "{told}");
     assert!(
-        told.contains("note: the project is part of the workspace in `../..`"),
+        told.contains("note: the project is part of the cargo workspace in `../..`"),
         "{told}"
     );
     assert!(
@@ -55,7 +55,7 @@ fn a_member_of_a_workspace_builds_with_it() {
     let told = rscaffold("edit --enable github").stderr;
     let told = String::from_utf8(told).expect("a text");
     assert!(
-        told.contains("note: `github` makes no difference: its files are the repository's"),
+        told.contains("note: `github` has no effect: its files belong at the top of a repository"),
         "{told}"
     );
 

@@ -178,7 +178,7 @@ fn what_is_there_already(project: &Project) {
         "NotOwned"
     );
     get_until("events --field-selector=reason=NotOwned", |events| {
-        events.contains("ConfigMap taken is there already")
+        events.contains("ConfigMap taken exists already")
     });
     let title = "configmap taken -o jsonpath={.data.title}";
     assert_eq!(get_until(title, |title| !title.is_empty()), "mine");

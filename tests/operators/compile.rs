@@ -1,16 +1,13 @@
 //! Compiles what rscaffold scaffolds, and programs in Go.
 
 use std::{
-    fs::{self, File},
-    io,
+    fs, io,
     panic::Location,
     path::{Path, PathBuf},
     process::Command,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-
-use walkdir::{DirEntry, WalkDir};
 
 use crate::scaffold::{by_hand, plain_make, root, run};
 
@@ -30,8 +27,8 @@ fn projects() -> PathBuf {
     root().join("target/scaffolded")
 }
 
-/// An empty folder for a project of the test file that calls this. It is the same in each run: cargo
-/// then compiles again what has changed since the last run and nothing else.
+/// An empty folder for a project of the test file that calls this. It is the same in each run, so that cargo finds
+/// the artifacts of the last run.
 #[track_caller]
 pub fn scaffolded(name: &str) -> io::Result<PathBuf> {
     let file = Path::new(Location::caller().file()).file_stem();
@@ -57,67 +54,37 @@ pub fn building() -> MutexGuard<'static, ()> {
     BUILDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Gives each file in `folder` that is what it was when this was last called the time that it had
-/// then: cargo goes by times, and a project that was scaffolded again would be compiled again. Has to
-/// be called before each build.
-pub fn keep_times(folder: &Path) -> io::Result<()> {
-    let Ok(name) = folder.strip_prefix(projects()) else {
-        return Ok(());
-    };
-    let last = root().join("target/last-scaffolded").join(name);
-    let is_source = |entry: &DirEntry| entry.file_name() != "target" && entry.file_name() != ".git";
-    for entry in WalkDir::new(folder).into_iter().filter_entry(is_source) {
-        let entry = entry?;
-        if !entry.file_type().is_file() {
-            continue;
-        }
-        let path = entry
-            .path()
-            .strip_prefix(folder)
-            .map_err(io::Error::other)?;
-        let (text, last) = (fs::read(entry.path())?, last.join(path));
-        if fs::read(&last).is_ok_and(|last| last == text) {
-            File::open(entry.path())?.set_modified(fs::metadata(last)?.modified()?)?;
-        } else {
-            fs::create_dir_all(last.parent().unwrap_or(&last))?;
-            fs::write(&last, text)?;
-            File::open(last)?.set_modified(entry.metadata()?.modified()?)?;
-        }
-    }
-    Ok(())
+/// What stands for cargo: each state of a scaffolded project has artifacts that the next run finds again.
+pub fn cargo_by_state() -> PathBuf {
+    root().join("tests/operators/compile/cargo")
+}
+
+/// What [`cargo_by_state`] and the cargo behind it are told.
+pub fn build_environment() -> [(&'static str, &'static str); 3] {
+    // Nothing changes between two builds of one state.
+    let whole = ("CARGO_INCREMENTAL", "0");
+    [("CARGO_OF_TESTS", env!("CARGO")), NO_DEBUG, whole]
 }
 
 /// Cargo in `folder`, building into [`target`].
 pub fn cargo(folder: &Path) -> Command {
-    let mut cargo = plain_cargo(folder);
-    cargo.args(patched(folder));
-    cargo
-}
-
-/// clippy in `folder`, for which each warning is an error. As a program of its own, it does not hear of what stands
-/// before its name.
-pub fn clippy(folder: &Path, arguments: &[&str]) -> Command {
-    let mut clippy = plain_cargo(folder);
-    clippy.arg("clippy").args(patched(folder));
-    clippy.arg("--quiet").args(arguments);
-    clippy.args(["--", "-D", "warnings"]);
-    clippy
-}
-
-fn plain_cargo(folder: &Path) -> Command {
-    keep_times(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let mut cargo = Command::new(env!("CARGO"));
+    let mut cargo = Command::new(cargo_by_state());
     by_hand(&mut cargo)
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", target())
-        .env(NO_DEBUG.0, NO_DEBUG.1);
+        .envs(build_environment());
+    if let Some(patch) = patch(folder) {
+        cargo.args(["--config", &patch]);
+    }
     cargo
 }
 
-/// The arguments that give a project the runtime of [`patch`].
-fn patched(folder: &Path) -> impl Iterator<Item = String> {
-    let patch = patch(folder).into_iter();
-    patch.flat_map(|patch| ["--config".to_owned(), patch])
+/// clippy in `folder`, for which each warning is an error.
+pub fn clippy(folder: &Path, arguments: &[&str]) -> Command {
+    let mut clippy = cargo(folder);
+    clippy.args(["clippy", "--quiet"]).args(arguments);
+    clippy.args(["--", "-D", "warnings"]);
+    clippy
 }
 
 /// What a project in `folder` that has its runtime from the registry gets instead: that of a golden
@@ -136,16 +103,15 @@ fn patch(folder: &Path) -> Option<String> {
 
 /// make in `folder` with arguments separated by spaces, and with cargo building into [`target`].
 pub fn make(folder: &Path, arguments: &str) -> Command {
-    keep_times(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut make = plain_make();
     make.args(arguments.split(' '))
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", target())
-        .env(NO_DEBUG.0, NO_DEBUG.1);
+        .envs(build_environment());
     let patch = patch(folder).map(|patch| format!(" --config '{patch}'"));
     make.arg(format!(
         "CARGO={}{}",
-        env!("CARGO"),
+        cargo_by_state().display(),
         patch.unwrap_or_default()
     ));
     make

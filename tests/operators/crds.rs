@@ -98,7 +98,9 @@ pub fn crds(folder: &Path, group: &str) -> Vec<(PathBuf, Crd)> {
 
 /// What is said of a version: `v1 spec.a: ...`, or without the version if it is the only one.
 fn told(said: &str) -> BTreeSet<String> {
-    let (_, notes) = said.split_once("not as in the CRD:\n").unwrap_or_default();
+    let (_, notes) = said
+        .split_once("differences from the CRD:\n")
+        .unwrap_or_default();
     let lines = notes.lines().take_while(|line| line.starts_with("  "));
     lines.map(|line| line.trim().to_owned()).collect()
 }

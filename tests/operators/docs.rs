@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::{
-    compile::{NO_DEBUG, keep_times, pin, scaffolded, target},
+    compile::{build_environment, cargo_by_state, pin, scaffolded, target},
     scaffold::{program, root},
 };
 use markdown::{Action, steps};
@@ -95,13 +95,14 @@ impl Reader {
         let mut cluster = Cluster::start(&silent)?;
         cluster.add_simulated_node(&silent)?;
         let beside = TempDir::new().context("failed to create a temporary folder")?;
-        let programs = [program(), cluster.kubectl_path(), Path::new(env!("CARGO"))];
+        let cargo = cargo_by_state();
+        let programs = [program(), cluster.kubectl_path(), &cargo];
         let programs =
             programs.map(|program| program.parent().unwrap_or(Path::new("/")).to_owned());
         let path = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths(programs.into_iter().chain(env::split_paths(&path)))?;
         let text = |path: &Path| path.display().to_string();
-        let environment = vec![
+        let mut environment = vec![
             (
                 "PATH",
                 path.into_string().ok().context("PATH is not UTF-8")?,
@@ -112,7 +113,6 @@ impl Reader {
             // Dependencies are built once for all projects, and programs of one name kept apart.
             ("CARGO_BUILD_BUILD_DIR", text(&target())),
             ("CARGO_TARGET_DIR", text(&beside.path().join("target"))),
-            (NO_DEBUG.0, NO_DEBUG.1.to_owned()),
             // Others on this machine have the usual ports.
             (
                 "KUBE_MANAGER_HEALTH_PROBE_BIND_ADDRESS",
@@ -126,6 +126,7 @@ impl Reader {
             // The repository of rscaffold is not the reader's.
             ("GIT_CEILING_DIRECTORIES", text(root())),
         ];
+        environment.extend(build_environment().map(|(name, value)| (name, value.to_owned())));
         let work = scaffolded(document.trim_end_matches(".md"))?;
         Ok(Self {
             terminals: BTreeMap::new(),
@@ -138,7 +139,6 @@ impl Reader {
 
     fn act(&mut self, action: Action) -> Result<()> {
         self.pin()?;
-        keep_times(&self.work)?;
         match action {
             Action::Type { terminal, lines } if terminal.is_empty() => {
                 self.terminal("")?.play(&lines)

@@ -660,7 +660,7 @@ fn namespaced_rights_are_those_of_an_operator_of_one_namespace() {
     let clusters = guestbook("");
     clusters.rscaffold("create api --group on --version v1 --kind Yes --resource=false");
     let error = refused(&mut template(&clusters, "--set rbac.namespaced=true"));
-    assert!(error.contains("yes.on.com are in no namespace"), "{error}");
+    assert!(error.contains("yes.on.com are cluster-scoped"), "{error}");
 }
 
 #[test]
@@ -759,7 +759,7 @@ fn values_that_would_do_harm_are_refused() {
     for (values, reason) in [
         (
             "replicas=2,leaderElection.enable=false",
-            "more than one of replicas takes leaderElection.enable",
+            "replicas above 1 needs leaderElection.enable",
         ),
         (
             "serviceAccount.create=false",
@@ -767,7 +767,7 @@ fn values_that_would_do_harm_are_refused() {
         ),
         (
             "strategy.type=RollingUpdate,leaderElection.enable=false",
-            "a strategy other than Recreate takes leaderElection.enable",
+            "a strategy other than Recreate needs leaderElection.enable",
         ),
         ("crd.enabled=false", "enabled"),
         ("metrics.enable=maybe", "metrics"),
@@ -821,7 +821,7 @@ fn what_a_user_adds_to_the_chart_stays() {
          data:\n  colour: {{ .Values.mine.colour }}\n",
     );
     let added = "      hostNetwork: {{ .Values.mine.hostNetwork | default false }}\n";
-    let before = "      # The operator gives reconciles in flight 8 s to end.\n";
+    let before = "      # Running reconciles have 8 s to finish.\n";
     let deployment = format!("{CHART}/templates/deployment.yaml");
     project.replace(&deployment, before, &format!("{added}{before}"));
 

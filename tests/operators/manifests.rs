@@ -562,9 +562,8 @@ fn make_install_gives_kubectl_nothing_but_the_crds() {
     let folder = project.folder();
     // One that keeps what it is to apply.
     let real = kubectl("").get_program().display().to_string();
-    let script = format!(
-        "case $1 in\napply) cat > applied.yaml ;;\n*) exec {real} \"$@\" ;;\nesac\n"
-    );
+    let script =
+        format!("case $1 in\napply) cat > applied.yaml ;;\n*) exec {real} \"$@\" ;;\nesac\n");
     project.write("kubectl.sh", &script);
     // The manifests are those that rscaffold wrote.
     run(plain_make()

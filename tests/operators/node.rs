@@ -115,7 +115,7 @@ fn make_deploy_makes_a_pod_that_works() {
         .env("KUBECONFIG", node.0.kubeconfig())
         .env("CARGO_TARGET_DIR", target())
         .env(NO_DEBUG.0, NO_DEBUG.1));
-    assert!(said.contains("==> Remove all of it"), "{said}");
+    assert!(said.contains("==> Remove everything"), "{said}");
     node.has_nothing_of_the_operator();
 }
 

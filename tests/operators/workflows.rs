@@ -1,4 +1,4 @@
-//! The workflows of GitHub that a project has.
+//! The workflows of GitHub: those of projects and those of this repository.
 
 use std::process::Command;
 
@@ -14,7 +14,8 @@ use crate::{
 #[test]
 fn workflows_are_what_github_understands() {
     let actionlint = go_build("actionlint", "github.com/rhysd/actionlint/cmd/actionlint");
-    let entries = WalkDir::new(root().join("tests/golden")).into_iter();
+    let folders = ["tests/golden", ".github"].map(|folder| root().join(folder));
+    let entries = folders.iter().flat_map(WalkDir::new);
     let paths = entries.map(|entry| entry.unwrap().into_path());
     let workflows: Vec<_> = paths
         .filter(|path| path.is_file() && path.parent().unwrap().ends_with(".github/workflows"))

@@ -1,9 +1,9 @@
 #![doc = include_str!("../README.md")]
 //! # Features
 //!
-//! - `runtime`, a default one: everything but `source`.
+//! - `runtime`, enabled by default: everything but `source`.
 //! - `webhook`: admission and conversion, in the module `webhook`.
-//! - `testing`: tests of what a user writes for webhooks, such as `Hub::assert_lossless`.
+//! - `testing`: helpers for the tests of users' webhooks, such as `Hub::assert_lossless`.
 //! - `source`: the text of the crate's own files, for tools that write them into projects.
 #![cfg_attr(
     not(feature = "runtime"),

@@ -1,11 +1,11 @@
-//! The text of this crate's own files, for tools that write them into projects.
+//! The text of the files of this crate, for tools that write them into projects.
 
 /// The version of the crate: `0.3.0`.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The files of the crate as a project has them: the path of each in its folder, and its text.
 ///
-/// What a project vendors is the runtime alone, with the features that are off without it.
+/// A project vendors only the runtime, with its optional features.
 pub const FILES: &[(&str, &str)] = &[
     ("Cargo.toml", include_str!("../vendored/manifest.toml")),
     ("LICENSE", include_str!("../LICENSE")),

@@ -1,8 +1,8 @@
 //! `create api --crd`: a kind from its CRD.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
-use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::{ApiSettings, CreateApi, story};
 use crate::{
@@ -17,10 +17,10 @@ use crate::{
     report::{Outcome, Story},
     turn::GivenTexts,
     visible::visible,
-    worktree::WorkTree,
+    worktree::{WorkTree, read_text},
 };
 
-/// More losses than this are counted, and not listed.
+/// If there are more losses, the others are only counted.
 const LISTED: usize = 10;
 
 /// Adds the kind of the CRD in `file`, with types made from it.
@@ -57,7 +57,7 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path) -> Result<Outcome>
     story.notes.extend(made.lossy(&after));
     story.notes.extend(made.unserved(&after));
     let lists = [
-        ("not as in the CRD", &given.losses),
+        ("differences from the CRD", &given.losses),
         ("to check in the sample", &given.doubts),
     ];
     for (title, all) in lists {
@@ -102,21 +102,12 @@ fn say_what_stays(story: &mut Story, given: &Texts, tree: &WorkTree) -> Result<(
 /// Reads the CRDs of a file.
 fn read(path: &Path, shown: &str) -> Result<Vec<Crd>> {
     const MAX_BYTES: u64 = 16 << 20;
-    let read = || {
-        let file = fs::metadata(path)?;
-        ensure!(file.is_file(), "it is not a file");
-        ensure!(
-            file.len() <= MAX_BYTES,
-            "it has more than {} MB",
-            MAX_BYTES >> 20
-        );
-        Ok(fs::read_to_string(path)?)
-    };
-    let text = read().map_err(|error| anyhow!("failed to read `{}`: {error:#}", visible(shown)))?;
+    let text = read_text(path, MAX_BYTES)
+        .map_err(|error| anyhow!("failed to read `{}`: {error:#}", visible(shown)))?;
     crd::parse(shown, &text)
 }
 
-/// The CRD that is meant by `group`, in short or in full, and `kind`.
+/// The CRD with this `group`, in short or in full, and this `kind`.
 fn choose(
     all: &[Crd],
     file: &str,
@@ -154,12 +145,11 @@ fn choose(
             visible(file),
             list(several)
         ))
-        .or_hint("choose one with `--kind`, and with `--group` if two have that kind"),
+        .or_hint("choose one with `--kind`, and also with `--group` if two of them have that kind"),
     }
 }
 
-/// Refuses to make the types of the project's own kind where `PROJECT` has the kind as one of others, and the other
-/// way round.
+/// Refuses a kind that `PROJECT` has with the other origin: defined by this project, or by another one.
 fn ensure_one_definer(made: &Given, project: &Project) -> Result<()> {
     for version in &made.versions {
         let wanted = made.resource(version, Stage::Stored)?;
@@ -167,13 +157,14 @@ fn ensure_one_definer(made: &Given, project: &Project) -> Result<()> {
         let there = same.find(|it| project.is_same_kind(it, &wanted));
         match there.map(|it| (it, it.has_api())) {
             Some((there, false)) if wanted.has_api() => {
-                return Err(anyhow!("{there} exists already, defined by others"))
-                    .or_hint("`--resource=false` makes the types of a kind that others define");
+                return Err(anyhow!(
+                    "{there} exists already, defined by another project"
+                ))
+                .or_hint("add `--resource=false` for a kind that another project defines");
             }
             Some((there, true)) if !wanted.has_api() => {
-                return Err(anyhow!("{there} exists already, defined by this project")).or_hint(
-                    "without `--resource=false`, the CRD gives the types of a kind of this project",
-                );
+                return Err(anyhow!("{there} exists already, defined by this project"))
+                    .or_hint("leave out `--resource=false` for a kind that this project defines");
             }
             _ => {}
         }
@@ -181,22 +172,22 @@ fn ensure_one_definer(made: &Given, project: &Project) -> Result<()> {
     Ok(())
 }
 
-/// Refuses versions that exist with types of another origin.
+/// Refuses existing versions whose types do not come from a CRD.
 fn ensure_free(made: &Given, project: &Project) -> Result<()> {
     for version in &made.versions {
         let there = made.there(version, project)?;
         if let Some(there) = there.filter(|it| it.has_api() && !it.has_given_types()) {
             return Err(anyhow!(
-                "{there} exists with types that do not come from a CRD"
+                "{there} exists, and its types do not come from a CRD"
             ))
-            .or_hint("`--force` replaces them by the types of the CRD");
+            .or_hint("replace them by the types of the CRD with `--force`");
         }
     }
     Ok(())
 }
 
-/// The versions with their resources in `project`, the stored one first. Controllers and webhooks are those that
-/// there are, and the ones of `settings`.
+/// The versions with their resources in `project`, the stored version first. They keep their controllers and webhooks,
+/// and get those of `settings`.
 fn resources<'a>(
     made: &Given<'a>,
     settings: &ApiSettings,
@@ -212,7 +203,7 @@ fn resources<'a>(
         let stored = others.iter().copied().find(|it| it.is_stored());
         let there = project.position(resource).map(|at| &project.resources[at]);
         let is_external = resource.external().is_some();
-        // A controller is all that a project has of a kind of others.
+        // For a kind that another project defines, a controller is usual.
         let is_new = (there.is_none() || is_external) && others.is_empty();
         let has_controllers = resource.is_stored() || is_external;
         if let Some(before) = there.or(stored.filter(|_| resource.is_stored())) {
@@ -247,7 +238,7 @@ fn shown(title: &str, losses: &[Loss], all: bool) -> Option<String> {
         .collect();
     if listed < losses.len() {
         let more = losses.len() - listed;
-        lines.push(format!("\n  and {more} more: `--dry-run` lists all"));
+        lines.push(format!("\n  and {more} more: list all with `--dry-run`"));
     }
     Some(format!("{title}:{}", lines.concat()))
 }

@@ -132,9 +132,7 @@ fn what_the_api_server_does_with_a_version_is_said_by_flags() {
     ] {
         assert_eq!(
             stage(version, settings).unwrap_err().to_string(),
-            format!(
-                "`webapp/{version}/Guestbook` is the version that is stored, so it must be served"
-            )
+            format!("`webapp/{version}/Guestbook` is the stored version, so it must be served")
         );
     }
     // What is stored has the controllers, which flags may change at once.
@@ -179,7 +177,7 @@ fn without_a_resource_the_kind_must_be_there() {
     let unknown = settings.resource(&id("webapp/v1/Guest"), &project);
     assert_eq!(
         unknown.unwrap_err().to_string(),
-        "`webapp/v1/Guest` is a kind of neither this project nor Kubernetes"
+        "neither this project nor Kubernetes has the kind `webapp/v1/Guest`"
     );
 }
 
@@ -457,7 +455,7 @@ fn an_empty_group_is_the_domain_or_that_of_kubernetes() {
     assert_eq!(node.group.as_str(), "core");
     assert_eq!(
         create("Page", Some(false)).unwrap_err().to_string(),
-        "`v1/Page` is a kind of neither this project nor Kubernetes"
+        "neither this project nor Kubernetes has the kind `v1/Page`"
     );
 
     let external = |domain: Option<&str>| ExternalType {

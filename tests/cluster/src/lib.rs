@@ -102,9 +102,9 @@ impl Cluster {
     /// Starts a control plane and a node that runs Pods, with an address for each of them and for
     /// each Service. There are no names.
     ///
-    /// That takes Linux, root, and what the error lists if it is not there. Everything is in
-    /// namespaces of its own, and ends with this process; only the API server's port is reachable
-    /// from outside, on the loopback interface.
+    /// That takes Linux, root, and what the error lists if the file does not exist. Everything is in namespaces of its
+    /// own, and ends with this process; only the API server's port is reachable from outside, on the loopback
+    /// interface.
     pub fn start_with_node(progress: &dyn Fn(&str)) -> Result<Cluster> {
         let tools = Tools::find()?;
         let binaries = Binaries::find(progress)?;

@@ -41,15 +41,15 @@ pub(super) fn selector(operator: &str) -> String {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An object of this name exists, and this object is not its owner.
-    #[error("{0} is there already, and not owned by this object")]
+    /// An object with this name exists, and the reconciled object is not its owner.
+    #[error("{0} exists already, and this object does not own it")]
     NotOwned(String),
     /// The garbage collector deletes an object whose owner is in another namespace.
-    #[error("{0} is in another namespace than this object, which so cannot own it")]
+    #[error("{0} is in another namespace than this object, so this object cannot own it")]
     OtherNamespace(String),
-    /// The API server would give each reconcile another child.
+    /// With `generateName`, each reconcile would create another child.
     #[error(
-        "{0} needs a name of its own: with `generateName`, each reconcile would create another one"
+        "{0} needs a fixed name: with `generateName`, each reconcile would create another object"
     )]
     Unnamed(String),
     /// A request failed.
@@ -261,7 +261,7 @@ where
         }
     }
 
-    /// One try, if `owner` owns the object.
+    /// Tries once, if `owner` owns the object.
     async fn try_correct<K>(&self, owner: &K, child: C) -> Result<Arc<C>, Error>
     where
         K: Resource<DynamicType = ()>,

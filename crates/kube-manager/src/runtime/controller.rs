@@ -533,7 +533,7 @@ mod tests {
     use super::*;
     use crate::runtime::{Operator, Rule};
 
-    /// Takes note of the objects that are gone.
+    /// Records the deleted objects.
     #[derive(Default)]
     struct Recorder(Mutex<Vec<String>>);
 

@@ -67,14 +67,14 @@ impl Leadership {
         }
     }
 
-    /// Returns once this process leads.
+    /// Waits until this process leads.
     pub async fn acquired(&self) {
         let leads = |term: &Term| *term != Term::Standby;
         // It cannot fail, because `self` holds the sender.
         let _ = self.0.subscribe().wait_for(leads).await;
     }
 
-    /// Lets the process go on after the end of its term, because nothing that needs the lease runs any more.
+    /// Lets the process continue after its lease has expired, because nothing that needs the lease still runs.
     pub fn retire(&self) {
         self.0.send_replace(Term::Standby);
     }
@@ -100,7 +100,7 @@ impl Leadership {
     }
 }
 
-/// What tells this process from all others. It differs from call to call.
+/// A unique identity for this process. Each call returns another one.
 pub fn identity() -> String {
     // The host name is that of the Pod; the rest tells two processes on one machine apart.
     let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "localhost".to_owned());
@@ -211,7 +211,7 @@ impl Candidate {
         }
     }
 
-    /// Sees to it that the process ends before another one leads, whatever its other threads do.
+    /// Makes the process end before another replica leads, even if its other threads are blocked.
     fn start_guard(&self) -> Result<()> {
         let election = &self.election;
         let (duration, deadline) = (
@@ -346,7 +346,7 @@ impl Candidate {
 }
 
 impl Drop for Candidate {
-    /// Nobody renews the Lease from here on. What still runs may send no request, but need not end.
+    /// From this call on, the Lease is not renewed. Tasks that still run cannot send requests, but need not end.
     fn drop(&mut self) {
         if self.leadership.holds() && *self.leadership.0.borrow() != Term::Always {
             self.leadership.0.send_replace(Term::Standby);

@@ -152,8 +152,8 @@ impl Manager {
         }));
     }
 
-    /// Adds a webhook that fills in what objects leave open. `new` is called with a client that sends
-    /// requests whether this replica leads or not.
+    /// Adds a webhook that sets defaults. `new` is called with a client that sends requests whether this replica leads
+    /// or not.
     #[cfg(feature = "webhook")]
     pub fn add_defaulter<D: webhook::Defaulter>(
         &mut self,
@@ -163,8 +163,8 @@ impl Manager {
         self.webhooks.add_defaulter(new);
     }
 
-    /// Adds a webhook that says which objects may be stored. `new` is called with a client that sends
-    /// requests whether this replica leads or not.
+    /// Adds a webhook that accepts or refuses objects. `new` is called with a client that sends requests whether this
+    /// replica leads or not.
     #[cfg(feature = "webhook")]
     pub fn add_validator<V: webhook::Validator>(
         &mut self,
@@ -182,21 +182,21 @@ impl Manager {
 
     /// Adds the CRDs of the operator's own kinds, each with all of its versions.
     ///
-    /// Where another version is stored than before, the leader has the API server store all objects of the kind
-    /// anew, and then takes the old versions from `status.storedVersions` of the CRD. It begins when the CRD has
-    /// not changed for `--storage-migration-delay`. The condition `StorageMigrated` of the CRD tells how far it
-    /// is. An operator for single namespaces has no rights to do that.
+    /// After a change of the stored version, the leader makes the API server store all objects of the kind again, and
+    /// then removes the old versions from `status.storedVersions` of the CRD. This migration begins when the CRD has
+    /// not changed for `--storage-migration-delay`. The condition `StorageMigrated` of the CRD shows its progress. An
+    /// operator for single namespaces has no permission to migrate.
     pub fn add_crds(&mut self, crds: impl IntoIterator<Item = CustomResourceDefinition>) {
         self.crds.extend(crds);
     }
 
-    /// Adds rights that no controller needs, such as those of a task.
+    /// Adds permissions that no controller needs, such as the permissions of a task.
     pub fn add_rules(&mut self, rules: &'static [Rule]) {
         self.rules.push(rules);
     }
 
-    /// Adds a task that runs beside the controllers, such as a server or a report that is due each hour. A
-    /// task that fails ends the operator; one that ends is done. `name` is for the log.
+    /// Adds a task that runs beside the controllers, such as a server or an hourly report. If a task fails, the
+    /// operator ends; if it returns, only the task ends. `name` is for the log.
     pub fn add_task<F>(
         &mut self,
         name: &'static str,
@@ -208,15 +208,15 @@ impl Manager {
         self.tasks.push(task::Pending::new(name, replicas, task));
     }
 
-    /// The registry of the metrics that the operator serves, for metrics of its own.
+    /// The registry of the metrics that the operator serves. Register your own metrics here.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// Writes the manifests that follow from the code below the folder `out`: each CRD to
-    /// `config/crd/bases/<group>_<plural>.yaml`, the role of all controllers to
-    /// `config/rbac/role.yaml`, and copies of them to the operator's chart, if it has one. With webhooks,
-    /// also their configurations to `config/webhook/manifests.yaml`.
+    /// Writes the manifests that are generated from the code, below the folder `out`: each CRD to
+    /// `config/crd/bases/<group>_<plural>.yaml`, the role of all controllers to `config/rbac/role.yaml`, and copies of
+    /// them to the operator's chart, if it has one. With webhooks, also their configurations to
+    /// `config/webhook/manifests.yaml`.
     ///
     /// # Errors
     ///
@@ -248,7 +248,7 @@ impl Manager {
     /// caller goes on; once all controllers and tasks have ended, webhooks are served a little longer, so
     /// that no call of them fails.
     pub async fn run(self, options: Options) -> Result<()> {
-        // With the features of another crate, rustls may have several providers, and choose none.
+        // If another crate enables more features, rustls may have several providers and choose none of them.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
@@ -420,7 +420,7 @@ impl Manager {
             }
         }
         if has_lost {
-            // If calls that block keep these from ending, the process is ended before another one leads.
+            // If blocking calls keep these from ending, the process is ended before another replica leads.
             tokio::join!(tasks.shutdown(), background.shutdown());
             if !webhooks.is_empty() {
                 leadership.retire();
@@ -443,7 +443,7 @@ impl Manager {
                 Err(_) => tracing::warn!("gave up giving the lease back"),
             }
         }
-        // Another replica may lead by now, but this one may still be asked.
+        // Another replica may lead by now, but the API server may still call the webhooks of this one.
         let answered = async { while webhooks.join_next().await.is_some() {} };
         if !hurries {
             tokio::select! {

@@ -15,9 +15,9 @@ use super::proxy;
 
 /// The flags of a manager, for `#[command(flatten)]`.
 ///
-/// Each flag but `--kubeconfig` can be given as an environment variable too: `--concurrency` is
-/// `KUBE_MANAGER_CONCURRENCY`. The prefix keeps variables for other programs in the Pod, such as
-/// `CONCURRENCY`, from setting a flag of the operator.
+/// Each flag except `--kubeconfig` can also be set by an environment variable: `--concurrency` is
+/// `KUBE_MANAGER_CONCURRENCY`. The prefix keeps variables for other programs in the Pod, such as `CONCURRENCY`, from
+/// setting a flag of the operator.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// Kubeconfig to use; by default $KUBECONFIG, ~/.kube/config, or the Pod's ServiceAccount
@@ -28,8 +28,8 @@ pub struct Options {
     #[arg(long, env = "KUBE_MANAGER_MASTER")]
     pub(super) master: Option<Uri>,
 
-    /// Namespace to watch; can be repeated [default: all of them; the Pod's own, or the
-    /// kubeconfig's, if the operator has a Role instead of a ClusterRole]
+    /// Namespace to watch; repeat the flag for more [default: all namespaces; with a Role instead of a ClusterRole, the
+    /// namespace of the Pod or of the kubeconfig]
     #[arg(
         long = "namespace",
         env = "KUBE_MANAGER_NAMESPACE",
@@ -52,7 +52,7 @@ pub struct Options {
     #[arg(default_value = "0", value_name = "ADDRESS")]
     pub(super) metrics_bind_address: Address,
 
-    /// Whether /metrics is served over HTTPS, to clients with the right to `get` it
+    /// Whether /metrics is served over HTTPS, only to clients that may `get` it
     #[arg(long, env = "KUBE_MANAGER_METRICS_SECURE")]
     #[arg(default_value = "true", action = clap::ArgAction::Set, value_name = "BOOL")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
@@ -67,13 +67,13 @@ pub struct Options {
     #[command(flatten)]
     pub(super) election: Election,
 
-    /// Whether the leader stores objects anew that are stored in an old version of their kind
+    /// Whether the leader migrates objects that are stored in an old version of their kind
     #[arg(long, env = "KUBE_MANAGER_STORAGE_MIGRATION")]
     #[arg(default_value = "true", action = clap::ArgAction::Set, value_name = "BOOL")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(super) storage_migration: bool,
 
-    /// How long the leader waits before that, so that each API server knows the new version
+    /// How long the leader waits before a migration, so that each API server knows the new version
     #[arg(long, env = "KUBE_MANAGER_STORAGE_MIGRATION_DELAY")]
     #[arg(default_value = "1m", value_parser = duration, value_name = "TIME")]
     pub(super) storage_migration_delay: Duration,
@@ -165,8 +165,7 @@ impl Options {
     }
 }
 
-/// The variables that earlier versions read, and that `is_set`, each with what to do about it. Their names
-/// had no prefix.
+/// A warning for each variable that `is_set`, but that only earlier versions read. Their names had no prefix.
 pub(super) fn ignored(is_set: impl Fn(&str) -> bool) -> Vec<String> {
     let flags = Options::augment_args(Command::default());
     let ignored = flags.get_arguments().filter_map(|flag| {
@@ -183,7 +182,7 @@ pub(super) fn ignored(is_set: impl Fn(&str) -> bool) -> Vec<String> {
 }
 
 impl Election {
-    /// Refuses times with which two replicas could lead at once.
+    /// Refuses durations with which two replicas could lead at the same time.
     pub(super) fn validate(&self) -> anyhow::Result<()> {
         ensure!(
             self.leader_elect_lease_duration > self.leader_elect_renew_deadline,
@@ -201,9 +200,9 @@ impl Election {
     }
 }
 
-/// A duration in the format of Go, such as `15s` or `1m30s`.
+/// A duration in Go's format, such as `15s` or `1m30s`.
 pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
-    // kube panics if it is centuries, or has a sign in the middle.
+    // kube panics for centuries and for a sign in the middle.
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     ensure!(
         text.len() <= LONGEST && !digits.contains(['+', '-']),
@@ -214,10 +213,10 @@ pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
     Ok(duration.into())
 }
 
-/// How long the text of a duration may be.
+/// The maximal length of the text of a duration.
 const LONGEST: usize = 16;
 
-/// Where to listen: `:8081` for all interfaces, `0` for nowhere.
+/// The address to listen on: `:8081` for all interfaces, `0` for none.
 #[derive(Clone, Debug)]
 pub struct Address(String);
 
@@ -235,7 +234,7 @@ impl FromStr for Address {
 }
 
 impl Address {
-    /// Whether it is nowhere.
+    /// Whether there is no address.
     #[cfg(feature = "webhook")]
     pub(super) fn is_none(&self) -> bool {
         self.0 == "0"

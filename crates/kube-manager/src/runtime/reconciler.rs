@@ -28,12 +28,12 @@ pub trait Reconciler: Send + Sync + 'static {
     /// The name of the controller in logs and events.
     const NAME: &'static str;
 
-    /// The field manager of the controller's server-side apply, of at most 128 characters. A controller that
-    /// takes over from another one has the name of that one: then the API server removes each field that the
-    /// other one applied and this one leaves out.
+    /// The field manager of the controller's server-side apply, with at most 128 characters. A controller that replaces
+    /// another one uses the same name: then the API server removes each field that only the replaced controller
+    /// applied.
     const FIELD_MANAGER: &'static str = Self::NAME;
 
-    /// The rights of the controller; `make manifests` writes them to config/rbac/role.yaml.
+    /// The permissions of the controller; `make manifests` writes them to config/rbac/role.yaml.
     const RULES: &'static [Rule];
 
     /// Whether an object has a finalizer, so that [`cleanup`](Self::cleanup) runs before it is deleted.
@@ -41,8 +41,8 @@ pub trait Reconciler: Send + Sync + 'static {
     /// operator: keep this `true` until no object has it.
     const FINALIZER: bool = false;
 
-    /// The name of the finalizer, if it is not `<NAME>/finalizer`. A controller that takes over from another one
-    /// has the finalizer of that one, which objects have already.
+    /// The name of the finalizer, if it is not `<NAME>/finalizer`. A controller that replaces another one uses the same
+    /// finalizer, because objects already have it.
     const FINALIZER_NAME: Option<&'static str> = None;
 
     /// Whether each change of an object requeues it, also a change of its status only.
@@ -58,8 +58,9 @@ pub trait Reconciler: Send + Sync + 'static {
     /// Removes what the deletion of `object` would leave behind. It runs only with `FINALIZER`, and is
     /// retried until it succeeds; until then the object stays.
     ///
-    /// With [`Action::requeue`] it is not done yet, and runs again after that time: a cloud resource may
-    /// take minutes to go, which is no error. [`Action::await_change`] lets the object go.
+    /// Return [`Action::requeue`] if the cleanup is not finished: it runs again after that time. For example, the
+    /// deletion of a cloud resource may take minutes, which is not an error. Return [`Action::await_change`] to let the
+    /// object be deleted.
     fn cleanup(
         &self,
         object: &Self::Object,

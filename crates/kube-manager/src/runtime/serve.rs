@@ -45,10 +45,10 @@ use tokio::{
 
 use super::metrics::Metrics;
 
-/// How long it is cached that the API server has allowed a token to read.
+/// How long a permission of a token is cached.
 const REMEMBER: Duration = Duration::from_secs(60);
 
-/// How long a refusal is cached: a right that was just given soon counts.
+/// How long a refusal is cached. It is short, so that a new permission takes effect soon.
 const REFUSED: Duration = Duration::from_secs(5);
 
 /// How many refusals are cached at most. Without a limit, invented tokens would fill the memory.
@@ -85,13 +85,13 @@ fn strict<A>(server: Server<SocketAddr, A>) -> Server<SocketAddr, A> {
     server
 }
 
-/// What HTTPS is served with.
+/// The certificate for HTTPS.
 pub enum Certificate {
-    /// One that is made for the process, which no client trusts.
+    /// A self-signed certificate of this process, which no client trusts.
     SelfSigned,
-    /// The one in a folder, as tls.crt and tls.key, which are read again when they change.
+    /// The files tls.crt and tls.key in a folder, which are read again when they change.
     Folder(PathBuf),
-    /// The last one that was sent.
+    /// The last certificate that was sent.
     #[cfg(feature = "webhook")]
     Sent(watch::Receiver<Option<Pair>>),
 }
@@ -134,7 +134,7 @@ impl Pair {
         pair.with_context(|| format!("cannot use the certificate in `{}`", folder.display()))
     }
 
-    /// How to serve with it.
+    /// The TLS configuration for this certificate.
     ///
     /// # Errors
     ///
@@ -269,7 +269,7 @@ pub fn authorized(routes: Router, client: Client) -> Router {
 struct Gate {
     client: Client,
     decisions: Mutex<Decisions>,
-    /// Limits how many reviews run at once, so that a client cannot flood the API server with them.
+    /// Limits how many reviews run at once, so that a client cannot flood the API server.
     reviews: Semaphore,
 }
 
@@ -299,7 +299,7 @@ impl Decisions {
     }
 }
 
-/// Whether a token has a right.
+/// Whether a token has a permission.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Question {
     token: String,
@@ -346,7 +346,7 @@ impl Gate {
         let Ok(_permit) = timeout(TURN, self.reviews.acquire()).await else {
             return Ok(StatusCode::SERVICE_UNAVAILABLE);
         };
-        // Another request with this token may have had the turn before.
+        // Another request with this token may have been first.
         if let Some(decision) = self.decisions.lock().get(&asked, Instant::now()) {
             return Ok(decision);
         }

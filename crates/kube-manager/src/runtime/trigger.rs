@@ -35,7 +35,7 @@ use super::{
 /// # An HTTP callback
 ///
 /// A task serves HTTP, and a request such as `POST /changed/default/settings` reconciles the object that it
-/// names. The server is axum's here. Any other one does as well.
+/// names. The server is axum's here. Any other server works, too.
 ///
 /// ```
 /// use axum::{
@@ -82,10 +82,9 @@ use super::{
 /// # }
 /// ```
 ///
-/// Only the replica that leads reconciles, so only that one serves callbacks here, and callers try again
-/// where they reach no server. Whoever cannot try again needs a server in all replicas, which records the
-/// event in the cluster: an annotation of the object, for example, wakes up whichever replica leads, also
-/// later.
+/// Only the leader reconciles, so only the leader serves callbacks here, and callers must retry when no server answers.
+/// If a caller cannot retry, run the server in all replicas and record the event in the cluster: an annotation of the
+/// object, for example, also reaches a later leader.
 pub struct Trigger<K> {
     controllers: Arc<Mutex<Vec<Wake>>>,
     kind: PhantomData<fn(&K)>,

@@ -1,4 +1,4 @@
-//! What keeps a background task from its work, logged once for each reason.
+//! Logs why a background task cannot do its work, once for each reason.
 
 use super::failure;
 

@@ -123,8 +123,8 @@ where
         })
     }
 
-    /// Limits the watch to these namespaces, instead of those of the controller; none means all of them. It
-    /// is ignored for a cluster-scoped kind. The operator's role must give the rights there.
+    /// Limits the watch to these namespaces, instead of the namespaces of the controller; an empty list means all
+    /// namespaces. Ignored for a cluster-scoped kind. The operator's role must have the permissions there.
     pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let namespaces: BTreeSet<_> = namespaces.into_iter().map(Into::into).collect();
         self.namespaces = Some(namespaces.into_iter().collect());

@@ -1,7 +1,7 @@
 //! The empty operator.
 //!
-//! `api` holds its types, and `controller` what is done about them. The crate `kube-manager` has what
-//! every controller needs to run. Without the feature `operator`, the types are all there is.
+//! `api` has the types, and `controller` the controllers. The crate `kube-manager` runs them.
+//! Without the feature `operator`, this crate has only the types.
 
 pub mod api;
 #[cfg(feature = "operator")]

@@ -1,7 +1,6 @@
 #!/bin/sh
-# What `make test-e2e` runs, with the image IMG: deploys the operator to a throwaway cluster that KIND
-# makes, sees it work, and removes it. Without KIND, on the cluster of the kubeconfig, which has to
-# find the image.
+# Run by `make test-e2e` with the image IMG: deploys the operator to a temporary cluster that KIND creates, tests it,
+# and removes it. Without KIND, it uses the cluster of the kubeconfig, which must be able to pull the image.
 set -eu
 
 namespace=empty-system
@@ -11,7 +10,7 @@ cluster=${KIND_CLUSTER:-empty-e2e}
 stays=
 folder=target/e2e
 
-# KUBECTL may have arguments.
+# KUBECTL may contain arguments.
 kubectl() {
   command $KUBECTL "$@"
 }
@@ -24,7 +23,7 @@ step() {
   echo "==> $*"
 }
 
-# As much as there is of what went wrong.
+# Prints the state of the operator, for a failed test.
 explain() {
   kubectl get events --all-namespaces --sort-by=.lastTimestamp
   in_namespace describe deployments,pods
@@ -45,7 +44,7 @@ if [ -n "$KIND" ]; then
   KUBECONFIG=$PWD/$folder/kubeconfig
   export KUBECONFIG
   if "$KIND" get clusters | grep -qx "$cluster"; then
-    step "Take the cluster that is there"
+    step "Use the existing cluster"
     stays=yes
     "$KIND" export kubeconfig --name "$cluster"
   else
@@ -60,10 +59,10 @@ step "Deploy the operator"
 make deploy "IMG=$IMG"
 in_namespace wait --for=condition=Available --timeout=3m "$deployment"
 
-step "Kill the operator, and see it come back"
+step "Kill the operator, and wait until it is back"
 in_namespace delete pods --selector "$operator" --grace-period=0 --force --timeout=1m
 in_namespace rollout status --timeout=3m "$deployment"
 
-step "Remove all of it"
+step "Remove everything"
 make undeploy
 kubectl wait --for=delete --timeout=2m "namespace/$namespace"

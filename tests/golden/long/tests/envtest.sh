@@ -1,7 +1,7 @@
 #!/bin/sh
-# What `make setup-envtest` runs: fetches etcd, kube-apiserver and kubectl of Kubernetes VERSION into FOLDER.
-# Another version than the one below takes the SHA-512 digest of its archive for this machine in
-# ENVTEST_SHA512; envtest-releases.yaml of kubernetes-sigs/controller-tools lists them.
+# Run by `make setup-envtest`: fetches etcd, kube-apiserver and kubectl of Kubernetes VERSION into FOLDER. For another
+# version than the one below, set ENVTEST_SHA512 to the SHA-512 digest of its archive for this machine;
+# envtest-releases.yaml of kubernetes-sigs/controller-tools lists the digests.
 set -eu
 
 known=1.36.2
@@ -16,7 +16,7 @@ if [ -x "$FOLDER/kube-apiserver" ]; then
   exit
 fi
 echo "$VERSION" | grep -Eqx '[0-9]+\.[0-9]+\.[0-9]+' ||
-  fail "ENVTEST_K8S_VERSION is \`$VERSION\`, which is no version such as $known"
+  fail "ENVTEST_K8S_VERSION is \`$VERSION\`, which is not a version such as $known"
 case $(uname -s)-$(uname -m) in
 Darwin-arm64) platform=darwin-arm64 ;;
 Darwin-x86_64) platform=darwin-amd64 ;;
@@ -37,12 +37,12 @@ if [ -z "$digest" ] && [ "$VERSION" = "$known" ]; then
   linux-s390x) digest=f28eaa0d67659bd8a5d5ff3980685559d01a4ab21b3774d2b8c46150c6019c18e3402a464d1d0c718e531ac94deba5f1354dbdfa35071b5b6e15505615ed6561 ;;
   esac
 fi
-[ -n "$digest" ] || fail "the digest of Kubernetes $VERSION is not known here: set ENVTEST_SHA512"
+[ -n "$digest" ] || fail "the digest of Kubernetes $VERSION is unknown: set ENVTEST_SHA512"
 
 archive=envtest-v$VERSION-$platform.tar.gz
 url=${ENVTEST_URL:-$from/envtest-v$VERSION}/$archive
 mkdir -p "$(dirname "$FOLDER")"
-# Beside the folder, so that a rename completes it: a fetch that was interrupted leaves no half of it.
+# Unpacks beside the folder and renames at the end: an interrupted fetch leaves no incomplete folder.
 unpacked=$(mktemp -d "$FOLDER.XXXXXX")
 trap 'rm -rf "$unpacked"' EXIT
 trap 'exit 1' HUP INT TERM

@@ -1,7 +1,6 @@
 #!/bin/sh
-# What `make test-e2e` runs, with the image IMG: deploys the operator to a throwaway cluster that KIND
-# makes, sees it work, and removes it. Without KIND, on the cluster of the kubeconfig, which has to
-# find the image.
+# Run by `make test-e2e` with the image IMG: deploys the operator to a temporary cluster that KIND creates, tests it,
+# and removes it. Without KIND, it uses the cluster of the kubeconfig, which must be able to pull the image.
 set -eu
 
 namespace=neighbour-system
@@ -12,7 +11,7 @@ stays=
 folder=target/e2e
 forwarder=
 
-# KUBECTL may have arguments.
+# KUBECTL may contain arguments.
 kubectl() {
   command $KUBECTL "$@"
 }
@@ -30,7 +29,7 @@ step() {
   echo "==> $*"
 }
 
-# As much as there is of what went wrong.
+# Prints the state of the operator, for a failed test.
 explain() {
   kubectl get events --all-namespaces --sort-by=.lastTimestamp
   in_namespace describe deployments,pods
@@ -60,7 +59,7 @@ eventually() {
 }
 
 samples_are_reconciled() {
-  # The API server calls webhooks by their Service, which knows of a new Pod a moment later.
+  # The API server calls webhooks through their Service, which routes to a new Pod only a moment later.
   eventually on_samples apply --kustomize config/samples
   # One line for each controller.
   on_samples wait --for=condition=Ready --timeout=2m --all lanterns.shop.example.com
@@ -68,16 +67,16 @@ samples_are_reconciled() {
   # End of the controllers.
 }
 
-# Reads the metrics by the token of a ServiceAccount.
+# Reads the metrics with the token of a ServiceAccount.
 metrics_for() {
   token=$(in_namespace create token "$1")
-  # No certificate of the kubeconfig's user is to go along.
+  # Sends no client certificate from the kubeconfig.
   kubectl --kubeconfig /dev/null get --raw=/metrics --server "https://127.0.0.1:$port" \
     --insecure-skip-tls-verify --token "$token"
 }
 
-# Succeeds if a Pod other than $1 holds the Lease, and makes $leader its name. The Lease outlives a Pod
-# that was killed.
+# Succeeds if a Pod other than $1 holds the Lease, and sets $leader to its name. The Lease still names a Pod that was
+# killed.
 has_leader_besides() {
   holder=$(in_namespace get leases --output 'jsonpath={.items[0].spec.holderIdentity}')
   leader=${holder%%_*}
@@ -91,7 +90,7 @@ if [ -n "$KIND" ]; then
   KUBECONFIG=$PWD/$folder/kubeconfig
   export KUBECONFIG
   if "$KIND" get clusters | grep -qx "$cluster"; then
-    step "Take the cluster that is there"
+    step "Use the existing cluster"
     stays=yes
     "$KIND" export kubeconfig --name "$cluster"
   else
@@ -102,18 +101,18 @@ if [ -n "$KIND" ]; then
   "$KIND" load image-archive --name "$cluster" "$folder/image.tar"
 fi
 
-# The operator is ready once there are all kinds that it has controllers for: the CRDs of those that
-# others define are yours to install here.
+# The operator becomes ready when all kinds exist for which it has controllers: install the CRDs that other projects
+# define here.
 
 step "Deploy the operator"
 make deploy "IMG=$IMG"
 in_namespace wait --for=condition=Available --timeout=3m "$deployment"
 
-step "Apply the samples, and wait for what the controllers say"
+step "Apply the samples, and wait for their conditions"
 samples_are_reconciled
 
-step "Read the metrics, as one who may and as one who may not"
-# Not the function: a shell of its own would be between.
+step "Read the metrics with permission, then without"
+# Not by the function, which would start a subshell.
 $KUBECTL --namespace "$namespace" port-forward \
   service/neighbour-metrics :8443 > "$folder/forward" &
 forwarder=$!
@@ -128,21 +127,21 @@ kubectl delete clusterrolebinding "$cluster"
 kill "$forwarder"
 forwarder=
 
-step "Kill the operator, and see it come back"
+step "Kill the operator, and wait until it is back"
 in_namespace delete pods --selector "$operator" --grace-period=0 --force --timeout=1m
 in_namespace rollout status --timeout=3m "$deployment"
 
-step "Run two, delete the one that leads, and see another one take over"
+step "Run two replicas, delete the leader, and wait until the other takes over"
 in_namespace scale --replicas=2 "$deployment"
 in_namespace rollout status --timeout=3m "$deployment"
 eventually has_leader_besides ""
 in_namespace delete "pod/$leader"
 eventually has_leader_besides "$leader"
 
-step "Delete the samples, and apply them once more"
+step "Delete the samples, and apply them again"
 on_samples delete --timeout=2m --kustomize config/samples
 samples_are_reconciled
 
-step "Remove all of it"
+step "Remove everything"
 make undeploy
 kubectl wait --for=delete --timeout=2m "namespace/$namespace"

@@ -1,7 +1,6 @@
 #!/bin/sh
-# What `make test-e2e` runs, with the image IMG: deploys the operator to a throwaway cluster that KIND
-# makes, sees it work, and removes it. Without KIND, on the cluster of the kubeconfig, which has to
-# find the image.
+# Run by `make test-e2e` with the image IMG: deploys the operator to a temporary cluster that KIND creates, tests it,
+# and removes it. Without KIND, it uses the cluster of the kubeconfig, which must be able to pull the image.
 set -eu
 
 namespace=tenant-system
@@ -11,7 +10,7 @@ cluster=${KIND_CLUSTER:-tenant-e2e}
 stays=
 folder=target/e2e
 
-# KUBECTL may have arguments.
+# KUBECTL may contain arguments.
 kubectl() {
   command $KUBECTL "$@"
 }
@@ -29,7 +28,7 @@ step() {
   echo "==> $*"
 }
 
-# As much as there is of what went wrong.
+# Prints the state of the operator, for a failed test.
 explain() {
   kubectl get events --all-namespaces --sort-by=.lastTimestamp
   in_namespace describe deployments,pods
@@ -58,7 +57,7 @@ eventually() {
 }
 
 samples_are_reconciled() {
-  # The API server calls webhooks by their Service, which knows of a new Pod a moment later.
+  # The API server calls webhooks through their Service, which routes to a new Pod only a moment later.
   eventually on_samples apply --kustomize config/samples
   # One line for each controller.
   on_samples wait --for=condition=Ready --timeout=2m --all guestbooks.webapp.example.com
@@ -66,8 +65,8 @@ samples_are_reconciled() {
   # End of the controllers.
 }
 
-# Succeeds if a Pod other than $1 holds the Lease, and makes $leader its name. The Lease outlives a Pod
-# that was killed.
+# Succeeds if a Pod other than $1 holds the Lease, and sets $leader to its name. The Lease still names a Pod that was
+# killed.
 has_leader_besides() {
   holder=$(in_namespace get leases --output 'jsonpath={.items[0].spec.holderIdentity}')
   leader=${holder%%_*}
@@ -81,7 +80,7 @@ if [ -n "$KIND" ]; then
   KUBECONFIG=$PWD/$folder/kubeconfig
   export KUBECONFIG
   if "$KIND" get clusters | grep -qx "$cluster"; then
-    step "Take the cluster that is there"
+    step "Use the existing cluster"
     stays=yes
     "$KIND" export kubeconfig --name "$cluster"
   else
@@ -95,7 +94,7 @@ if [ -n "$KIND" ]; then
   releases=https://github.com/cert-manager/cert-manager/releases/download
   kubectl apply --server-side --filename "$releases/v1.21.1/cert-manager.yaml"
   kubectl wait --namespace cert-manager --for=condition=Available --timeout=3m --all deployments
-  # The API server trusts its webhooks.
+  # Waits until the API server trusts the webhooks.
   kubectl wait --for=jsonpath='{.webhooks[0].clientConfig.caBundle}' --timeout=1m \
     validatingwebhookconfigurations/cert-manager-webhook \
     mutatingwebhookconfigurations/cert-manager-webhook
@@ -104,30 +103,30 @@ fi
 step "Deploy the operator"
 make deploy "IMG=$IMG"
 in_namespace wait --for=condition=Available --timeout=3m "$deployment"
-# The API server trusts its webhooks.
+# Waits until the API server trusts the webhooks.
 kubectl wait --for=jsonpath='{.webhooks[0].clientConfig.caBundle}' --timeout=1m \
   mutatingwebhookconfigurations/tenant-mutating-webhook-configuration
 kubectl wait --for=jsonpath='{.webhooks[0].clientConfig.caBundle}' --timeout=1m \
   validatingwebhookconfigurations/tenant-validating-webhook-configuration
 
-step "Apply the samples, and wait for what the controllers say"
+step "Apply the samples, and wait for their conditions"
 samples_are_reconciled
 
-step "Kill the operator, and see it come back"
+step "Kill the operator, and wait until it is back"
 in_namespace delete pods --selector "$operator" --grace-period=0 --force --timeout=1m
 in_namespace rollout status --timeout=3m "$deployment"
 
-step "Run two, delete the one that leads, and see another one take over"
+step "Run two replicas, delete the leader, and wait until the other takes over"
 in_namespace scale --replicas=2 "$deployment"
 in_namespace rollout status --timeout=3m "$deployment"
 eventually has_leader_besides ""
 in_namespace delete "pod/$leader"
 eventually has_leader_besides "$leader"
 
-step "Delete the samples, and apply them once more"
+step "Delete the samples, and apply them again"
 on_samples delete --timeout=2m --kustomize config/samples
 samples_are_reconciled
 
-step "Remove all of it"
+step "Remove everything"
 make undeploy
 kubectl wait --for=delete --timeout=2m "namespace/$namespace"

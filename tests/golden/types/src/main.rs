@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The types authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Starts the operator, or writes the manifests that follow from its code.
+//! Starts the operator, or writes the manifests that are generated from its code.
 
 use std::process;
 
@@ -14,7 +14,7 @@ use types::{
     controller,
 };
 
-/// The name of the operator, and the domain that makes it unique in a cluster.
+/// The name of the operator, and the domain that makes the name unique in a cluster.
 const NAME: &str = "types";
 const DOMAIN: &str = "example.com";
 
@@ -34,7 +34,7 @@ async fn main() -> anyhow::Result<()> {
             if let Err(error) = &ended {
                 tracing::error!(error = format!("{error:#}"), "ended by an error");
             }
-            // A return would wait for each call that blocks.
+            // A normal return would wait for all blocking calls.
             process::exit(i32::from(ended.is_err()))
         }
     }

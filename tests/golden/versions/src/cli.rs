@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The versions authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The command line. Most flags can be given as an environment variable too: `--help` names it.
+//! The command line. Most flags can also be set by an environment variable, which `--help` names.
 
 use std::{io::IsTerminal, path::PathBuf};
 
@@ -25,7 +25,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Write the manifests that follow from the code: CustomResourceDefinitions and RBAC rules
+    /// Write the manifests that are generated from the code: CustomResourceDefinitions and RBAC
+    /// rules
     Manifests {
         /// Folder of the project
         #[arg(long, default_value = ".")]
@@ -33,14 +34,14 @@ pub enum Command {
     },
 }
 
-/// What is logged, and how.
+/// Settings of the log.
 #[derive(Debug, Args)]
 pub struct Log {
-    /// Least severe level to log, or directives such as `info,kube=debug`
+    /// Lowest level to log, or directives such as `info,kube=debug`
     #[arg(long, env = "RUST_LOG", default_value = "info", value_name = "LEVEL", value_parser = level)]
     pub log_level: String,
 
-    /// How a log line is written
+    /// Format of a log line
     #[arg(long, env = "KUBE_MANAGER_LOG_FORMAT", default_value = "text")]
     pub log_format: LogFormat,
 }
@@ -53,7 +54,8 @@ pub enum LogFormat {
     Json,
 }
 
-/// Checks a level, or directives. A lone word would be taken for the name of a module.
+/// Checks a level or directives. Without this check, a misspelled level would count as the name of
+/// a module.
 fn level(text: &str) -> anyhow::Result<String> {
     if is_level(text) {
         text.parse::<LevelFilter>()?;
@@ -67,11 +69,11 @@ fn is_level(text: &str) -> bool {
 }
 
 impl Log {
-    /// Sends log lines to stderr from here on. To be called once.
+    /// Starts to write log lines to stderr. Call it once.
     pub fn init(&self) {
         let mut directives = self.log_level.clone();
         if is_level(&directives) {
-            // What kube's spans say of an object, those of the manager say too.
+            // The spans of kube repeat what the spans of the manager say about an object.
             directives.push_str(",kube_runtime::controller=warn");
         }
         let log = tracing_subscriber::fmt()

@@ -160,6 +160,7 @@ impl Project {
             .arg("build")
             // As users have it, into a folder that is empty.
             .env_remove(NO_DEBUG.0)
+            .env_remove("CARGO_INCREMENTAL")
             .env("CARGO_TARGET_DIR", self.folder.path().join("target"));
         let mut timed = || -> Result<_> {
             let start = Instant::now();

@@ -1,13 +1,13 @@
-//! Conversions by an operator outside of the cluster: for as long as it runs, the CRD names a URL of this machine
-//! in the place of the deployed Service.
+//! Conversions by an operator outside of the cluster: while it runs, the CRD has a URL of this machine instead of the
+//! deployed Service.
 //!
-//! A conversion has either a Service or a URL. So the operator applies the CRD as the field manager of
-//! `make install`, with all that this manager owns and another conversion. The next `make install` or
-//! `make deploy` then replaces the URL by the Service. If another field manager owned the URL, both would be there,
-//! and the API server would refuse that.
+//! A conversion has either a Service or a URL. So the operator applies the CRD as the field manager of `make install`,
+//! with all fields that this manager owns, but with another conversion. The next `make install` or `make deploy` then
+//! replaces the URL by the Service. If another field manager owned the URL, the CRD would have both, which the API
+//! server refuses.
 //!
-//! An annotation keeps what was deployed, and who owned it. The end of the operator puts it back. If the operator is
-//! killed, the next one finds the annotation and takes over.
+//! An annotation keeps the deployed conversion and its field managers. The operator restores it when it ends. If the
+//! operator is killed, the next run finds the annotation and takes over.
 
 use std::collections::BTreeMap;
 
@@ -24,13 +24,13 @@ use serde_json::{Map, Value, json};
 
 use super::conversion;
 
-/// The annotation that says which process an object belongs to.
+/// The annotation with the process that an object belongs to.
 pub(super) const RUN_BY: &str = "kube-manager/run-by";
 
-/// The annotation that keeps what was deployed.
+/// The annotation that keeps the deployed conversion.
 const DEPLOYED: &str = "kube-manager/deployed";
 
-/// What the annotations begin with that have cert-manager write the `caBundle`.
+/// Prefix of the annotations that make cert-manager write the `caBundle`.
 const INJECTS: &str = "cert-manager.io/inject-";
 
 /// How often to try again when the CRD changes in between.
@@ -48,7 +48,7 @@ pub(super) enum Whose {
     Any,
 }
 
-/// The conversions that this process may have.
+/// The conversions that this process may take over.
 pub(super) struct Detours {
     client: Client,
     /// The field manager of `make install`.
@@ -59,7 +59,7 @@ pub(super) struct Detours {
     crds: Vec<String>,
 }
 
-/// The CRDs that this process has led to its URL.
+/// The CRDs whose conversion this process has moved to its URL.
 #[derive(Default)]
 pub(super) struct Led(BTreeMap<String, Look>);
 
@@ -72,9 +72,9 @@ struct Look {
 
 /// What a look at the CRDs found.
 pub(super) enum Found {
-    /// The API server has this machine convert.
+    /// The API server calls this machine for conversions.
     Led,
-    /// A CRD is not there, or changes; the message says which one.
+    /// A CRD is missing or changes; the message says which one.
     Missing(String),
     /// Another process has taken over.
     Another,
@@ -90,8 +90,8 @@ impl Detours {
         }
     }
 
-    /// Has the API server call `url` for conversions, and trust `bundle`. A CRD that this process has not led
-    /// before is taken from the process that has it.
+    /// Makes the API server call `url` for conversions, and trust `bundle`. Takes over a CRD from another process if
+    /// this process has not had it before.
     pub async fn look(&self, url: &str, bundle: &str, led: &mut Led) -> Result<Found> {
         let mut found = Found::Led;
         for name in &self.crds {
@@ -159,8 +159,8 @@ impl Detours {
         Ok(Found::Led)
     }
 
-    /// Leads the conversion of a CRD to `url`. Gives the CRD as it is then, and what was deployed; none if it went
-    /// or changed in between.
+    /// Moves the conversion of a CRD to `url`. Returns the changed CRD and the deployed conversion; `None` if the CRD
+    /// was deleted or changed in between.
     async fn lead(
         &self,
         name: &str,
@@ -189,14 +189,14 @@ impl Detours {
         Ok(None)
     }
 
-    /// Says that this machine does not convert.
+    /// Logs that this machine does not convert.
     pub fn says_off(&self) {
         if !self.crds.is_empty() {
             tracing::info!(crds = ?self.crds, "conversions stay where they are deployed");
         }
     }
 
-    /// Puts back what was deployed.
+    /// Restores the deployed conversions.
     pub async fn end(&self, whose: Whose) -> Result<()> {
         let mut ended = Ok(());
         for name in &self.crds {
@@ -204,7 +204,7 @@ impl Detours {
             let put_back = put_back.with_context(|| {
                 format!("cannot put back the conversion of the CustomResourceDefinition `{name}`")
             });
-            // The others are put back even if one fails.
+            // The others are restored even if one fails.
             ended = ended.and(put_back);
         }
         ended
@@ -238,8 +238,8 @@ impl Detours {
         bail!("it changes all the time");
     }
 
-    /// Gives the fields of the conversion back to who owned them, so that the next `make install` changes no more
-    /// of them than before.
+    /// Gives the fields of the conversion back to their former field managers, so that the next `make install` has no
+    /// other effect than before.
     async fn hand_back(&self, mut crd: Value, deployed: &Deployed) -> Result<()> {
         for _ in 0..TRIES {
             let owners = deployed.owned_as_before(&crd);
@@ -291,7 +291,7 @@ fn value(object: &DynamicObject) -> kube::Result<Value> {
     serde_json::to_value(object).map_err(kube::Error::SerdeError)
 }
 
-/// What a request gave; none if the object has changed in between, or is gone.
+/// The result of a request; `None` if the object has changed or was deleted in between.
 fn settled<T>(ended: kube::Result<T>) -> kube::Result<Option<T>> {
     match ended {
         Ok(value) => Ok(Some(value)),
@@ -310,7 +310,7 @@ fn managed(crd: &Value) -> &[Value] {
     managed.map_or(&[], Vec::as_slice)
 }
 
-/// The process that the conversion of `crd` is led to, if it is.
+/// The process to which the conversion of `crd` was moved, if any.
 fn run_by(crd: &Value) -> Option<&str> {
     let is_led = crd["spec"]["conversion"]["webhook"]["clientConfig"]["url"].is_string();
     let run_by = crd["metadata"]["annotations"][RUN_BY].as_str();
@@ -321,7 +321,7 @@ fn run_by(crd: &Value) -> Option<&str> {
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Deployed {
     conversion: Value,
-    /// The annotations that would have others write to it.
+    /// The annotations that would make other programs write to it.
     annotations: BTreeMap<String, String>,
     /// Entries of `managedFields`, with the fields of the conversion and of these annotations alone.
     owners: Vec<Value>,
@@ -361,13 +361,13 @@ impl Deployed {
         deployed
     }
 
-    /// What an earlier process has found.
+    /// The conversion that an earlier process has saved.
     fn noted(crd: &Value) -> Option<Self> {
         let text = crd["metadata"]["annotations"][DEPLOYED].as_str()?;
         serde_json::from_str(text).ok()
     }
 
-    /// Where conversions are called, for people.
+    /// The place where the API server calls conversions, for messages.
     fn place(&self) -> String {
         let client = &self.conversion["webhook"]["clientConfig"];
         let service = &client["service"];
@@ -414,7 +414,7 @@ impl Deployed {
         with_owners(managed(crd), &self.paths(), &self.owners)
     }
 
-    /// What to apply to lead the conversion of `crd` to `url`.
+    /// The object to apply to move the conversion of `crd` to `url`.
     fn led(&self, crd: &Value, manager: &str, identity: &str, url: &str, bundle: &str) -> Value {
         let mut led = applied(crd, manager);
         let bundle = ByteString(bundle.as_bytes().to_vec());
@@ -434,7 +434,7 @@ impl Deployed {
         led
     }
 
-    /// What to apply to put back what was deployed.
+    /// The object to apply to restore the deployed conversion.
     fn back(&self, crd: &Value, manager: &str) -> Value {
         let mut back = applied(crd, manager);
         back["spec"]["conversion"] = self.conversion.clone();
@@ -453,7 +453,7 @@ impl Deployed {
     }
 }
 
-/// What to apply as `manager` to change nothing, and only if the CRD is still the same.
+/// The object to apply as `manager` that changes nothing, and only if the CRD is unchanged.
 fn applied(crd: &Value, manager: &str) -> Value {
     let mut entries = managed(crd).iter();
     let own = entries.find(|it| it["manager"] == manager && it["operation"] == APPLY);
@@ -474,7 +474,7 @@ fn applied(crd: &Value, manager: &str) -> Value {
     applied
 }
 
-/// What of `value` is among `fields`, which are in the form of `managedFields`.
+/// The part of `value` that is in `fields`, which have the form of `managedFields`.
 fn owned(fields: &Value, value: &Value) -> Value {
     let Some(fields) = fields.as_object().filter(|it| !it.is_empty()) else {
         return value.clone();

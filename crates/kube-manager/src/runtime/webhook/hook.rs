@@ -15,24 +15,23 @@ use kube::{Resource, api::ObjectMeta};
 
 use super::request::Operation;
 
-/// What happens to a request if its webhook fails: no replica answers, it answers too late, or with an
-/// error.
+/// What happens to a request if its webhook fails, because no replica answers, or the answer is late or an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FailurePolicy {
     /// The request fails.
     #[default]
     Fail,
-    /// The request goes on as if there was no webhook.
+    /// The request continues without the webhook.
     Ignore,
 }
 
-/// Which versions of a kind a webhook is called for.
+/// For which versions of a kind the webhook is called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MatchPolicy {
     /// All of them: the API server converts an object to the version of the webhook's type.
     #[default]
     Equivalent,
-    /// The version of the webhook's type alone.
+    /// Only the version of the webhook's type.
     Exact,
 }
 
@@ -97,8 +96,8 @@ impl Label {
 /// The label that each namespace has with its name.
 pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
-/// The namespace that the operator runs in, as a value of [`NAMESPACE_NAME`]. kustomize and the Helm chart put
-/// the name in its place that the namespace has in the cluster.
+/// The namespace of the operator, as a value of [`NAMESPACE_NAME`]. kustomize and the Helm chart replace it by the name
+/// of the namespace in the cluster.
 pub const OWN_NAMESPACE: &str = "system";
 
 /// When the API server calls a webhook, and how.
@@ -146,8 +145,8 @@ struct Parent {
 type Word = fn(&()) -> std::borrow::Cow<'_, str>;
 
 impl Hook {
-    /// A webhook that is called for each creation and each update of an object. A request fails if the
-    /// webhook does, or takes longer than 10 s.
+    /// A webhook that is called for each creation and each update of an object. A request fails if the webhook fails or
+    /// takes longer than 10 s.
     pub const fn new() -> Self {
         Self {
             name: None,
@@ -189,15 +188,15 @@ impl Hook {
         self
     }
 
-    /// Has it called for these subresources too, such as `status`, whose objects have the same type.
+    /// Also calls it for these subresources, such as `status`, whose objects have the same type.
     #[must_use]
     pub const fn subresources(mut self, subresources: &'static [&'static str]) -> Self {
         self.subresources = subresources;
         self
     }
 
-    /// Has it called for subresources of kind `K` alone, which have a type of their own: for example with
-    /// the type `Scale`, for `scale` of the kind `Guestbook`.
+    /// Calls it only for subresources of kind `K` that have their own type: for example with the type `Scale`, for
+    /// `scale` of the kind `Guestbook`.
     #[must_use]
     pub const fn subresources_of<K: Resource<DynamicType = ()>>(
         mut self,
@@ -248,8 +247,8 @@ impl Hook {
         self
     }
 
-    /// Has it called only for objects in namespaces with these labels. Each namespace has its name as the
-    /// label [`NAMESPACE_NAME`]. Objects that are in no namespace are not affected.
+    /// Calls it only for objects in namespaces with these labels. Each namespace has its name as the label
+    /// [`NAMESPACE_NAME`]. Objects that are in no namespace are not affected.
     ///
     /// Without a condition on that label, the webhooks of an operator that is
     /// [`namespaced`](crate::Operator::namespaced) are called only for its own namespace.
@@ -259,19 +258,19 @@ impl Hook {
         self
     }
 
-    /// Has it called only for objects with these labels, before or after the change.
+    /// Calls it only for objects with these labels, before or after the change.
     #[must_use]
     pub const fn objects(mut self, labels: &'static [Label]) -> Self {
         self.objects = labels;
         self
     }
 
-    /// Has it called only for requests for which a CEL expression is true: of up to 64 of them, all. It is
-    /// named in errors.
+    /// Calls it only for requests for which this CEL expression is true; of several expressions, all must be true.
+    /// Errors show its name.
     ///
     /// # Panics
     ///
-    /// When there are too many. The API server takes no more.
+    /// When there are more than 64 expressions, the limit of the API server.
     #[must_use]
     pub const fn condition(mut self, name: &'static str, expression: &'static str) -> Self {
         let mut index = 0;
@@ -352,8 +351,8 @@ impl Webhook {
         }
     }
 
-    /// The webhook that bounds the size of objects that are converted. It is asked about each version as the
-    /// client writes it, and requests go on without it.
+    /// The webhook that limits the size of converted objects. It is called for each version as the client writes it,
+    /// and requests succeed if it does not answer.
     pub fn bound(name: String, path: String, rule: RuleWithOperations) -> Self {
         Self {
             purpose: Purpose::Validate,

@@ -1,5 +1,5 @@
-//! A certificate that others keep in a Secret, such as cert-manager. The Secret is watched: a mounted one lags
-//! behind by minutes, and the API server trusts a new authority within seconds.
+//! A certificate that another program, such as cert-manager, maintains in a Secret. The Secret is watched, because a
+//! mounted Secret lags behind by minutes, but the API server trusts a new authority within seconds.
 
 use std::pin::pin;
 
@@ -33,11 +33,10 @@ pub(super) struct Issued {
 }
 
 impl Issued {
-    /// Sends each new certificate to `pairs`. One that cannot be used is as good as none: then the one before
-    /// stays.
+    /// Sends each new certificate to `pairs`. A certificate that cannot be used is ignored: the previous one stays.
     pub async fn follow(self, pairs: Sender<Option<Pair>>) {
         let secrets = Api::<Secret>::default_namespaced(self.client.clone());
-        // Rights that name the Secret allow to list and to watch it alone.
+        // A role that names the Secret allows to list and watch only this Secret.
         let field = format!("metadata.name={}", self.secret);
         let config = watcher::Config::default().fields(&field);
         let config = config.timeout(watch::length());
@@ -80,7 +79,7 @@ impl Issued {
         }
     }
 
-    /// Sends the certificate of `secret`, if it is another one; or says what is wrong with it.
+    /// Sends the certificate of `secret` if it is a new one; returns an error if it cannot be used.
     fn take(&self, secret: Secret, pairs: &Sender<Option<Pair>>) -> Result<(), String> {
         let name = &self.secret;
         let pair = read(&secret).map_err(|error| format!("the Secret `{name}` {error:#}"))?;

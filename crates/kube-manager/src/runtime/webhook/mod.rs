@@ -1,9 +1,9 @@
 //! Webhooks: typed functions that the API server calls before it stores an object, and to convert an object to
 //! another version.
 //!
-//! A [`Defaulter`] fills in what an object leaves open. A [`Validator`] says whether an object may be
-//! created, changed or deleted. Neither sees anything of the API server's protocol: objects arrive as their
-//! type, and answers are a [`Verdict`].
+//! A [`Defaulter`] sets defaults for fields that an object leaves out. A [`Validator`] decides whether an object may be
+//! created, changed or deleted. Both are independent of the API server's protocol: objects arrive as their Rust type,
+//! and the answer is a [`Verdict`].
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::ConfigMap;
@@ -45,20 +45,20 @@
 //!
 //! # When a call fails
 //!
-//! No call fails while certificates are replaced, while a replica stops after SIGTERM, or after it has lost
-//! the lease: it answers what it is asked until it ends. These do:
+//! No call fails while certificates are replaced, while a replica stops after SIGTERM, or after it has lost the lease:
+//! the replica answers calls until it ends. These calls fail:
 //!
-//! - calls that run in a process that is killed. The API server does not repeat a call without an answer,
-//!   because it cannot know what became of it.
+//! - calls in a process that is killed. The API server does not repeat a call without an answer, because it cannot know
+//!   whether the call had an effect.
 //! - calls for which there is no room, with code 429: more than `--webhook-max-calls`, or more than 64 MiB of
 //!   reviews at one time. The API server repeats such a call each second until its timeout.
 //! - calls that take longer than their timeout, and calls in which the webhook has an error or panics.
 //!
-//! For what fails, the [`FailurePolicy`] decides.
+//! The [`FailurePolicy`] decides what happens to the request of a failed call.
 //!
 //! # Certificates
 //!
-//! There are three ways, and `rscaffold edit` switches between them.
+//! There are three sources of certificates, and `rscaffold edit` switches between them.
 //!
 //! | the certificate is | by the flag | who has the API server trust it |
 //! |---|---|---|
@@ -215,7 +215,7 @@ impl<K> Object for K where
 {
 }
 
-/// Fills in what objects of a kind leave open.
+/// Sets defaults for fields that objects of a kind leave out.
 pub trait Defaulter: Send + Sync + 'static {
     /// The type of the objects.
     type Object: Object;
@@ -223,18 +223,18 @@ pub trait Defaulter: Send + Sync + 'static {
     /// When the API server calls it.
     const HOOK: Hook = Hook::new();
 
-    /// What it needs rights for, if it sends requests.
+    /// The permissions that it needs, if it sends requests.
     const RULES: &'static [Rule] = &[];
 
-    /// Changes `object` as it is to be stored. It may be called several times for one request, so it must
-    /// not change again what it has changed.
+    /// Changes `object` before it is stored. It may be called several times for one request, so a second call must
+    /// change nothing.
     ///
-    /// Fields that the type does not have stay as they are. An object that does not fit its type is refused
-    /// before.
+    /// Fields that the type does not have stay unchanged. An object that does not fit its type is refused before this
+    /// call.
     ///
     /// # Errors
     ///
-    /// When it cannot tell. Then the [`FailurePolicy`] decides.
+    /// When it cannot decide. Then the [`FailurePolicy`] decides.
     fn default(
         &self,
         object: &mut Self::Object,
@@ -242,7 +242,7 @@ pub trait Defaulter: Send + Sync + 'static {
     ) -> impl Future<Output = anyhow::Result<Verdict>> + Send;
 }
 
-/// Says which objects of a kind may be stored or deleted.
+/// Decides which objects of a kind may be stored or deleted.
 pub trait Validator: Send + Sync + 'static {
     /// The type of the objects.
     type Object: Object;
@@ -250,17 +250,17 @@ pub trait Validator: Send + Sync + 'static {
     /// When the API server calls it.
     const HOOK: Hook = Hook::new();
 
-    /// What it needs rights for, if it sends requests.
+    /// The permissions that it needs, if it sends requests.
     const RULES: &'static [Rule] = &[];
 
-    /// Says what is wrong with `change`, if anything.
+    /// Returns what is wrong with `change`, if anything.
     ///
-    /// An object that does not fit its type is refused before. If it is stored already, it can be deleted
-    /// and its metadata can change, so that it can lose its finalizers.
+    /// An object that does not fit its type is refused before this call. If such an object is stored already, it can be
+    /// deleted and its metadata can change, so that it can lose its finalizers.
     ///
     /// # Errors
     ///
-    /// When it cannot tell. Then the [`FailurePolicy`] decides.
+    /// When it cannot decide. Then the [`FailurePolicy`] decides.
     fn validate(
         &self,
         change: Change<'_, Self::Object>,
@@ -330,8 +330,8 @@ impl Webhooks {
         Ok(crds)
     }
 
-    /// Has the API server call the operator for the conversion of `crd`, if it converts that kind. kustomize
-    /// puts the names of the Service and of its namespace in.
+    /// Sets the operator as the conversion webhook of `crd`, if it converts that kind. kustomize inserts the names of
+    /// the Service and of its namespace.
     ///
     /// # Errors
     ///
@@ -350,8 +350,8 @@ impl Webhooks {
             let version = &version.name;
             ensure!(
                 conversion.has(version),
-                "version `{version}` of {kind} is in use, but not converted: make it a spoke of the `Hub`, or \
-                 let `served = false` stand in its types"
+                "version `{version}` of {kind} is in use, but not converted: make it a spoke of \
+                 the `Hub`, or set `served = false` in its types"
             );
         }
         crd.spec.conversion = Some(CustomResourceConversion {
@@ -372,8 +372,8 @@ impl Webhooks {
         Ok(())
     }
 
-    /// Writes `config/webhook/manifests.yaml` below `out`, and a copy to the chart. kustomize puts the names
-    /// of the Service and of its namespace in.
+    /// Writes `config/webhook/manifests.yaml` below `out`, and a copy to the chart. kustomize inserts the names of the
+    /// Service and of its namespace.
     pub fn write_manifests(&self, operator: &Operator, out: &Path) -> Result<()> {
         let webhooks = self.all();
         if webhooks.is_empty() {

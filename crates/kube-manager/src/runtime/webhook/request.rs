@@ -1,4 +1,4 @@
-//! What a webhook is asked.
+//! The request for a webhook.
 
 use k8s_openapi::api::authentication::v1::UserInfo;
 use kube::core::GroupVersionKind;
@@ -32,7 +32,7 @@ impl Operation {
     }
 }
 
-/// Who asks for what, besides the object. The default is a creation by nobody in no namespace, for tests:
+/// The request without the object: who asks for what. The default, for tests, is a creation without user and namespace:
 ///
 /// ```
 /// use kube_manager::webhook::{Operation, Request};
@@ -44,22 +44,22 @@ impl Operation {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Request {
-    /// What is done with the object. A patch is a creation or an update, as the case may be.
+    /// The operation on the object. A patch is a creation or an update.
     pub operation: Operation,
     /// Who does it.
     pub user: UserInfo,
-    /// Whether the API server stores nothing: a webhook with effects of its own must not have them.
+    /// Whether this is a dry run: the API server stores nothing, and a webhook must have no effects either.
     pub dry_run: bool,
-    /// The namespace of the object; none for a cluster-scoped one.
+    /// The namespace of the object; `None` for a cluster-scoped object.
     pub namespace: Option<String>,
-    /// The name of the object; none if the API server makes one later, for `generateName`.
+    /// The name of the object; `None` if the API server generates it later, for `generateName`.
     pub name: Option<String>,
     /// The subresource that is asked for, such as `status` or `scale`.
     pub subresource: Option<String>,
     /// The options of the operation, such as a `DeleteOptions` of `meta.k8s.io/v1`.
     pub options: Option<Value>,
-    /// The kind as the client sent it, always there but in tests. Its version can be another one than that
-    /// of the webhook's type: the API server converts the object before.
+    /// The kind as the client sent it, `None` only in tests. Its version can differ from the version of the webhook's
+    /// type, because the API server converts the object first.
     pub kind: Option<GroupVersionKind>,
 }
 
@@ -80,7 +80,7 @@ pub enum Change<'a, K> {
 }
 
 impl<'a, K> Change<'a, K> {
-    /// The object as it is to be stored; none if it is deleted.
+    /// The object to store; `None` if it is deleted.
     pub fn after(&self) -> Option<&'a K> {
         match self {
             Self::Create(new) | Self::Update { new, .. } => Some(new),
@@ -88,7 +88,7 @@ impl<'a, K> Change<'a, K> {
         }
     }
 
-    /// The object as it is stored; none if it is created.
+    /// The stored object; `None` if it is created.
     pub fn before(&self) -> Option<&'a K> {
         match self {
             Self::Update { old, .. } | Self::Delete(old) => Some(old),
@@ -97,7 +97,7 @@ impl<'a, K> Change<'a, K> {
     }
 }
 
-/// What an answer tells of the request: which object is meant.
+/// The part of the request that identifies the object, for an answer.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub kind: GroupVersionKind,

@@ -1,4 +1,4 @@
-//! The types of the API: a module for each group, in it one for each version.
+//! The types of the API: a module for each group, with a module for each version.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::crd::MergeError;
@@ -6,7 +6,7 @@ use kube::core::crd::MergeError;
 // One module for each group.
 // End of the groups.
 
-/// The CustomResourceDefinition of each kind, with all of its versions.
+/// The CustomResourceDefinitions of all kinds, each with all of its versions.
 ///
 /// # Errors
 ///

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: Example
 // SPDX-License-Identifier: MIT
 
-//! What the operator does about its objects: a module for each group, in it one for each
-//! controller.
+//! The controllers: a module for each group, with a module for each controller.
 
 use kube_manager::Manager;
 
@@ -12,7 +11,7 @@ pub mod on;
 pub mod sea;
 // End of the groups.
 
-/// Hands each controller to the manager.
+/// Registers each controller with the manager.
 pub fn register(manager: &mut Manager) {
     // One line for each controller.
     manager.add(air_traffic_control::http_route::Controller::new);

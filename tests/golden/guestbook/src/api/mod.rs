@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The guestbook authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The types of the API: a module for each group, in it one for each version.
+//! The types of the API: a module for each group, with a module for each version.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
@@ -13,7 +13,7 @@ use kube::{
 pub mod webapp;
 // End of the groups.
 
-/// The CustomResourceDefinition of each kind, with all of its versions.
+/// The CustomResourceDefinitions of all kinds, each with all of its versions.
 ///
 /// # Errors
 ///
@@ -32,8 +32,8 @@ pub fn crds() -> Result<Vec<CustomResourceDefinition>, MergeError> {
     ])
 }
 
-/// The CEL rules that `new` breaks, each after its field: as a new object, or in the place of `old`. An API
-/// server also checks bounds, such as a `range`; this function does not.
+/// The CEL rules that `new` breaks, each after its field. `old` is the object before an update, `None` for a new
+/// object. This function does not check bounds, such as a `range`; an API server does.
 #[cfg(test)]
 pub fn broken_rules<K>(old: Option<&K>, new: &K) -> Vec<String>
 where

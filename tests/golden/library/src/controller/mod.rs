@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The library authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the operator does about its objects: a module for each group, in it one for each
-//! controller.
+//! The controllers: a module for each group, with a module for each controller.
 
 use kube_manager::Manager;
 
@@ -10,7 +9,7 @@ use kube_manager::Manager;
 pub mod library;
 // End of the groups.
 
-/// Hands each controller to the manager.
+/// Registers each controller with the manager.
 pub fn register(manager: &mut Manager) {
     // One line for each controller.
     manager.add(library::book::Controller::new);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! etcd and kube-apiserver, as they are in the folder KUBEBUILDER_ASSETS, and the operator on them.
+//! Starts etcd and kube-apiserver from the folder KUBEBUILDER_ASSETS, and the operator on them.
 
 use std::{
     env,
@@ -21,28 +21,28 @@ use kube::{
 };
 use serde_json::json;
 
-/// How long anything may take.
+/// Time limit for each step.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where the operator lives when it is deployed.
+/// The namespace of the deployed operator.
 const NAMESPACE: &str = "a-project-with-a-rather-long-name-system";
 
-/// Runs a program until nobody holds the other end of stdin any more, then removes the folder. Asked
-/// politely, an API server whose etcd has gone before would not end.
+/// Runs a program until its stdin is closed, then kills it and removes the folder. After SIGTERM,
+/// an API server would wait for its etcd, which may have ended already.
 const SCRIPT: &str = r#""$0" "$@" & read -r _; kill -9 $!; wait; rm -rf "$PWD""#;
 
-/// Started by the first test that asks for it, for all of them.
+/// Started by the first test, and shared by all.
 static CONTROL_PLANE: LazyLock<ControlPlane> = LazyLock::new(ControlPlane::start);
 
 struct ControlPlane {
     folder: PathBuf,
     programs: PathBuf,
     server: String,
-    /// End with this program, however it ends.
+    /// These processes end when this program ends, even if it is killed.
     children: Vec<Child>,
 }
 
-/// A client that may do everything. Its namespace is one in which the operator serves objects.
+/// A client with all permissions. Its default namespace is one that the operator serves.
 pub async fn client() -> Client {
     let kubeconfig = Kubeconfig::read_from(CONTROL_PLANE.kubeconfig("admin")).expect("a file");
     let options = KubeConfigOptions::default();
@@ -101,7 +101,7 @@ impl ControlPlane {
                 "--service-account-signing-key-file=certs/apiserver.key",
                 "--service-account-key-file=certs/apiserver.key",
                 "--service-cluster-ip-range=10.0.0.0/24",
-                // Its own address is loopback, which no Endpoints may hold.
+                // The API server listens on loopback, an address that Endpoints cannot have.
                 "--endpoint-reconciler-type=none",
             ],
         );
@@ -117,12 +117,12 @@ impl ControlPlane {
     fn start_operator(&mut self) {
         let config = concat!(env!("CARGO_MANIFEST_DIR"), "/config/default");
         let built = self.kubectl(&["kustomize", config]).expect("manifests");
-        // Kinds of others, such as ServiceMonitor, are not known here.
+        // This API server does not know kinds of other projects, such as ServiceMonitor.
         let known = built.split("---\n").filter(|manifest| {
             let others = [
                 "cert-manager.io/",
                 "monitoring.coreos.com/",
-                // The API server cannot reach a Service here.
+                // This API server cannot reach a Service.
                 "WebhookConfiguration\n",
             ];
             !others.iter().any(|other| manifest.contains(other))
@@ -144,7 +144,7 @@ impl ControlPlane {
         );
     }
 
-    /// Runs `program` until this one ends, with its log beside the kubeconfig.
+    /// Runs `program` until this test program ends, and writes its log beside the kubeconfig.
     fn spawn(&mut self, program: &Path, arguments: &[&str]) {
         let name = program.file_name().expect("a program").to_string_lossy();
         let log = File::create(self.folder.join(format!("{name}.log"))).expect("a file");
@@ -200,13 +200,13 @@ impl ControlPlane {
     }
 }
 
-/// A port that nobody listens on.
+/// A free port.
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("an address").port()
 }
 
-/// What nobody else on this machine can guess.
+/// A secret that other users of this machine cannot guess.
 fn random() -> String {
     let mut bytes = [0; 16];
     let mut source = File::open("/dev/urandom").expect("a source of random numbers");

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the operator does on a real API server, under the role that `make deploy` gives it. `make
-//! setup-envtest` fetches one; without it, these tests are listed as ignored.
+//! Tests of the operator on a real API server, with the permissions that `make deploy` gives it.
+//! `make setup-envtest` fetches an API server; without one, these tests are listed as ignored.
 
 #![cfg(feature = "operator")]
 

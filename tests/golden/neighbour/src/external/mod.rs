@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The neighbour authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The types of kinds that other projects define: a module for each group, in it one for each version.
+//! The types of kinds that other projects define: a module for each group, with a module for each version.
 
 // One module for each group.
 pub mod lights;

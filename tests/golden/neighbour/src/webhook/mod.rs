@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The neighbour authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the API server asks the operator: a module for each group.
+//! The webhooks that the API server calls: a module for each group.
 
 use kube_manager::Manager;
 
@@ -10,7 +10,7 @@ pub mod lights;
 pub mod toys;
 // End of the groups.
 
-/// Hands each webhook to the manager.
+/// Registers each webhook with the manager.
 pub fn register(manager: &mut Manager) {
     // One line for each group.
     lights::register(manager);

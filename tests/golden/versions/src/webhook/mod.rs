@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The versions authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the API server asks the operator: a module for each group.
+//! The webhooks that the API server calls: a module for each group.
 
 use kube_manager::Manager;
 
@@ -9,7 +9,7 @@ use kube_manager::Manager;
 pub mod webapp;
 // End of the groups.
 
-/// Hands each webhook to the manager.
+/// Registers each webhook with the manager.
 pub fn register(manager: &mut Manager) {
     // One line for each group.
     webapp::register(manager);

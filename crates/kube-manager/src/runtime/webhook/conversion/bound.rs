@@ -1,7 +1,7 @@
-//! Refuses an object that is too large to be converted, when it is written.
+//! Refuses to store an object that is too large for a conversion.
 //!
-//! After a conversion, annotations keep what the new version cannot hold, and the API server limits the annotations
-//! of an object. A read cannot refuse an object that is stored already, so the write has to.
+//! After a conversion, annotations keep the values that the new version cannot hold, and the API server limits the size
+//! of all annotations. A stored object must always be readable, so such an object is refused when it is written.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -19,7 +19,7 @@ use crate::runtime::webhook::{
     verdict::{FieldError, Verdict},
 };
 
-/// The webhook that is asked about each version of a kind.
+/// The webhook for each version of a kind.
 pub(super) struct Bound(pub Arc<Conversion>);
 
 impl Handler for Bound {
@@ -64,9 +64,9 @@ impl Conversion {
         Webhook::bound(name, self.bound_path(), rule)
     }
 
-    /// What is wrong with an object, which was `old` before: what its annotations have no room for after a
-    /// conversion. An object that was too large before may be written unless it becomes larger, and an object
-    /// that is being deleted may always be written.
+    /// Returns the error if the annotations of an object would be too large after a conversion. An object that was too
+    /// large before, as `old`, may be written unless it becomes larger, and an object that is being deleted may always
+    /// be written.
     pub(super) fn excess(
         &self,
         old: Option<&str>,
@@ -89,13 +89,13 @@ impl Conversion {
         Ok(lost.into_values().map(Lost::error).collect())
     }
 
-    /// What the other versions of `object` would lose, by the version that cannot hold it. The object may be stored
-    /// in any version, and be read from there in any other version.
+    /// The values that a conversion of `object` would lose, by the version that cannot hold them. The object may be
+    /// stored in any version, and be read in any other version.
     fn lost(&self, object: &Map<String, Value>) -> BTreeMap<String, Lost> {
         let own = version(object);
         let mut found = BTreeMap::new();
         let mut convert = |object: &Map<String, Value>, to: &str| {
-            // An error is told by the conversion itself, at the write or at a read.
+            // The conversion itself reports errors, at the write or at a read.
             let (converted, lost) = self.measured(object.clone(), to).ok()?;
             for lost in lost {
                 found.entry(lost.to.clone()).or_insert(lost);

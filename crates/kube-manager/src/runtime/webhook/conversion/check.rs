@@ -1,4 +1,4 @@
-//! A test of the conversions that a user writes.
+//! A test for the users' conversions.
 
 use proptest::{
     collection::vec,
@@ -10,16 +10,16 @@ use serde_json::Value;
 
 use super::{Conversion, Hub, Versioned, arbitrary::objects};
 
-/// How many versions an object goes through, at most, before it comes back.
+/// The maximal number of versions through which an object goes before it comes back.
 const STOPS: usize = 4;
 
 impl<H: Versioned> Hub<H> {
-    /// Converts arbitrary objects of each version through other versions and back, and compares them. It takes
-    /// 256 objects, or as many as `$PROPTEST_CASES` says.
+    /// Converts arbitrary objects of each version through other versions and back, and compares them. It converts 256
+    /// objects, or the number in `$PROPTEST_CASES`.
     ///
     /// # Panics
     ///
-    /// When an object does not come back as it was, or cannot be converted. The message has the smallest such
+    /// When an object differs after its conversion back, or cannot be converted. The message has the smallest such
     /// object that was found.
     #[track_caller]
     pub fn assert_lossless(self) {
@@ -46,7 +46,10 @@ impl Conversion {
                     .map_err(TestCaseError::fail)?;
                 stops = format!("{stops}\nas {version}: {now:#}");
             }
-            prop_assert!(now == object, "what came back is another object{stops}");
+            prop_assert!(
+                now == object,
+                "the object differs after its conversion back{stops}"
+            );
             Ok(())
         });
         match ended {

@@ -1,7 +1,7 @@
-//! The annotations in which an object of one version keeps what only another version can hold.
+//! The annotations in which an object of one version keeps the values that only another version can hold.
 //!
-//! Each difference has an annotation of its own, because server-side apply looks at annotations one by one: where
-//! a field manager gives up a field that only the other version has, the annotation of that field goes with it.
+//! Each difference has its own annotation, because server-side apply manages each annotation separately: when a field
+//! manager gives up a field that only the other version has, the annotation of that field is removed, too.
 
 use std::{cell::LazyCell, collections::BTreeSet};
 
@@ -23,7 +23,7 @@ const FORMAT: u8 = 1;
 /// How long a name may be, from the API server.
 const LONGEST_NAME: usize = 63;
 
-/// What an annotation says.
+/// The content of an annotation.
 #[derive(Deserialize, Serialize)]
 struct Kept {
     format: u8,
@@ -41,11 +41,11 @@ pub(super) struct TooLarge {
     pub largest: Vec<Step>,
 }
 
-/// What an object has kept for a version.
+/// The changes that an object keeps for a version.
 pub(super) struct Changes {
-    /// In the order in which they are to be made.
+    /// In the order in which they must be applied.
     pub changes: Vec<Change>,
-    /// Whether nobody has changed the object since.
+    /// Whether the object is unchanged since then.
     pub is_as_written: bool,
 }
 
@@ -60,8 +60,8 @@ impl Kind<'_> {
         format!("{}.{}/", self.version, self.group)
     }
 
-    /// Takes the changes for this version out of the `annotations` of an object, which is `body` besides. What
-    /// another release has written in another format stays.
+    /// Takes the changes for this version out of the `annotations` of an object; `body` is the rest of the object.
+    /// Annotations in the format of another release stay.
     pub fn take(&self, annotations: &mut Annotations, body: &Value) -> Changes {
         let prefix = self.prefix();
         let mut changes = Vec::new();
@@ -88,8 +88,8 @@ impl Kind<'_> {
         }
     }
 
-    /// Adds `changes` for this version to the `annotations` of an object, which is `body` besides. Without room
-    /// for all, none is added.
+    /// Adds `changes` for this version to the `annotations` of an object; `body` is the rest of the object. If there is
+    /// no room for all, none is added.
     pub fn put(
         &self,
         changes: Vec<Change>,
@@ -160,7 +160,7 @@ fn name(path: &[Step]) -> String {
     hashed(&name, &exact)
 }
 
-/// A name that begins like `name`, and is another one for each `exact`.
+/// A name that begins like `name`, and is unique for each `exact`.
 fn hashed(name: &str, exact: &str) -> String {
     let hash = digest(exact);
     let words = name.chars().map(|char| {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The cache authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller `front-end` of Proxy, which is yours to edit. After a change of
+//! The controller `front-end` of Proxy: write your code here. After a change of
 //! `RULES`, run `make manifests`.
 
 use std::collections::BTreeMap;
@@ -19,19 +19,19 @@ use kube_manager::{
 
 use crate::api::cache::v1::*;
 
-// Kinds that this controller works with.
+// The kinds that this controller uses.
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
 
-/// The condition that this controller sets: each controller of a kind has one of its own, and only
-/// the kind's own controller sets `observed_generation`.
+/// The condition that this controller sets. Each controller of a kind has its own condition, and
+/// only the controller with the name of the kind sets `observed_generation`.
 const READY: &str = "FrontEndReady";
 
-/// The image that the Pods run, unless the variable names another one.
+/// The image of the Pods, unless the environment variable sets another one.
 const IMAGE: &str = "proxy";
 const IMAGE_VARIABLE: &str = "FRONT_END_IMAGE";
 
-/// Brings the cluster to what each Proxy asks for.
+/// Brings the cluster to the desired state of each Proxy.
 pub struct Controller {
     // One field for each kind that it owns.
     deployments: Children<Deployment>,
@@ -41,7 +41,7 @@ pub struct Controller {
     context: Context,
 }
 
-/// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
+/// Why a reconcile failed. It is logged, and retried with an increasing backoff.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -59,10 +59,10 @@ impl Reconciler for Controller {
     const RULES: &'static [Rule] = &[
         Rule::of::<Proxy>(&[Verb::List, Verb::Watch]),
         Rule::sub::<Proxy>("status", &[Verb::Update]),
-        // What it owns: read, made, corrected and removed.
+        // For owned objects: read, create, correct and delete.
         Rule::of::<Deployment>(children::VERBS),
         Rule::of::<Service>(children::VERBS),
-        // An event that repeats is patched, not created again.
+        // A repeated event is patched, not created again.
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
@@ -90,27 +90,27 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Declares what the controller works with.
+    /// Declares the kinds that the controller uses.
     pub fn new(builder: &mut kube_manager::Builder<Proxy>) -> Self {
         Self {
             // One field for each kind that it owns.
             deployments: builder.owns(),
             services: builder.owns(),
             // End of the kinds.
-            // Where the operator is deployed, its manifest says which one.
+            // In a cluster, the manifest of the operator sets the image.
             image: std::env::var(IMAGE_VARIABLE).unwrap_or_else(|_| IMAGE.to_owned()),
             context: builder.context(),
         }
     }
 
-    /// Makes what `object` owns as the functions below say. Tells whether all of it is ready.
+    /// Applies the objects that the functions below return. Returns whether all of them are ready.
     async fn apply(
         &self,
-        // Their owner.
+        // The owner of these objects.
         object: &Proxy,
     ) -> Result<kube_manager::Readiness, children::Error> {
         let mut readiness = kube_manager::Readiness::Ready;
-        // For each kind, all objects that are wanted: others that were made before are deleted.
+        // For each kind, all desired objects: owned objects that are not in this list are deleted.
         let all = [deployment(object, &self.image)];
         let all = self.deployments.apply(object, all).await?;
         readiness.include(&all);
@@ -122,10 +122,10 @@ impl Controller {
     }
 }
 
-/// The Deployment that `object` asks for. `apply` makes `object` its owner.
+/// The desired Deployment of `object`. `apply` sets `object` as its owner.
 fn deployment(
     object: &Proxy,
-    // What its Pods run.
+    // The container of its Pods.
     image: &str,
 ) -> Deployment {
     use k8s_openapi::api::apps::v1::DeploymentSpec;
@@ -169,7 +169,7 @@ fn deployment(
     }
 }
 
-/// The Service that `object` asks for. `apply` makes `object` its owner.
+/// The desired Service of `object`. `apply` sets `object` as its owner.
 fn service(object: &Proxy) -> Service {
     use k8s_openapi::api::core::v1::{ServicePort, ServiceSpec};
 
@@ -190,7 +190,7 @@ fn service(object: &Proxy) -> Service {
     }
 }
 
-/// The labels of the Pods of `object`, by which they are selected.
+/// The labels that select the Pods of `object`.
 fn labels(object: &Proxy) -> BTreeMap<String, String> {
     let name = "front-end".to_owned();
     BTreeMap::from([
@@ -199,7 +199,8 @@ fn labels(object: &Proxy) -> BTreeMap<String, String> {
     ])
 }
 
-/// What the Pod Security level `restricted` asks of a Pod: the image has a user that is not root.
+/// The settings that the Pod Security level `restricted` requires of a Pod: the image must have a
+/// user that is not root.
 fn restricted_pod() -> k8s_openapi::api::core::v1::PodSecurityContext {
     use k8s_openapi::api::core::v1::{PodSecurityContext, SeccompProfile};
 
@@ -213,7 +214,7 @@ fn restricted_pod() -> k8s_openapi::api::core::v1::PodSecurityContext {
     }
 }
 
-/// What the same level asks of each container.
+/// The settings that the same level requires of each container.
 fn restricted_container() -> k8s_openapi::api::core::v1::SecurityContext {
     use k8s_openapi::api::core::v1::{Capabilities, SecurityContext};
 
@@ -227,11 +228,11 @@ fn restricted_container() -> k8s_openapi::api::core::v1::SecurityContext {
     }
 }
 
-/// The status that follows from what was seen. It sends no request, so that it can be tested
-/// without a cluster.
+/// Computes the status from the observed state. Sends no request, so that it can be tested without
+/// a cluster.
 fn observe(
     object: &Proxy,
-    // Whether all that `object` owns is as it should be, and ready.
+    // Whether all owned objects have the desired state and are ready.
     applied: &Result<kube_manager::Readiness, children::Error>,
 ) -> ProxyStatus {
     let mut status = object.status.clone().unwrap_or_default();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The cache authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller of Memcached, which is yours to edit. After a change of `RULES`, run
+//! The controller of Memcached: write your code here. After a change of `RULES`, run
 //! `make manifests`.
 
 use std::collections::BTreeMap;
@@ -19,16 +19,16 @@ use kube_manager::{
 
 use crate::api::cache::v1alpha1::*;
 
-// Kinds that this controller works with.
+// The kinds that this controller uses.
 use k8s_openapi::api::apps::v1::Deployment;
 
-/// The image that the Pods run, unless the variable names another one.
+/// The image of the Pods, unless the environment variable sets another one.
 const IMAGE: &str = "memcached:1.6.26-alpine3.19";
 const IMAGE_VARIABLE: &str = "MEMCACHED_IMAGE";
 
-/// The command of their container.
+/// The command of the container.
 const COMMAND: &[&str] = &[
-    // Word by word.
+    // One element per word.
     "memcached",
     "--memory-limit=64",
     "-o",
@@ -36,7 +36,7 @@ const COMMAND: &[&str] = &[
     "-v",
 ];
 
-/// Brings the cluster to what each Memcached asks for.
+/// Brings the cluster to the desired state of each Memcached.
 pub struct Controller {
     // One field for each kind that it owns.
     deployments: Children<Deployment>,
@@ -45,7 +45,7 @@ pub struct Controller {
     context: Context,
 }
 
-/// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
+/// Why a reconcile failed. It is logged, and retried with an increasing backoff.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -63,9 +63,9 @@ impl Reconciler for Controller {
     const RULES: &'static [Rule] = &[
         Rule::of::<Memcached>(&[Verb::List, Verb::Watch]),
         Rule::sub::<Memcached>("status", &[Verb::Update]),
-        // What it owns: read, made, corrected and removed.
+        // For owned objects: read, create, correct and delete.
         Rule::of::<Deployment>(children::VERBS),
-        // An event that repeats is patched, not created again.
+        // A repeated event is patched, not created again.
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
@@ -93,26 +93,26 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Declares what the controller works with.
+    /// Declares the kinds that the controller uses.
     pub fn new(builder: &mut kube_manager::Builder<Memcached>) -> Self {
         Self {
             // One field for each kind that it owns.
             deployments: builder.owns(),
             // End of the kinds.
-            // Where the operator is deployed, its manifest says which one.
+            // In a cluster, the manifest of the operator sets the image.
             image: std::env::var(IMAGE_VARIABLE).unwrap_or_else(|_| IMAGE.to_owned()),
             context: builder.context(),
         }
     }
 
-    /// Makes what `object` owns as the functions below say. Tells whether all of it is ready.
+    /// Applies the objects that the functions below return. Returns whether all of them are ready.
     async fn apply(
         &self,
-        // Their owner.
+        // The owner of these objects.
         object: &Memcached,
     ) -> Result<kube_manager::Readiness, children::Error> {
         let mut readiness = kube_manager::Readiness::Ready;
-        // For each kind, all objects that are wanted: others that were made before are deleted.
+        // For each kind, all desired objects: owned objects that are not in this list are deleted.
         let all = [deployment(object, &self.image)];
         let all = self.deployments.apply(object, all).await?;
         readiness.include(&all);
@@ -121,10 +121,10 @@ impl Controller {
     }
 }
 
-/// The Deployment that `object` asks for. `apply` makes `object` its owner.
+/// The desired Deployment of `object`. `apply` sets `object` as its owner.
 fn deployment(
     object: &Memcached,
-    // What its Pods run.
+    // The container of its Pods.
     image: &str,
 ) -> Deployment {
     use k8s_openapi::api::apps::v1::DeploymentSpec;
@@ -174,7 +174,7 @@ fn deployment(
     }
 }
 
-/// The labels of the Pods of `object`, by which they are selected.
+/// The labels that select the Pods of `object`.
 fn labels(object: &Memcached) -> BTreeMap<String, String> {
     let name = "memcached".to_owned();
     BTreeMap::from([
@@ -183,7 +183,8 @@ fn labels(object: &Memcached) -> BTreeMap<String, String> {
     ])
 }
 
-/// What the Pod Security level `restricted` asks of a Pod: the image has a user that is not root.
+/// The settings that the Pod Security level `restricted` requires of a Pod: the image must have a
+/// user that is not root.
 fn restricted_pod() -> k8s_openapi::api::core::v1::PodSecurityContext {
     use k8s_openapi::api::core::v1::{PodSecurityContext, SeccompProfile};
 
@@ -197,7 +198,7 @@ fn restricted_pod() -> k8s_openapi::api::core::v1::PodSecurityContext {
     }
 }
 
-/// What the same level asks of each container.
+/// The settings that the same level requires of each container.
 fn restricted_container() -> k8s_openapi::api::core::v1::SecurityContext {
     use k8s_openapi::api::core::v1::{Capabilities, SecurityContext};
 
@@ -211,11 +212,11 @@ fn restricted_container() -> k8s_openapi::api::core::v1::SecurityContext {
     }
 }
 
-/// The status that follows from what was seen. It sends no request, so that it can be tested
-/// without a cluster.
+/// Computes the status from the observed state. Sends no request, so that it can be tested without
+/// a cluster.
 fn observe(
     object: &Memcached,
-    // Whether all that `object` owns is as it should be, and ready.
+    // Whether all owned objects have the desired state and are ready.
     applied: &Result<kube_manager::Readiness, children::Error>,
 ) -> MemcachedStatus {
     let mut status = object.status.clone().unwrap_or_default();

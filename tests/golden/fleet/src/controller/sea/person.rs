@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: Example
 // SPDX-License-Identifier: MIT
 
-//! The controller of Person, which is yours to edit. After a change of `RULES`, run
+//! The controller of Person: write your code here. After a change of `RULES`, run
 //! `make manifests`.
 
 use k8s_openapi::api::events;
@@ -13,12 +13,12 @@ use kube_manager::{
 
 use crate::api::sea::v1::*;
 
-/// Brings the cluster to what each Person asks for.
+/// Brings the cluster to the desired state of each Person.
 pub struct Controller {
     context: Context,
 }
 
-/// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
+/// Why a reconcile failed. It is logged, and retried with an increasing backoff.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot write the status: {0}")]
@@ -34,7 +34,7 @@ impl Reconciler for Controller {
     const RULES: &'static [Rule] = &[
         Rule::of::<Person>(&[Verb::List, Verb::Watch]),
         Rule::sub::<Person>("status", &[Verb::Update]),
-        // An event that repeats is patched, not created again.
+        // A repeated event is patched, not created again.
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
@@ -59,7 +59,7 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Declares what the controller works with.
+    /// Declares the kinds that the controller uses.
     pub fn new(builder: &mut kube_manager::Builder<Person>) -> Self {
         Self {
             context: builder.context(),
@@ -67,8 +67,8 @@ impl Controller {
     }
 }
 
-/// The status that follows from what was seen. It sends no request, so that it can be tested
-/// without a cluster.
+/// Computes the status from the observed state. Sends no request, so that it can be tested without
+/// a cluster.
 fn observe(object: &Person) -> PersonStatus {
     let mut status = object.status.clone().unwrap_or_default();
     status.observed_generation = object.metadata.generation;

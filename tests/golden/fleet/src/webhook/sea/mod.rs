@@ -13,7 +13,7 @@ pub mod ship;
 mod ship_conversion;
 // End of the conversions.
 
-/// Hands each webhook of the group to the manager.
+/// Registers each webhook of the group with the manager.
 pub fn register(manager: &mut Manager) {
     // One line for each webhook.
     manager.add_defaulter(|_| ship::Defaulter);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: Example
 // SPDX-License-Identifier: MIT
 
-//! Which versions of Ship are converted. How that is done is said beside the types of each spoke, in a file
-//! of the same name.
+//! Which versions of Ship are converted. The code of each conversion is beside the types of the spoke, in a
+//! file with the same name.
 
 use kube_manager::webhook::Hub;
 

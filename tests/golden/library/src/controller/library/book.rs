@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The library authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller of Book, which is yours to edit. After a change of `RULES`, run
+//! The controller of Book: write your code here. After a change of `RULES`, run
 //! `make manifests`.
 
 use std::convert::Infallible;
@@ -15,10 +15,10 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-// Kinds that this controller works with.
+// The kinds that this controller uses.
 use crate::api::library::v1::Book;
 
-/// Follows every Book.
+/// Watches every Book.
 pub struct Controller;
 
 impl Reconciler for Controller {
@@ -28,15 +28,15 @@ impl Reconciler for Controller {
     const NAME: &'static str = "book.library.example.com";
 
     const RULES: &'static [Rule] = &[
-        // What a watch needs.
+        // For the watch.
         Rule::of::<Book>(&[Verb::List, Verb::Watch]),
-        // Adds and removes the finalizer.
+        // For the finalizer.
         Rule::of::<Book>(&[Verb::Patch]),
     ];
 
     const FINALIZER: bool = true;
 
-    // Others write the status of these objects, and a new status calls for a reconcile.
+    // A change of the status also causes a reconcile, because other controllers write it.
     const EVERY_CHANGE: bool = true;
 
     async fn reconcile(&self, object: &Book) -> Result<Action, Infallible> {
@@ -65,8 +65,8 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Declares what the controller works with. Keep `builder.context()` if you send requests of your own:
-    /// it has the client.
+    /// Declares the kinds that the controller uses. Keep `builder.context()` if you send your own requests: it has the
+    /// client.
     pub fn new(_: &mut kube_manager::Builder<Book>) -> Self {
         Self
     }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The library authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller of Shelf, which is yours to edit. After a change of `RULES`, run
+//! The controller of Shelf: write your code here. After a change of `RULES`, run
 //! `make manifests`.
 
 use kube::{
@@ -14,12 +14,12 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-// Kinds that this controller works with.
+// The kinds that this controller uses.
 use crate::api::library::v1::Book;
 use crate::api::library::v1::Shelf;
 use k8s_openapi::api::core::v1::ConfigMap;
 
-/// Makes what belongs to each Shelf.
+/// Creates the objects that each Shelf owns.
 pub struct Controller {
     // One field for each kind that it owns.
     config_maps: Children<ConfigMap>,
@@ -36,16 +36,16 @@ impl Reconciler for Controller {
     const NAME: &'static str = "shelf.library.example.com";
 
     const RULES: &'static [Rule] = &[
-        // What a watch needs.
+        // For the watch.
         Rule::of::<Shelf>(&[Verb::List, Verb::Watch]),
-        // What it owns: read, made, corrected and removed.
+        // For owned objects: read, create, correct and delete.
         Rule::of::<ConfigMap>(children::VERBS),
-        // What its objects refer to: read.
+        // For the objects that are referred to: read.
         Rule::of::<Book>(&[Verb::List, Verb::Watch]),
         // End of what it owns.
     ];
 
-    // Others write the status of these objects, and a new status calls for a reconcile.
+    // A change of the status also causes a reconcile, because other controllers write it.
     const EVERY_CHANGE: bool = true;
 
     async fn reconcile(&self, object: &Shelf) -> Result<Action, Self::Error> {
@@ -63,7 +63,7 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Declares what the controller works with.
+    /// Declares the kinds that the controller uses.
     pub fn new(builder: &mut kube_manager::Builder<Shelf>) -> Self {
         Self {
             // One field for each kind that it owns.
@@ -75,9 +75,9 @@ impl Controller {
         }
     }
 
-    /// Makes what `object` owns as the functions below say.
+    /// Applies the objects that the functions below return.
     async fn apply(&self, object: &Shelf) -> Result<(), children::Error> {
-        // For each kind, all objects that are wanted: others that were made before are deleted.
+        // For each kind, all desired objects: owned objects that are not in this list are deleted.
         let all = [config_map(object)];
         self.config_maps.apply(object, all).await?;
         // End of the kinds.
@@ -85,7 +85,7 @@ impl Controller {
     }
 }
 
-/// The ConfigMap that `object` asks for. `apply` makes `object` its owner.
+/// The desired ConfigMap of `object`. `apply` sets `object` as its owner.
 fn config_map(object: &Shelf) -> ConfigMap {
     ConfigMap {
         metadata: ObjectMeta {
@@ -101,10 +101,10 @@ fn config_map(object: &Shelf) -> ConfigMap {
 
 /// The books that `object` refers to. A change of one of them reconciles `object`.
 fn referenced_books(
-    // Its spec names them.
+    // Their names are in the spec.
     object: &Shelf,
 ) -> Vec<ObjectRef<Book>> {
-    // The names that `object` has of them go here, instead of its own.
+    // Replace this by the names to which `object` refers.
     let book = ObjectRef::new(&object.name_any());
     vec![book.within("default")]
 }

@@ -1,34 +1,34 @@
 // SPDX-FileCopyrightText: The library authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The webhooks of Book, which are yours to edit. After a change of `HOOK`, run
+//! The webhooks of Book: edit them. After a change of `HOOK`, run
 //! `make manifests`.
 //!
-//! The client waits until a webhook has answered, so be quick, and send requests only where nothing else
-//! helps. Rules and defaults that the schema of a CRD can hold need no webhook.
+//! The client waits until a webhook has answered, so be quick, and send requests only where it cannot be avoided. Put
+//! rules and defaults into the schema of the CRD where it can express them.
 
 use kube_manager::webhook;
 
 use crate::api::library::v1::Book;
 
-/// Fills in what a client left open.
+/// Sets defaults for fields that a client left out.
 pub struct Defaulter;
 
 impl webhook::Defaulter for Defaulter {
     type Object = Book;
 
-    // When and how the API server calls it. `Hook` lists all settings, such as the timeout, selectors, and
+    // When and how the API server calls the webhooks. `Hook` has all settings, such as the timeout, selectors, and
     // conditions in CEL.
     const HOOK: webhook::Hook = webhook::Hook::new()
-        // A deletion leaves nothing to fill in.
+        // A deletion has no object to default.
         .operations(&[webhook::Operation::Create, webhook::Operation::Update]);
 
-    /// Changes the object before it is checked and stored. An error is a failed call, which the failure
-    /// policy in `HOOK` decides about.
+    /// Changes the object before it is checked and stored. An error is a failed call: the failure policy in `HOOK`
+    /// decides whether the request succeeds.
     async fn default(
         &self,
         object: &mut Book,
-        // Has the user, the operation, the namespace, and whether it is a dry run.
+        // `request` has the user, the operation, the namespace, and whether it is a dry run.
         request: &webhook::Request,
     ) -> anyhow::Result<webhook::Verdict> {
         set_defaults(object);
@@ -37,40 +37,41 @@ impl webhook::Defaulter for Defaulter {
     }
 }
 
-/// Sets the defaults. A second call changes nothing: the API server may call it again in one request.
+/// Sets the defaults. A second call must change nothing, because the API server may call the webhook twice in one
+/// request.
 fn set_defaults(_: &mut Book) {
-    // Your defaults go here.
+    // Set your defaults here.
 }
 
-/// Says which objects may be stored.
+/// Accepts or refuses objects.
 pub struct Validator;
 
 impl webhook::Validator for Validator {
     type Object = Book;
 
-    // When and how the API server calls it. `Hook` lists all settings, such as the timeout, selectors, and
+    // When and how the API server calls the webhooks. `Hook` has all settings, such as the timeout, selectors, and
     // conditions in CEL.
     const HOOK: webhook::Hook = webhook::Hook::new()
-        // `Operation::Delete` has it called before deletions too.
+        // Add `Operation::Delete` to also check deletions.
         .operations(&[webhook::Operation::Create, webhook::Operation::Update]);
 
-    /// Checks the object after all defaults and the schema. An error is a failed call, which the failure
-    /// policy in `HOOK` decides about; what is wrong with the object goes into the verdict.
+    /// Checks the object, after all defaults and after the schema. Report what is wrong with the object in the verdict.
+    /// An error is a failed call: the failure policy in `HOOK` decides whether the request succeeds.
     async fn validate(
         &self,
         change: webhook::Change<'_, Book>,
-        // Has the user, the operation, the namespace, and whether it is a dry run.
+        // `request` has the user, the operation, the namespace, and whether it is a dry run.
         request: &webhook::Request,
     ) -> anyhow::Result<webhook::Verdict> {
         let verdict = match change {
             webhook::Change::Create(new) => check(new),
-            // What is being deleted must be able to lose its finalizers, even if a rule is newer.
+            // An object that is being deleted must be able to lose its finalizers, even if it breaks a new rule.
             webhook::Change::Update { new, .. } if new.metadata.deletion_timestamp.is_some() => {
                 webhook::Verdict::allowed()
             }
-            // `old` is the object before the change, for rules that compare the two.
+            // `old` is the object before the change, for rules that compare both.
             webhook::Change::Update { old: _, new } => check(new),
-            // Is called once `HOOK` has `Operation::Delete` too.
+            // Called only if `HOOK` also has `Operation::Delete`.
             webhook::Change::Delete(_) => webhook::Verdict::allowed(),
         };
         tracing::debug!(name = request.name, ?verdict, "checked");
@@ -78,9 +79,9 @@ impl webhook::Validator for Validator {
     }
 }
 
-/// Says what is wrong with an object, field by field: kubectl prints each error.
+/// Returns what is wrong with an object, field by field: kubectl prints each error.
 fn check(_: &Book) -> webhook::Verdict {
-    // Your rules go here, with an error for each that is broken, such as
+    // Check your rules here, with an error for each broken rule, such as
     // `webhook::FieldError::required("spec.size", "say how large")`.
     webhook::Verdict::allowed()
 }
@@ -101,7 +102,7 @@ mod tests {
     fn defaults_are_set_once() {
         let mut object = sample();
         set_defaults(&mut object);
-        // Compare with the defaults that you set here.
+        // Compare with your defaults here.
         let before = object.clone();
         set_defaults(&mut object);
         assert_eq!(object, before);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller of Averylongkindofthirtyoneletters, which is yours to edit. After a change of `RULES`, run
+//! The controller of Averylongkindofthirtyoneletters: write your code here. After a change of `RULES`, run
 //! `make manifests`.
 
 use std::collections::BTreeMap;
@@ -19,11 +19,11 @@ use kube_manager::{
 
 use crate::api::a_group_of_26_characters_it::v1alpha1::*;
 
-// Kinds that this controller works with.
+// The kinds that this controller uses.
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 
-/// Brings the cluster to what each Averylongkindofthirtyoneletters asks for.
+/// Brings the cluster to the desired state of each Averylongkindofthirtyoneletters.
 pub struct Controller {
     // One field for each kind that it owns.
     stateful_sets: Children<StatefulSet>,
@@ -32,7 +32,7 @@ pub struct Controller {
     context: Context,
 }
 
-/// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
+/// Why a reconcile failed. It is logged, and retried with an increasing backoff.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -50,10 +50,10 @@ impl Reconciler for Controller {
     const RULES: &'static [Rule] = &[
         Rule::of::<Averylongkindofthirtyoneletters>(&[Verb::List, Verb::Watch]),
         Rule::sub::<Averylongkindofthirtyoneletters>("status", &[Verb::Update]),
-        // What it owns: read, made, corrected and removed.
+        // For owned objects: read, create, correct and delete.
         Rule::of::<StatefulSet>(children::VERBS),
         Rule::of::<PersistentVolumeClaim>(children::VERBS),
-        // An event that repeats is patched, not created again.
+        // A repeated event is patched, not created again.
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
@@ -81,7 +81,7 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Declares what the controller works with.
+    /// Declares the kinds that the controller uses.
     pub fn new(builder: &mut kube_manager::Builder<Averylongkindofthirtyoneletters>) -> Self {
         Self {
             // One field for each kind that it owns.
@@ -92,14 +92,14 @@ impl Controller {
         }
     }
 
-    /// Makes what `object` owns as the functions below say. Tells whether all of it is ready.
+    /// Applies the objects that the functions below return. Returns whether all of them are ready.
     async fn apply(
         &self,
-        // Their owner.
+        // The owner of these objects.
         object: &Averylongkindofthirtyoneletters,
     ) -> Result<kube_manager::Readiness, children::Error> {
         let mut readiness = kube_manager::Readiness::Ready;
-        // For each kind, all objects that are wanted: others that were made before are deleted.
+        // For each kind, all desired objects: owned objects that are not in this list are deleted.
         let all = [stateful_set(object)];
         let all = self.stateful_sets.apply(object, all).await?;
         readiness.include(&all);
@@ -111,7 +111,7 @@ impl Controller {
     }
 }
 
-/// The StatefulSet that `object` asks for. `apply` makes `object` its owner.
+/// The desired StatefulSet of `object`. `apply` sets `object` as its owner.
 fn stateful_set(object: &Averylongkindofthirtyoneletters) -> StatefulSet {
     use k8s_openapi::api::apps::v1::StatefulSetSpec;
     use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
@@ -150,7 +150,7 @@ fn stateful_set(object: &Averylongkindofthirtyoneletters) -> StatefulSet {
     }
 }
 
-/// The PersistentVolumeClaim that `object` asks for. `apply` makes `object` its owner.
+/// The desired PersistentVolumeClaim of `object`. `apply` sets `object` as its owner.
 fn persistent_volume_claim(object: &Averylongkindofthirtyoneletters) -> PersistentVolumeClaim {
     use k8s_openapi::api::core::v1::{PersistentVolumeClaimSpec, VolumeResourceRequirements};
     use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -173,7 +173,7 @@ fn persistent_volume_claim(object: &Averylongkindofthirtyoneletters) -> Persiste
     }
 }
 
-/// The labels of the Pods of `object`, by which they are selected.
+/// The labels that select the Pods of `object`.
 fn labels(object: &Averylongkindofthirtyoneletters) -> BTreeMap<String, String> {
     let name = "averylongkindofthirtyoneletters".to_owned();
     BTreeMap::from([
@@ -182,7 +182,8 @@ fn labels(object: &Averylongkindofthirtyoneletters) -> BTreeMap<String, String> 
     ])
 }
 
-/// What the Pod Security level `restricted` asks of a Pod: the image has a user that is not root.
+/// The settings that the Pod Security level `restricted` requires of a Pod: the image must have a
+/// user that is not root.
 fn restricted_pod() -> k8s_openapi::api::core::v1::PodSecurityContext {
     use k8s_openapi::api::core::v1::{PodSecurityContext, SeccompProfile};
 
@@ -196,7 +197,7 @@ fn restricted_pod() -> k8s_openapi::api::core::v1::PodSecurityContext {
     }
 }
 
-/// What the same level asks of each container.
+/// The settings that the same level requires of each container.
 fn restricted_container() -> k8s_openapi::api::core::v1::SecurityContext {
     use k8s_openapi::api::core::v1::{Capabilities, SecurityContext};
 
@@ -210,11 +211,11 @@ fn restricted_container() -> k8s_openapi::api::core::v1::SecurityContext {
     }
 }
 
-/// The status that follows from what was seen. It sends no request, so that it can be tested
-/// without a cluster.
+/// Computes the status from the observed state. Sends no request, so that it can be tested without
+/// a cluster.
 fn observe(
     object: &Averylongkindofthirtyoneletters,
-    // Whether all that `object` owns is as it should be, and ready.
+    // Whether all owned objects have the desired state and are ready.
     applied: &Result<kube_manager::Readiness, children::Error>,
 ) -> AverylongkindofthirtyonelettersStatus {
     let mut status = object.status.clone().unwrap_or_default();

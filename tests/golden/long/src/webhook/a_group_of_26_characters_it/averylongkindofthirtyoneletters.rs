@@ -1,34 +1,34 @@
 // SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The webhooks of Averylongkindofthirtyoneletters, which are yours to edit. After a change of `HOOK`, run
+//! The webhooks of Averylongkindofthirtyoneletters: edit them. After a change of `HOOK`, run
 //! `make manifests`.
 //!
-//! The client waits until a webhook has answered, so be quick, and send requests only where nothing else
-//! helps. Rules and defaults that the schema of a CRD can hold need no webhook.
+//! The client waits until a webhook has answered, so be quick, and send requests only where it cannot be avoided. Put
+//! rules and defaults into the schema of the CRD where it can express them.
 
 use kube_manager::webhook;
 
 use crate::api::a_group_of_26_characters_it::v1alpha1::Averylongkindofthirtyoneletters;
 
-/// Fills in what a client left open.
+/// Sets defaults for fields that a client left out.
 pub struct Defaulter;
 
 impl webhook::Defaulter for Defaulter {
     type Object = Averylongkindofthirtyoneletters;
 
-    // When and how the API server calls it. `Hook` lists all settings, such as the timeout, selectors, and
+    // When and how the API server calls the webhooks. `Hook` has all settings, such as the timeout, selectors, and
     // conditions in CEL.
     const HOOK: webhook::Hook = webhook::Hook::new()
-        // A deletion leaves nothing to fill in.
+        // A deletion has no object to default.
         .operations(&[webhook::Operation::Create, webhook::Operation::Update]);
 
-    /// Changes the object before it is checked and stored. An error is a failed call, which the failure
-    /// policy in `HOOK` decides about.
+    /// Changes the object before it is checked and stored. An error is a failed call: the failure policy in `HOOK`
+    /// decides whether the request succeeds.
     async fn default(
         &self,
         object: &mut Averylongkindofthirtyoneletters,
-        // Has the user, the operation, the namespace, and whether it is a dry run.
+        // `request` has the user, the operation, the namespace, and whether it is a dry run.
         request: &webhook::Request,
     ) -> anyhow::Result<webhook::Verdict> {
         set_defaults(object);
@@ -37,42 +37,43 @@ impl webhook::Defaulter for Defaulter {
     }
 }
 
-/// Sets the defaults. A second call changes nothing: the API server may call it again in one request.
+/// Sets the defaults. A second call must change nothing, because the API server may call the webhook twice in one
+/// request.
 fn set_defaults(object: &mut Averylongkindofthirtyoneletters) {
-    // An example, to be replaced by defaults of your own. The schema is checked after this: it forbids
-    // spaces around a title, which nobody has to know now.
+    // An example: replace it by your own defaults. The API server checks the schema afterwards, which forbids spaces
+    // around a title; this removes them.
     object.spec.title = object.spec.title.trim().to_owned();
 }
 
-/// Says which objects may be stored.
+/// Accepts or refuses objects.
 pub struct Validator;
 
 impl webhook::Validator for Validator {
     type Object = Averylongkindofthirtyoneletters;
 
-    // When and how the API server calls it. `Hook` lists all settings, such as the timeout, selectors, and
+    // When and how the API server calls the webhooks. `Hook` has all settings, such as the timeout, selectors, and
     // conditions in CEL.
     const HOOK: webhook::Hook = webhook::Hook::new()
-        // `Operation::Delete` has it called before deletions too.
+        // Add `Operation::Delete` to also check deletions.
         .operations(&[webhook::Operation::Create, webhook::Operation::Update]);
 
-    /// Checks the object after all defaults and the schema. An error is a failed call, which the failure
-    /// policy in `HOOK` decides about; what is wrong with the object goes into the verdict.
+    /// Checks the object, after all defaults and after the schema. Report what is wrong with the object in the verdict.
+    /// An error is a failed call: the failure policy in `HOOK` decides whether the request succeeds.
     async fn validate(
         &self,
         change: webhook::Change<'_, Averylongkindofthirtyoneletters>,
-        // Has the user, the operation, the namespace, and whether it is a dry run.
+        // `request` has the user, the operation, the namespace, and whether it is a dry run.
         request: &webhook::Request,
     ) -> anyhow::Result<webhook::Verdict> {
         let verdict = match change {
             webhook::Change::Create(new) => check(new),
-            // What is being deleted must be able to lose its finalizers, even if a rule is newer.
+            // An object that is being deleted must be able to lose its finalizers, even if it breaks a new rule.
             webhook::Change::Update { new, .. } if new.metadata.deletion_timestamp.is_some() => {
                 webhook::Verdict::allowed()
             }
-            // `old` is the object before the change, for rules that compare the two.
+            // `old` is the object before the change, for rules that compare both.
             webhook::Change::Update { old: _, new } => check(new),
-            // Is called once `HOOK` has `Operation::Delete` too.
+            // Called only if `HOOK` also has `Operation::Delete`.
             webhook::Change::Delete(_) => webhook::Verdict::allowed(),
         };
         tracing::debug!(name = request.name, ?verdict, "checked");
@@ -80,10 +81,10 @@ impl webhook::Validator for Validator {
     }
 }
 
-/// Says what is wrong with an object, field by field: kubectl prints each error.
+/// Returns what is wrong with an object, field by field: kubectl prints each error.
 fn check(object: &Averylongkindofthirtyoneletters) -> webhook::Verdict {
     let mut verdict = webhook::Verdict::allowed();
-    // An example, to be replaced by rules of your own.
+    // An example: replace it by your own rules.
     let title = object.spec.title.as_str();
     if title == "forbidden" {
         let error = webhook::FieldError::invalid("spec.title", title, "is taken");

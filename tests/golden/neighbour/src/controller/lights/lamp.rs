@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The neighbour authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller of Lamp, which is yours to edit. After a change of `RULES`, run
+//! The controller of Lamp: write your code here. After a change of `RULES`, run
 //! `make manifests`.
 
 use kube::{
@@ -14,11 +14,11 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-// Kinds that this controller works with.
+// The kinds that this controller uses.
 use crate::external::lights::v1::Lamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 
-/// Makes what belongs to each Lamp.
+/// Creates the objects that each Lamp owns.
 pub struct Controller {
     // One field for each kind that it owns.
     config_maps: Children<ConfigMap>,
@@ -32,18 +32,18 @@ impl Reconciler for Controller {
     const NAME: &'static str = "lamp.lights.neighbour.example.com";
 
     const RULES: &'static [Rule] = &[
-        // What a watch needs.
+        // For the watch.
         Rule::of::<Lamp>(&[Verb::List, Verb::Watch]),
-        // Adds and removes the finalizer.
+        // For the finalizer.
         Rule::of::<Lamp>(&[Verb::Patch]),
-        // What it owns: read, made, corrected and removed.
+        // For owned objects: read, create, correct and delete.
         Rule::of::<ConfigMap>(children::VERBS),
         // End of what it owns.
     ];
 
     const FINALIZER: bool = true;
 
-    // Others write the status of these objects, and a new status calls for a reconcile.
+    // A change of the status also causes a reconcile, because other controllers write it.
     const EVERY_CHANGE: bool = true;
 
     async fn reconcile(&self, object: &Lamp) -> Result<Action, Self::Error> {
@@ -68,7 +68,7 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Declares what the controller works with.
+    /// Declares the kinds that the controller uses.
     pub fn new(builder: &mut kube_manager::Builder<Lamp>) -> Self {
         Self {
             // One field for each kind that it owns.
@@ -77,9 +77,9 @@ impl Controller {
         }
     }
 
-    /// Makes what `object` owns as the functions below say.
+    /// Applies the objects that the functions below return.
     async fn apply(&self, object: &Lamp) -> Result<(), children::Error> {
-        // For each kind, all objects that are wanted: others that were made before are deleted.
+        // For each kind, all desired objects: owned objects that are not in this list are deleted.
         let all = [config_map(object)];
         self.config_maps.apply(object, all).await?;
         // End of the kinds.
@@ -87,7 +87,7 @@ impl Controller {
     }
 }
 
-/// The ConfigMap that `object` asks for. `apply` makes `object` its owner.
+/// The desired ConfigMap of `object`. `apply` sets `object` as its owner.
 fn config_map(object: &Lamp) -> ConfigMap {
     ConfigMap {
         metadata: ObjectMeta {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The neighbour authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller of Lantern, which is yours to edit. After a change of `RULES`, run
+//! The controller of Lantern: write your code here. After a change of `RULES`, run
 //! `make manifests`.
 
 use k8s_openapi::api::events;
@@ -17,11 +17,11 @@ use kube_manager::{
 
 use crate::api::shop::v1::*;
 
-// Kinds that this controller works with.
+// The kinds that this controller uses.
 use crate::external::lights::v1::Lamp;
 use crate::external::lights::v1::Switch;
 
-/// Brings the cluster to what each Lantern asks for.
+/// Brings the cluster to the desired state of each Lantern.
 pub struct Controller {
     // One field for each kind that it owns.
     lamps: Children<Lamp>,
@@ -32,7 +32,7 @@ pub struct Controller {
     context: Context,
 }
 
-/// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
+/// Why a reconcile failed. It is logged, and retried with an increasing backoff.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -50,11 +50,11 @@ impl Reconciler for Controller {
     const RULES: &'static [Rule] = &[
         Rule::of::<Lantern>(&[Verb::List, Verb::Watch]),
         Rule::sub::<Lantern>("status", &[Verb::Update]),
-        // What it owns: read, made, corrected and removed.
+        // For owned objects: read, create, correct and delete.
         Rule::of::<Lamp>(children::VERBS),
-        // What its objects refer to: read.
+        // For the objects that are referred to: read.
         Rule::of::<Switch>(&[Verb::List, Verb::Watch]),
-        // An event that repeats is patched, not created again.
+        // A repeated event is patched, not created again.
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
@@ -85,7 +85,7 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Declares what the controller works with.
+    /// Declares the kinds that the controller uses.
     pub fn new(builder: &mut kube_manager::Builder<Lantern>) -> Self {
         Self {
             // One field for each kind that it owns.
@@ -98,14 +98,14 @@ impl Controller {
         }
     }
 
-    /// Makes what `object` owns as the functions below say. Tells whether all of it is ready.
+    /// Applies the objects that the functions below return. Returns whether all of them are ready.
     async fn apply(
         &self,
-        // Their owner.
+        // The owner of these objects.
         object: &Lantern,
     ) -> Result<kube_manager::Readiness, children::Error> {
         let mut readiness = kube_manager::Readiness::Ready;
-        // For each kind, all objects that are wanted: others that were made before are deleted.
+        // For each kind, all desired objects: owned objects that are not in this list are deleted.
         let all = [lamp(object)];
         let all = self.lamps.apply(object, all).await?;
         readiness.include(&all);
@@ -114,7 +114,7 @@ impl Controller {
     }
 }
 
-/// The Lamp that `object` asks for. `apply` makes `object` its owner.
+/// The desired Lamp of `object`. `apply` sets `object` as its owner.
 fn lamp(object: &Lantern) -> Lamp {
     Lamp {
         metadata: ObjectMeta {
@@ -128,19 +128,19 @@ fn lamp(object: &Lantern) -> Lamp {
 
 /// The switches that `object` refers to. A change of one of them reconciles `object`.
 fn referenced_switches(
-    // Its spec names them.
+    // Their names are in the spec.
     object: &Lantern,
 ) -> Vec<ObjectRef<Switch>> {
-    // The names that `object` has of them go here, instead of its own.
+    // Replace this by the names to which `object` refers.
     let switch = ObjectRef::new(&object.name_any());
     vec![switch]
 }
 
-/// The status that follows from what was seen. It sends no request, so that it can be tested
-/// without a cluster.
+/// Computes the status from the observed state. Sends no request, so that it can be tested without
+/// a cluster.
 fn observe(
     object: &Lantern,
-    // Whether all that `object` owns is as it should be, and ready.
+    // Whether all owned objects have the desired state and are ready.
     applied: &Result<kube_manager::Readiness, children::Error>,
 ) -> LanternStatus {
     let mut status = object.status.clone().unwrap_or_default();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The neighbour authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller of Order, which is yours to edit. After a change of `RULES`, run
+//! The controller of Order: write your code here. After a change of `RULES`, run
 //! `make manifests`.
 
 use k8s_openapi::api::events;
@@ -17,10 +17,10 @@ use kube_manager::{
 
 use crate::api::shop::v1::*;
 
-// Kinds that this controller works with.
+// The kinds that this controller uses.
 use widgets::v1::Widget;
 
-/// Brings the cluster to what each Order asks for.
+/// Brings the cluster to the desired state of each Order.
 pub struct Controller {
     // One field for each kind that it owns.
     widgets: Children<Widget>,
@@ -28,7 +28,7 @@ pub struct Controller {
     context: Context,
 }
 
-/// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
+/// Why a reconcile failed. It is logged, and retried with an increasing backoff.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -46,9 +46,9 @@ impl Reconciler for Controller {
     const RULES: &'static [Rule] = &[
         Rule::of::<Order>(&[Verb::List, Verb::Watch]),
         Rule::sub::<Order>("status", &[Verb::Update]),
-        // What it owns: read, made, corrected and removed.
+        // For owned objects: read, create, correct and delete.
         Rule::of::<Widget>(children::VERBS),
-        // An event that repeats is patched, not created again.
+        // A repeated event is patched, not created again.
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
@@ -76,7 +76,7 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Declares what the controller works with.
+    /// Declares the kinds that the controller uses.
     pub fn new(builder: &mut kube_manager::Builder<Order>) -> Self {
         Self {
             // One field for each kind that it owns.
@@ -86,14 +86,14 @@ impl Controller {
         }
     }
 
-    /// Makes what `object` owns as the functions below say. Tells whether all of it is ready.
+    /// Applies the objects that the functions below return. Returns whether all of them are ready.
     async fn apply(
         &self,
-        // Their owner.
+        // The owner of these objects.
         object: &Order,
     ) -> Result<kube_manager::Readiness, children::Error> {
         let mut readiness = kube_manager::Readiness::Ready;
-        // For each kind, all objects that are wanted: others that were made before are deleted.
+        // For each kind, all desired objects: owned objects that are not in this list are deleted.
         let all = [widget(object)];
         let all = self.widgets.apply(object, all).await?;
         readiness.include(&all);
@@ -102,7 +102,7 @@ impl Controller {
     }
 }
 
-/// The Widget that `object` asks for. `apply` makes `object` its owner.
+/// The desired Widget of `object`. `apply` sets `object` as its owner.
 fn widget(object: &Order) -> Widget {
     Widget {
         metadata: ObjectMeta {
@@ -114,11 +114,11 @@ fn widget(object: &Order) -> Widget {
     }
 }
 
-/// The status that follows from what was seen. It sends no request, so that it can be tested
-/// without a cluster.
+/// Computes the status from the observed state. Sends no request, so that it can be tested without
+/// a cluster.
 fn observe(
     object: &Order,
-    // Whether all that `object` owns is as it should be, and ready.
+    // Whether all owned objects have the desired state and are ready.
     applied: &Result<kube_manager::Readiness, children::Error>,
 ) -> OrderStatus {
     let mut status = object.status.clone().unwrap_or_default();

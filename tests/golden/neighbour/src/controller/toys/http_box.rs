@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The neighbour authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller of HTTPBox, which is yours to edit. After a change of `RULES`, run
+//! The controller of HTTPBox: write your code here. After a change of `RULES`, run
 //! `make manifests`.
 
 use kube::{
@@ -14,12 +14,12 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-// Kinds that this controller works with.
+// The kinds that this controller uses.
 use k8s_openapi::api::core::v1::ConfigMap;
 use widgets::v1::Widget;
 use widgets::v1alpha1::HttpBox as HTTPBox;
 
-/// Makes what belongs to each HTTPBox.
+/// Creates the objects that each HTTPBox owns.
 pub struct Controller {
     // One field for each kind that it owns.
     widgets: Children<Widget>,
@@ -34,15 +34,15 @@ impl Reconciler for Controller {
     const NAME: &'static str = "httpbox.toys.neighbour.example.com";
 
     const RULES: &'static [Rule] = &[
-        // What a watch needs.
+        // For the watch.
         Rule::of::<HTTPBox>(&[Verb::List, Verb::Watch]),
-        // What it owns: read, made, corrected and removed.
+        // For owned objects: read, create, correct and delete.
         Rule::of::<Widget>(children::VERBS),
         Rule::of::<ConfigMap>(children::VERBS),
         // End of what it owns.
     ];
 
-    // Others write the status of these objects, and a new status calls for a reconcile.
+    // A change of the status also causes a reconcile, because other controllers write it.
     const EVERY_CHANGE: bool = true;
 
     async fn reconcile(&self, object: &HTTPBox) -> Result<Action, Self::Error> {
@@ -57,7 +57,7 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Declares what the controller works with.
+    /// Declares the kinds that the controller uses.
     pub fn new(builder: &mut kube_manager::Builder<HTTPBox>) -> Self {
         Self {
             // One field for each kind that it owns.
@@ -67,9 +67,9 @@ impl Controller {
         }
     }
 
-    /// Makes what `object` owns as the functions below say.
+    /// Applies the objects that the functions below return.
     async fn apply(&self, object: &HTTPBox) -> Result<(), children::Error> {
-        // For each kind, all objects that are wanted: others that were made before are deleted.
+        // For each kind, all desired objects: owned objects that are not in this list are deleted.
         let all = [widget(object)];
         self.widgets.apply(object, all).await?;
         let all = [config_map(object)];
@@ -79,7 +79,7 @@ impl Controller {
     }
 }
 
-/// The Widget that `object` asks for. `apply` makes `object` its owner.
+/// The desired Widget of `object`. `apply` sets `object` as its owner.
 fn widget(object: &HTTPBox) -> Widget {
     Widget {
         metadata: ObjectMeta {
@@ -93,7 +93,7 @@ fn widget(object: &HTTPBox) -> Widget {
     }
 }
 
-/// The ConfigMap that `object` asks for. `apply` makes `object` its owner.
+/// The desired ConfigMap of `object`. `apply` sets `object` as its owner.
 fn config_map(object: &HTTPBox) -> ConfigMap {
     ConfigMap {
         metadata: ObjectMeta {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The neighbour authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller `paint` of Widget, which is yours to edit. After a change of
+//! The controller `paint` of Widget: write your code here. After a change of
 //! `RULES`, run `make manifests`.
 
 use std::convert::Infallible;
@@ -15,10 +15,10 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-// Kinds that this controller works with.
+// The kinds that this controller uses.
 use widgets::v1::Widget;
 
-/// Follows every Widget.
+/// Watches every Widget.
 pub struct Controller;
 
 impl Reconciler for Controller {
@@ -28,11 +28,11 @@ impl Reconciler for Controller {
     const NAME: &'static str = "paint.toys.neighbour.example.com";
 
     const RULES: &'static [Rule] = &[
-        // What a watch needs.
+        // For the watch.
         Rule::of::<Widget>(&[Verb::List, Verb::Watch]),
     ];
 
-    // Others write the status of these objects, and a new status calls for a reconcile.
+    // A change of the status also causes a reconcile, because other controllers write it.
     const EVERY_CHANGE: bool = true;
 
     async fn reconcile(&self, object: &Widget) -> Result<Action, Infallible> {
@@ -51,8 +51,8 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Declares what the controller works with. Keep `builder.context()` if you send requests of your own:
-    /// it has the client.
+    /// Declares the kinds that the controller uses. Keep `builder.context()` if you send your own requests: it has the
+    /// client.
     pub fn new(_: &mut kube_manager::Builder<Widget>) -> Self {
         Self
     }

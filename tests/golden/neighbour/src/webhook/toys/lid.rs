@@ -1,46 +1,46 @@
 // SPDX-FileCopyrightText: The neighbour authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The webhooks of Lid, which are yours to edit. After a change of `HOOK`, run
+//! The webhooks of Lid: edit them. After a change of `HOOK`, run
 //! `make manifests`.
 //!
-//! The client waits until a webhook has answered, so be quick, and send requests only where nothing else
-//! helps. Rules and defaults that the schema of a CRD can hold need no webhook.
+//! The client waits until a webhook has answered, so be quick, and send requests only where it cannot be avoided. Put
+//! rules and defaults into the schema of the CRD where it can express them.
 
 use kube_manager::webhook;
 
-// The type of its objects.
+// The type of the objects.
 use widgets::v1beta1::Lid;
 
-/// Says which objects may be stored.
+/// Accepts or refuses objects.
 pub struct Validator;
 
 impl webhook::Validator for Validator {
     type Object = Lid;
 
-    // When and how the API server calls it. `Hook` lists all settings, such as the timeout, selectors, and
+    // When and how the API server calls the webhooks. `Hook` has all settings, such as the timeout, selectors, and
     // conditions in CEL.
     const HOOK: webhook::Hook = webhook::Hook::new()
-        // `Operation::Delete` has it called before deletions too.
+        // Add `Operation::Delete` to also check deletions.
         .operations(&[webhook::Operation::Create, webhook::Operation::Update]);
 
-    /// Checks the object after all defaults and the schema. An error is a failed call, which the failure
-    /// policy in `HOOK` decides about; what is wrong with the object goes into the verdict.
+    /// Checks the object, after all defaults and after the schema. Report what is wrong with the object in the verdict.
+    /// An error is a failed call: the failure policy in `HOOK` decides whether the request succeeds.
     async fn validate(
         &self,
         change: webhook::Change<'_, Lid>,
-        // Has the user, the operation, the namespace, and whether it is a dry run.
+        // `request` has the user, the operation, the namespace, and whether it is a dry run.
         request: &webhook::Request,
     ) -> anyhow::Result<webhook::Verdict> {
         let verdict = match change {
             webhook::Change::Create(new) => check(new),
-            // What is being deleted must be able to lose its finalizers, even if a rule is newer.
+            // An object that is being deleted must be able to lose its finalizers, even if it breaks a new rule.
             webhook::Change::Update { new, .. } if new.metadata.deletion_timestamp.is_some() => {
                 webhook::Verdict::allowed()
             }
-            // `old` is the object before the change, for rules that compare the two.
+            // `old` is the object before the change, for rules that compare both.
             webhook::Change::Update { old: _, new } => check(new),
-            // Is called once `HOOK` has `Operation::Delete` too.
+            // Called only if `HOOK` also has `Operation::Delete`.
             webhook::Change::Delete(_) => webhook::Verdict::allowed(),
         };
         tracing::debug!(name = request.name, ?verdict, "checked");
@@ -48,9 +48,9 @@ impl webhook::Validator for Validator {
     }
 }
 
-/// Says what is wrong with an object, field by field: kubectl prints each error.
+/// Returns what is wrong with an object, field by field: kubectl prints each error.
 fn check(_: &Lid) -> webhook::Verdict {
-    // Your rules go here, with an error for each that is broken, such as
+    // Check your rules here, with an error for each broken rule, such as
     // `webhook::FieldError::required("spec.size", "say how large")`.
     webhook::Verdict::allowed()
 }

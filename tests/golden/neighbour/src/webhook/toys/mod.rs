@@ -10,7 +10,7 @@ pub mod lid;
 pub mod widget;
 // End of the kinds.
 
-/// Hands each webhook of the group to the manager.
+/// Registers each webhook of the group with the manager.
 pub fn register(manager: &mut Manager) {
     // One line for each webhook.
     manager.add_validator(|_| lid::Validator);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The owner authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller of Deployment, which is yours to edit. After a change of `RULES`, run
+//! The controller of Deployment: write your code here. After a change of `RULES`, run
 //! `make manifests`.
 
 use std::collections::BTreeMap;
@@ -16,13 +16,13 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-// Kinds that this controller works with.
+// The kinds that this controller uses.
 use crate::api::press::v1::Page;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::storage::v1::StorageClass;
 
-/// Makes what belongs to each Deployment.
+/// Creates the objects that each Deployment owns.
 pub struct Controller {
     // One field for each kind that it owns.
     pages: Children<Page>,
@@ -40,21 +40,21 @@ impl Reconciler for Controller {
     const NAME: &'static str = "deployment.apps.owner.example.com";
 
     const RULES: &'static [Rule] = &[
-        // What a watch needs.
+        // For the watch.
         Rule::of::<Deployment>(&[Verb::List, Verb::Watch]),
-        // Adds and removes the finalizer.
+        // For the finalizer.
         Rule::of::<Deployment>(&[Verb::Patch]),
-        // What it owns: read, made, corrected and removed.
+        // For owned objects: read, create, correct and delete.
         Rule::of::<Page>(children::VERBS),
         Rule::of::<Service>(children::VERBS),
-        // What its objects refer to: read.
+        // For the objects that are referred to: read.
         Rule::of::<StorageClass>(&[Verb::List, Verb::Watch]),
         // End of what it owns.
     ];
 
     const FINALIZER: bool = true;
 
-    // Others write the status of these objects, and a new status calls for a reconcile.
+    // A change of the status also causes a reconcile, because other controllers write it.
     const EVERY_CHANGE: bool = true;
 
     async fn reconcile(&self, object: &Deployment) -> Result<Action, Self::Error> {
@@ -82,7 +82,7 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Declares what the controller works with.
+    /// Declares the kinds that the controller uses.
     pub fn new(builder: &mut kube_manager::Builder<Deployment>) -> Self {
         Self {
             // One field for each kind that it owns.
@@ -95,9 +95,9 @@ impl Controller {
         }
     }
 
-    /// Makes what `object` owns as the functions below say.
+    /// Applies the objects that the functions below return.
     async fn apply(&self, object: &Deployment) -> Result<(), children::Error> {
-        // For each kind, all objects that are wanted: others that were made before are deleted.
+        // For each kind, all desired objects: owned objects that are not in this list are deleted.
         let all = [page(object)];
         self.pages.apply(object, all).await?;
         let all = [service(object)];
@@ -107,7 +107,7 @@ impl Controller {
     }
 }
 
-/// The Page that `object` asks for. `apply` makes `object` its owner.
+/// The desired Page of `object`. `apply` sets `object` as its owner.
 fn page(object: &Deployment) -> Page {
     Page {
         metadata: ObjectMeta {
@@ -119,7 +119,7 @@ fn page(object: &Deployment) -> Page {
     }
 }
 
-/// The Service that `object` asks for. `apply` makes `object` its owner.
+/// The desired Service of `object`. `apply` sets `object` as its owner.
 fn service(object: &Deployment) -> Service {
     use k8s_openapi::api::core::v1::{ServicePort, ServiceSpec};
 
@@ -140,7 +140,7 @@ fn service(object: &Deployment) -> Service {
     }
 }
 
-/// The labels of the Pods of `object`, by which they are selected.
+/// The labels that select the Pods of `object`.
 fn labels(object: &Deployment) -> BTreeMap<String, String> {
     let name = "deployment".to_owned();
     BTreeMap::from([
@@ -151,10 +151,10 @@ fn labels(object: &Deployment) -> BTreeMap<String, String> {
 
 /// The storageclasses that `object` refers to. A change of one of them reconciles `object`.
 fn referenced_storage_classes(
-    // Its spec names them.
+    // Their names are in the spec.
     object: &Deployment,
 ) -> Vec<ObjectRef<StorageClass>> {
-    // The names that `object` has of them go here, instead of its own.
+    // Replace this by the names to which `object` refers.
     let storage_class = ObjectRef::new(&object.name_any());
     vec![storage_class]
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The owner authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller of Namespace, which is yours to edit. After a change of `RULES`, run
+//! The controller of Namespace: write your code here. After a change of `RULES`, run
 //! `make manifests`.
 
 use kube::{
@@ -14,11 +14,11 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-// Kinds that this controller works with.
+// The kinds that this controller uses.
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::core::v1::ServiceAccount;
 
-/// Makes what belongs to each Namespace.
+/// Creates the objects that each Namespace owns.
 pub struct Controller {
     // One field for each kind that it owns.
     service_accounts: Children<ServiceAccount>,
@@ -32,14 +32,14 @@ impl Reconciler for Controller {
     const NAME: &'static str = "namespace.core.owner.example.com";
 
     const RULES: &'static [Rule] = &[
-        // What a watch needs.
+        // For the watch.
         Rule::of::<Namespace>(&[Verb::List, Verb::Watch]),
-        // What it owns: read, made, corrected and removed.
+        // For owned objects: read, create, correct and delete.
         Rule::of::<ServiceAccount>(children::VERBS),
         // End of what it owns.
     ];
 
-    // Others write the status of these objects, and a new status calls for a reconcile.
+    // A change of the status also causes a reconcile, because other controllers write it.
     const EVERY_CHANGE: bool = true;
 
     async fn reconcile(&self, object: &Namespace) -> Result<Action, Self::Error> {
@@ -54,7 +54,7 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Declares what the controller works with.
+    /// Declares the kinds that the controller uses.
     pub fn new(builder: &mut kube_manager::Builder<Namespace>) -> Self {
         Self {
             // One field for each kind that it owns.
@@ -63,9 +63,9 @@ impl Controller {
         }
     }
 
-    /// Makes what `object` owns as the functions below say.
+    /// Applies the objects that the functions below return.
     async fn apply(&self, object: &Namespace) -> Result<(), children::Error> {
-        // For each kind, all objects that are wanted: others that were made before are deleted.
+        // For each kind, all desired objects: owned objects that are not in this list are deleted.
         let all = [service_account(object)];
         self.service_accounts.apply(object, all).await?;
         // End of the kinds.
@@ -73,7 +73,7 @@ impl Controller {
     }
 }
 
-/// The ServiceAccount that `object` asks for. `apply` makes `object` its owner.
+/// The desired ServiceAccount of `object`. `apply` sets `object` as its owner.
 fn service_account(object: &Namespace) -> ServiceAccount {
     ServiceAccount {
         metadata: ObjectMeta {

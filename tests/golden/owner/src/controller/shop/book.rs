@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The owner authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller of Book, which is yours to edit. After a change of `RULES`, run
+//! The controller of Book: write your code here. After a change of `RULES`, run
 //! `make manifests`.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use kube_manager::{
 
 use crate::api::shop::v1::*;
 
-// Kinds that this controller works with.
+// The kinds that this controller uses.
 use crate::api::press::v1::Page as PressPage;
 use crate::api::shop::v1::Page as ShopPage;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -27,7 +27,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::core::v1::Service;
 
-/// Brings the cluster to what each Book asks for.
+/// Brings the cluster to the desired state of each Book.
 pub struct Controller {
     // One field for each kind that it owns.
     deployments: Children<Deployment>,
@@ -42,7 +42,7 @@ pub struct Controller {
     context: Context,
 }
 
-/// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
+/// Why a reconcile failed. It is logged, and retried with an increasing backoff.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -60,17 +60,17 @@ impl Reconciler for Controller {
     const RULES: &'static [Rule] = &[
         Rule::of::<Book>(&[Verb::List, Verb::Watch]),
         Rule::sub::<Book>("status", &[Verb::Update]),
-        // Each controller of the kind applies its part of the status.
+        // Each controller of the kind applies its own part of the status.
         Rule::sub::<Book>("status", &[Verb::Patch]),
-        // What it owns: read, made, corrected and removed.
+        // For owned objects: read, create, correct and delete.
         Rule::of::<Deployment>(children::VERBS),
         Rule::of::<ShopPage>(children::VERBS),
         Rule::of::<ConfigMap>(children::VERBS),
         Rule::of::<Service>(children::VERBS),
-        // What its objects refer to: read.
+        // For the objects that are referred to: read.
         Rule::of::<PressPage>(&[Verb::List, Verb::Watch]),
         Rule::of::<Secret>(&[Verb::List, Verb::Watch]),
-        // An event that repeats is patched, not created again.
+        // A repeated event is patched, not created again.
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
@@ -104,7 +104,7 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Declares what the controller works with.
+    /// Declares the kinds that the controller uses.
     pub fn new(builder: &mut kube_manager::Builder<Book>) -> Self {
         Self {
             // One field for each kind that it owns.
@@ -121,14 +121,14 @@ impl Controller {
         }
     }
 
-    /// Makes what `object` owns as the functions below say. Tells whether all of it is ready.
+    /// Applies the objects that the functions below return. Returns whether all of them are ready.
     async fn apply(
         &self,
-        // Their owner.
+        // The owner of these objects.
         object: &Book,
     ) -> Result<kube_manager::Readiness, children::Error> {
         let mut readiness = kube_manager::Readiness::Ready;
-        // For each kind, all objects that are wanted: others that were made before are deleted.
+        // For each kind, all desired objects: owned objects that are not in this list are deleted.
         let all = [deployment(object)];
         let all = self.deployments.apply(object, all).await?;
         readiness.include(&all);
@@ -146,7 +146,7 @@ impl Controller {
     }
 }
 
-/// The Deployment that `object` asks for. `apply` makes `object` its owner.
+/// The desired Deployment of `object`. `apply` sets `object` as its owner.
 fn deployment(object: &Book) -> Deployment {
     use k8s_openapi::api::apps::v1::DeploymentSpec;
     use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
@@ -185,7 +185,7 @@ fn deployment(object: &Book) -> Deployment {
     }
 }
 
-/// The Page that `object` asks for. `apply` makes `object` its owner.
+/// The desired Page of `object`. `apply` sets `object` as its owner.
 fn shop_page(object: &Book) -> ShopPage {
     ShopPage {
         metadata: ObjectMeta {
@@ -197,7 +197,7 @@ fn shop_page(object: &Book) -> ShopPage {
     }
 }
 
-/// The ConfigMap that `object` asks for. `apply` makes `object` its owner.
+/// The desired ConfigMap of `object`. `apply` sets `object` as its owner.
 fn config_map(object: &Book) -> ConfigMap {
     ConfigMap {
         metadata: ObjectMeta {
@@ -209,7 +209,7 @@ fn config_map(object: &Book) -> ConfigMap {
     }
 }
 
-/// The Service that `object` asks for. `apply` makes `object` its owner.
+/// The desired Service of `object`. `apply` sets `object` as its owner.
 fn service(object: &Book) -> Service {
     use k8s_openapi::api::core::v1::{ServicePort, ServiceSpec};
 
@@ -230,7 +230,7 @@ fn service(object: &Book) -> Service {
     }
 }
 
-/// The labels of the Pods of `object`, by which they are selected.
+/// The labels that select the Pods of `object`.
 fn labels(object: &Book) -> BTreeMap<String, String> {
     let name = "book".to_owned();
     BTreeMap::from([
@@ -239,7 +239,8 @@ fn labels(object: &Book) -> BTreeMap<String, String> {
     ])
 }
 
-/// What the Pod Security level `restricted` asks of a Pod: the image has a user that is not root.
+/// The settings that the Pod Security level `restricted` requires of a Pod: the image must have a
+/// user that is not root.
 fn restricted_pod() -> k8s_openapi::api::core::v1::PodSecurityContext {
     use k8s_openapi::api::core::v1::{PodSecurityContext, SeccompProfile};
 
@@ -253,7 +254,7 @@ fn restricted_pod() -> k8s_openapi::api::core::v1::PodSecurityContext {
     }
 }
 
-/// What the same level asks of each container.
+/// The settings that the same level requires of each container.
 fn restricted_container() -> k8s_openapi::api::core::v1::SecurityContext {
     use k8s_openapi::api::core::v1::{Capabilities, SecurityContext};
 
@@ -269,10 +270,10 @@ fn restricted_container() -> k8s_openapi::api::core::v1::SecurityContext {
 
 /// The pages that `object` refers to. A change of one of them reconciles `object`.
 fn referenced_press_pages(
-    // Its spec names them.
+    // Their names are in the spec.
     object: &Book,
 ) -> Vec<ObjectRef<PressPage>> {
-    // The names that `object` has of them go here, instead of its own.
+    // Replace this by the names to which `object` refers.
     let press_page = ObjectRef::new(&object.name_any());
     let namespace = object.namespace().unwrap_or_default();
     vec![press_page.within(&namespace)]
@@ -280,20 +281,20 @@ fn referenced_press_pages(
 
 /// The secrets that `object` refers to. A change of one of them reconciles `object`.
 fn referenced_secrets(
-    // Its spec names them.
+    // Their names are in the spec.
     object: &Book,
 ) -> Vec<ObjectRef<Secret>> {
-    // The names that `object` has of them go here, instead of its own.
+    // Replace this by the names to which `object` refers.
     let secret = ObjectRef::new(&object.name_any());
     let namespace = object.namespace().unwrap_or_default();
     vec![secret.within(&namespace)]
 }
 
-/// The status that follows from what was seen. It sends no request, so that it can be tested
-/// without a cluster.
+/// Computes the status from the observed state. Sends no request, so that it can be tested without
+/// a cluster.
 fn observe(
     object: &Book,
-    // Whether all that `object` owns is as it should be, and ready.
+    // Whether all owned objects have the desired state and are ready.
     applied: &Result<kube_manager::Readiness, children::Error>,
 ) -> BookStatus {
     let mut status = object.status.clone().unwrap_or_default();

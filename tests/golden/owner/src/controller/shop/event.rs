@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The owner authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller of Event, which is yours to edit. After a change of `RULES`, run
+//! The controller of Event: write your code here. After a change of `RULES`, run
 //! `make manifests`.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use kube_manager::{
 
 use crate::api::shop::v1::*;
 
-// Kinds that this controller works with.
+// The kinds that this controller uses.
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::batch::v1::Job;
@@ -30,7 +30,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::events::v1::Event as EventsEvent;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 
-/// Brings the cluster to what each Event asks for.
+/// Brings the cluster to the desired state of each Event.
 pub struct Controller {
     // One field for each kind that it owns.
     daemon_sets: Children<DaemonSet>,
@@ -46,7 +46,7 @@ pub struct Controller {
     context: Context,
 }
 
-/// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
+/// Why a reconcile failed. It is logged, and retried with an increasing backoff.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -64,7 +64,7 @@ impl Reconciler for Controller {
     const RULES: &'static [Rule] = &[
         Rule::of::<Event>(&[Verb::List, Verb::Watch]),
         Rule::sub::<Event>("status", &[Verb::Update]),
-        // What it owns: read, made, corrected and removed.
+        // For owned objects: read, create, correct and delete.
         Rule::of::<DaemonSet>(children::VERBS),
         Rule::of::<StatefulSet>(children::VERBS),
         Rule::of::<Job>(children::VERBS),
@@ -74,7 +74,7 @@ impl Reconciler for Controller {
         Rule::of::<PersistentVolumeClaim>(children::VERBS),
         Rule::of::<Pod>(children::VERBS),
         Rule::of::<ServiceAccount>(children::VERBS),
-        // An event that repeats is patched, not created again.
+        // A repeated event is patched, not created again.
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
@@ -102,7 +102,7 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Declares what the controller works with.
+    /// Declares the kinds that the controller uses.
     pub fn new(builder: &mut kube_manager::Builder<Event>) -> Self {
         Self {
             // One field for each kind that it owns.
@@ -120,14 +120,14 @@ impl Controller {
         }
     }
 
-    /// Makes what `object` owns as the functions below say. Tells whether all of it is ready.
+    /// Applies the objects that the functions below return. Returns whether all of them are ready.
     async fn apply(
         &self,
-        // Their owner.
+        // The owner of these objects.
         object: &Event,
     ) -> Result<kube_manager::Readiness, children::Error> {
         let mut readiness = kube_manager::Readiness::Ready;
-        // For each kind, all objects that are wanted: others that were made before are deleted.
+        // For each kind, all desired objects: owned objects that are not in this list are deleted.
         let all = [daemon_set(object)];
         let all = self.daemon_sets.apply(object, all).await?;
         readiness.include(&all);
@@ -160,7 +160,7 @@ impl Controller {
     }
 }
 
-/// The DaemonSet that `object` asks for. `apply` makes `object` its owner.
+/// The desired DaemonSet of `object`. `apply` sets `object` as its owner.
 fn daemon_set(object: &Event) -> DaemonSet {
     use k8s_openapi::api::apps::v1::DaemonSetSpec;
     use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
@@ -199,7 +199,7 @@ fn daemon_set(object: &Event) -> DaemonSet {
     }
 }
 
-/// The StatefulSet that `object` asks for. `apply` makes `object` its owner.
+/// The desired StatefulSet of `object`. `apply` sets `object` as its owner.
 fn stateful_set(object: &Event) -> StatefulSet {
     use k8s_openapi::api::apps::v1::StatefulSetSpec;
     use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
@@ -238,7 +238,7 @@ fn stateful_set(object: &Event) -> StatefulSet {
     }
 }
 
-/// The Job that `object` asks for. `apply` makes `object` its owner.
+/// The desired Job of `object`. `apply` sets `object` as its owner.
 fn job(object: &Event) -> Job {
     use k8s_openapi::api::batch::v1::JobSpec;
     use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
@@ -272,7 +272,7 @@ fn job(object: &Event) -> Job {
     }
 }
 
-/// The Event that `object` asks for. `apply` makes `object` its owner.
+/// The desired Event of `object`. `apply` sets `object` as its owner.
 fn events_event(object: &Event) -> EventsEvent {
     EventsEvent {
         metadata: ObjectMeta {
@@ -284,7 +284,7 @@ fn events_event(object: &Event) -> EventsEvent {
     }
 }
 
-/// The NetworkPolicy that `object` asks for. `apply` makes `object` its owner.
+/// The desired NetworkPolicy of `object`. `apply` sets `object` as its owner.
 fn network_policy(object: &Event) -> NetworkPolicy {
     NetworkPolicy {
         metadata: ObjectMeta {
@@ -296,7 +296,7 @@ fn network_policy(object: &Event) -> NetworkPolicy {
     }
 }
 
-/// The Event that `object` asks for. `apply` makes `object` its owner.
+/// The desired Event of `object`. `apply` sets `object` as its owner.
 fn core_event(object: &Event) -> CoreEvent {
     CoreEvent {
         metadata: ObjectMeta {
@@ -308,7 +308,7 @@ fn core_event(object: &Event) -> CoreEvent {
     }
 }
 
-/// The PersistentVolumeClaim that `object` asks for. `apply` makes `object` its owner.
+/// The desired PersistentVolumeClaim of `object`. `apply` sets `object` as its owner.
 fn persistent_volume_claim(object: &Event) -> PersistentVolumeClaim {
     use k8s_openapi::api::core::v1::{PersistentVolumeClaimSpec, VolumeResourceRequirements};
     use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -331,7 +331,7 @@ fn persistent_volume_claim(object: &Event) -> PersistentVolumeClaim {
     }
 }
 
-/// The Pod that `object` asks for. `apply` makes `object` its owner.
+/// The desired Pod of `object`. `apply` sets `object` as its owner.
 fn pod(object: &Event) -> Pod {
     use k8s_openapi::api::core::v1::{Container, PodSpec};
 
@@ -356,7 +356,7 @@ fn pod(object: &Event) -> Pod {
     }
 }
 
-/// The ServiceAccount that `object` asks for. `apply` makes `object` its owner.
+/// The desired ServiceAccount of `object`. `apply` sets `object` as its owner.
 fn service_account(object: &Event) -> ServiceAccount {
     ServiceAccount {
         metadata: ObjectMeta {
@@ -368,7 +368,7 @@ fn service_account(object: &Event) -> ServiceAccount {
     }
 }
 
-/// The labels of the Pods of `object`, by which they are selected.
+/// The labels that select the Pods of `object`.
 fn labels(object: &Event) -> BTreeMap<String, String> {
     let name = "event".to_owned();
     BTreeMap::from([
@@ -377,7 +377,8 @@ fn labels(object: &Event) -> BTreeMap<String, String> {
     ])
 }
 
-/// What the Pod Security level `restricted` asks of a Pod: the image has a user that is not root.
+/// The settings that the Pod Security level `restricted` requires of a Pod: the image must have a
+/// user that is not root.
 fn restricted_pod() -> k8s_openapi::api::core::v1::PodSecurityContext {
     use k8s_openapi::api::core::v1::{PodSecurityContext, SeccompProfile};
 
@@ -391,7 +392,7 @@ fn restricted_pod() -> k8s_openapi::api::core::v1::PodSecurityContext {
     }
 }
 
-/// What the same level asks of each container.
+/// The settings that the same level requires of each container.
 fn restricted_container() -> k8s_openapi::api::core::v1::SecurityContext {
     use k8s_openapi::api::core::v1::{Capabilities, SecurityContext};
 
@@ -405,11 +406,11 @@ fn restricted_container() -> k8s_openapi::api::core::v1::SecurityContext {
     }
 }
 
-/// The status that follows from what was seen. It sends no request, so that it can be tested
-/// without a cluster.
+/// Computes the status from the observed state. Sends no request, so that it can be tested without
+/// a cluster.
 fn observe(
     object: &Event,
-    // Whether all that `object` owns is as it should be, and ready.
+    // Whether all owned objects have the desired state and are ready.
     applied: &Result<kube_manager::Readiness, children::Error>,
 ) -> EventStatus {
     let mut status = object.status.clone().unwrap_or_default();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The owner authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller `nightly-index` of Book, which is yours to edit. After a change of
+//! The controller `nightly-index` of Book: write your code here. After a change of
 //! `RULES`, run `make manifests`.
 
 use std::collections::BTreeMap;
@@ -19,16 +19,16 @@ use kube_manager::{
 
 use crate::api::shop::v1::*;
 
-// Kinds that this controller works with.
+// The kinds that this controller uses.
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::core::v1::Service;
 
-/// The condition that this controller sets: each controller of a kind has one of its own, and only
-/// the kind's own controller sets `observed_generation`.
+/// The condition that this controller sets. Each controller of a kind has its own condition, and
+/// only the controller with the name of the kind sets `observed_generation`.
 const READY: &str = "NightlyIndexReady";
 
-/// Brings the cluster to what each Book asks for.
+/// Brings the cluster to the desired state of each Book.
 pub struct Controller {
     // One field for each kind that it owns.
     jobs: Children<Job>,
@@ -38,7 +38,7 @@ pub struct Controller {
     context: Context,
 }
 
-/// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
+/// Why a reconcile failed. It is logged, and retried with an increasing backoff.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -56,13 +56,13 @@ impl Reconciler for Controller {
     const RULES: &'static [Rule] = &[
         Rule::of::<Book>(&[Verb::List, Verb::Watch]),
         Rule::sub::<Book>("status", &[Verb::Update]),
-        // Each controller of the kind applies its part of the status.
+        // Each controller of the kind applies its own part of the status.
         Rule::sub::<Book>("status", &[Verb::Patch]),
-        // What it owns: read, made, corrected and removed.
+        // For owned objects: read, create, correct and delete.
         Rule::of::<Job>(children::VERBS),
         Rule::of::<ConfigMap>(children::VERBS),
         Rule::of::<Service>(children::VERBS),
-        // An event that repeats is patched, not created again.
+        // A repeated event is patched, not created again.
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
@@ -90,7 +90,7 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Declares what the controller works with.
+    /// Declares the kinds that the controller uses.
     pub fn new(builder: &mut kube_manager::Builder<Book>) -> Self {
         Self {
             // One field for each kind that it owns.
@@ -102,14 +102,14 @@ impl Controller {
         }
     }
 
-    /// Makes what `object` owns as the functions below say. Tells whether all of it is ready.
+    /// Applies the objects that the functions below return. Returns whether all of them are ready.
     async fn apply(
         &self,
-        // Their owner.
+        // The owner of these objects.
         object: &Book,
     ) -> Result<kube_manager::Readiness, children::Error> {
         let mut readiness = kube_manager::Readiness::Ready;
-        // For each kind, all objects that are wanted: others that were made before are deleted.
+        // For each kind, all desired objects: owned objects that are not in this list are deleted.
         let all = [job(object)];
         let all = self.jobs.apply(object, all).await?;
         readiness.include(&all);
@@ -124,7 +124,7 @@ impl Controller {
     }
 }
 
-/// The Job that `object` asks for. `apply` makes `object` its owner.
+/// The desired Job of `object`. `apply` sets `object` as its owner.
 fn job(object: &Book) -> Job {
     use k8s_openapi::api::batch::v1::JobSpec;
     use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
@@ -158,7 +158,7 @@ fn job(object: &Book) -> Job {
     }
 }
 
-/// The ConfigMap that `object` asks for. `apply` makes `object` its owner.
+/// The desired ConfigMap of `object`. `apply` sets `object` as its owner.
 fn config_map(object: &Book) -> ConfigMap {
     ConfigMap {
         metadata: ObjectMeta {
@@ -170,7 +170,7 @@ fn config_map(object: &Book) -> ConfigMap {
     }
 }
 
-/// The Service that `object` asks for. `apply` makes `object` its owner.
+/// The desired Service of `object`. `apply` sets `object` as its owner.
 fn service(object: &Book) -> Service {
     use k8s_openapi::api::core::v1::{ServicePort, ServiceSpec};
 
@@ -191,7 +191,7 @@ fn service(object: &Book) -> Service {
     }
 }
 
-/// The labels of the Pods of `object`, by which they are selected.
+/// The labels that select the Pods of `object`.
 fn labels(object: &Book) -> BTreeMap<String, String> {
     let name = "nightly-index".to_owned();
     BTreeMap::from([
@@ -200,7 +200,8 @@ fn labels(object: &Book) -> BTreeMap<String, String> {
     ])
 }
 
-/// What the Pod Security level `restricted` asks of a Pod: the image has a user that is not root.
+/// The settings that the Pod Security level `restricted` requires of a Pod: the image must have a
+/// user that is not root.
 fn restricted_pod() -> k8s_openapi::api::core::v1::PodSecurityContext {
     use k8s_openapi::api::core::v1::{PodSecurityContext, SeccompProfile};
 
@@ -214,7 +215,7 @@ fn restricted_pod() -> k8s_openapi::api::core::v1::PodSecurityContext {
     }
 }
 
-/// What the same level asks of each container.
+/// The settings that the same level requires of each container.
 fn restricted_container() -> k8s_openapi::api::core::v1::SecurityContext {
     use k8s_openapi::api::core::v1::{Capabilities, SecurityContext};
 
@@ -228,11 +229,11 @@ fn restricted_container() -> k8s_openapi::api::core::v1::SecurityContext {
     }
 }
 
-/// The status that follows from what was seen. It sends no request, so that it can be tested
-/// without a cluster.
+/// Computes the status from the observed state. Sends no request, so that it can be tested without
+/// a cluster.
 fn observe(
     object: &Book,
-    // Whether all that `object` owns is as it should be, and ready.
+    // Whether all owned objects have the desired state and are ready.
     applied: &Result<kube_manager::Readiness, children::Error>,
 ) -> BookStatus {
     let mut status = object.status.clone().unwrap_or_default();

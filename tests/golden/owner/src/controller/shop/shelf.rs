@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The owner authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller of Shelf, which is yours to edit. After a change of `RULES`, run
+//! The controller of Shelf: write your code here. After a change of `RULES`, run
 //! `make manifests`.
 
 use k8s_openapi::api::events;
@@ -17,13 +17,13 @@ use kube_manager::{
 
 use crate::api::shop::v1::*;
 
-// Kinds that this controller works with.
+// The kinds that this controller uses.
 use crate::api::press::v1::Page as PressPage;
 use crate::api::shop::v1::Page as ShopPage;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::core::v1::Secret;
 
-/// Brings the cluster to what each Shelf asks for.
+/// Brings the cluster to the desired state of each Shelf.
 pub struct Controller {
     // One field for each kind that it owns.
     press_pages: Children<PressPage>,
@@ -34,7 +34,7 @@ pub struct Controller {
     context: Context,
 }
 
-/// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
+/// Why a reconcile failed. It is logged, and retried with an increasing backoff.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -52,14 +52,14 @@ impl Reconciler for Controller {
     const RULES: &'static [Rule] = &[
         Rule::of::<Shelf>(&[Verb::List, Verb::Watch]),
         Rule::sub::<Shelf>("status", &[Verb::Update]),
-        // Adds and removes the finalizer.
+        // For the finalizer.
         Rule::of::<Shelf>(&[Verb::Patch]),
-        // What it owns: read, made, corrected and removed.
+        // For owned objects: read, create, correct and delete.
         Rule::of::<PressPage>(children::VERBS),
         Rule::of::<ShopPage>(children::VERBS),
         Rule::of::<Namespace>(children::VERBS),
         Rule::of::<Secret>(children::VERBS),
-        // An event that repeats is patched, not created again.
+        // A repeated event is patched, not created again.
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
@@ -95,7 +95,7 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Declares what the controller works with.
+    /// Declares the kinds that the controller uses.
     pub fn new(builder: &mut kube_manager::Builder<Shelf>) -> Self {
         Self {
             // One field for each kind that it owns.
@@ -108,14 +108,14 @@ impl Controller {
         }
     }
 
-    /// Makes what `object` owns as the functions below say. Tells whether all of it is ready.
+    /// Applies the objects that the functions below return. Returns whether all of them are ready.
     async fn apply(
         &self,
-        // Their owner.
+        // The owner of these objects.
         object: &Shelf,
     ) -> Result<kube_manager::Readiness, children::Error> {
         let mut readiness = kube_manager::Readiness::Ready;
-        // For each kind, all objects that are wanted: others that were made before are deleted.
+        // For each kind, all desired objects: owned objects that are not in this list are deleted.
         let all = [press_page(object)];
         let all = self.press_pages.apply(object, all).await?;
         readiness.include(&all);
@@ -133,7 +133,7 @@ impl Controller {
     }
 }
 
-/// The Page that `object` asks for. `apply` makes `object` its owner.
+/// The desired Page of `object`. `apply` sets `object` as its owner.
 fn press_page(object: &Shelf) -> PressPage {
     PressPage {
         metadata: ObjectMeta {
@@ -147,7 +147,7 @@ fn press_page(object: &Shelf) -> PressPage {
     }
 }
 
-/// The Page that `object` asks for. `apply` makes `object` its owner.
+/// The desired Page of `object`. `apply` sets `object` as its owner.
 fn shop_page(object: &Shelf) -> ShopPage {
     ShopPage {
         metadata: ObjectMeta {
@@ -161,7 +161,7 @@ fn shop_page(object: &Shelf) -> ShopPage {
     }
 }
 
-/// The Namespace that `object` asks for. `apply` makes `object` its owner.
+/// The desired Namespace of `object`. `apply` sets `object` as its owner.
 fn namespace(object: &Shelf) -> Namespace {
     Namespace {
         metadata: ObjectMeta {
@@ -173,7 +173,7 @@ fn namespace(object: &Shelf) -> Namespace {
     }
 }
 
-/// The Secret that `object` asks for. `apply` makes `object` its owner.
+/// The desired Secret of `object`. `apply` sets `object` as its owner.
 fn secret(object: &Shelf) -> Secret {
     Secret {
         metadata: ObjectMeta {
@@ -187,11 +187,11 @@ fn secret(object: &Shelf) -> Secret {
     }
 }
 
-/// The status that follows from what was seen. It sends no request, so that it can be tested
-/// without a cluster.
+/// Computes the status from the observed state. Sends no request, so that it can be tested without
+/// a cluster.
 fn observe(
     object: &Shelf,
-    // Whether all that `object` owns is as it should be, and ready.
+    // Whether all owned objects have the desired state and are ready.
     applied: &Result<kube_manager::Readiness, children::Error>,
 ) -> ShelfStatus {
     let mut status = object.status.clone().unwrap_or_default();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The tenant authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller `backup` of Guestbook, which is yours to edit. After a change of
+//! The controller `backup` of Guestbook: write your code here. After a change of
 //! `RULES`, run `make manifests`.
 
 use k8s_openapi::api::events;
@@ -13,16 +13,16 @@ use kube_manager::{
 
 use crate::api::webapp::v1::*;
 
-/// The condition that this controller sets: each controller of a kind has one of its own, and only
-/// the kind's own controller sets `observed_generation`.
+/// The condition that this controller sets. Each controller of a kind has its own condition, and
+/// only the controller with the name of the kind sets `observed_generation`.
 const READY: &str = "BackupReady";
 
-/// Brings the cluster to what each Guestbook asks for.
+/// Brings the cluster to the desired state of each Guestbook.
 pub struct Controller {
     context: Context,
 }
 
-/// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
+/// Why a reconcile failed. It is logged, and retried with an increasing backoff.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot write the status: {0}")]
@@ -38,11 +38,11 @@ impl Reconciler for Controller {
     const RULES: &'static [Rule] = &[
         Rule::of::<Guestbook>(&[Verb::List, Verb::Watch]),
         Rule::sub::<Guestbook>("status", &[Verb::Update]),
-        // Each controller of the kind applies its part of the status.
+        // Each controller of the kind applies its own part of the status.
         Rule::sub::<Guestbook>("status", &[Verb::Patch]),
-        // Adds and removes the finalizer.
+        // For the finalizer.
         Rule::of::<Guestbook>(&[Verb::Patch]),
-        // An event that repeats is patched, not created again.
+        // A repeated event is patched, not created again.
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
@@ -75,7 +75,7 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Declares what the controller works with.
+    /// Declares the kinds that the controller uses.
     pub fn new(builder: &mut kube_manager::Builder<Guestbook>) -> Self {
         Self {
             context: builder.context(),
@@ -83,8 +83,8 @@ impl Controller {
     }
 }
 
-/// The status that follows from what was seen. It sends no request, so that it can be tested
-/// without a cluster.
+/// Computes the status from the observed state. Sends no request, so that it can be tested without
+/// a cluster.
 fn observe(object: &Guestbook) -> GuestbookStatus {
     let mut status = object.status.clone().unwrap_or_default();
     let ready = condition::new_true(object, READY, "Reconciled", "Desired state reached");

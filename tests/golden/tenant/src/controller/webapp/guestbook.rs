@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The tenant authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller of Guestbook, which is yours to edit. After a change of `RULES`, run
+//! The controller of Guestbook: write your code here. After a change of `RULES`, run
 //! `make manifests`.
 
 use k8s_openapi::api::events;
@@ -16,10 +16,10 @@ use kube_manager::{
 
 use crate::api::webapp::v1::*;
 
-// Kinds that this controller works with.
+// The kinds that this controller uses.
 use k8s_openapi::api::core::v1::Secret;
 
-/// Brings the cluster to what each Guestbook asks for.
+/// Brings the cluster to the desired state of each Guestbook.
 pub struct Controller {
     // One field for each kind that its objects refer to.
     secrets: kube_manager::Watched<Secret>,
@@ -27,7 +27,7 @@ pub struct Controller {
     context: Context,
 }
 
-/// Why a reconcile failed. It is logged, and tried again after a pause that grows each time.
+/// Why a reconcile failed. It is logged, and retried with an increasing backoff.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot write the status: {0}")]
@@ -43,13 +43,13 @@ impl Reconciler for Controller {
     const RULES: &'static [Rule] = &[
         Rule::of::<Guestbook>(&[Verb::List, Verb::Watch]),
         Rule::sub::<Guestbook>("status", &[Verb::Update]),
-        // Each controller of the kind applies its part of the status.
+        // Each controller of the kind applies its own part of the status.
         Rule::sub::<Guestbook>("status", &[Verb::Patch]),
-        // Adds and removes the finalizer.
+        // For the finalizer.
         Rule::of::<Guestbook>(&[Verb::Patch]),
-        // What its objects refer to: read.
+        // For the objects that are referred to: read.
         Rule::of::<Secret>(&[Verb::List, Verb::Watch]),
-        // An event that repeats is patched, not created again.
+        // A repeated event is patched, not created again.
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
 
@@ -85,7 +85,7 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Declares what the controller works with.
+    /// Declares the kinds that the controller uses.
     pub fn new(builder: &mut kube_manager::Builder<Guestbook>) -> Self {
         Self {
             // One field for each kind that its objects refer to.
@@ -98,17 +98,17 @@ impl Controller {
 
 /// The secrets that `object` refers to. A change of one of them reconciles `object`.
 fn referenced_secrets(
-    // Its spec names them.
+    // Their names are in the spec.
     object: &Guestbook,
 ) -> Vec<ObjectRef<Secret>> {
-    // The names that `object` has of them go here, instead of its own.
+    // Replace this by the names to which `object` refers.
     let secret = ObjectRef::new(&object.name_any());
     let namespace = object.namespace().unwrap_or_default();
     vec![secret.within(&namespace)]
 }
 
-/// The status that follows from what was seen. It sends no request, so that it can be tested
-/// without a cluster.
+/// Computes the status from the observed state. Sends no request, so that it can be tested without
+/// a cluster.
 fn observe(object: &Guestbook) -> GuestbookStatus {
     let mut status = object.status.clone().unwrap_or_default();
     status.observed_generation = object.metadata.generation;

@@ -9,7 +9,7 @@ use kube_manager::Manager;
 pub mod guestbook;
 // End of the kinds.
 
-/// Hands each webhook of the group to the manager.
+/// Registers each webhook of the group with the manager.
 pub fn register(manager: &mut Manager) {
     // One line for each webhook.
     manager.add_defaulter(|_| guestbook::Defaulter);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The versions authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Which versions of Guestbook are converted. How that is done is said beside the types of each spoke, in a file
-//! of the same name.
+//! Which versions of Guestbook are converted. The code of each conversion is beside the types of the spoke, in a
+//! file with the same name.
 
 use kube_manager::webhook::Hub;
 

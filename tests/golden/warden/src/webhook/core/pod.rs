@@ -1,41 +1,41 @@
 // SPDX-FileCopyrightText: The warden authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The webhooks of Pod, which are yours to edit. After a change of `HOOK`, run
+//! The webhooks of Pod: edit them. After a change of `HOOK`, run
 //! `make manifests`.
 //!
-//! The client waits until a webhook has answered, so be quick, and send requests only where nothing else
-//! helps. Rules and defaults that the schema of a CRD can hold need no webhook.
+//! The client waits until a webhook has answered, so be quick, and send requests only where it cannot be avoided. Put
+//! rules and defaults into the schema of the CRD where it can express them.
 
 use kube_manager::webhook;
 
-// The type of its objects.
+// The type of the objects.
 use k8s_openapi::api::core::v1::Pod;
 
-/// Fills in what a client left open.
+/// Sets defaults for fields that a client left out.
 pub struct Defaulter;
 
 impl webhook::Defaulter for Defaulter {
     type Object = Pod;
 
-    // When and how the API server calls it. `Hook` lists all settings, such as the timeout, selectors, and
+    // When and how the API server calls the webhooks. `Hook` has all settings, such as the timeout, selectors, and
     // conditions in CEL.
     const HOOK: webhook::Hook = webhook::Hook::new()
-        // While no operator runs, requests go on without it: a cluster must be able to start.
+        // If the operator does not run, requests succeed without the webhook: a cluster must be able to start.
         .failure_policy(webhook::FailurePolicy::Ignore)
         .namespaces(&[webhook::Label::NotIn(
             webhook::NAMESPACE_NAME,
             &["kube-system", webhook::OWN_NAMESPACE],
         )])
-        // A deletion leaves nothing to fill in.
+        // A deletion has no object to default.
         .operations(&[webhook::Operation::Create, webhook::Operation::Update]);
 
-    /// Changes the object before it is checked and stored. An error is a failed call, which the failure
-    /// policy in `HOOK` decides about.
+    /// Changes the object before it is checked and stored. An error is a failed call: the failure policy in `HOOK`
+    /// decides whether the request succeeds.
     async fn default(
         &self,
         object: &mut Pod,
-        // Has the user, the operation, the namespace, and whether it is a dry run.
+        // `request` has the user, the operation, the namespace, and whether it is a dry run.
         request: &webhook::Request,
     ) -> anyhow::Result<webhook::Verdict> {
         set_defaults(object);
@@ -44,9 +44,10 @@ impl webhook::Defaulter for Defaulter {
     }
 }
 
-/// Sets the defaults. A second call changes nothing: the API server may call it again in one request.
+/// Sets the defaults. A second call must change nothing, because the API server may call the webhook twice in one
+/// request.
 fn set_defaults(_: &mut Pod) {
-    // Your defaults go here.
+    // Set your defaults here.
 }
 
 #[cfg(test)]
@@ -57,7 +58,7 @@ mod tests {
     fn defaults_are_set_once() {
         let mut object = Pod::default();
         set_defaults(&mut object);
-        // Compare with the defaults that you set here.
+        // Compare with your defaults here.
         let before = object.clone();
         set_defaults(&mut object);
         assert_eq!(object, before);

@@ -1,34 +1,34 @@
 // SPDX-FileCopyrightText: The warden authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The webhooks of Guestbook, which are yours to edit. After a change of `HOOK`, run
+//! The webhooks of Guestbook: edit them. After a change of `HOOK`, run
 //! `make manifests`.
 //!
-//! The client waits until a webhook has answered, so be quick, and send requests only where nothing else
-//! helps. Rules and defaults that the schema of a CRD can hold need no webhook.
+//! The client waits until a webhook has answered, so be quick, and send requests only where it cannot be avoided. Put
+//! rules and defaults into the schema of the CRD where it can express them.
 
 use kube_manager::webhook;
 
 use crate::api::example_com::v1beta1::Guestbook;
 
-/// Fills in what a client left open.
+/// Sets defaults for fields that a client left out.
 pub struct Defaulter;
 
 impl webhook::Defaulter for Defaulter {
     type Object = Guestbook;
 
-    // When and how the API server calls it. `Hook` lists all settings, such as the timeout, selectors, and
+    // When and how the API server calls the webhooks. `Hook` has all settings, such as the timeout, selectors, and
     // conditions in CEL.
     const HOOK: webhook::Hook = webhook::Hook::new()
-        // A deletion leaves nothing to fill in.
+        // A deletion has no object to default.
         .operations(&[webhook::Operation::Create, webhook::Operation::Update]);
 
-    /// Changes the object before it is checked and stored. An error is a failed call, which the failure
-    /// policy in `HOOK` decides about.
+    /// Changes the object before it is checked and stored. An error is a failed call: the failure policy in `HOOK`
+    /// decides whether the request succeeds.
     async fn default(
         &self,
         object: &mut Guestbook,
-        // Has the user, the operation, the namespace, and whether it is a dry run.
+        // `request` has the user, the operation, the namespace, and whether it is a dry run.
         request: &webhook::Request,
     ) -> anyhow::Result<webhook::Verdict> {
         set_defaults(object);
@@ -37,10 +37,11 @@ impl webhook::Defaulter for Defaulter {
     }
 }
 
-/// Sets the defaults. A second call changes nothing: the API server may call it again in one request.
+/// Sets the defaults. A second call must change nothing, because the API server may call the webhook twice in one
+/// request.
 fn set_defaults(object: &mut Guestbook) {
-    // An example, to be replaced by defaults of your own. The schema is checked after this: it forbids
-    // spaces around a title, which nobody has to know now.
+    // An example: replace it by your own defaults. The API server checks the schema afterwards, which forbids spaces
+    // around a title; this removes them.
     object.spec.title = object.spec.title.trim().to_owned();
 }
 

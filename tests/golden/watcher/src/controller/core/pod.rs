@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: Example
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller of Pod, which is yours to edit. After a change of `RULES`, run
+//! The controller of Pod: write your code here. After a change of `RULES`, run
 //! `make manifests`.
 
 use std::convert::Infallible;
@@ -15,12 +15,12 @@ use kube_manager::{
     rbac::{Rule, Verb},
 };
 
-// Kinds that this controller works with.
+// The kinds that this controller uses.
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::core::v1::Pod;
 
-/// Follows every Pod.
+/// Watches every Pod.
 pub struct Controller {
     // One field for each kind that its objects refer to.
     config_maps: kube_manager::Watched<ConfigMap>,
@@ -35,14 +35,14 @@ impl Reconciler for Controller {
     const NAME: &'static str = "pod.core.watcher.example.com";
 
     const RULES: &'static [Rule] = &[
-        // What a watch needs.
+        // For the watch.
         Rule::of::<Pod>(&[Verb::List, Verb::Watch]),
-        // What its objects refer to: read.
+        // For the objects that are referred to: read.
         Rule::of::<ConfigMap>(&[Verb::List, Verb::Watch]),
         Rule::of::<Node>(&[Verb::List, Verb::Watch]),
     ];
 
-    // Others write the status of these objects, and a new status calls for a reconcile.
+    // A change of the status also causes a reconcile, because other controllers write it.
     const EVERY_CHANGE: bool = true;
 
     async fn reconcile(&self, object: &Pod) -> Result<Action, Infallible> {
@@ -67,8 +67,8 @@ impl Reconciler for Controller {
 }
 
 impl Controller {
-    /// Declares what the controller works with. Keep `builder.context()` if you send requests of your own:
-    /// it has the client.
+    /// Declares the kinds that the controller uses. Keep `builder.context()` if you send your own requests: it has the
+    /// client.
     pub fn new(builder: &mut kube_manager::Builder<Pod>) -> Self {
         Self {
             // One field for each kind that its objects refer to.
@@ -81,10 +81,10 @@ impl Controller {
 
 /// The configmaps that `object` refers to. A change of one of them reconciles `object`.
 fn referenced_config_maps(
-    // Its spec names them.
+    // Their names are in the spec.
     object: &Pod,
 ) -> Vec<ObjectRef<ConfigMap>> {
-    // The names that `object` has of them go here, instead of its own.
+    // Replace this by the names to which `object` refers.
     let config_map = ObjectRef::new(&object.name_any());
     let namespace = object.namespace().unwrap_or_default();
     vec![config_map.within(&namespace)]
@@ -92,10 +92,10 @@ fn referenced_config_maps(
 
 /// The nodes that `object` refers to. A change of one of them reconciles `object`.
 fn referenced_nodes(
-    // Its spec names them.
+    // Their names are in the spec.
     object: &Pod,
 ) -> Vec<ObjectRef<Node>> {
-    // The names that `object` has of them go here, instead of its own.
+    // Replace this by the names to which `object` refers.
     let node = ObjectRef::new(&object.name_any());
     vec![node]
 }

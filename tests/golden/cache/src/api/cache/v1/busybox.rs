@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The cache authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The types of Busybox, which are yours to edit: `make manifests` turns them into the
+//! The types of Busybox. Edit them: `make manifests` turns them into the
 //! manifest of its CustomResourceDefinition.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct BusyboxSpec {
-    /// How many Pods run.
+    /// Number of Pods to run.
     // This comment becomes the description of the field, and `schemars` sets its bounds: the API server
     // checks them before it stores an object.
     #[serde(default = "one_pod")]

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The cache authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The types of Memcached, which are yours to edit: `make manifests` turns them into the
+//! The types of Memcached. Edit them: `make manifests` turns them into the
 //! manifest of its CustomResourceDefinition.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -34,14 +34,14 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MemcachedSpec {
-    /// How many Pods run.
+    /// Number of Pods to run.
     // This comment becomes the description of the field, and `schemars` sets its bounds: the API server
     // checks them before it stores an object.
     #[serde(default = "one_pod")]
     #[schemars(range(min = 0))]
     pub size: i32,
 
-    /// The port on which their container listens.
+    /// Port on which the container listens.
     #[serde(default = "usual_port")]
     #[schemars(range(min = 1, max = 65535))]
     pub container_port: i32,
@@ -58,7 +58,7 @@ fn usual_port() -> i32 {
 impl Default for MemcachedSpec {
     fn default() -> Self {
         Self {
-            // As the API server has it.
+            // As the API server returns it.
             size: one_pod(),
             container_port: usual_port(),
         }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The cache authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The types of Proxy, which are yours to edit: `make manifests` turns them into the
+//! The types of Proxy. Edit them: `make manifests` turns them into the
 //! manifest of its CustomResourceDefinition.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -33,14 +33,14 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ProxySpec {
-    /// How many Pods run.
+    /// Number of Pods to run.
     // This comment becomes the description of the field, and `schemars` sets its bounds: the API server
     // checks them before it stores an object.
     #[serde(default = "one_pod")]
     #[schemars(range(min = 0))]
     pub size: i32,
 
-    /// The port on which their container listens.
+    /// Port on which the container listens.
     #[serde(default = "usual_port")]
     #[schemars(range(min = 1, max = 65535))]
     pub container_port: i32,

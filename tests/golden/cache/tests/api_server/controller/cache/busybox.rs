@@ -21,7 +21,7 @@ fn sample() -> Busybox {
     serde_saphyr::from_str(text).expect("the sample fits the type")
 }
 
-/// Whether the controller has made what the sample asks for. It does not become ready: an API server
+/// Whether the controller has created what the sample asks for. The sample does not become ready, because an API server
 /// alone runs no Pods and has no volumes.
 fn is_reconciled(object: Option<&Busybox>) -> bool {
     let status = object.and_then(|object| object.status.as_ref());
@@ -36,7 +36,7 @@ fn is_reconciled(object: Option<&Busybox>) -> bool {
 async fn a_sample_is_reconciled() {
     let client = client().await;
     let objects: api::Api<Busybox> = api::Api::default_namespaced(client);
-    // A name of its own, so that other tests may use the sample as well.
+    // A unique name, because other tests may use the same sample.
     let name = "test-cache-busybox";
     let mut object = sample();
     object.metadata.name = Some(name.to_owned());

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The crddemo authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The types of Mydemo, which are yours to edit: `make manifests` turns them into the
+//! The types of Mydemo. Edit them: `make manifests` turns them into the
 //! manifest of its CustomResourceDefinition.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
     kind = "Mydemo",
     plural = "mydemos",
     namespaced,
-    // Groups below k8s.io and kubernetes.io belong to the Kubernetes project, which asks for this.
+    // Kubernetes requires this annotation for groups below k8s.io and kubernetes.io.
     annotation("api-approved.kubernetes.io", "unapproved, experimental-only"),
     status = "MydemoStatus",
     derive = "PartialEq",

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: Example
 // SPDX-License-Identifier: MIT
 
-//! The types of HTTPRoute, which are yours to edit: `make manifests` turns them into the
+//! The types of HTTPRoute. Edit them: `make manifests` turns them into the
 //! manifest of its CustomResourceDefinition.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;

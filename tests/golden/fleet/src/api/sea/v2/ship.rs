@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: Example
 // SPDX-License-Identifier: MIT
 
-//! The types of Ship, which are yours to edit: `make manifests` turns them into the
+//! The types of Ship. Edit them: `make manifests` turns them into the
 //! manifest of its CustomResourceDefinition.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 #[kube(
     group = "sea.example.com",
     version = "v2",
-    // Not served. The API server would hand out the same object in either version, but without
-    // what only the other one has: serve this one once there is a conversion.
+    // Not served yet. Without a conversion, a client of this version would lose the fields that only
+    // the other version has: serve this version once there is a conversion.
     served = false,
     kind = "Ship",
     plural = "ships",

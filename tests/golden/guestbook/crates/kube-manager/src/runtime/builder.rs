@@ -31,10 +31,10 @@ use super::{
 pub(super) type Observe<K> = Box<dyn Fn(Option<&str>) -> Observer<K> + Send>;
 pub(super) type Observer<K> = Box<dyn FnMut(&Event<Guarded<K>>) + Send>;
 
-/// A number that changes when an object has to be reconciled.
+/// Computes a number that changes when an object has to be reconciled.
 pub(super) type Fingerprint<K> = Box<dyn Fn(&K) -> Option<u64> + Send + Sync>;
 
-/// Builds a controller of the kind `K`. What it declares starts when the controller starts.
+/// Builds a controller of the kind `K`. The declared watches start when the controller starts.
 pub struct Builder<K: Resource<DynamicType = ()> + Clone + 'static> {
     context: Context,
     objects: Objects<K>,
@@ -69,7 +69,7 @@ where
         }
     }
 
-    /// What the controller sends requests with.
+    /// Sends the requests of the controller.
     pub fn context(&self) -> Context {
         self.context.clone()
     }
@@ -80,7 +80,7 @@ where
         self.unguarded.clone()
     }
 
-    /// The registry of the metrics that the operator serves, for metrics of the controller's own.
+    /// The registry of the metrics that the operator serves. Register the controller's own metrics here.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
@@ -127,12 +127,11 @@ where
         children
     }
 
-    /// Watches the kind `S`, which the controller does not own. The result says what a change of such an
-    /// object requeues.
+    /// Watches the kind `S`, which the controller does not own. Call a method of the result to choose which objects a
+    /// change of such an object requeues.
     ///
-    /// With [`PartialObjectMeta<S>`](kube::core::PartialObjectMeta) instead of `S`, the API server sends
-    /// nothing but metadata, and memory holds nothing else: for large objects of which the names, labels or
-    /// annotations are enough.
+    /// With [`PartialObjectMeta<S>`](kube::core::PartialObjectMeta) instead of `S`, the API server sends only metadata,
+    /// and only metadata is in memory: use it for large objects if names, labels or annotations are enough.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -191,14 +190,14 @@ where
         self.watches().referenced_by(references)
     }
 
-    /// Reconciles the objects that `trigger` names: events from outside of the cluster.
+    /// Reconciles the objects that `trigger` names, for events from outside of the cluster.
     pub fn listens(&mut self, trigger: &Trigger<K>) {
         self.follows.push(trigger.follow());
     }
 
-    /// Limits the controller to `namespaces`, instead of those that the operator watches; none means all
-    /// of them. It holds for the controller's own kind and for the kinds that it owns and watches, unless
-    /// they are cluster-scoped. The operator's role must give the rights there.
+    /// Limits the controller to `namespaces`, instead of the namespaces that the operator watches; an empty list means
+    /// all namespaces. It holds for the controller's own kind and for the kinds that it owns and watches, unless they
+    /// are cluster-scoped. The operator's role must have the permissions there.
     pub fn namespaces(&mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) {
         let namespaces = namespaces.into_iter().map(Into::into);
         // Each once.
@@ -217,27 +216,27 @@ where
         self.selector.fields = selector.into();
     }
 
-    /// Reconciles an object only after a change of what `predicate` looks at, or of its uid, and when its
-    /// deletion begins. Without it, that is generation, labels, annotations and finalizers. kube has
+    /// Reconciles an object only if the value of `predicate` or the uid changes, and when its deletion begins. By
+    /// default, a change of generation, labels, annotations or finalizers reconciles an object. kube has
     /// [predicates](kube::runtime::predicates), which combine.
     pub fn predicate(&mut self, predicate: impl Predicate<K> + Send + Sync + 'static) {
         self.fingerprint = Some(Box::new(move |object| predicate.hash_property(object)));
     }
 
     /// Applies the controller's part of the status instead of writing the status as a whole, because another
-    /// program writes the status, too. Where several controllers of the operator reconcile the kind, each
-    /// does that anyway. See [`Context::write_status`].
+    /// program writes the status, too. If several controllers of the operator reconcile the kind, each of them always
+    /// applies only its part. See [`Context::write_status`].
     pub fn shares_status(&mut self) {
         self.context.share_status();
     }
 
-    /// Sets how many objects the controller reconciles at once; otherwise the flag `--concurrency` does.
+    /// Sets how many objects the controller reconciles at once. The default is the flag `--concurrency`.
     pub fn concurrency(&mut self, concurrency: u16) {
         self.concurrency = concurrency.max(1);
     }
 
-    /// Sets the shortest and the longest delay before an object that failed is reconciled again. The
-    /// delays grow from one to the other; otherwise from 0.1 s to 5 minutes.
+    /// Sets the shortest and the longest delay before a failed object is reconciled again. The delays grow from the
+    /// shortest to the longest. The default is 0.1 s to 5 minutes.
     pub fn backoff(&mut self, delays: Range<Duration>) {
         self.pauses = delays;
     }

@@ -18,7 +18,7 @@ pub fn new_true<K: Resource>(
 }
 
 /// The former name of [`new_true`].
-#[deprecated = "it is called `new_true` now"]
+#[deprecated = "renamed to `new_true`"]
 pub fn is_true<K: Resource>(
     object: &K,
     type_: &str,
@@ -39,7 +39,7 @@ pub fn new_false<K: Resource>(
 }
 
 /// The former name of [`new_false`].
-#[deprecated = "it is called `new_false` now"]
+#[deprecated = "renamed to `new_false`"]
 pub fn is_false<K: Resource>(
     object: &K,
     type_: &str,

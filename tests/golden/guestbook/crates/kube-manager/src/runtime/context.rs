@@ -1,4 +1,4 @@
-//! What a reconciler works with: the client, the status and events of its objects.
+//! What a reconciler uses: the client, the status and the events of its objects.
 
 use std::{
     fmt::Debug,
@@ -30,7 +30,7 @@ use super::{
     written::Written,
 };
 
-/// What a reconciler sends requests with: a client, the status of its objects, events about them.
+/// Sends the requests of a reconciler: has a client, writes the status of objects, and records events about them.
 #[derive(Clone)]
 pub struct Context {
     /// Sends requests while this replica leads.
@@ -113,10 +113,10 @@ impl Context {
     /// The status is written as a whole. Where several controllers of the operator reconcile the kind, or
     /// with [`Builder::shares_status`](super::Builder::shares_status), each controller applies its part:
     /// what differs from the status of `object`, and what it has written before. The verb for that is
-    /// `Patch` instead of `Update`. It takes a CRD whose list of conditions is a map, by
-    /// `#[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]`. Without that, the status is written as
-    /// a whole; and so it is where a field has to go that another program has written, or this controller
-    /// before it shared the status.
+    /// `Patch` instead of `Update`. This needs a CRD whose list of conditions is a map, by
+    /// `#[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]`. Without that, the status is written as a
+    /// whole. It is also written as a whole to remove a field that another program has written, or that this controller
+    /// has written before it shared the status.
     ///
     /// # Errors
     ///
@@ -209,9 +209,8 @@ impl Context {
             .await
     }
 
-    /// Records an event about `object`, which `kubectl describe` shows. An event that repeats within
-    /// minutes, with the same note, increases the count of the first one. A failure to write an event is
-    /// only logged.
+    /// Records an event about `object`, which `kubectl describe` shows. If the same event with the same note repeats
+    /// within minutes, the count of the first event increases. A failure to write an event is only logged.
     pub async fn event<K>(
         &self,
         object: &K,

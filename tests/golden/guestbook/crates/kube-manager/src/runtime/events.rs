@@ -1,6 +1,5 @@
-//! Records events, which `kubectl describe` shows. An event that repeats within minutes increases the
-//! count of the first one. kube's recorder does not compare the notes, so it would count events that say
-//! something else.
+//! Records events, which `kubectl describe` shows. If an event repeats within minutes, the count of the first event
+//! increases. kube's recorder does not compare the notes, so it would also count events with other notes.
 
 use std::{
     collections::HashMap,
@@ -22,7 +21,7 @@ use kube::{
 use parking_lot::Mutex;
 use serde_json::json;
 
-/// How long after its last repetition an event is counted, and not recorded again.
+/// For how long after its last repetition an event is counted instead of recorded again.
 const SERIES: Duration = Duration::from_secs(6 * 60);
 
 /// The most bytes of a note, and of the name of an event.
@@ -100,7 +99,7 @@ impl Recorder {
 struct Recorded {
     /// By the hash of what they say, and about which object.
     series: HashMap<u64, Series>,
-    /// When those that are over were removed.
+    /// When the expired events were last removed.
     swept: Option<Instant>,
 }
 

@@ -20,7 +20,7 @@ pub type Handler<K> = Box<dyn FnMut(&Event<Guarded<K>>) + Send>;
 /// Requeues the object with this key, if the controller has it.
 pub type Wake = Arc<dyn Fn(Key) + Send + Sync>;
 
-/// What a controller hears of besides changes of its own kind: adds handlers that call the function, for the
+/// More events for a controller, in addition to changes of its own kind: adds handlers that call the function, for the
 /// namespaces of the controller. Its reconciles wait for the result.
 pub type Follow = Box<dyn FnOnce(&mut Informers, &[Option<String>], &Wake) -> Vec<Synced> + Send>;
 

@@ -1,4 +1,4 @@
-//! Writes the manifests that follow from the code: the CustomResourceDefinitions and the role.
+//! Writes the manifests that are generated from the code: the CustomResourceDefinitions and the role.
 
 use std::{fs, path::Path};
 

@@ -95,7 +95,7 @@ impl Running {
 }
 
 impl QueueMetrics {
-    /// Takes note of a reconcile, which lasts until the answer is dropped.
+    /// Records the start of a reconcile. The reconcile lasts until the returned value is dropped.
     pub fn work(&self) -> Work {
         let since = Instant::now();
         let mut running = self.running.lock();
@@ -144,7 +144,7 @@ impl Queues {
         })
     }
 
-    /// Brings the metrics of reconciles that run up to date.
+    /// Updates the metrics of running reconciles.
     fn look(&self) {
         for (name, running) in &*self.running.lock() {
             let (sum, longest) = running.lock().seconds();

@@ -1,6 +1,6 @@
 //! Which operator a manager runs.
 
-/// What is the same in each run of an operator. What differs is in [`Options`](super::Options).
+/// The settings that are the same in each run of an operator. [`Options`](super::Options) has the settings that differ.
 #[derive(Clone, Copy, Debug)]
 pub struct Operator {
     pub(super) name: &'static str,
@@ -27,16 +27,16 @@ impl Operator {
         }
     }
 
-    /// Sets the version that the log and the metric `build_info` tell.
+    /// Sets the version for the log and for the metric `build_info`.
     #[must_use]
     pub const fn version(mut self, version: &'static str) -> Self {
         self.version = version;
         self
     }
 
-    /// Has the operator work in single namespaces, with a Role in each. Without it, the operator has a
-    /// ClusterRole. Its webhooks are called for objects in its own namespace alone, unless their `HOOK` names
-    /// namespaces.
+    /// Makes the operator work in single namespaces, with a Role in each. Without this setting, the operator has a
+    /// ClusterRole. The webhooks of a namespaced operator are called only for objects in its own namespace, unless
+    /// their `HOOK` names namespaces.
     #[must_use]
     pub const fn namespaced(mut self) -> Self {
         self.namespaced = true;
@@ -51,7 +51,7 @@ impl Operator {
     }
 
     /// Sets the name of the Lease that the replicas share; by default, it is `<name>.<domain>`. An operator that
-    /// takes over from another one has the Lease of that one, so that the two never work at the same time.
+    /// replaces another one uses the same Lease, so that both never work at the same time.
     #[must_use]
     pub const fn lease(mut self, name: &'static str) -> Self {
         self.lease = Some(name);

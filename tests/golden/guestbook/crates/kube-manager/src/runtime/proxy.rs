@@ -1,6 +1,5 @@
-//! The proxy between the operator and the API server: the one of the kubeconfig, or the one of the
-//! environment that Go and curl would take. kube looks for the proxy itself, and not for the API server,
-//! in `NO_PROXY`.
+//! The proxy between the operator and the API server: from the kubeconfig, or from the environment in the same way as
+//! Go and curl. kube itself looks up the proxy in `NO_PROXY` instead of the API server.
 
 use std::net::IpAddr;
 
@@ -34,7 +33,7 @@ pub fn choose(config: &Config, variable: impl Fn(&str) -> Option<String>) -> Opt
         .filter(|_| !is_direct(server, &exceptions))
 }
 
-/// Whether no proxy is taken for `server`: for this machine, as in Go, and for what `exceptions` list.
+/// Whether `server` is reached without a proxy: this machine, as in Go, and the hosts in `exceptions`.
 fn is_direct(server: &Uri, exceptions: &str) -> bool {
     let host = server.host().unwrap_or_default();
     let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
@@ -62,7 +61,7 @@ fn is_direct(server: &Uri, exceptions: &str) -> bool {
             None => hosts.push(exception.trim_start_matches('*')),
         }
     }
-    // Any proxy does: what counts is whether it is taken.
+    // Any proxy URL works here: the test only needs to know whether a proxy is used.
     let matcher = Matcher::builder().all("http://proxy").no(hosts.join(","));
     matcher.build().intercept(server).is_none()
 }

@@ -103,7 +103,7 @@ impl<T: Eq + Hash> Queue<T> {
         self.waker.wake();
     }
 
-    /// Takes note that a reconcile of `object` begins, which lasts until the answer is dropped.
+    /// Records that a reconcile of `object` begins. It lasts until the returned value is dropped.
     pub fn begin(&self, object: T) -> Running<'_, T> {
         let object = Arc::new(object);
         let mut state = self.state.lock();
@@ -124,7 +124,7 @@ impl<T: Eq + Hash> Queue<T> {
         }
     }
 
-    /// Takes note that `object` is gone.
+    /// Records that `object` is deleted.
     pub fn forget(&self, object: &T) {
         self.state.lock().forget(object, &self.metrics);
         self.waker.wake();

@@ -9,11 +9,11 @@ use std::{
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube::Resource;
 
-/// What may be done with a resource. `role.yaml` lists verbs in this order.
+/// The verbs of RBAC. `role.yaml` lists verbs in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Verb {
-    /// Binds a role whose rights the operator does not have.
+    /// Binds a role that has permissions which the operator does not have.
     Bind,
     /// Creates an object; a server-side apply of a new object needs it, too.
     Create,
@@ -21,7 +21,7 @@ pub enum Verb {
     Delete,
     /// Deletes all objects that a selector matches.
     DeleteCollection,
-    /// Gives a role rights that the operator does not have.
+    /// Gives a role permissions that the operator does not have.
     Escalate,
     /// Reads one object.
     Get,

@@ -1,4 +1,4 @@
-//! Whether an object does what it is there for, by its status.
+//! Whether an object is ready, by its status.
 
 use std::{any::Any, sync::Arc};
 
@@ -46,9 +46,9 @@ pub enum Readiness {
     /// The desired state is reached.
     #[default]
     Ready,
-    /// It is not reached yet. The message says what is waited for.
+    /// The desired state is not reached yet. The message says what the object waits for.
     Progressing(String),
-    /// It will not be reached without a change of the object or of the cluster. The message says why.
+    /// The desired state will not be reached without a change of the object or of the cluster. The message says why.
     Failed(String),
 }
 
@@ -71,8 +71,8 @@ impl Readiness {
         }
     }
 
-    /// Adds `objects` to what has to be ready: the whole has failed if one has, and is ready if all are.
-    /// Of several messages, the first one stays.
+    /// Includes the readiness of `objects`: the result is failed if one object has failed, and ready if all are ready.
+    /// If several have a message, the first message is kept.
     pub fn include<K>(&mut self, objects: &[Arc<K>])
     where
         K: Resource<DynamicType = ()> + Serialize + 'static,
@@ -130,7 +130,7 @@ impl Readiness {
     }
 }
 
-/// The rule for a kind. Types decide, because only they have the status without a look at its JSON.
+/// The rule for a kind. The Rust type selects the rule, because its status can be read without parsing JSON.
 fn by_kind<K>(object: &K) -> Readiness
 where
     K: Resource + Serialize + 'static,
@@ -159,7 +159,7 @@ where
     }
 }
 
-/// Whether the kind's own controller has yet to look at the newest spec.
+/// Whether the kind's own controller has not seen the newest spec yet.
 fn is_behind(metadata: &ObjectMeta, observed: Option<i64>) -> bool {
     observed.unwrap_or_default() < metadata.generation.unwrap_or_default()
 }
@@ -236,7 +236,7 @@ fn stateful_set(object: &StatefulSet) -> Readiness {
     let rolling = strategy.rolling_update.unwrap_or_default();
     let available = counted(status.available_replicas, wanted, "available");
     available.and_then(|| match (strategy.type_.as_deref(), rolling.partition) {
-        // Somebody deletes the old Pods, in their own time.
+        // With OnDelete, old Pods stay until a user deletes them.
         (Some("OnDelete"), _) => Readiness::Ready,
         // Pods with a smaller number keep their template.
         (_, Some(partition)) if partition > 0 => counted(

@@ -1,8 +1,8 @@
-//! Storage migration. The API server goes on storing an object in an old version of its kind until somebody
-//! writes the object. Here the leader writes each of them, and then takes the old versions from
-//! `status.storedVersions` of the CRD, so that they can go from it.
+//! Storage migration. The API server stores an object in an old version of its kind until a client writes the object
+//! again. The leader writes each object, and then removes the old versions from `status.storedVersions` of the CRD, so
+//! that they can be removed from the CRD.
 //!
-//! The API server converts objects by itself, so no write changes anything but the version that is stored.
+//! The API server converts the objects, so each write changes only the stored version.
 
 use std::{
     collections::BTreeMap,
@@ -36,13 +36,13 @@ use super::{
     versions,
 };
 
-/// How many objects one list has.
+/// The number of objects in a page of a list.
 const PAGE: u32 = 500;
 
-/// How long a migration waits before it tries again what could not be written, at most.
+/// The longest time before a migration retries objects that could not be written.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// The pauses before a write is sent again that the API server could not carry out at that moment.
+/// The pauses before a write is retried that the API server could not carry out at that moment.
 const AGAIN: Range<Duration> = Duration::from_millis(100)..Duration::from_secs(2);
 
 /// How often such a write is sent again.
@@ -54,7 +54,7 @@ const FIELD_MANAGER: &str = "storage-migration";
 /// The type of the condition in the status of the CRD.
 const CONDITION: &str = "StorageMigrated";
 
-/// What the condition's reason can be.
+/// The reasons of the condition.
 mod reason {
     /// Objects are being written.
     pub const MIGRATING: &str = "Migrating";
@@ -71,7 +71,7 @@ mod reason {
 /// How many names of refused objects the condition has.
 const NAMES: usize = 5;
 
-/// The rights that the migration of `crds` takes: to read each of these CRDs and to write its status, and to list
+/// The permissions that the migration of `crds` needs: to read each of these CRDs and to write its status, and to list
 /// and to patch its objects.
 pub(super) fn grants(crds: &[CustomResourceDefinition]) -> Vec<Grant> {
     let crds = crds.iter().filter(|crd| has_versions(crd));
@@ -89,7 +89,7 @@ pub(super) fn grants(crds: &[CustomResourceDefinition]) -> Vec<Grant> {
     grants.collect()
 }
 
-/// The tasks that migrate what is stored of `crds`, `delay` after a CRD has changed.
+/// The tasks that migrate the stored objects of `crds`, `delay` after a CRD has changed.
 pub(super) fn tasks(
     crds: &[CustomResourceDefinition],
     delay: Duration,
@@ -114,13 +114,13 @@ fn has_versions(crd: &CustomResourceDefinition) -> bool {
 struct Migration {
     /// The name of the CRD.
     crd: String,
-    /// How long a CRD has to be as it is before objects are written. Each API server has to know by then which
-    /// version is stored.
+    /// How long a CRD must be unchanged before objects are written. By then, each API server must know which version is
+    /// stored.
     delay: Duration,
     metrics: Metrics,
 }
 
-/// What one look at the CRD ended with.
+/// The result of one look at the CRD.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     /// Nothing is left to do, or nothing can be done before the CRD changes.
@@ -141,13 +141,13 @@ struct Start {
     resource_version: String,
 }
 
-/// What became of an object.
+/// The result of writing an object.
 enum Written {
     /// It is stored in the new version.
     Stored,
-    /// Others have written or deleted it meanwhile.
+    /// Another client has written or deleted it in the meantime.
     Elsewhere,
-    /// The API server does not store it, for this reason.
+    /// The API server refused it, for this reason.
     Refused(String),
 }
 
@@ -161,7 +161,7 @@ impl Migration {
         }
     }
 
-    /// Migrates what is stored whenever the CRD asks for that, until the operator stops.
+    /// Migrates the stored objects whenever the CRD needs it, until the operator stops.
     pub async fn run(self, task: Task) -> Result<()> {
         let mut trouble = Trouble::new("waits with the storage migration");
         let pauses = || growing(self.delay..LONGEST.max(2 * self.delay)).build();
@@ -191,8 +191,8 @@ impl Migration {
         Ok(())
     }
 
-    /// Looks at the CRD once, and migrates what is stored, if it has to be. `seen` is the generation that the CRD
-    /// had, and since when.
+    /// Reads the CRD once, and migrates the stored objects if necessary. `seen` is the last generation of the CRD, and
+    /// since when.
     async fn turn(&self, client: &Client, seen: &mut Option<(i64, Instant)>) -> Result<Outcome> {
         let crds = Crds {
             name: &self.crd,
@@ -291,7 +291,7 @@ impl Migration {
                 count += 1;
                 let labels = [self.crd.as_str(), result];
                 self.metrics.migrated.with_label_values(&labels).inc();
-                // Others have the API server for half of the time.
+                // Pauses half of the time, to leave the API server to other clients.
                 sleep(began.elapsed()).await;
             }
             if count > 0 {

@@ -13,13 +13,13 @@ use super::Runtime;
 /// Which replicas of the operator run a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replicas {
-    /// All of them, from the start.
+    /// All replicas, from the start.
     All,
-    /// The one that leads, as soon as it leads. Its requests end with its lease.
+    /// Only the leader, as soon as it leads. It cannot send requests after it has lost the lease.
     Leader,
 }
 
-/// What a task of [`Manager::add_task`](crate::Manager::add_task) works with.
+/// What a task of [`Manager::add_task`](crate::Manager::add_task) uses.
 #[derive(Clone)]
 pub struct Task {
     /// Sends requests; for [`Replicas::Leader`], while this replica leads.

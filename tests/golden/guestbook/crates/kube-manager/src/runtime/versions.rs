@@ -1,4 +1,4 @@
-//! Whether the versions of a kind can be served beside each other.
+//! Whether several versions of a kind can be served without a conversion.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +11,12 @@ use serde_json::{Map, Value};
 /// The annotation of a CRD whose versions may be served beside each other although their schemas differ.
 const CONVERSION: (&str, &str) = ("kube-manager/conversion", "lossy");
 
-/// What a schema says to readers alone.
+/// Keywords of a schema that only inform readers.
 const DOCUMENTATION: [&str; 4] = ["description", "example", "externalDocs", "title"];
 
 /// Refuses a CRD that has several versions in use, no conversion between them, and unequal schemas, unless an
-/// annotation allows that. The API server would hand out objects of one version as objects of another one, without
-/// the fields that this one has not.
+/// annotation allows that. The API server would return objects of one version as objects of another one, without the
+/// fields that the other version does not have.
 pub(super) fn check(crd: &CustomResourceDefinition) -> anyhow::Result<()> {
     let (name, value) = CONVERSION;
     let annotations = crd.metadata.annotations.as_ref();
@@ -26,8 +26,8 @@ pub(super) fn check(crd: &CustomResourceDefinition) -> anyhow::Result<()> {
     check_beside_stored(crd, |other| other.served)
 }
 
-/// Refuses a CRD like [`check`], but with the versions that objects may still be stored in, and without exception:
-/// who writes all objects anew must not lose anything.
+/// Refuses a CRD like [`check`], but with the versions that objects may still be stored in, and without exception,
+/// because a migration, which writes all objects, must not lose anything.
 pub(super) fn check_stored(crd: &CustomResourceDefinition) -> anyhow::Result<()> {
     let status = crd.status.as_ref();
     let stored = status.and_then(|it| it.stored_versions.as_deref());
@@ -35,7 +35,7 @@ pub(super) fn check_stored(crd: &CustomResourceDefinition) -> anyhow::Result<()>
     check_beside_stored(crd, |other| stored.contains(&other.name))
 }
 
-/// Refuses a CRD whose stored version cannot stand for each version that `is_used`.
+/// Refuses a CRD whose stored version has another schema than a version that `is_used`.
 fn check_beside_stored(
     crd: &CustomResourceDefinition,
     is_used: impl Fn(&CustomResourceDefinitionVersion) -> bool,
@@ -54,8 +54,8 @@ fn check_beside_stored(
         ensure!(
             difference.is_none(),
             "`{stored}` and `{other}` of {kind} are both in use, and nothing converts between them, but \
-             their schemas differ in {place}: make the schemas equal, let `served = false` stand in the \
-             types of one of them, or give the CRD a conversion",
+             their schemas differ in {place}: make the schemas equal, set `served = false` in the \
+                 types of one of them, or give the CRD a conversion",
             stored = stored.name,
             other = other.name,
             kind = crd.spec.names.kind,
@@ -211,8 +211,8 @@ mod tests {
             error(|_| ()).as_deref(),
             Some(
                 "`v1` and `v2` of Book are both in use, and nothing converts between them, but their \
-                 schemas differ in `type` of `.spec`: make the schemas equal, let `served = false` stand \
-                 in the types of one of them, or give the CRD a conversion"
+                 schemas differ in `type` of `.spec`: make the schemas equal, set `served = false` \
+                     in the types of one of them, or give the CRD a conversion"
             )
         );
         assert!(error(|crd| crd["spec"]["conversion"] = json!({"strategy": "None"})).is_some());

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The library authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The types of Shelf, which are yours to edit: `make manifests` turns them into the
+//! The types of Shelf. Edit them: `make manifests` turns them into the
 //! manifest of its CustomResourceDefinition.
 
-// The descriptions are those of the CustomResourceDefinition, and so are the names.
+// Descriptions and names are copied from the CustomResourceDefinition.
 #![allow(
     clippy::doc_lazy_continuation,
     clippy::doc_overindented_list_items,

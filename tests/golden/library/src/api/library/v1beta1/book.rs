@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The library authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The types of Book, which are yours to edit: `make manifests` turns them into the
+//! The types of Book. Edit them: `make manifests` turns them into the
 //! manifest of its CustomResourceDefinition.
 
-// The descriptions are those of the CustomResourceDefinition, and so are the names.
+// Descriptions and names are copied from the CustomResourceDefinition.
 #![allow(
     clippy::doc_lazy_continuation,
     clippy::doc_overindented_list_items,
@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
     plural = "books",
     shortname = "bk",
     namespaced,
-    // Nothing converts between the versions: a write through one loses what only others have.
+    // No webhook converts between the versions: a write through one version loses the fields that only other versions have.
     annotation("kube-manager/conversion", "lossy"),
     derive = "PartialEq",
     derive = "Default",

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The types of Averylongkindofthirtyoneletters, which are yours to edit: `make manifests` turns them into the
+//! The types of Averylongkindofthirtyoneletters. Edit them: `make manifests` turns them into the
 //! manifest of its CustomResourceDefinition.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;

@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: The a-project-with-a-rather-long-name authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! How Averylongkindofthirtyoneletters of v1beta1 becomes one of v1alpha1, the hub, and back. It is yours to edit: when a
-//! type changes, the compiler names each field that is missing here.
+//! Converts Averylongkindofthirtyoneletters from v1beta1 to v1alpha1, the hub, and back. Edit this file: when a type
+//! changes, the compiler names each field that is missing here.
 //!
-//! - Write out what differs: a field with another name, a value in another unit, one field that becomes two.
-//! - A value that the other version lacks becomes the nearest one that it has. The operator keeps the value that was
-//!   there in an annotation, and puts it back on the way back, unless a client has changed the field since.
-//! - A field that the other version lacks is taken apart as `field: _`. The operator keeps it in the same way.
-//! - Where a value cannot become a valid one at all, make the function a `TryFrom`. Its error tells the client why,
-//!   and lists of such objects fail: so do that for nothing that can be stored.
+//! - Write the code for differences: a field with another name, a value in another unit, one field that becomes two.
+//! - Replace a value that the other version does not have by the nearest value that it has. The operator keeps the old
+//!   value in an annotation, and restores it in the conversion back, unless a client has changed the field.
+//! - Write `field: _` for a field that the other version does not have. The operator keeps its value in the same way.
+//! - Use `TryFrom` if a value cannot be converted to a valid one. The error tells the client why, but also makes every
+//!   list with such an object fail, so never return it for a value that can be stored.
 
 use super::AverylongkindofthirtyonelettersSpec as Spec;
 use super::AverylongkindofthirtyonelettersStatus as Status;

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The neighbour authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The types of Lamp, which another project defines. They were made from its CustomResourceDefinition, and
-//! are yours to edit: fields that you do not use can go.
+//! The types of Lamp, which another project defines. They were made from its
+//! CustomResourceDefinition. Edit them: you can delete fields that you do not use.
 
-// The descriptions are those of the CustomResourceDefinition, and so are the names.
+// Descriptions and names are copied from the CustomResourceDefinition.
 #![allow(
     clippy::doc_lazy_continuation,
     clippy::doc_overindented_list_items,
@@ -27,7 +27,7 @@ use serde_json::Value;
     kind = "Lamp",
     plural = "lamps",
     namespaced,
-    // The project that defines the kind has the schema.
+    // The schema is in the project that defines the kind.
     schema = "disabled",
     derive = "PartialEq",
     derive = "Default",
@@ -82,7 +82,7 @@ pub struct LampBulb {
 pub enum LampColor {
     Cold,
     Warm,
-    /// A value that the schema did not have.
+    /// A value that was not in the schema.
     #[serde(untagged)]
     Other(String),
 }
@@ -93,7 +93,7 @@ pub enum LampMode {
     Dusk,
     #[serde(rename = "motion-sensor")]
     MotionSensor,
-    /// A value that the schema did not have.
+    /// A value that was not in the schema.
     #[serde(untagged)]
     Other(String),
 }
@@ -103,7 +103,7 @@ pub enum LampType {
     #[serde(rename = "LED")]
     Led,
     Other,
-    /// A value that the schema did not have.
+    /// A value that was not in the schema.
     #[serde(untagged)]
     Unknown(String),
 }
@@ -133,7 +133,7 @@ pub struct LampStatusCondition {
 pub enum LampStatusPhase {
     Burning,
     Dark,
-    /// A value that the schema did not have.
+    /// A value that was not in the schema.
     #[serde(untagged)]
     Other(String),
 }

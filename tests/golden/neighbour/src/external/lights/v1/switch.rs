@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The neighbour authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The types of Switch, which another project defines. They were made from its CustomResourceDefinition, and
-//! are yours to edit: fields that you do not use can go.
+//! The types of Switch, which another project defines. They were made from its
+//! CustomResourceDefinition. Edit them: you can delete fields that you do not use.
 
-// The descriptions are those of the CustomResourceDefinition, and so are the names.
+// Descriptions and names are copied from the CustomResourceDefinition.
 #![allow(
     clippy::doc_lazy_continuation,
     clippy::doc_overindented_list_items,
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
     version = "v1",
     kind = "Switch",
     plural = "switches",
-    // The project that defines the kind has the schema.
+    // The schema is in the project that defines the kind.
     schema = "disabled",
     derive = "PartialEq",
     no_spec,
@@ -37,7 +37,7 @@ pub struct SwitchSpec {
 pub enum SwitchPosition {
     On,
     Off,
-    /// A value that the schema did not have.
+    /// A value that was not in the schema.
     #[serde(untagged)]
     Other(String),
 }

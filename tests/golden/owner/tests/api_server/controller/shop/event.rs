@@ -21,7 +21,8 @@ fn sample() -> Event {
     serde_saphyr::from_str(text).expect("the sample fits the type")
 }
 
-/// Whether the controller has set its condition. It is true once you have filled in what it makes.
+/// Whether the controller has set its condition. The condition becomes true once you have completed the objects that
+/// the controller creates.
 fn is_reconciled(object: Option<&Event>) -> bool {
     let status = object.and_then(|object| object.status.as_ref());
     let conditions = status.map(|status| status.conditions.as_slice());
@@ -35,7 +36,7 @@ fn is_reconciled(object: Option<&Event>) -> bool {
 async fn a_sample_is_reconciled() {
     let client = client().await;
     let objects: api::Api<Event> = api::Api::default_namespaced(client);
-    // A name of its own, so that other tests may use the sample as well.
+    // A unique name, because other tests may use the same sample.
     let name = "test-shop-event";
     let mut object = sample();
     object.metadata.name = Some(name.to_owned());

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The tenant authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The types of Guestbook, which are yours to edit: `make manifests` turns them into the
+//! The types of Guestbook. Edit them: `make manifests` turns them into the
 //! manifest of its CustomResourceDefinition.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;

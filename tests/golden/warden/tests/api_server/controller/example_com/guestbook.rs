@@ -21,7 +21,7 @@ fn sample() -> Guestbook {
     serde_saphyr::from_str(text).expect("the sample fits the type")
 }
 
-/// Whether the controller has said that the desired state is reached.
+/// Whether the controller has reported that the desired state is reached.
 fn is_reconciled(object: Option<&Guestbook>) -> bool {
     let status = object.and_then(|object| object.status.as_ref());
     let conditions = status.map(|status| status.conditions.as_slice());
@@ -35,7 +35,7 @@ fn is_reconciled(object: Option<&Guestbook>) -> bool {
 async fn a_sample_is_reconciled() {
     let client = client().await;
     let objects: api::Api<Guestbook> = api::Api::default_namespaced(client);
-    // A name of its own, so that other tests may use the sample as well.
+    // A unique name, because other tests may use the same sample.
     let name = "test-example-com-guestbook";
     let mut object = sample();
     object.metadata.name = Some(name.to_owned());

@@ -1,16 +1,14 @@
-//! The certificates that an operator makes itself: authorities, which the API server trusts, and under them
-//! a leaf for each replica. Everything here is computed from what is known, and from the time.
+//! The certificates that an operator creates itself: authorities, which the API server trusts, and a leaf certificate
+//! for each replica, signed by an authority. Everything here is computed from the known authorities and the time.
 //!
-//! An authority goes through these states, and the same time that all replicas read in the Secret tells in
-//! which one it is:
+//! An authority goes through these states. All replicas compute the state from the same times in the Secret:
 //!
-//! 1. It is made, and added to what the API server shall trust.
-//! 2. It is published: all webhook configurations have it. From then on, API servers hear of it.
-//! 3. It signs, some time later: all API servers have heard of it.
-//! 4. Another one signs. This one is trusted as long as a leaf may be in use that it signed.
+//! 1. It is created, and added to the bundle that the API server must trust.
+//! 2. It is published: all webhook configurations have it. From then on, the API servers learn about it.
+//! 3. It signs, some time later: all API servers know it.
+//! 4. Another authority signs. This one stays trusted as long as a leaf that it signed may be in use.
 //!
-//! So each leaf in use is trusted by each API server, however the replicas and the API servers lag behind one
-//! another.
+//! So each API server trusts each leaf in use, even if replicas or API servers lag behind.
 
 use std::time::Duration;
 
@@ -24,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::runtime::serve::Pair;
 
-/// How long before it was made a certificate is valid already, for clocks that are slow.
+/// How long before its creation a certificate is valid, for slow clocks.
 const BACKDATED: Duration = Duration::from_secs(60 * 60);
 
 /// How long certificates last.
@@ -37,7 +35,7 @@ pub(super) struct Lifetimes {
 }
 
 impl Lifetimes {
-    /// Refuses times with which a leaf would outlive its authority, or be used before it is trusted.
+    /// Refuses durations with which a leaf would outlive its authority, or be used before it is trusted.
     pub fn validate(&self) -> Result<()> {
         ensure!(
             !self.delay.is_zero() && !self.leaf.is_zero(),
@@ -87,7 +85,7 @@ pub(super) struct Leaf {
 }
 
 impl Authorities {
-    /// What the API server shall trust, in PEM.
+    /// The bundle that the API server must trust, in PEM.
     pub fn bundle(&self) -> String {
         self.0.iter().map(|it| it.certificate.as_str()).collect()
     }
@@ -96,11 +94,11 @@ impl Authorities {
     pub fn signer(&self, now: Timestamp, lifetimes: &Lifetimes) -> Option<&Authority> {
         let signs = |it: &&Authority| it.signs(now, lifetimes);
         let newest = self.0.iter().rev().find(signs);
-        // Nobody trusts anything yet, or all that was trusted is expired.
+        // There is no trusted authority yet, or all are expired.
         newest.or(self.0.first())
     }
 
-    /// The leaf that is to replace `old` now, if any.
+    /// A new leaf, if `old` must be replaced now.
     pub fn leaf(
         &self,
         old: Option<&Leaf>,
@@ -116,7 +114,7 @@ impl Authorities {
             .transpose()
     }
 
-    /// What must become of them now, if anything.
+    /// The next state of the authorities, if it must change now.
     pub fn next(&self, now: Timestamp, lifetimes: &Lifetimes) -> Result<Option<Self>> {
         let mut next = self.clone();
         next.0.retain(|it| now < it.expires);
@@ -142,8 +140,7 @@ impl Authorities {
     }
 }
 
-/// What differs between authorities in their certificate is their name, so that nobody takes one for
-/// another.
+/// Each authority has another name, so that its certificate cannot be confused with another one.
 fn params(made: Timestamp) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
@@ -204,7 +201,7 @@ impl Authority {
 }
 
 impl Leaf {
-    /// What a server needs of it.
+    /// The parts that a server needs.
     pub fn pair(&self) -> Pair {
         Pair {
             certificates: vec![self.certificate.clone()],
@@ -212,7 +209,7 @@ impl Leaf {
         }
     }
 
-    /// Whether there shall be another leaf, with `signer` as the authority.
+    /// Whether the leaf must be replaced, with `signer` as the authority.
     pub fn is_old(&self, signer: &Authority, now: Timestamp, lifetimes: &Lifetimes) -> bool {
         // Also after the clock was set back.
         self.authority != signer.made || self.made + lifetimes.leaf / 2 <= now || now < self.made

@@ -1,14 +1,13 @@
-//! Webhooks of an operator outside of the cluster: the API server calls them by a URL of this machine.
+//! Webhooks of an operator outside of the cluster: the API server calls them at a URL of this machine.
 //!
-//! The operator applies webhook configurations of its own and deletes them at its end. Their names are not
-//! those of the deployed ones: a webhook has either a Service or a URL, and two writers of one object would
-//! give it both.
+//! The operator applies its own webhook configurations and deletes them when it ends. Their names differ from the
+//! deployed ones: a webhook has either a Service or a URL, and two writers of one object would give it both.
 //!
-//! A conversion has one place in its CRD, so it takes a detour: see `detour.rs`.
+//! A CRD has only one place for a conversion, which needs another way: see `detour.rs`.
 //!
-//! A laptop may be gone at any moment, so the API server must not depend on it. All of these configurations
-//! have the failure policy `Ignore`. As long as the operator runs, it gives the same answer as with `Fail`: it
-//! refuses a request itself when the webhook for it fails.
+//! A laptop may disappear at any moment, so the API server must not depend on it: all of these configurations have the
+//! failure policy `Ignore`. While the operator runs, the effect is the same as with `Fail`: the operator itself refuses
+//! a request if the webhook for it fails.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -91,7 +90,7 @@ const TEST_PATH: &str = "/kube-manager/reachable";
 /// How many seconds a test waits for an answer. A firewall that drops packets gives none.
 const TEST_SECONDS: u8 = 3;
 
-/// How long the API server may take to hear of a configuration.
+/// The longest time until the API server uses a configuration.
 const HEARS: Duration = Duration::from_secs(10);
 
 /// How often to look at the configurations.
@@ -100,13 +99,13 @@ const INTERVAL: Duration = Duration::from_secs(2);
 /// How long to wait after a failure.
 const SOON: Duration = Duration::from_secs(1);
 
-/// How long the API server may take to hear that a configuration was deleted.
+/// The longest time until the API server stops using a deleted configuration.
 const FORGETS: Duration = Duration::from_secs(1);
 
 /// How long the end of the operator waits for the configurations to be deleted, and conversions to be put back.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Where the API server calls webhooks.
+/// The URL at which the API server calls webhooks.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Place {
     /// At an address of this machine that the operator finds.
@@ -150,7 +149,7 @@ fn facing(server: IpAddr) -> Option<IpAddr> {
         IpAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
     };
     let socket = UdpSocket::bind((any, 0)).ok()?;
-    // It sends nothing: the system only chooses a route.
+    // This sends nothing: the system only chooses a route.
     socket.connect((server, 443)).ok()?;
     Some(socket.local_addr().ok()?.ip())
 }
@@ -194,8 +193,8 @@ fn json(answer: Vec<u8>) -> Response {
     ([(CONTENT_TYPE, "application/json")], answer).into_response()
 }
 
-/// Has requests refused that a webhook without an answer must not let pass. The API server would let them
-/// pass, because the configurations ask it to.
+/// Refuses requests if a webhook with the policy `Fail` does not answer. The API server would accept them, because the
+/// configurations have the policy `Ignore`.
 pub(super) fn refusing(routes: Router, webhooks: &[Webhook]) -> Router {
     let strict = webhooks
         .iter()
@@ -239,7 +238,8 @@ async fn refuse_failures(
     }
 }
 
-/// Deletes as one of `servers` what a process left behind that was killed, and puts back the conversions of `crds`.
+/// Deletes, as one of `servers`, the configurations that a killed process left behind, and restores the conversions of
+/// `crds`.
 pub(super) fn clean_up(runtime: &Runtime, crds: Vec<String>, servers: &mut JoinSet<Result<()>>) {
     let here = Here::new(runtime, crds);
     let stop = runtime.stop.clone();
@@ -251,7 +251,7 @@ pub(super) fn clean_up(runtime: &Runtime, crds: Vec<String>, servers: &mut JoinS
     });
 }
 
-/// All objects that have the API server call this machine.
+/// All objects that make the API server call this machine.
 struct Here {
     configurations: Configurations,
     detours: Detours,
@@ -268,7 +268,7 @@ impl Here {
         }
     }
 
-    /// Has the API server call this machine no more.
+    /// Stops the calls of the API server to this machine.
     async fn leave(&self, whose: Whose) {
         tokio::join!(
             in_time(
@@ -322,11 +322,11 @@ pub(super) struct ByUrl {
 /// Where the search for a URL ended.
 enum Found {
     At(String),
-    /// Why the API server calls no URL of this machine.
+    /// Why the API server cannot call this machine.
     Nowhere(String),
 }
 
-/// The certificates of this process. Nobody else has to know them, so they are in memory.
+/// The certificates of this process, only in memory because no other process needs them.
 #[derive(Default)]
 struct Own {
     authorities: Authorities,
@@ -399,8 +399,8 @@ impl ByUrl {
         Router::new().route(TEST_PATH, post(answer))
     }
 
-    /// Keeps the configurations and the conversions until the operator stops, and sends each new leaf to `leaves`.
-    /// Cancels `deleted` when the API server is not to call any more.
+    /// Maintains the configurations and the conversions until the operator stops, and sends each new leaf to `leaves`.
+    /// Cancels `deleted` when the API server no longer calls.
     ///
     /// # Errors
     ///
@@ -451,7 +451,7 @@ impl ByUrl {
                     if published.is_none() {
                         tracing::info!(url, "webhooks are on: the API server calls this machine");
                         self.health.ready("webhooks", "served");
-                        // A warning is not worth a retry.
+                        // A failed warning is not retried.
                         let _ = self.warn_of_deployed().await;
                     }
                     let converts = match self.here.detours.look(&url, &bundle, &mut led).await {
@@ -506,7 +506,7 @@ impl ByUrl {
         self.until_stop(sleep(SOON)).await;
     }
 
-    /// Goes on without webhooks, unless the user said where they are.
+    /// Continues without webhooks, unless the user gave a URL.
     async fn off(&self, why: &str) -> Result<()> {
         // Also what a process left behind that was killed.
         self.here.leave(Whose::Any).await;
@@ -582,14 +582,14 @@ impl ByUrl {
         Ok(Found::Nowhere(failures.join("; ")))
     }
 
-    /// Has the API server call `url`, and says why it cannot, if so.
+    /// Makes the API server call `url`; returns the reason if it cannot.
     async fn test(&self, url: &str, bundle: &str) -> kube::Result<Option<String>> {
         let asks = format!("/{}", Timestamp::now().as_nanosecond());
         let webhook = ValidatingWebhook {
             admission_review_versions: vec!["v1".to_owned()],
             client_config: client(url, TEST_PATH, bundle),
             failure_policy: Some("Fail".to_owned()),
-            // No request but the one that is sent here.
+            // Matches only the request that is sent here.
             match_conditions: Some(vec![MatchCondition {
                 name: "test".to_owned(),
                 expression: format!(
@@ -613,7 +613,7 @@ impl ByUrl {
             webhooks: Some(vec![webhook]),
         };
         self.here.configurations.apply(&configuration).await?;
-        // A question that everybody may ask, and that nothing is stored of.
+        // A request that every user may send, and that stores nothing.
         let review = SelfSubjectAccessReview {
             spec: SelfSubjectAccessReviewSpec {
                 non_resource_attributes: Some(NonResourceAttributes {
@@ -645,8 +645,8 @@ impl ByUrl {
         Ok(Some(format!("the API server does not call {url}")))
     }
 
-    /// Has the API server call all webhooks at `url`, and trust `bundle`. `is_new` says whether they have
-    /// changed. False if the configurations are those of another process.
+    /// Makes the API server call all webhooks at `url`, and trust `bundle`. `is_new` says whether they have changed.
+    /// Returns `false` if the configurations belong to another process.
     async fn publish(&self, url: &str, bundle: &str, is_new: bool) -> Result<bool> {
         let client = |path: &str| client(url, path, bundle);
         let namespaces = Namespaces {
@@ -655,7 +655,7 @@ impl ByUrl {
         };
         let (mut mutating, mut validating) =
             hook::configurations(&self.webhooks, &namespaces, client);
-        // See the head of this file.
+        // See the module docs.
         let ignore = || Some("Ignore".to_owned());
         if let Some(configuration) = &mut mutating {
             configuration.metadata = self.here.configurations.metadata(MUTATING);

@@ -1,8 +1,8 @@
-//! Keeps the certificates of the webhooks: reads and writes the Secret of the authorities, has the webhook
-//! configurations trust them, and makes the leaf of this replica.
+//! Maintains the certificates of the webhooks: reads and writes the Secret of the authorities, adds them to the webhook
+//! configurations, and creates the leaf certificate of this replica.
 //!
-//! All replicas do the same. Whoever is first to write the Secret under its resourceVersion decides; the
-//! others read what it wrote. The Secret is read by requests: a mounted one lags behind by minutes.
+//! All replicas do the same. The first replica that writes the Secret under its resourceVersion decides, and the others
+//! read the result. The Secret is read by requests, because a mounted Secret lags behind by minutes.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ use crate::runtime::{
 /// The key in the Secret.
 const KEY: &str = "authorities.json";
 
-/// How long to wait after a failure, or for what another one is to make.
+/// How long to wait after a failure, or for another replica or program to act.
 const SOON: Duration = Duration::from_secs(1);
 
 /// How long one round of requests may take.
@@ -39,7 +39,7 @@ pub(super) struct Certificates {
     pub client: Client,
     /// The name of the Secret.
     pub secret: String,
-    /// What the leaf is for: names and addresses.
+    /// The names and addresses in the leaf.
     pub hosts: Vec<String>,
     pub lifetimes: Lifetimes,
     pub configurations: Configurations,
@@ -49,14 +49,14 @@ pub(super) struct Certificates {
 /// What one look at the cluster found.
 #[derive(PartialEq)]
 enum Found {
-    /// All is as it should be.
+    /// Everything is as desired.
     Good,
     /// A webhook configuration is missing, or lacks a webhook.
     Unconfigured(String),
 }
 
 impl Certificates {
-    /// Keeps the certificates, and sends each new leaf to `leaves`.
+    /// Maintains the certificates, and sends each new leaf to `leaves`.
     pub async fn keep(self, leaves: watch::Sender<Option<Pair>>) {
         let mut leaf = None;
         let mut trouble = Trouble::new(WAITS);
@@ -86,7 +86,7 @@ impl Certificates {
         }
     }
 
-    /// Brings everything in line with the time.
+    /// Reconciles the certificates with the current time.
     async fn look(
         &self,
         leaf: &mut Option<Leaf>,
@@ -110,7 +110,7 @@ impl Certificates {
             return Ok(Found::Unconfigured(missing));
         }
         if let Some(next) = authorities.published(now) {
-            // If another one was faster, it knows the same.
+            // If another replica was faster, it wrote the same.
             self.write(secret, next).await?;
         }
         Ok(Found::Good)
@@ -136,7 +136,7 @@ impl Certificates {
         Ok((secret, authorities))
     }
 
-    /// Writes `authorities` to the Secret; none if that is not the one that was read.
+    /// Writes `authorities` to the Secret; returns `None` if the Secret has changed since it was read.
     async fn write(
         &self,
         mut secret: Secret,

@@ -1,5 +1,4 @@
-//! The webhook configurations and the CRDs in the cluster, as far as certificates are concerned: which
-//! authorities the API server trusts.
+//! The `caBundle` of webhook configurations and CRDs in the cluster: which authorities the API server trusts.
 
 use std::fmt::Debug;
 
@@ -30,15 +29,15 @@ pub(super) struct Configurations {
 /// A configuration, and the operator's webhooks in it.
 pub(super) struct Configuration {
     pub name: String,
-    /// Those that must be in it. Without any, it does not have to be there.
+    /// The webhooks that must be in it. If empty, the configuration need not exist.
     pub required: Vec<String>,
-    /// Those that the operator does without.
+    /// The webhooks that may be missing.
     pub optional: Vec<String>,
 }
 
 impl Configurations {
-    /// Has all of them trust the authorities in `bundle`, which is PEM, and says what is missing, if
-    /// anything. Nothing else in them changes.
+    /// Writes the PEM `bundle` of authorities into all of them, and returns what is missing, if anything. Nothing else
+    /// in them changes.
     pub async fn publish(&self, bundle: &str) -> Result<Option<String>> {
         let mutating = self.publish_to::<MutatingWebhookConfiguration>(
             &self.mutating,
@@ -81,7 +80,7 @@ impl Configurations {
             )));
         };
         if let Some(url) = client.url {
-            // The authorities of whoever is there are not those of this operator.
+            // Another server is at that URL, with other authorities than this operator.
             return Ok(Some(format!(
                 "the {what} has the API server call {url}: the end of `make run` there, or `make install`, puts \
                  the Service back"
@@ -163,7 +162,7 @@ impl Configurations {
     }
 }
 
-/// What is missing after `what` was to be changed.
+/// Returns what is missing after the change of `what`.
 fn patched_or_missing<T>(patched: Result<T, kube::Error>, what: &str) -> Result<Option<String>> {
     match patched {
         Ok(_) => {

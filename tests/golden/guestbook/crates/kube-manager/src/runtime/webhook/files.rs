@@ -1,5 +1,5 @@
-//! Certificates in a folder, which others keep: the server reads them itself. What is left to do is to have
-//! the API server trust the authorities that signed them.
+//! Certificates in a folder, which another program maintains. The server reads them itself; this module makes the API
+//! server trust the authorities that signed them.
 
 use std::{fs, io, path::PathBuf, time::Duration};
 
@@ -20,7 +20,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Has the API server trust what is in `ca.crt`. Without that file, others tell it whom to trust.
+    /// Makes the API server trust the authorities in `ca.crt`. Without that file, another program must do that.
     pub async fn publish(self) {
         let mut trouble = Trouble::new(WAITS);
         let mut ticks = interval(INTERVAL);

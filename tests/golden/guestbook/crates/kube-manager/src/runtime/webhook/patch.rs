@@ -1,5 +1,5 @@
-//! The patch of a defaulter. It sees an object as its type has it, but what its type does not have must
-//! stay: fields of a newer version, or of a CRD that preserves unknown fields.
+//! The patch of a defaulter. A defaulter sees only the fields of its type, but other fields must stay: fields of a
+//! newer version, or of a CRD that preserves unknown fields.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,15 +9,15 @@ use json_patch::{
 };
 use serde_json::{Map, Value, value::RawValue};
 
-/// Fields that tell one element of a list from another. Most lists of Kubernetes have the first one.
+/// Fields that identify an element of a list. Most lists of Kubernetes have the first one.
 const IDENTITY: [&str; 4] = ["name", "key", "type", "id"];
 
-/// The patch that makes of `raw` what a defaulter made of its typed form: `before` is that form, and `after`
-/// what became of it. Whatever is not in `before` stays. Of `raw`, only what has changed is read.
+/// The patch for `raw` that makes the same changes as a defaulter made to its typed form, from `before` to `after`.
+/// Fields that are not in `before` stay. Only the changed parts of `raw` are parsed.
 ///
 /// # Errors
 ///
-/// When `raw` is no JSON.
+/// When `raw` is not JSON.
 pub(super) fn between(raw: &RawValue, before: &Value, after: &Value) -> serde_json::Result<Patch> {
     let mut operations = Vec::new();
     compare(raw, before, after, &mut PointerBuf::new(), &mut operations)?;

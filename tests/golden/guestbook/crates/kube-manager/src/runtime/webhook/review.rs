@@ -25,10 +25,10 @@ pub(super) const MOST: usize = 8 << 20;
 const API_VERSION: &str = "admission.k8s.io/v1";
 const KIND: &str = "AdmissionReview";
 
-/// Why there is no answer. The API server takes that for a failed call.
+/// Why there is no answer. For the API server, this is a failed call.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
-    /// What was sent is no review of version v1.
+    /// The body is not a review of version v1.
     #[error("{0}")]
     Malformed(String),
     /// The webhook had an error.
@@ -41,7 +41,7 @@ pub(super) enum Failure {
 
 /// A defaulter or a validator of any kind.
 pub(super) trait Handler: Send + Sync {
-    /// What becomes of `review`.
+    /// Answers `review`.
     fn handle<'a>(&'a self, review: &'a Review<'a>) -> BoxFuture<'a, anyhow::Result<Answer>>;
 }
 
@@ -71,7 +71,7 @@ impl From<Verdict> for Answer {
 /// Answers the review in `body`.
 pub(super) async fn answer(handler: &dyn Handler, body: &[u8]) -> Result<Vec<u8>, Failure> {
     let review = Review::read(body).map_err(Failure::Malformed)?;
-    // A webhook has no state that a panic could leave half-changed but what it locks itself.
+    // A panic can leave only state half-changed that the webhook itself locks.
     let handled = AssertUnwindSafe(handler.handle(&review))
         .catch_unwind()
         .await;

@@ -1,11 +1,11 @@
-//! What differs between an object and what came back of it, as changes that can be made again later.
+//! The differences between an object and the result of its conversion back, as changes that can be applied again later.
 
 use std::collections::HashSet;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-/// The fields that tell the items of a list apart, with their values.
+/// The key fields of a list item, with their values.
 pub(super) type Keys = Map<String, Value>;
 
 /// A step from a value to a part of it.
@@ -43,31 +43,31 @@ pub(super) fn display(path: &[Step]) -> String {
 pub(super) struct Change {
     /// Where it is.
     pub path: Vec<Step>,
-    /// The value that came back; none if there was none.
+    /// The value after the conversion back; `None` if it is missing there.
     #[serde(
         default,
         deserialize_with = "some",
         skip_serializing_if = "Option::is_none"
     )]
     pub from: Option<Value>,
-    /// The value that was there; none if there was none.
+    /// The value before; `None` if it was missing.
     #[serde(
         default,
         deserialize_with = "some",
         skip_serializing_if = "Option::is_none"
     )]
     pub to: Option<Value>,
-    /// Where an item stands in its list, if it did not come back.
+    /// The position of an item in its list, if the item is missing after the conversion back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
 }
 
-/// Where an item stands in its list.
+/// The position of an item in its list.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(super) struct Place {
-    /// Its number, from 0 on.
+    /// The index.
     at: usize,
-    /// The item before it; none if it is the first.
+    /// The previous item; `None` for the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     after: Option<Keys>,
 }
@@ -77,7 +77,7 @@ fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::
     Value::deserialize(deserializer).map(Some)
 }
 
-/// The changes that make `was` of `back`. `schema` is that of both values. The items of a list of type `map` are
+/// The changes that turn `back` into `was`. Both values have the same `schema`. The items of a list of type `map` are
 /// compared by their keys; any other list is compared as a whole.
 pub(super) fn between(schema: &Value, back: &Value, was: &Value) -> Vec<Change> {
     let mut changes = Vec::new();
@@ -155,8 +155,8 @@ struct Lists<'a> {
 }
 
 impl<'a> Lists<'a> {
-    /// None if `schema` names no keys, an item has none, two have the same, or what is in both has not the same
-    /// order in both.
+    /// `None` if `schema` names no keys, an item has no key, two items have the same key, or the common items have
+    /// different orders.
     fn new(schema: &Value, back: &'a [Value], was: &'a [Value]) -> Option<Self> {
         let names = key_names(schema)?;
         let keyed = |list: &'a [Value]| -> Option<Vec<(Keys, &'a Value)>> {
@@ -208,7 +208,7 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// The names of the fields that tell the items of a list apart.
+/// The names of the key fields of a list.
 fn key_names(schema: &Value) -> Option<Vec<&str>> {
     if schema["x-kubernetes-list-type"] != "map" {
         return None;
@@ -217,7 +217,7 @@ fn key_names(schema: &Value) -> Option<Vec<&str>> {
     names.iter().map(Value::as_str).collect()
 }
 
-/// The keys of `item`. One that is missing has a default, which a conversion may write out.
+/// The keys of `item`. A missing key has a default, which a conversion may write out.
 fn keys(names: &[&str], item: &Value) -> Option<Keys> {
     let item = item.as_object()?;
     let key = |name: &&str| Some(((*name).to_owned(), item.get(*name)?.clone()));
@@ -234,7 +234,7 @@ impl Change {
         }
     }
 
-    /// Makes the change if `value` has [`Self::from`] at its place; says whether it does.
+    /// Applies the change if `value` has [`Self::from`] at its place; returns whether it has.
     pub fn make(&self, value: &mut Value) -> bool {
         let Some((last, parents)) = self.path.split_last() else {
             return false;
@@ -282,7 +282,7 @@ impl Change {
         }
     }
 
-    /// In which order changes are made: an item comes back after the one before it.
+    /// The order of changes: an item is inserted after its previous item.
     pub fn order(&self) -> Option<usize> {
         self.place.as_ref().map(|place| place.at)
     }

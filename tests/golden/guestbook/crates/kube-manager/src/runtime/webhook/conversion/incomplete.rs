@@ -1,15 +1,14 @@
-//! Objects without fields that their schema requires. The API server has such objects converted during a
-//! server-side apply: it takes away what a field manager does not apply any more, and only then looks whether
-//! the rest is valid.
+//! Objects without fields that their schema requires. The API server converts such objects during a server-side apply:
+//! it first removes the fields that a field manager no longer applies, and only then checks whether the rest is valid.
 
 use serde_json::{Map, Value, json};
 
-use super::{Version, change::field};
+use super::change::field;
 
-/// How many times an incomplete object is converted, each time with other stand-ins.
+/// How many times an incomplete object is converted, each time with other placeholders.
 pub(super) const TRIES: usize = TEXTS.len();
 
-/// Stand-ins for texts. Types in Rust may take some of them only, such as a time.
+/// Placeholders for strings. Some Rust types accept only some of them, such as a time.
 const TEXTS: [&str; 8] = [
     "",
     "a",
@@ -21,14 +20,11 @@ const TEXTS: [&str; 8] = [
     "2001-02-03T04:05:06Z",
 ];
 
-/// Gives spec and status of `object` a stand-in for each field that `version` requires and that is missing; says
-/// whether there is any. Each `number` below [`TRIES`] means other stand-ins.
-pub(super) fn complete(version: &Version, object: &mut Value, number: usize) -> bool {
-    if version.is_flat {
-        return fill(&version.schema, object, number);
-    }
+/// Fills each missing field that `schema` requires in `object` with a placeholder; returns whether there was any. Each
+/// `number` below [`TRIES`] gives other placeholders.
+pub(super) fn complete(schema: &Value, object: &mut Value, number: usize) -> bool {
     let parts = object.as_object_mut().into_iter().flatten();
-    let filled = parts.map(|(name, part)| fill(field(&version.schema, name), part, number));
+    let filled = parts.map(|(name, part)| fill(field(schema, name), part, number));
     filled.fold(false, |any, filled| any | filled)
 }
 
@@ -76,24 +72,23 @@ fn stand_in(schema: &Value, number: usize) -> Value {
         Some("boolean") => (number % 2 == 1).into(),
         Some("integer" | "number") => number.into(),
         Some("string") => TEXTS[number % TEXTS.len()].into(),
-        // Any type will do for some of them, such as `x-kubernetes-int-or-string`.
+        // Some schemas accept any type, such as `x-kubernetes-int-or-string`.
         _ => number.into(),
     }
 }
 
-/// What two objects of `version` have in common. Their spec and their status stay, if nothing else.
-pub(super) fn common(version: &Version, a: Value, b: &Value) -> Value {
+/// The common parts of two objects. At least their spec and status stay.
+pub(super) fn common(a: Value, b: &Value) -> Value {
     let Value::Object(parts) = a else { return a };
     let shared = parts.into_iter().filter_map(|(name, part)| {
-        let stays = !version.is_flat || name == "status";
-        let empty = stays.then(|| Value::Object(Map::new()));
-        let shared = shared(part, b.get(&name)?).or(empty)?;
+        let empty = || Value::Object(Map::new());
+        let shared = shared(part, b.get(&name)?).unwrap_or_else(empty);
         Some((name, shared))
     });
     Value::Object(shared.collect())
 }
 
-/// What two values have in common; none if that is nothing.
+/// The common parts of two values; `None` if there are none.
 fn shared(a: Value, b: &Value) -> Option<Value> {
     match (a, b) {
         (Value::Object(a), Value::Object(b)) => {

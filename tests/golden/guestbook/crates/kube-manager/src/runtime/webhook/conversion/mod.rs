@@ -1,5 +1,6 @@
-//! Conversion between the versions of a kind. The user's code converts between one version, the hub, and each
-//! other one; the rest is here: any pair of versions, and what a version cannot hold.
+//! Conversion between the versions of a kind. The user's code converts between one version, the hub, and each other
+//! version. This module does the rest: it converts between any two versions, and keeps the values that a version cannot
+//! hold.
 
 use std::{
     collections::HashSet, fmt::Display, marker::PhantomData, panic::AssertUnwindSafe, sync::Arc,
@@ -38,7 +39,7 @@ use super::{
     server::{Endpoint, Respond},
 };
 
-/// How many times an object is converted to find out what of it still fits, at most.
+/// The maximal number of conversions to find out which changes still fit.
 const TRIES: usize = 1000;
 
 /// The conversion of a kind: between version `H`, and each version that is a spoke.
@@ -201,22 +202,14 @@ struct Version {
     name: String,
     /// Of the whole object.
     schema: Value,
-    /// Whether the fields of the spec are fields of the object, as `#[kube(no_spec)]` has them.
-    is_flat: bool,
 }
 
 impl Version {
     fn of<K: Versioned>() -> Self {
         let crd = serde_json::to_value(K::crd()).unwrap_or_default();
-        let schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
-        let has = |part: &str| !schema["properties"][part].is_null();
-        let parts = ["spec", "status"].map(has).into_iter().filter(|it| *it);
-        let properties = schema["properties"].as_object().map_or(0, Map::len);
-        let is_flat = schema.is_object() && (!has("spec") || properties > parts.count());
         Self {
             name: K::version(&()).into_owned(),
-            schema,
-            is_flat,
+            schema: crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone(),
         }
     }
 }
@@ -280,7 +273,7 @@ impl Conversion {
         [&self.hub].into_iter().chain(spokes)
     }
 
-    /// `object` in another version; an error says why that cannot be.
+    /// Converts `object` to another version.
     pub fn convert(&self, object: Map<String, Value>, to: &str) -> Result<Value, String> {
         let (object, lost) = self.measured(object, to)?;
         for Lost { to, .. } in lost {
@@ -289,7 +282,7 @@ impl Conversion {
         Ok(Value::Object(object))
     }
 
-    /// The same, with what the annotations of the object have no room for.
+    /// The same, and returns the values for which the annotations have no room.
     fn measured(
         &self,
         mut object: Map<String, Value>,
@@ -299,7 +292,7 @@ impl Conversion {
         let from = version(&object).to_owned();
         let name = |what: &str| format!("{what} of {} is not converted here", self.kind);
         if from != to {
-            // What is neither the hub nor a spoke has no way.
+            // A version that is neither the hub nor a spoke cannot be converted.
             let way = [(&*from, true), (to, false)];
             for (version, is_up) in way {
                 if version == self.hub.name {
@@ -327,7 +320,7 @@ impl Conversion {
     }
 }
 
-/// What a step loses, because the annotations of the object have no room for it.
+/// The values that a step loses, because the annotations have no room for them.
 struct Lost {
     /// The versions before and after the step.
     from: String,
@@ -396,21 +389,21 @@ impl Hop<'_> {
     }
 
     fn forth(&self, body: &Value) -> Result<Value, String> {
-        convert([self.from, self.to], body, self.spoke, |part| {
+        convert(&self.from.schema, body, self.spoke, |part| {
             if self.is_up { part.up } else { part.down }
         })
     }
 
     fn back(&self, body: &Value) -> Result<Value, String> {
-        convert([self.to, self.from], body, self.spoke, |part| {
+        convert(&self.to.schema, body, self.spoke, |part| {
             if self.is_up { part.down } else { part.up }
         })
     }
 
-    /// Those of `changes` that can still be made. A client has changed `body`, which became `converted`: what the
-    /// client sees must stay as it is.
+    /// Returns the `changes` that can still be applied. A client has changed `body`, which was converted to
+    /// `converted`: the values that the client wrote must not change.
     fn fitting(&self, mut changes: Vec<Change>, body: &Value, converted: &Value) -> Vec<Change> {
-        // Where the client would see something else than it wrote.
+        // The places where the client would read other values than it wrote.
         let wrong = |changes: &[Change]| {
             let mut object = converted.clone();
             for change in changes {
@@ -434,7 +427,7 @@ impl Hop<'_> {
                 return Vec::new();
             };
             tries = left;
-            // The one without which it is best.
+            // Leaving out this one gives the best result.
             let without = |index: usize| {
                 let mut rest = changes.clone();
                 rest.remove(index);
@@ -451,47 +444,31 @@ impl Hop<'_> {
     }
 }
 
-/// Converts spec and status of an object, `body`, from a version to another one, each by what `direction` takes.
-/// It may lack what its schema requires; then the answer lacks what would follow from that.
+/// Converts the parts of an object, `body`, each by what `direction` takes. It may lack what `schema` requires;
+/// then the answer lacks what would follow from that.
 fn convert(
-    [from, to]: [&Version; 2],
+    schema: &Value,
     body: &Value,
     spoke: &Spoke,
     direction: impl Fn(Directions) -> Part,
 ) -> Result<Value, String> {
-    let part = |value: Option<Value>, directions: Option<Directions>| match (value, directions) {
-        (Some(value), Some(directions)) if !value.is_null() => {
-            direction(directions)(&value).map(Some)
-        }
-        (value, _) => Ok(value),
-    };
     let plain = |body: &Value| {
-        let mut rest = body.as_object().cloned().unwrap_or_default();
-        let status = rest.remove("status");
-        let (name, spec) = if from.is_flat {
-            ("", Some(Value::Object(std::mem::take(&mut rest))))
-        } else {
-            ("spec", rest.remove("spec"))
-        };
-        let spec = part(spec, Some(spoke.spec)).map_err(|error| match name {
-            "" => error.trim_start_matches(['.', ':', ' ']).to_owned(),
-            name => format!("{name}{error}"),
-        })?;
-        let status = part(status, spoke.status).map_err(|error| format!("status{error}"))?;
-        match spec {
-            Some(Value::Object(fields)) if to.is_flat => rest.extend(fields),
-            Some(_) if to.is_flat => {}
-            spec => rest.extend(spec.map(|spec| ("spec".to_owned(), spec))),
+        let mut body = body.clone();
+        for (name, directions) in [("spec", Some(spoke.spec)), ("status", spoke.status)] {
+            let there = body.get_mut(name).filter(|value| !value.is_null());
+            if let (Some(value), Some(directions)) = (there, directions) {
+                let converted = direction(directions)(value);
+                *value = converted.map_err(|error| format!("{name}{error}"))?;
+            }
         }
-        rest.extend(status.map(|status| ("status".to_owned(), status)));
-        Ok(Value::Object(rest))
+        Ok(body)
     };
     plain(body).or_else(|error: String| {
         let mut shared: Option<Value> = None;
         let mut good = 0;
         for number in 0..incomplete::TRIES {
             let mut completed = body.clone();
-            if !complete(from, &mut completed, number) {
+            if !complete(schema, &mut completed, number) {
                 return Err(error);
             }
             let Ok(converted) = plain(&completed) else {
@@ -499,11 +476,11 @@ fn convert(
             };
             good += 1;
             shared = Some(match shared {
-                Some(shared) => common(to, shared, &converted),
+                Some(shared) => common(shared, &converted),
                 None => converted,
             });
         }
-        // From a single answer, nobody knows what follows from what was missing.
+        // A single result does not show which values depend on the missing fields.
         shared.filter(|_| good > 1).ok_or(error)
     })
 }
@@ -544,17 +521,17 @@ fn name(object: &Map<String, Value>) -> String {
 #[derive(Default)]
 pub(super) struct Conversions(Vec<Arc<Conversion>>);
 
-/// Where they are served, as kubebuilder's.
+/// The path of the conversions, the same as kubebuilder's.
 pub(super) const PATH: &str = "/convert";
 
-/// How large a review may be, in bytes: the API server has all objects of a list converted at once.
+/// The maximal size of a review in bytes: the API server sends all objects of a list in one review.
 const MOST: usize = 64 << 20;
 
 /// How large a review is that is answered where it arrives, in bytes: that takes less than 1 ms, and a list
 /// of objects that are stored is converted by one review for each.
 const SMALL: usize = 32 << 10;
 
-/// The conversions, served.
+/// Serves the conversions.
 struct Served(Arc<Conversions>);
 
 impl Respond for Served {
@@ -607,7 +584,7 @@ impl Conversions {
         bounds.collect()
     }
 
-    /// Where they are served, with what bounds their objects.
+    /// The routes of the conversions, and of the webhooks that limit the size of objects.
     pub fn endpoints(self) -> Vec<Endpoint> {
         if self.is_empty() {
             return Vec::new();
@@ -636,8 +613,12 @@ impl Conversions {
 
     /// Answers the review in `body`.
     pub fn answer(&self, body: &[u8]) -> Result<Vec<u8>, Failure> {
-        let review: ConversionReview = serde_json::from_slice(body)
-            .map_err(|error| Failure::Malformed(format!("this is no ConversionReview: {error}")))?;
+        let review: ConversionReview = serde_json::from_slice(body).map_err(|error| {
+            Failure::Malformed(format!(
+                "this is not a ConversionReview: \
+                {error}"
+            ))
+        })?;
         let request = ConversionRequest::from_review(review)
             .map_err(|error| Failure::Malformed(error.to_string()))?;
         let mut request = request;
@@ -658,7 +639,7 @@ impl Conversions {
 
     fn convert(&self, object: Value, to: &str) -> Result<Value, String> {
         let Value::Object(object) = object else {
-            return Err("what is to be converted is no object".to_owned());
+            return Err("the value to convert is not an object".to_owned());
         };
         let text = |field: &str| {
             object
@@ -670,7 +651,7 @@ impl Conversions {
         let (group, version) = to.split_once('/').unwrap_or_default();
         let name = name(&object);
         let conversion = self.of(group, &kind);
-        let converted = conversion.ok_or_else(|| "no conversion of this kind".to_owned());
+        let converted = conversion.ok_or_else(|| "there is no conversion for this kind".to_owned());
         let converted = converted.and_then(|conversion| {
             let convert = AssertUnwindSafe(|| conversion.convert(object, version));
             let ended = std::panic::catch_unwind(convert);

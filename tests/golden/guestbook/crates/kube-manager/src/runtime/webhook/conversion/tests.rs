@@ -522,7 +522,7 @@ fn an_object_that_cannot_be_converted_is_named() {
             "spec.chapters[0].pages: invalid type: string \"many\", expected i64",
         ),
         (book(spec("a")), "v9", "v9 of Book is not converted here"),
-        (other, "v1alpha1", "no conversion of this kind"),
+        (other, "v1alpha1", "there is no conversion for this kind"),
     ];
     for (object, to, expected) in cases {
         let kind = object["kind"].as_str().expect("a kind").to_owned();
@@ -573,8 +573,8 @@ fn a_crd_has_the_conversion() {
     let error = webhooks.convert(&mut all).expect_err("a version too many");
     assert_eq!(
         error.to_string(),
-        "version `v1beta1` of Book is in use, but not converted: make it a spoke of the `Hub`, or let \
-         `served = false` stand in its types"
+        "version `v1beta1` of Book is in use, but not converted: make it a spoke of the `Hub`, or \
+         set `served = false` in its types"
     );
 }
 
@@ -728,143 +728,4 @@ proptest! {
         }
         prop_assert_eq!(errors.is_empty(), fits, "{:?}", errors);
     }
-}
-
-/// A kind whose hub has no `spec`: its fields are fields of the object. One spoke has none either, the other one has.
-mod shelf {
-    pub mod v1 {
-        use kube::{CustomResource, KubeSchema};
-        use serde::{Deserialize, Serialize};
-
-        #[derive(CustomResource, KubeSchema, Clone, Debug, Deserialize, Serialize)]
-        #[kube(group = "example.com", version = "v1", kind = "Shelf", no_spec)]
-        #[kube(status = "ShelfStatus")]
-        pub struct ShelfSpec {
-            pub width: i64,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            pub colour: Option<String>,
-            pub room: Room,
-        }
-
-        #[derive(KubeSchema, Clone, Debug, Deserialize, Serialize)]
-        pub struct Room {
-            pub name: String,
-        }
-
-        #[derive(KubeSchema, Clone, Debug, Deserialize, Serialize)]
-        pub struct ShelfStatus {
-            #[serde(skip_serializing_if = "Option::is_none")]
-            pub books: Option<i64>,
-        }
-    }
-
-    pub mod v1beta1 {
-        use kube::{CustomResource, KubeSchema};
-        use serde::{Deserialize, Serialize};
-
-        #[derive(CustomResource, KubeSchema, Clone, Debug, Deserialize, Serialize)]
-        #[kube(group = "example.com", version = "v1beta1", kind = "Shelf", no_spec)]
-        pub struct ShelfSpec {
-            pub breadth: i64,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            pub boards: Option<i64>,
-        }
-    }
-
-    pub mod v2 {
-        use kube::{CustomResource, KubeSchema};
-        use serde::{Deserialize, Serialize};
-
-        #[derive(CustomResource, KubeSchema, Clone, Debug, Deserialize, Serialize)]
-        #[kube(group = "example.com", version = "v2", kind = "Shelf")]
-        pub struct ShelfSpec {
-            pub width: i64,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            pub note: Option<String>,
-        }
-    }
-
-    fn nowhere() -> v1::Room {
-        v1::Room {
-            name: "nowhere".to_owned(),
-        }
-    }
-
-    impl From<v1beta1::ShelfSpec> for v1::ShelfSpec {
-        fn from(v1beta1::ShelfSpec { breadth, boards: _ }: v1beta1::ShelfSpec) -> Self {
-            Self {
-                width: breadth,
-                colour: None,
-                room: nowhere(),
-            }
-        }
-    }
-
-    impl From<v1::ShelfSpec> for v1beta1::ShelfSpec {
-        fn from(spec: v1::ShelfSpec) -> Self {
-            Self {
-                breadth: spec.width,
-                boards: None,
-            }
-        }
-    }
-
-    impl From<v2::ShelfSpec> for v1::ShelfSpec {
-        fn from(v2::ShelfSpec { width, note: _ }: v2::ShelfSpec) -> Self {
-            Self {
-                width,
-                colour: None,
-                room: nowhere(),
-            }
-        }
-    }
-
-    impl From<v1::ShelfSpec> for v2::ShelfSpec {
-        fn from(spec: v1::ShelfSpec) -> Self {
-            Self {
-                width: spec.width,
-                note: None,
-            }
-        }
-    }
-}
-
-fn shelves() -> Hub<shelf::v1::Shelf> {
-    Hub::<shelf::v1::Shelf>::new()
-        .spoke_without_status::<shelf::v1beta1::Shelf>()
-        .spoke_without_status::<shelf::v2::Shelf>()
-}
-
-#[test]
-fn an_object_without_a_spec_comes_back_as_it_was() {
-    shelves().assert_lossless();
-}
-
-#[test]
-fn the_fields_of_an_object_without_a_spec_are_converted() {
-    let conversion = Conversion::from(shelves());
-    let convert = |object: &Value, to: &str| {
-        let object = object.as_object().expect("an object").clone();
-        conversion.convert(object, to)
-    };
-    let object = json!({"apiVersion": "example.com/v1", "kind": "Shelf", "metadata": {"name": "a"},
-        "width": 80, "colour": "red", "room": {"name": "hall"}, "status": {"books": 3}});
-    let old = convert(&object, "v1beta1").expect("converted");
-    assert_eq!(old["breadth"], 80);
-    assert_eq!(old["width"], Value::Null);
-    // Through the hub, from a version without a spec to one that has it.
-    let new = convert(&old, "v2").expect("converted");
-    assert_eq!(new["spec"], json!({"width": 80}));
-    assert_eq!(new["breadth"], Value::Null);
-    assert_eq!(convert(&new, "v1").expect("converted"), object);
-    // The place of an error has no `spec`.
-    let bad = json!({"apiVersion": "example.com/v1beta1", "kind": "Shelf", "metadata": {"name": "a"},
-        "breadth": "wide"});
-    let error = convert(&bad, "v1").expect_err("a text is no number");
-    assert!(error.starts_with("breadth: "), "{error}");
-    // Server-side apply has objects converted that lack required fields.
-    let lacking = json!({"apiVersion": "example.com/v1", "kind": "Shelf", "metadata": {"name": "a"},
-        "width": 80});
-    let old = convert(&lacking, "v1beta1").expect("converted");
-    assert_eq!(old["breadth"], 80);
 }

@@ -1,0 +1,102 @@
+//! Reads files, none of them without a limit.
+
+use std::{
+    io::{self, Read},
+    path::Path,
+};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use cap_fs_ext::OpenOptionsSyncExt;
+use cap_std::{
+    ambient_authority,
+    fs::{File, OpenOptions},
+};
+
+use super::{LAST_APPLIED, RESTORE};
+use crate::{
+    hint::OrHint,
+    limits::{self, size},
+    project::Project,
+};
+
+/// The most bytes that the file at `path` in the project may have.
+pub(super) fn max(path: &str) -> u64 {
+    if path == LAST_APPLIED {
+        limits::RECORD
+    } else {
+        limits::FILE
+    }
+}
+
+/// The bytes of `file`; `None` if there are more than `max`, whatever its metadata says.
+pub(super) fn read(file: impl Read, max: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    file.take(max + 1).read_to_end(&mut bytes)?;
+    Ok(u64::try_from(bytes.len())
+        .is_ok_and(|size| size <= max)
+        .then_some(bytes))
+}
+
+/// The text of a file anywhere, which the user names. It is a regular file of at most `max` bytes: what
+/// has no end or keeps a reader waiting, such as a device or a named pipe, is refused.
+///
+/// # Errors
+/// Say the reason alone, without the path.
+pub fn read_text(path: &Path, max: u64) -> Result<String> {
+    let mut options = OpenOptions::new();
+    // A named pipe, which takes the place of the file meanwhile, blocks without a writer.
+    options.read(true).nonblock(true);
+    // Opening a socket fails with an error that does not help.
+    ensure!(std::fs::metadata(path)?.is_file(), "it is not a file");
+    let file = File::open_ambient_with(path, &options, ambient_authority())?;
+    ensure!(file.metadata()?.is_file(), "it is not a file");
+    let bytes = read(file, max)?.with_context(|| format!("it has more than {}", size(max)))?;
+    String::from_utf8(bytes).context("it is not UTF-8 text")
+}
+
+/// Refuses the file at `path` in the project, which has more than `max` bytes.
+pub(super) fn refuse<T>(path: &str, max: u64) -> Result<T> {
+    let hint = match path {
+        LAST_APPLIED => RESTORE,
+        Project::FILE => "restore what was there, for example with `git restore PROJECT`",
+        _ => "move it away, and run the command again",
+    };
+    Err(anyhow!(
+        "`{path}` has more than {}, the most that rscaffold reads",
+        size(max)
+    ))
+    .or_hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn no_more_is_read_than_the_limit() {
+        assert_eq!(read(&b"abc"[..], 3).unwrap().unwrap(), b"abc");
+        assert_eq!(read(&b"abcd"[..], 3).unwrap(), None);
+        assert_eq!(read(io::repeat(0), 3).unwrap(), None);
+    }
+
+    #[test]
+    fn a_file_of_the_user_is_regular_small_and_text() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("file");
+        for (bytes, expected) in [
+            (&b"abc"[..], Ok("abc")),
+            (b"abcd", Err("it has more than 3 bytes")),
+            (b"\xff", Err("it is not UTF-8 text")),
+        ] {
+            std::fs::write(&file, bytes).unwrap();
+            let read = read_text(&file, 3).map_err(|error| error.to_string());
+            assert_eq!(read.as_deref().map_err(|error| error.as_str()), expected);
+        }
+        for path in [folder.path(), Path::new("/dev/zero")] {
+            let error = read_text(path, 3).unwrap_err().to_string();
+            assert_eq!(error, "it is not a file");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The text of a file of CRDs, which become kinds of a project.
+
+use std::sync::LazyLock;
+
+use rscaffold::{
+    crd::{self, Crd},
+    given::Given,
+    project::Project,
+    reconcile::Texts,
+    render::render,
+};
+
+use super::{files, texts::check_languages};
+
+pub fn seeds() -> Vec<Vec<u8>> {
+    let crds = files("crds", |path| path.ends_with(".yaml")).into_iter();
+    let is_base = |path: &str| path.contains("/config/crd/bases/");
+    let bases = files("golden", is_base)
+        .into_iter()
+        .filter(|(_, text)| text.len() < 10_000);
+    crds.chain(bases)
+        .map(|(_, text)| text.into_bytes())
+        .collect()
+}
+
+static EMPTY: LazyLock<Project> = LazyLock::new(|| {
+    let [domain, name] = ["example.org", "guestbook"];
+    let [name, repo] = [name, name];
+    let mut project = Project::new(
+        domain.parse().expect("a domain"),
+        name.parse().expect("a name"),
+        repo.parse().expect("a repository"),
+    );
+    project.runtime = "registry".parse().expect("a runtime");
+    project
+});
+
+pub fn run(data: &[u8]) {
+    let Ok(text) = str::from_utf8(data) else {
+        return;
+    };
+    for crd in crd::parse("crd.yaml", text)
+        .unwrap_or_default()
+        .iter()
+        .take(3)
+    {
+        for made in [
+            Given::new(crd, None, &EMPTY),
+            Given::of_others(crd, None, &EMPTY),
+        ] {
+            if let Some(texts) = made.ok().and_then(|made| texts(&made)) {
+                check_languages(&texts).unwrap_or_else(|error| panic!("{error}"));
+            }
+        }
+        convert(crd);
+    }
+}
+
+/// The texts of the files, if a project can have the kind.
+fn texts(made: &Given) -> Option<Texts> {
+    let mut project = EMPTY.clone();
+    for (_, resource) in made.resources(&project).ok()? {
+        project.add(resource, false).ok()?;
+    }
+    let rendered = render(&project)
+        .expect("a valid project can be rendered")
+        .texts;
+    let files = made
+        .files(&project, &rendered)
+        .expect("a kind that was added has texts");
+    let (texts, losses) = (files.texts, files.losses);
+    assert!(losses.iter().all(|loss| !loss.to_string().is_empty()));
+    let notes = [made.lossy(&project), made.unserved(&project)];
+    assert!(notes.iter().flatten().all(|note| !note.is_empty()));
+    Some(texts)
+}
+
+/// Converts between the first two versions.
+fn convert(crd: &Crd) {
+    if let [spoke, hub, ..] = crd.versions.as_slice() {
+        let text = crd::conversion(crd, spoke, hub).within("");
+        syn::parse_file(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    }
+}

@@ -1,0 +1,38 @@
+//! The text of the record.
+
+use rscaffold::{visible::is_hidden, worktree::Record};
+
+pub fn seeds() -> Vec<Vec<u8>> {
+    let union = "{\"project\":\"domain: com\\n\"}\n{\"project\":\"domain: org\\n\"}\n{\"marked\":\"src/lib.rs\"}\n\
+                 [\"src/lib.rs\",\"pub mod api;\\n\"]\n[\"src/main.rs\",\"\"]\n[\"src/lib.rs\",\"a\\u001b\\\"\"]\n";
+    let hostile = "[\"../a\",\"\"]\n[\"/a\",\"\"]\n[\".git/HEAD\",\"\"]\n[\"a/./b\",\"\"]\n[\"GIT~1\",\"\"]\n";
+    let lines = hostile
+        .split_inclusive('\n')
+        .map(|line| line.as_bytes().to_owned());
+    [union.as_bytes().to_owned()]
+        .into_iter()
+        .chain(lines)
+        .collect()
+}
+
+pub fn run(data: &[u8]) {
+    let Ok(record) = Record::parse(&String::from_utf8_lossy(data)) else {
+        return;
+    };
+    for path in record.texts.keys() {
+        let is_bad = |part: &str| {
+            ["", ".", ".."].contains(&part) || part.to_lowercase().starts_with(".git/")
+        };
+        assert!(
+            !path.split('/').any(is_bad) && !path.contains(is_hidden),
+            "{path:?}"
+        );
+    }
+    let written = record
+        .to_text()
+        .expect("a record that was read can be written");
+    assert_eq!(
+        Record::parse(&written).expect("what was written can be read"),
+        record
+    );
+}
