@@ -6,12 +6,14 @@
 mod compare;
 mod convert;
 mod docs;
+pub(crate) mod fit;
 mod layout;
 mod literal;
 mod lower;
 mod manifest;
 mod model;
 mod names;
+mod pattern;
 mod print;
 mod read;
 mod sample;
@@ -56,6 +58,8 @@ pub struct Made {
     pub written: Value,
     /// In what that schema and the rest of the version differ from the given ones.
     pub losses: Vec<Loss>,
+    /// What of the sample has to be looked at: places without a fitting value, and CEL rules.
+    pub doubts: Vec<Loss>,
 }
 
 /// Makes the types of `version` of `crd`.
@@ -65,11 +69,13 @@ pub fn make(crd: &Crd, version: &CrdVersion, setting: &Setting) -> Made {
     let mut losses = compare::compare(&version.schema, &lowered.written);
     losses.extend(manifest::losses(crd, version));
     losses.sort();
+    let sample = sample::sample(crd, version, setting.project);
     Made {
         types: print::print(crd, version, &lowered, setting),
-        sample: sample::sample(crd, version, setting.project),
+        sample: sample.text,
         written: lowered.written,
         losses,
+        doubts: sample.doubts,
     }
 }
 

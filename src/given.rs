@@ -24,6 +24,17 @@ pub struct Given<'a> {
     definer: Definer,
 }
 
+/// What a CRD makes of the files of a project.
+#[derive(Debug, Default)]
+pub struct GivenFiles {
+    /// Their texts.
+    pub texts: Texts,
+    /// What they lack of the CRD.
+    pub losses: Vec<Loss>,
+    /// What of the samples has to be looked at.
+    pub doubts: Vec<Loss>,
+}
+
 /// By whom the kind is defined.
 enum Definer {
     Project(Conversion),
@@ -176,14 +187,16 @@ impl<'a> Given<'a> {
         Ok(resources)
     }
 
-    /// The texts of the files that the CRD gives in `project`, which renders to `rendered`, and what they lack of
-    /// the CRD.
+    /// The files that the CRD gives in `project`, which renders to `rendered`.
     ///
     /// # Errors
     /// When the manifest cannot be written.
-    pub fn texts(&self, project: &Project, rendered: &Texts) -> Result<(Texts, Vec<Loss>)> {
-        let mut texts = Texts::new();
-        let mut losses = Vec::new();
+    pub fn files(&self, project: &Project, rendered: &Texts) -> Result<GivenFiles> {
+        let GivenFiles {
+            mut texts,
+            mut losses,
+            mut doubts,
+        } = GivenFiles::default();
         let mut written = Vec::new();
         let mut annotations = Vec::new();
         for version in &self.versions {
@@ -215,13 +228,15 @@ impl<'a> Given<'a> {
             texts.insert(types, format!("{header}{}", made.types));
             texts.insert(format!("config/samples/{sample}"), made.sample);
             let several = self.versions.len() > 1;
-            losses.extend(made.losses.into_iter().map(|loss| {
-                if several {
-                    loss.of_version(&version.name)
-                } else {
-                    loss
-                }
-            }));
+            for (all, more) in [(&mut losses, made.losses), (&mut doubts, made.doubts)] {
+                all.extend(more.into_iter().map(|it| {
+                    if several {
+                        it.of_version(&version.name)
+                    } else {
+                        it
+                    }
+                }));
+            }
             written.push((resource.clone(), *version, made.written));
         }
         if let Some((resource, ..)) = written.first()
@@ -245,7 +260,11 @@ impl<'a> Given<'a> {
             }
         }
         texts.extend(self.conversions(project, rendered)?);
-        Ok((texts, losses))
+        Ok(GivenFiles {
+            texts,
+            losses,
+            doubts,
+        })
     }
 
     /// The hub of the kind in `project`, if a webhook converts its versions.
@@ -284,42 +303,38 @@ impl<'a> Given<'a> {
         Ok(texts)
     }
 
-    /// What of the versions is not as the CRD says.
-    pub fn notes(&self, project: &Project) -> Vec<String> {
-        let there = self
-            .versions
-            .first()
-            .and_then(|version| self.there(version, project).ok()?);
-        let Some(own) = there.and_then(Resource::own) else {
-            return Vec::new();
-        };
-        let unserved = self.versions.iter().filter(|version| {
-            let there = self.there(version, project).ok().flatten();
-            version.served && there.is_some_and(|it| !it.is_served())
-        });
-        let unserved: Vec<_> = unserved.copied().collect();
-        let mut notes = Vec::new();
-        if own.conversion == Conversion::Lossy {
-            let served = self.versions.iter().filter(|it| it.served);
-            notes.push(format!(
+    /// The danger of versions that are served without a conversion, if there are any.
+    pub fn lossy(&self, project: &Project) -> Option<String> {
+        let own = self.there(self.versions.first()?, project).ok()??.own()?;
+        let served = self.versions.iter().filter(|it| it.served);
+        (own.conversion == Conversion::Lossy).then(|| {
+            format!(
                 "the schemas of {} differ, and nothing converts between them, as in the CRD: a \
                  write through one version loses the fields that only the others have",
                 names(&served.copied().collect::<Vec<_>>())
-            ));
-        }
-        if !unserved.is_empty() {
-            let reason = if self.crd.converts {
-                "in the CRD, a webhook converts between the versions, but this project has no such \
-                 webhook"
-            } else {
-                "another version is stored, and nothing converts between them"
-            };
-            notes.push(format!(
+            )
+        })
+    }
+
+    /// Which versions are served by the CRD alone, if there are any, and why.
+    pub fn unserved(&self, project: &Project) -> Option<String> {
+        let unserved = self.versions.iter().filter(|version| {
+            let there = self.there(version, project).ok().flatten();
+            let there = there.filter(|it| it.has_api());
+            version.served && there.is_some_and(|it| !it.is_served())
+        });
+        let unserved: Vec<_> = unserved.copied().collect();
+        let reason = if self.crd.converts {
+            "in the CRD, a webhook converts between the versions, but this project has no such webhook"
+        } else {
+            "another version is stored, and nothing converts between them"
+        };
+        (!unserved.is_empty()).then(|| {
+            format!(
                 "{} is not served, unlike in the CRD: {reason}",
                 names(&unserved)
-            ));
-        }
-        notes
+            )
+        })
     }
 }
 

@@ -8,6 +8,7 @@ mod config;
 mod file;
 mod go;
 mod kinds;
+mod related;
 mod report;
 mod rules;
 mod source;
@@ -123,6 +124,11 @@ impl Port {
             notes.push(format!(
                 "{lost} {things} could not be taken over: `{REPORT}` lists {them}"
             ));
+        }
+        match self.report.warnings().len() {
+            0 => {}
+            1 => notes.push(format!("1 warning: `{REPORT}` has it")),
+            several => notes.push(format!("{several} warnings: `{REPORT}` has them")),
         }
         notes
     }

@@ -258,6 +258,14 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
     plan
 }
 
+/// `ours` with what `theirs` changed in `base`, unless both changed the same lines. A file that is carried begins
+/// with one at another path.
+pub fn adapted(base: &str, ours: &str, theirs: &str, is_carried: bool) -> Option<String> {
+    let merge = Merge::of(base, ours, theirs);
+    let merge = if is_carried { merge.beside() } else { merge };
+    merge.is_clean().then(|| merge.ours())
+}
+
 /// The three states of one file; `None` where it does not exist.
 #[derive(Clone, Copy)]
 struct File<'a> {

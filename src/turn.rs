@@ -4,6 +4,7 @@
 
 mod base;
 mod branches;
+mod given;
 mod moves;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,7 @@ use crate::{
     worktree::{Record, Unmerged, WorkTree},
 };
 
+use given::Known;
 use moves::Sources;
 
 /// Where a turn starts, and where it leads.
@@ -44,8 +46,7 @@ pub struct Turn<'a> {
     pub given: GivenTexts,
 }
 
-/// Texts from an input of the command. Each counts as the user's edit of a file that is new, or that the user has not
-/// edited yet.
+/// Texts that the user gives: each is the user's edit of a file.
 #[derive(Debug, Default)]
 pub struct GivenTexts {
     /// The texts.
@@ -56,7 +57,10 @@ pub struct GivenTexts {
 
 /// The files of a turn. A plan follows from them and a policy.
 #[derive(Debug)]
-pub struct Files(Sides);
+pub struct Files {
+    sides: Sides,
+    known: Known,
+}
 
 impl Turn<'_> {
     /// Collects the sides of all files. Reads the disk, writes nothing.
@@ -88,37 +92,8 @@ impl Turn<'_> {
         let sources = self.sources(&sides, &render.origins)?;
         self.settle_markers(&mut sides, policy, &sources)?;
         self.carry(&mut sides, &sources)?;
-        self.give(&mut sides);
-        Ok(Files(sides))
-    }
-
-    /// Sets the given texts as ours. Files that the user edited or deleted stay unchanged, unless `replace` is set.
-    fn give(&self, sides: &mut Sides) {
-        for (path, text) in &self.given.texts {
-            let Some(theirs) = sides.theirs.get(path).cloned() else {
-                // The render does not have this file, so later turns ignore it.
-                if !sides.disk.contains_key(path) {
-                    sides.set_ours(path, Some(text.clone()));
-                    sides.given.insert(path.clone());
-                }
-                continue;
-            };
-            // A file that starts as a copy of another file has the base of that file.
-            let base = (sides.base.get(path)).filter(|_| !sides.carried.contains(path));
-            let disk = sides.disk.get(path);
-            let is_new = match (disk, base) {
-                // Also if a killed command has written it.
-                (Some(disk), None) => disk == text,
-                (Some(disk), Some(base)) => disk == base,
-                (None, base) => base.is_none(),
-            };
-            if is_new || self.given.replace {
-                put(&mut sides.base, path, Some(theirs));
-                sides.set_ours(path, Some(text.clone()));
-                sides.carried.remove(path);
-                sides.given.insert(path.clone());
-            }
-        }
+        let known = self.give(&mut sides, &sources);
+        Ok(Files { sides, known })
     }
 
     /// Sets theirs of the excluded files to the text that the tool wrote last. So their record is also unchanged, and a
@@ -206,7 +181,7 @@ impl Files {
     /// # Errors
     /// When `policy` names a file that rscaffold does not write.
     pub fn plan(&self, policy: &Policy) -> Result<Plan> {
-        let (paths, mut named) = (self.0.paths(), policy.by_path.keys());
+        let (paths, mut named) = (self.sides.paths(), policy.by_path.keys());
         if let Some(path) = named.find(|path| !paths.contains(path.as_str())) {
             return Err(anyhow!(
                 "`--on-conflict` names `{path}`, which is not a file that rscaffold writes in this \
@@ -214,28 +189,30 @@ impl Files {
             ))
             .or_hint("copy the path from the list of conflicts");
         }
-        let project = self.0.theirs.get(Project::FILE);
+        let project = self.sides.theirs.get(Project::FILE);
         let says_so = |text: &str| {
             let read = || Project::parse(text)?.to_text();
             project.is_some_and(|it| it == text || read().is_ok_and(|text| text == *it))
         };
-        Ok(reconcile(&self.0, policy, |path, text| {
+        Ok(reconcile(&self.sides, policy, |path, text| {
             path != Project::FILE || says_so(text)
         }))
     }
 
     /// The files as they are on disk.
     pub fn disk(&self) -> &Texts {
-        &self.0.disk
+        &self.sides.disk
     }
 
     /// The record after `plan` is applied.
     pub fn into_record(self, plan: &Plan) -> Record {
-        let mut texts = self.0.theirs;
+        let mut texts = self.sides.theirs;
+        texts.extend(self.known.rendered);
         Record {
             projects: Vec::from_iter(texts.remove(Project::FILE)),
             texts: recorded(texts),
             marked: plan.marked.clone(),
+            given: self.known.given,
         }
     }
 }

@@ -144,7 +144,7 @@ fn properties(place: &str, given: &Schema, written: &Schema, losses: &mut BTreeS
     }
 }
 
-fn join(place: &str, name: &str) -> String {
+pub(super) fn join(place: &str, name: &str) -> String {
     match place {
         "" => name.to_owned(),
         place => format!("{place}.{name}"),

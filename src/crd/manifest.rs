@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{
     compare::Loss,
     read::{Column, Crd, CrdVersion},
+    schema::with_inner,
 };
 use crate::project::Annotation;
 
@@ -120,27 +121,17 @@ fn column(column: &Column) -> Value {
 
 /// `schema` with the bounds of numbers as the types of Kubernetes have them.
 fn floats(schema: &Value) -> Value {
-    let Value::Object(fields) = schema else {
+    let Value::Object(schema) = schema else {
         return schema.clone();
     };
-    let fields = fields.iter().map(|(key, value)| {
-        let value = match (key.as_str(), value) {
-            ("minimum" | "maximum" | "multipleOf", Value::Number(it)) => json!(it.as_f64()),
-            ("properties", Value::Object(fields)) => {
-                let fields = fields
-                    .iter()
-                    .map(|(name, field)| (name.clone(), floats(field)));
-                fields.collect::<Map<_, _>>().into()
-            }
-            ("items" | "additionalProperties" | "not", value) => floats(value),
-            ("allOf" | "anyOf" | "oneOf", Value::Array(all)) => {
-                all.iter().map(floats).collect::<Vec<_>>().into()
-            }
-            (_, value) => value.clone(),
-        };
-        (key.clone(), value)
-    });
-    fields.collect::<Map<_, _>>().into()
+    let mut schema = with_inner(schema, floats);
+    for key in ["minimum", "maximum", "multipleOf"] {
+        if let Some(Value::Number(bound)) = schema.get(key) {
+            let bound = json!(bound.as_f64());
+            schema.insert(key.to_owned(), bound);
+        }
+    }
+    schema.into()
 }
 
 /// What of `version` the code writes otherwise, besides its schema.

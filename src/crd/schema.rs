@@ -43,21 +43,32 @@ pub(super) fn normal(schema: &Value) -> Value {
                 names.dedup();
                 names.into()
             }
-            ("properties", Value::Object(fields)) => {
-                let fields = fields
-                    .iter()
-                    .map(|(name, field)| (name.clone(), self::normal(field)));
-                fields.collect::<Schema>().into()
-            }
-            ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => {
-                branches.iter().map(self::normal).collect::<Vec<_>>().into()
-            }
-            ("additionalProperties" | "items" | "not", schema) => self::normal(schema),
             (_, value) => value.clone(),
         };
         normal.insert(key.clone(), value);
     }
-    Value::Object(normal)
+    Value::Object(with_inner(&normal, self::normal))
+}
+
+/// `schema` with `change` made to each schema that stands directly in it.
+pub(super) fn with_inner(schema: &Schema, change: impl Fn(&Value) -> Value) -> Schema {
+    let changed = schema.iter().map(|(key, value)| {
+        let value = match (key.as_str(), value) {
+            ("properties", Value::Object(fields)) => {
+                let fields = fields
+                    .iter()
+                    .map(|(name, field)| (name.clone(), change(field)));
+                fields.collect::<Schema>().into()
+            }
+            ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => {
+                branches.iter().map(&change).collect::<Vec<_>>().into()
+            }
+            ("additionalProperties" | "items" | "not", inner) => change(inner),
+            (_, value) => value.clone(),
+        };
+        (key.clone(), value)
+    });
+    changed.collect()
 }
 
 /// The branches of a schema that takes an integer or a text.
@@ -109,21 +120,10 @@ pub(super) fn kept(schema: &Schema) -> Schema {
 
 /// As much of `schema` and of all schemas in it.
 pub(super) fn all_kept(schema: &Value) -> Value {
-    let Value::Object(schema) = schema else {
-        return schema.clone();
-    };
-    let mut kept = kept(schema);
-    for key in ["items", "additionalProperties"] {
-        if let Some(inner) = kept.get_mut(key) {
-            *inner = all_kept(inner);
-        }
+    match schema {
+        Value::Object(schema) => with_inner(&kept(schema), all_kept).into(),
+        other => other.clone(),
     }
-    if let Some(Value::Object(fields)) = kept.get_mut("properties") {
-        for (_, field) in fields {
-            *field = all_kept(field);
-        }
-    }
-    Value::Object(kept)
 }
 
 /// Whether kube leaves the branches of `oneOf` or `anyOf` alone. It lifts properties and enums out of them,

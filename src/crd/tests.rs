@@ -337,6 +337,163 @@ fn a_kind_may_have_no_spec_or_no_status() {
     );
 }
 
+/// The value of the required field `it` in the sample, and what has to be looked at.
+fn sample_of(schema: &Value) -> (Value, Vec<String>) {
+    let made = made(&crd(
+        &json!({"type": "object", "required": ["it"], "properties": {"it": schema}}),
+    ));
+    let sample = crate::project::yaml::documents(&made.sample)
+        .unwrap()
+        .remove(0);
+    let doubts = made.doubts.iter().map(ToString::to_string);
+    (sample["spec"]["it"].clone(), doubts.collect())
+}
+
+#[test]
+fn a_sample_fits_its_schema() {
+    let text = |keywords: Value| {
+        let mut schema = json!({"type": "string"});
+        schema
+            .as_object_mut()
+            .unwrap()
+            .extend(keywords.as_object().unwrap().clone());
+        schema
+    };
+    let pattern = |pattern: &str| text(json!({"pattern": pattern}));
+    let cases = [
+        (json!({"type": "string"}), json!("sample")),
+        (text(json!({"minLength": 9})), json!("samplesam")),
+        (text(json!({"maxLength": 2})), json!("sa")),
+        (
+            text(json!({"format": "date-time"})),
+            json!("2026-01-01T00:00:00Z"),
+        ),
+        (text(json!({"format": "ipv6"})), json!("2001:db8::1")),
+        (text(json!({"enum": ["b", "a"]})), json!("b")),
+        // What YAML may take for a boolean has quotes.
+        (text(json!({"enum": ["off"]})), json!("off")),
+        (text(json!({"not": {"pattern": "^s"}})), json!("a")),
+        (
+            text(json!({"anyOf": [{"format": "ipv4"}, {"pattern": "^$"}]})),
+            json!("192.0.2.1"),
+        ),
+        (pattern("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"), json!("sample")),
+        (pattern("^https?://.+$"), json!("https://example.com")),
+        (pattern(r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"), json!("1m")),
+        (pattern(r"^\d{4}$"), json!("1111")),
+        (
+            pattern(r"^arn:aws:iam::\d{12}:role/\S+$"),
+            json!("arn:aws:iam::111111111111:role/a"),
+        ),
+        (pattern("^(x-[a-c]{2})?y$"), json!("y")),
+        (pattern(r"^[^:/]+:[0-9]+$"), json!("a:1")),
+        (
+            text(json!({"pattern": "^[0-9]+$", "minLength": 20})),
+            json!("1".repeat(24)),
+        ),
+        (json!({"type": "integer", "minimum": 3}), json!(3)),
+        (
+            json!({"type": "integer", "minimum": 3, "exclusiveMinimum": true}),
+            json!(4),
+        ),
+        (json!({"type": "integer", "maximum": -2}), json!(-2)),
+        (
+            json!({"type": "integer", "multipleOf": 5, "minimum": 11}),
+            json!(15),
+        ),
+        (json!({"type": "integer", "enum": [7]}), json!(7)),
+        (
+            json!({"type": "number", "minimum": 0, "maximum": 0.5}),
+            json!(0.0),
+        ),
+        (
+            json!({"type": "number", "minimum": 0.25, "maximum": 0.5}),
+            json!(0.375),
+        ),
+        (json!({"x-kubernetes-int-or-string": true}), json!(1)),
+        (
+            json!({"type": "array", "minItems": 2, "items": {"type": "string"}, "x-kubernetes-list-type": "set"}),
+            json!(["sample", "sample2"]),
+        ),
+        (
+            json!({"type": "array", "minItems": 2, "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["port", "protocol"], "items": {"type": "object",
+                "required": ["port"], "properties": {"port": {"type": "integer", "maximum": 9},
+                "protocol": {"type": "string", "default": "TCP"}}}}),
+            json!([{"port": 1, "protocol": "TCP"}, {"port": 2, "protocol": "sample2"}]),
+        ),
+        (
+            json!({"type": "object", "additionalProperties": {"type": "integer"}, "minProperties": 1}),
+            json!({"key0": 1}),
+        ),
+        (
+            json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
+                "oneOf": [{"required": ["a"], "properties": {"a": {"enum": ["x"]}}}, {"required": ["b"]}]}),
+            json!({"a": "x"}),
+        ),
+    ];
+    for (schema, expected) in cases {
+        let (value, doubts) = sample_of(&schema);
+        assert_eq!(value, expected, "{schema}");
+        assert_eq!(doubts, [""; 0], "{schema}");
+    }
+}
+
+#[test]
+fn what_a_sample_may_not_fit_is_told() {
+    let rule = |rule: &str| json!({"type": "string", "x-kubernetes-validations": [{"rule": rule}]});
+    let cases = [
+        (rule("self\n  != 'a'"), "spec.it: the rule `self != 'a'`"),
+        (
+            json!({"type": "string", "pattern": r"^\pN$"}),
+            r"spec.it: the pattern `^\pN$`",
+        ),
+        (
+            json!({"type": "string", "pattern": "^a$", "minLength": 2}),
+            "spec.it: no value was found that fits `pattern`",
+        ),
+        (
+            json!({"type": "array", "minItems": 2, "uniqueItems": true, "items": {"type": "string", "enum": ["a"]}}),
+            "spec.it: no value was found that fits `uniqueItems`",
+        ),
+    ];
+    for (schema, expected) in cases {
+        let (_, doubts) = sample_of(&schema);
+        assert!(
+            doubts.contains(&expected.to_owned()),
+            "{schema}: {doubts:?}"
+        );
+    }
+    // A rule about changes is for no new object.
+    assert_eq!(sample_of(&rule("self == oldSelf")).1, [""; 0]);
+    // A kind without `spec` has its required fields.
+    let shelf = of_object(
+        &json!({"type": "object", "required": ["width", "metadata"], "properties": {
+        "metadata": {"type": "object"}, "status": {"type": "object"},
+        "width": {"type": "integer"}, "colour": {"type": "string"}}}),
+    );
+    let made = made(&shelf);
+    assert!(made.sample.ends_with("\nwidth: 1\n"), "{}", made.sample);
+    assert_eq!(made.doubts, []);
+}
+
+#[test]
+fn a_schema_of_many_branches_takes_no_time() {
+    let mut schema = json!({"type": "string"});
+    for _ in 0..12 {
+        // No object has exactly one of these.
+        let branch = json!({"required": ["a", "b"]});
+        schema = json!({"type": "object", "properties": {"a": schema, "b": {"type": "string"}},
+            "required": ["a"], "oneOf": vec![branch; 16]});
+    }
+    let start = Instant::now();
+    assert!(!sample_of(&schema).1.is_empty());
+    // One that repeats much.
+    let pattern = json!({"type": "string", "pattern": "^((a{900}){900}b?){900}$"});
+    assert!(!sample_of(&pattern).1.is_empty());
+    assert!(start.elapsed().as_secs() < 20);
+}
+
 #[test]
 fn types_for_a_client_have_no_schema_and_take_values_that_come_later() {
     let text = include_str!("../../tests/crds/lamps.yaml");

@@ -196,6 +196,22 @@ impl Go {
         kinds.collect()
     }
 
+    /// What the file at `path` imports as `package`, such as `k8s.io/api/core/v1`.
+    pub(super) fn import(&self, path: &str, package: &str) -> Option<&str> {
+        let tokens = &self.files.get(path)?.tokens;
+        let named = tokens.windows(2).find_map(|pair| match pair {
+            [Token::Name(name), Token::Text(import)] if name == package => Some(import),
+            _ => None,
+        });
+        let unnamed = || {
+            tokens.iter().find_map(|token| match token {
+                Token::Text(import) if import.rsplit('/').next() == Some(package) => Some(import),
+                _ => None,
+            })
+        };
+        named.or_else(unnamed).map(String::as_str)
+    }
+
     /// The arguments of each call of `function` in the file at `path`.
     fn calls(&self, path: &str, function: &str) -> Vec<Vec<Vec<Token>>> {
         let Some(file) = self.files.get(path) else {

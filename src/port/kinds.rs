@@ -8,7 +8,7 @@ use super::{
     config::{GoWebhook, webhooks},
     file::{GoProject, GoResource},
     go::Value,
-    name_of,
+    name_of, related,
     report::Report,
     source::{Source, file_name, folder},
 };
@@ -40,9 +40,11 @@ pub(super) struct Code {
     pub finalizers: BTreeSet<Value>,
     pub field_managers: BTreeSet<Value>,
     pub event_reporters: BTreeSet<Value>,
-    /// The kinds that it owns and watches, with their packages.
+    /// The kinds that it owns, and those that it watches and the project does not, with their packages.
     pub owns: BTreeSet<(String, String)>,
     pub watches: BTreeSet<(String, String)>,
+    /// All that it owns by the names of the project; nothing if some have no name there.
+    pub owned: Vec<GroupVersionKind>,
 }
 
 /// The CRDs of the Go project, each with the file that it is from.
@@ -111,6 +113,7 @@ pub(super) fn take(
             report.lost(format!("`{shown}` in PROJECT: {error:#}"));
         }
     }
+    related::take(project, source, &mut taker.kinds);
     project.sort();
     for webhook in &taker.webhooks {
         report.lost(format!(
@@ -232,8 +235,12 @@ impl Taker<'_> {
         self.check(&after)?;
         convert(&mut after, &crd, &id, &entries, report);
         *project = after;
-        for note in given.notes(project) {
-            report.lost(format!("`{}`: {note}", visible(&crd.kind)));
+        let shown = visible(&crd.kind).into_owned();
+        if let Some(note) = given.unserved(project) {
+            report.lost(format!("`{shown}`: {note}"));
+        }
+        if let Some(note) = given.lossy(project) {
+            report.warn(format!("`{shown}`: {note}"));
         }
         let crd = Some(crd);
         self.kinds.push(GoKind { id, crd, code });

@@ -26,6 +26,7 @@ pub(super) struct Report {
     folder: String,
     /// In the order in which they were found, each once.
     lost: Vec<String>,
+    warnings: Vec<String>,
     seen: HashSet<String>,
 }
 
@@ -43,6 +44,17 @@ impl Report {
         if self.seen.insert(what.clone()) {
             self.lost.push(what);
         }
+    }
+
+    /// Notes what was taken as it is, and is a danger.
+    pub fn warn(&mut self, what: impl AsRef<str>) {
+        self.warnings
+            .push(visible(what.as_ref()).replace('\n', " "));
+    }
+
+    /// What was taken as it is, and is a danger.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// How many things could not be taken.
@@ -79,6 +91,7 @@ pub(super) fn text(port: &Port, project: &Project, made: &Made) -> String {
     cluster(port, project, &mut text);
     let mut lost: Vec<_> = port.report.lost.clone();
     lost.extend_from_slice(made.lost);
+    section("Warnings", "", port.report.warnings(), &mut text);
     section("What could not be taken over", "", &lost, &mut text);
     schemas(made, &mut text);
     files(port, project, &mut text);
@@ -144,6 +157,11 @@ fn taken(port: &Port, project: &Project, text: &mut String) {
             .collect();
         if !controllers.is_empty() {
             parts.push(format!("controller {}", controllers.join(", ")));
+        }
+        let watches = resource.controllers.iter().flat_map(|it| &it.watches);
+        let watches: Vec<_> = watches.map(|id| format!("`{id}`")).collect();
+        if !watches.is_empty() {
+            parts.push(format!("watches {}", watches.join(", ")));
         }
         if resource.webhooks.defaulting.is_some() {
             parts.push("defaulting webhook".to_owned());
@@ -442,17 +460,35 @@ fn reconciler(
         kinds.collect::<Vec<_>>().join(", ")
     };
     if !kind.code.owns.is_empty() {
+        let owned: Vec<_> = kind.code.owned.iter().map(ToString::to_string).collect();
+        let owned = match owned.as_slice() {
+            [] => "<GROUP>/<VERSION>/<KIND>".to_owned(),
+            owned => owned.join(","),
+        };
+        let mut command = format!(
+            "rscaffold create api --group {} --version {} --kind {} --owns {owned}",
+            kind.id.group(),
+            kind.id.version(),
+            kind.id.kind()
+        );
+        if !resource.has_api() {
+            command += " --resource=false";
+        }
+        if controller.name != resource.kind.controller() {
+            let _ = write!(command, " --controller-name {}", controller.name);
+        }
         let _ = write!(
             text,
-            ". It owns {}: add the code for each of them with `rscaffold create api --owns \
-             <GROUP>/<VERSION>/<KIND>`",
+            ". It owns {}: `{command}` adds code that makes an example of each, so complete that code before you \
+             run it beside objects of the Go operator",
             list(&kind.code.owns)
         );
     }
     if !kind.code.watches.is_empty() {
         let _ = write!(
             text,
-            ". It watches {}: use `--watches` in the same way",
+            ". It also watches {}: `--watches <GROUP>/<VERSION>/<KIND>` adds the code for kinds of Kubernetes and of \
+             this project",
             list(&kind.code.watches)
         );
     }

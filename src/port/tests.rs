@@ -86,6 +86,7 @@ fn the_project_has_what_the_go_project_says() {
     assert_eq!(book.short_names[0].as_str(), "bk");
     let controller = Controller {
         finalizer: true,
+        watches: vec!["v1/Secret".parse().unwrap()],
         ..Controller::new("book".parse().unwrap())
     };
     assert_eq!(book.controllers, [controller]);
@@ -293,7 +294,9 @@ fn the_report_tells_where_each_go_file_goes() {
         "| finalizer of Book | `shelf.example.com/return` | `shelf.example.com/return` |",
         "| field manager of Book | `library-books` | `library-books` |",
         "`internal/controller/book_controller.go`: the reconciler of Book: write `reconcile` and `cleanup` in \
-         `src/controller/shelf/book.rs`. It owns `corev1.ConfigMap`",
+         `src/controller/shelf/book.rs`. It owns `corev1.ConfigMap`: `rscaffold create api --group shelf --version v1 \
+         --kind Book --owns v1/ConfigMap` adds code",
+        "controller `book`, watches `v1/Secret`,",
         "`internal/webhook/v1/book_webhook.go`: webhooks: write the defaults and the rules in \
          `src/webhook/shelf/book.rs`",
         "`api/v1/book_types.go`: types: the fields are in `src/api/shelf/v1/book.rs`",
@@ -302,6 +305,76 @@ fn the_report_tells_where_each_go_file_goes() {
     ] {
         assert!(report.contains(expected), "{expected}: {report}");
     }
+}
+
+#[test]
+fn what_a_controller_watches_is_taken_if_it_has_a_name_here() {
+    const FILE: &str = "internal/controller/book_controller.go";
+    let watched = |calls: &str| {
+        let watches = "Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.booksOf)).";
+        let code = with(FILE, watches, calls).replace(
+            "\tcorev1 ",
+            "\t\"k8s.io/api/apps/v1beta9\"\n\trbac \"k8s.io/api/rbac/v1\"\n\tcorev1 ",
+        );
+        let port = read(&[(FILE, Some(&code))]).unwrap();
+        let watches = resource(&port, "Book").controllers[0].watches.iter();
+        let watches: Vec<_> = watches.map(ToString::to_string).collect();
+        let report = texts(&port).remove(REPORT).unwrap();
+        let (_, rest) = report.split_once("It also watches ").unwrap_or_default();
+        let rest = rest
+            .split(": `--watches")
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        (watches.join(" "), rest)
+    };
+    for (calls, taken, left) in [
+        (
+            "Watches(&rbac.Role{}, h).",
+            "rbac.authorization.k8s.io/v1/Role",
+            "",
+        ),
+        ("Watches(&shelfv1.Room{}, h).", "shelf/v1/Room", ""),
+        // Its own kind, what it owns, and what nobody knows.
+        ("Watches(&shelfv1.Book{}, h).", "", "`shelfv1.Book`"),
+        ("Watches(&corev1.ConfigMap{}, h).", "", "`corev1.ConfigMap`"),
+        (
+            "Watches(&v1beta9.Deployment{}, h).",
+            "",
+            "`v1beta9.Deployment`",
+        ),
+        ("Watches(&other.Thing{}, h).", "", "`other.Thing`"),
+        (
+            "Watches(&corev1.Secret{}, h).Watches(&corev1.Secret{}, i).",
+            "v1/Secret",
+            "",
+        ),
+    ] {
+        assert_eq!(
+            watched(calls),
+            (taken.to_owned(), left.to_owned()),
+            "{calls}"
+        );
+    }
+}
+
+#[test]
+fn versions_without_a_conversion_are_a_warning() {
+    let project =
+        with("PROJECT", "    spoke:\n    - v1beta1\n", "").replace("    conversion: true\n", "");
+    let port = read(&[("PROJECT", Some(&project))]).unwrap();
+    let (mut texts, notes) = port.texts(&port.project).unwrap();
+    let report = texts.remove(REPORT).unwrap();
+    let (_, warnings) = report.split_once("## Warnings\n\n").unwrap();
+    assert!(
+        warnings.starts_with("- [ ] `Room`: the schemas of `v1`, `v1beta1` differ"),
+        "{warnings}"
+    );
+    assert!(!lost(&port).contains("differ"), "{report}");
+    assert!(
+        notes[2].contains("1 warning: `PORTING.md` has it"),
+        "{notes:?}"
+    );
 }
 
 #[test]

@@ -13,9 +13,9 @@ use super::{
     Port, go,
     report::{self, Made, only},
     rules::{Right, Rights, Target, Types, lines},
-    source::texts,
 };
 use crate::{
+    crd::fit::misfits,
     given::Given,
     names::GroupVersionKind,
     project::{
@@ -110,9 +110,9 @@ impl Writer<'_> {
             } else {
                 Given::new(crd, None, self.project)?
             };
-            let (texts, losses) = given.texts(self.project, self.rendered)?;
-            self.texts.extend(texts);
-            let losses: Vec<_> = losses.iter().map(ToString::to_string).collect();
+            let files = given.files(self.project, self.rendered)?;
+            self.texts.extend(files.texts);
+            let losses: Vec<_> = files.losses.iter().map(ToString::to_string).collect();
             self.losses.push((kind.id.clone(), losses));
         }
         Ok(())
@@ -177,17 +177,14 @@ impl Writer<'_> {
         };
         let mut versions = crd.versions.iter();
         let version = versions.find(|it| it.name == resource.version.as_str())?;
-        // The Rust type of each kind has a `spec`, also where its schema does not ask for one.
-        let place = match sample.get("spec") {
-            None => Some(".spec".to_owned()),
-            Some(_) => misfit(sample, &version.schema, ""),
+        // The Rust type of such a kind has a `spec`, also where its schema does not ask for one.
+        let lacks_spec = !version.schema["properties"]["spec"].is_null()
+            && sample.get("spec").is_none_or(Value::is_null);
+        let place = match misfits(sample, &version.schema).into_iter().next() {
+            _ if lacks_spec => Some("spec".to_owned()),
+            misfit => misfit.map(|it| it.place),
         };
-        place.map(|place| {
-            format!(
-                "it does not fit the schema at `{}`",
-                place.trim_start_matches('.')
-            )
-        })
+        place.map(|place| format!("it does not fit the schema at `{place}`"))
     }
 
     /// The rights and the names of each controller.
@@ -411,6 +408,12 @@ fn given_rights(project: &Project, resource: &Resource, controller: &Controller)
     if controller.finalizer {
         own.insert("patch");
     }
+    for watched in &controller.watches {
+        if let Ok(Some(kind)) = project.find_kind(watched) {
+            let right = Right::new(&project.full_group(&kind), kind.plural.as_str(), None);
+            given.entry(right).or_default().extend(["list", "watch"]);
+        }
+    }
     if resource.has_api() && !resource.has_given_types() {
         let status = Right::new(&group, plural, Some("status"));
         given.entry(status).or_default().insert("update");
@@ -428,7 +431,7 @@ fn is_name(text: &str) -> bool {
 
 /// The labels as lines of YAML.
 fn label_lines(labels: &BTreeMap<&String, &String>, indent: usize) -> String {
-    let text = yaml::write(labels).unwrap_or_default();
+    let text = yaml::write_manifest(labels).unwrap_or_default();
     let pad = " ".repeat(indent);
     let lines = text.lines();
     lines.fold(String::new(), |text, line| text + &pad + line + "\n")
@@ -457,46 +460,4 @@ fn below(text: &str, anchor: &str, indent: usize) -> Option<Range<usize>> {
     let there = lines.take_while(|line| line.starts_with(&pad));
     let length: usize = there.map(|line| line.len() + 1).sum();
     Some(below..below + length)
-}
-
-/// The first place at which `value` does not fit `schema`, as far as serde would refuse it.
-fn misfit(value: &Value, schema: &Value, place: &str) -> Option<String> {
-    let here = || Some(place.to_owned());
-    if value.is_null() {
-        return (schema["nullable"] != true).then(here).flatten();
-    }
-    if schema["x-kubernetes-int-or-string"] == true {
-        return None;
-    }
-    let allowed = schema["enum"].as_array();
-    if allowed.is_some_and(|it| !it.contains(value)) {
-        return here();
-    }
-    let fits = match schema["type"].as_str() {
-        Some("object") => value.is_object(),
-        Some("array") => value.is_array(),
-        Some("string") => value.is_string(),
-        Some("boolean") => value.is_boolean(),
-        Some("integer") => value.is_i64() || value.is_u64(),
-        Some("number") => value.is_number(),
-        _ => true,
-    };
-    if !fits {
-        return here();
-    }
-    if let Some(items) = value.as_array() {
-        return items
-            .iter()
-            .find_map(|it| misfit(it, &schema["items"], place));
-    }
-    let fields = value.as_object()?;
-    let required = texts(schema.get("required"));
-    if let Some(name) = required.iter().find(|it| !fields.contains_key(*it)) {
-        return Some(format!("{place}.{name}"));
-    }
-    fields.iter().find_map(|(name, value)| {
-        let of_field = schema["properties"].get(name);
-        let schema = of_field.or_else(|| schema.get("additionalProperties"))?;
-        misfit(value, schema, &format!("{place}.{name}"))
-    })
 }

@@ -121,10 +121,20 @@ fn reason(error: &Error) -> Cow<'_, str> {
 /// The text of a value. A text has quotes where YAML 1.2 takes it for something else: single ones,
 /// unless it needs an escape.
 pub fn write(value: impl Serialize) -> Result<String> {
+    write_as(value, true)
+}
+
+/// The same for a manifest, which kubectl reads: a text has quotes also where YAML 1.1 takes it for something
+/// else, such as `y`.
+pub fn write_manifest(value: impl Serialize) -> Result<String> {
+    write_as(value, false)
+}
+
+fn write_as(value: impl Serialize, is_yaml_12: bool) -> Result<String> {
     let options = serde_yaml::ser_options! {
         no_lang_directive: true,
         prefer_block_scalars: false,
-        yaml_12: true,
+        yaml_12: is_yaml_12,
     };
     let text = serde_yaml::to_string_with_options(&value, options)?;
     let lines = text.lines().map(with_single_quotes);

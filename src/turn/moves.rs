@@ -14,7 +14,7 @@ use crate::{
 
 /// For each file that starts as another file: the path of that file.
 #[derive(Debug, Default)]
-pub(super) struct Sources(BTreeMap<String, String>);
+pub(super) struct Sources(pub BTreeMap<String, String>);
 
 impl Sources {
     /// The path to which the file at `old` moves, if it moves.

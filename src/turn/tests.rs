@@ -90,6 +90,30 @@ impl Folder {
         plan
     }
 
+    /// Gives `text` for the file at `path`, and applies what follows.
+    fn give(&self, path: &str, text: String) -> Plan {
+        let tree = WorkTree::open(self.0.path()).unwrap();
+        let turn = Turn {
+            tree: &tree,
+            before: Some(guestbook()),
+            after: guestbook(),
+            record: tree.record().unwrap(),
+            branches: None,
+            excluded: Vec::new(),
+            given: GivenTexts {
+                texts: [(path.to_owned(), text)].into(),
+                replace: false,
+            },
+        };
+        let policy = Policy::default();
+        let files = turn.files(&policy).unwrap();
+        let plan = files.plan(&policy).unwrap();
+        if plan.conflicts().next().is_none() {
+            tree.apply(&plan, &files.into_record(&plan)).unwrap();
+        }
+        plan
+    }
+
     fn read(&self, path: &str) -> String {
         fs::read_to_string(self.0.path().join(path)).unwrap()
     }
@@ -131,6 +155,63 @@ fn with_three_replicas(values: &str) -> String {
 fn a_second_turn_changes_nothing() {
     let folder = Folder::new();
     assert!(folder.plan(Some(guestbook()), guestbook()).is_noop());
+}
+
+/// The project without its chart.
+fn without_chart(project: Project) -> Project {
+    Project {
+        features: [].into(),
+        ..project
+    }
+}
+
+#[test]
+fn a_given_text_is_merged_with_the_next_one() {
+    let folder = Folder::new();
+    let rendered = folder.read(VALUES);
+    let first = with_three_replicas(&rendered);
+    folder.give(VALUES, first.clone());
+    assert_eq!(folder.read(VALUES), first);
+    // The same again changes nothing, also after an edit.
+    let edited = |text: &str| format!("{text}\n# mine\n");
+    folder.edit(VALUES, edited);
+    assert!(folder.give(VALUES, first.clone()).is_noop());
+
+    let second = rendered.replace("\nreplicas: 1\n", "\nreplicas: 5\n");
+    let plan = folder.give(VALUES, second.clone());
+    assert!(matches!(plan.changes[VALUES], Change::Merge(_)));
+    assert_eq!(folder.read(VALUES), edited(&second));
+    // A turn that gives nothing takes nothing back.
+    assert!(folder.plan(Some(guestbook()), guestbook()).is_noop());
+
+    // What the user has changed as well is a conflict, and the user's text stays.
+    folder.edit(VALUES, |text| text.replace("replicas: 5", "replicas: 7"));
+    let plan = folder.give(VALUES, first);
+    let conflict = plan.conflicts().next().unwrap().1;
+    assert_eq!(conflict.hunks[0].base, ["replicas: 5"]);
+    assert!(folder.read(VALUES).contains("replicas: 7"));
+}
+
+#[test]
+fn a_given_text_goes_with_its_file_unless_the_user_has_edited_it() {
+    let gone = |edit: Option<&str>, moves: bool| {
+        let folder = Folder::new();
+        folder.give(VALUES, with_three_replicas(&folder.read(VALUES)));
+        let (mut before, mut path) = (guestbook(), VALUES);
+        if moves {
+            folder.apply(Some(before), library());
+            (before, path) = (library(), MOVED);
+        }
+        if let Some(edit) = edit {
+            folder.edit(path, |text| text.to_owned() + edit);
+        }
+        let plan = folder.plan(Some(before.clone()), without_chart(before));
+        plan.changes[path] == Change::Delete
+    };
+    assert!(gone(None, false));
+    assert!(gone(None, true));
+    assert!(!gone(Some("# mine\n"), false));
+    assert!(!gone(Some("# mine\n"), true));
 }
 
 #[test]

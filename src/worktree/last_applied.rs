@@ -30,6 +30,8 @@ pub struct Record {
     pub projects: Vec<String>,
     /// Files that were written with conflict markers.
     pub marked: BTreeSet<String>,
+    /// What the user gave with a command instead of the render of a file, such as types from a CRD.
+    pub given: Texts,
 }
 
 /// A line of the record about a file: the path, and a line of the text.
@@ -46,6 +48,8 @@ struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 enum Fact<'a> {
     Project(Cow<'a, str>),
     Marked(Cow<'a, str>),
+    /// A path, and all of its text: lines of two texts must not mix.
+    Given(Cow<'a, str>, Cow<'a, str>),
 }
 
 impl Record {
@@ -53,7 +57,9 @@ impl Record {
     pub fn write(&self, mut record: impl Write) -> Result<()> {
         let projects = self.projects.iter().map(|text| Fact::Project(text.into()));
         let marked = self.marked.iter().map(|path| Fact::Marked(path.into()));
-        for fact in projects.chain(marked) {
+        let given = self.given.iter();
+        let given = given.map(|(path, text)| Fact::Given(path.into(), text.into()));
+        for fact in projects.chain(marked).chain(given) {
             serde_json::to_writer(&mut record, &fact)?;
             record.write_all(b"\n")?;
         }
@@ -90,6 +96,7 @@ impl Record {
     /// For the first line that is none of a record, or is beyond its limits.
     pub fn parse(text: &str) -> Result<Self> {
         let mut record = Self::default();
+        let mut several = BTreeSet::new();
         let mut all = Total::default();
         // How a line begins that is about the same file as the one above, and the text of that file.
         let mut last: Option<(String, &mut String)> = None;
@@ -100,8 +107,17 @@ impl Record {
                     Fact::Project(text) if record.projects.iter().any(|it| *it == text) => {}
                     Fact::Project(text) => record.projects.push(text.into_owned()),
                     Fact::Marked(path) => _ = record.marked.insert(path.into_owned()),
+                    Fact::Given(path, text) => {
+                        check(number, &path)?;
+                        all.add(text.len())?;
+                        let before = record.given.insert(path.to_string(), text.to_string());
+                        if before.is_some_and(|before| before != text) {
+                            several.insert(path.into_owned());
+                        }
+                    }
                 }
-                ensure_limits(record.projects.len(), record.marked.len())?;
+                let facts = record.marked.len().max(record.given.len());
+                ensure_limits(record.projects.len(), facts)?;
                 continue;
             }
             if let Some((start, text)) = &mut last
@@ -120,8 +136,7 @@ impl Record {
             let text = match record.texts.entry(path.into_owned()) {
                 Entry::Occupied(text) => text.into_mut(),
                 Entry::Vacant(text) => {
-                    ProjectPath::new(text.key())
-                        .map_err(|error| anyhow!("line {number}: {error}"))?;
+                    check(number, text.key())?;
                     text.insert(String::new())
                 }
             };
@@ -129,6 +144,8 @@ impl Record {
             last = Some((start, text));
         }
         ensure_limits(0, record.texts.len())?;
+        // After a merge of branches that gave two texts, neither of them is what the file begins with.
+        record.given.retain(|path, _| !several.contains(path));
         Ok(record)
     }
 }
@@ -177,6 +194,13 @@ impl Write for Rest<'_> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Refuses a path that is none of a project.
+fn check(number: usize, path: &str) -> Result<()> {
+    let path = ProjectPath::new(path);
+    path.map_err(|error| anyhow!("line {number}: {error}"))?;
+    Ok(())
 }
 
 /// What is wrong with a line that is none of a record.

@@ -869,12 +869,14 @@ fn record_has_one_line_for_each_line_of_a_file() {
     let record = Record {
         projects: vec!["version: '3'\n".to_owned()],
         marked: ["a/c".to_owned()].into(),
+        given: texts(&[("b", "two\nlines\n")]),
         ..record(&texts(&files))
     };
     assert_eq!(
         text_of(&record),
         r#"{"project":"version: '3'\n"}
 {"marked":"a/c"}
+{"given":["b","two\nlines\n"]}
 ["a/c","one\r\n"]
 ["a/c","\"two\"\n"]
 ["a/c","end"]
@@ -891,6 +893,10 @@ fn lines_of_two_branches_make_one_record() {
 ["b","1\n"]
 ["a","1\n"]
 {"marked":"a"}
+{"given":["a","1\n"]}
+{"given":["b","ours\n"]}
+{"given":["b","theirs\n"]}
+{"given":["a","1\n"]}
 ["b","ours\n"]
 ["b","theirs\n"]
 ["a","2\n"]
@@ -899,6 +905,8 @@ fn lines_of_two_branches_make_one_record() {
         texts: texts(&[("a", "1\n2\n"), ("b", "1\nours\ntheirs\n")]),
         projects: vec!["1\n".to_owned(), "2\n".to_owned()],
         marked: ["a".to_owned()].into(),
+        // That of `b` is another one on each branch.
+        given: texts(&[("a", "1\n")]),
     };
     assert_eq!(Record::parse(record).unwrap(), expected);
     let with_crlf = record.replace('\n', "\r\n");
@@ -913,8 +921,9 @@ proptest! {
         texts in prop::collection::btree_map("[a-z]{1,3}", ANY_TEXT, 0..4),
         projects in prop::collection::vec(ANY_TEXT, 0..2),
         marked in prop::collection::btree_set("[a-z]{1,3}", 0..2),
+        given in prop::collection::btree_map("[a-z]{1,3}", ANY_TEXT, 0..2),
     ) {
-        let record = Record { texts, projects, marked };
+        let record = Record { texts, projects, marked, given };
         prop_assert_eq!(Record::parse(&text_of(&record)).unwrap(), record);
     }
 }

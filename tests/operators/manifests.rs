@@ -5,7 +5,11 @@ use std::{collections::BTreeSet, path::Path};
 use rscaffold::project::Feature;
 use serde_json::Value;
 
-use crate::{operator::kubectl, project::Project, scaffold::run};
+use crate::{
+    operator::kubectl,
+    project::Project,
+    scaffold::{plain_make, run},
+};
 
 /// The features that change manifests, the last one those of a namespaced project alone.
 const FEATURES: [Feature; 6] = [
@@ -543,6 +547,32 @@ fn names_follow_the_namespace_and_the_prefix() {
             assert_eq!(edited, usual, "{way}");
         }
     }
+}
+
+/// kubectl looks up each kind that it is given, and a cluster may lack some, such as ServiceMonitor.
+#[test]
+fn make_install_gives_kubectl_nothing_but_the_crds() {
+    let project = Project::new(&[
+        "init --domain com --enable certmanager,network-policy,prometheus",
+        "create api --group webapp --version v1 --kind Guestbook",
+        "create api --group webapp --version v2 --kind Guestbook",
+        "create api --group webapp --version v1 --kind Page",
+        "create webhook --group webapp --version v1 --kind Guestbook --conversion",
+    ]);
+    let folder = project.folder();
+    // One that keeps what it is to apply.
+    let real = kubectl("").get_program().display().to_string();
+    let script =
+        format!("case $1 in\napply) cat > applied.yaml ;;\n*) exec {real} \"$@\" ;;\nesac\n");
+    project.write("kubectl.sh", &script);
+    // The manifests are those that rscaffold wrote.
+    run(plain_make()
+        .args(["install", "CARGO=true", "KUBECTL=sh kubectl.sh"])
+        .current_dir(&folder));
+    let mut manifests = kustomize(&folder.join("config/default"));
+    manifests.retain(|it| it["kind"] == "CustomResourceDefinition");
+    assert_eq!(manifests.len(), 2);
+    assert_eq!(documents(&project.read("applied.yaml")), manifests);
 }
 
 #[test]

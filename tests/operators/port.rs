@@ -99,9 +99,8 @@ fn crds(folder: &Path) -> BTreeMap<String, Value> {
 /// owns, by the command that its report names.
 fn library() -> &'static Project {
     static LIBRARY: LazyLock<Project> = LazyLock::new(|| {
-        // The cluster has no ServiceMonitors.
         let go = root().join("tests/go");
-        let init = format!("init --from {} --disable prometheus", go.display());
+        let init = format!("init --from {}", go.display());
         let owns = "create api --group shelf --version v1 --kind Book --owns v1/ConfigMap";
         Project::scaffold_shared("library", &[&init, owns])
     });

@@ -49,13 +49,21 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
         }
     }
     let wanted = stored.context("the CustomResourceDefinition has no version")?;
-    let (given, losses) = made.texts(&after, &render(&after)?.texts)?;
+    let given = made.files(&after, &render(&after)?.texts)?;
 
     let id = wanted.id();
     let controller = args.settings.controller_of(&id);
     let mut story = story(&id, &wanted, &controller, &after, &tree)?;
-    story.notes.extend(made.notes(&after));
-    story.notes.extend(shown(&losses, args.mode.dry_run));
+    story.notes.extend(made.lossy(&after));
+    story.notes.extend(made.unserved(&after));
+    let lists = [
+        ("differences from the CRD", &given.losses),
+        ("to check in the sample", &given.doubts),
+    ];
+    for (title, all) in lists {
+        story.notes.extend(shown(title, all, args.mode.dry_run));
+    }
+    let given = given.texts;
     story.notes.extend(args.kubebuilder.note());
     if !args.force {
         say_what_stays(&mut story, &given, &tree)?;
@@ -67,19 +75,23 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     bring_in_line_with(given, &tree, &before, after, &args.mode, &story)
 }
 
-/// Notes which files stay unchanged, because their types have edits or come from another CRD.
+/// Says in which files the types have edits that cannot be told from what rscaffold made, so that they stay as they
+/// are.
 fn say_what_stays(story: &mut Story, given: &Texts, tree: &WorkTree) -> Result<()> {
     let disk = tree.ours(given.keys().map(String::as_str))?;
+    let before = tree.record()?.given;
     let is_other = |path: &&String| {
-        path.starts_with("src/") && disk.get(*path).is_some_and(|it| *it != given[*path])
+        path.starts_with("src/")
+            && !before.contains_key(*path)
+            && disk.get(*path).is_some_and(|it| *it != given[*path])
     };
     let others = given.keys().filter(is_other);
     let others: Vec<_> = others.map(|path| format!("`{path}`")).collect();
     if !others.is_empty() {
         let others = others.join(", ");
         let note = format!(
-            "the types that this CRD gives differ from {others}, which stays unchanged: `--force` \
-             replaces it, and your edits are lost"
+            "what the CRD gives otherwise is not taken into {others}, because rscaffold cannot tell your edits from \
+             what it made: `--force` takes it, and your edits are lost"
         );
         story.unchanged = format!("{}. But {note}", story.unchanged);
         story.notes.push(note);
@@ -210,10 +222,10 @@ fn resources<'a>(
     Ok(resources)
 }
 
-/// The losses as text for the user.
-fn shown(losses: &[Loss], all: bool) -> Vec<String> {
+/// A list as the user gets to read it, if there is anything in it.
+fn shown(title: &str, losses: &[Loss], all: bool) -> Option<String> {
     if losses.is_empty() {
-        return Vec::new();
+        return None;
     }
     let listed = if all || losses.len() <= LISTED {
         losses.len()
@@ -228,5 +240,5 @@ fn shown(losses: &[Loss], all: bool) -> Vec<String> {
         let more = losses.len() - listed;
         lines.push(format!("\n  and {more} more: list all with `--dry-run`"));
     }
-    vec![format!("differences from the CRD:{}", lines.concat())]
+    Some(format!("{title}:{}", lines.concat()))
 }

@@ -65,11 +65,13 @@ fn texts(made: &Given) -> Option<Texts> {
     let rendered = render(&project)
         .expect("a valid project can be rendered")
         .texts;
-    let (texts, losses) = made
-        .texts(&project, &rendered)
+    let files = made
+        .files(&project, &rendered)
         .expect("a kind that was added has texts");
+    let (texts, losses) = (files.texts, files.losses);
     assert!(losses.iter().all(|loss| !loss.to_string().is_empty()));
-    assert!(made.notes(&project).iter().all(|note| !note.is_empty()));
+    let notes = [made.lossy(&project), made.unserved(&project)];
+    assert!(notes.iter().flatten().all(|note| !note.is_empty()));
     Some(texts)
 }
 

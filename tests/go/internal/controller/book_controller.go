@@ -7,6 +7,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	shelfv1 "example.com/me/library/api/v1"
 )
@@ -35,11 +37,17 @@ func (r *BookReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	return ctrl.Result{}, r.Patch(ctx, page, client.Apply, client.FieldOwner(r.Owner))
 }
 
+// booksOf gives the book that a Secret belongs to.
+func (r *BookReconciler) booksOf(_ context.Context, secret client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(secret)}}
+}
+
 // SetupWithManager has the manager run it.
 func (r *BookReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&shelfv1.Book{}).
 		Owns(&corev1.ConfigMap{}).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.booksOf)).
 		Named("book").
 		Complete(r)
 }

@@ -1,0 +1,86 @@
+//! Texts that a regular expression takes.
+
+use regex_syntax::{
+    ParserBuilder,
+    hir::{Class, Hir, HirKind},
+};
+
+/// So many parts of a pattern are written at most for one text.
+const MOST: usize = 4096;
+
+/// Texts that may match `pattern`, the shorter ones first. There are none if it is not understood.
+pub(super) fn texts(pattern: &str) -> impl Iterator<Item = String> {
+    // Classes such as `\w` are those of ASCII, as in Go.
+    let mut parser = ParserBuilder::new().unicode(false).utf8(false).build();
+    let hir = parser.parse(pattern).ok();
+    let counts = (0..=8).chain([12, 16, 24, 32, 63, 64, 128, 253]);
+    let choices = counts.flat_map(|count| (0..6).map(move |branch| (count, branch)));
+    choices.filter_map(move |(count, branch)| {
+        let mut writer = Writer {
+            count,
+            branch,
+            text: String::new(),
+            left: MOST,
+        };
+        writer.write(hir.as_ref()?)?;
+        Some(writer.text)
+    })
+}
+
+/// Writes one of the texts that match.
+struct Writer {
+    /// How often something repeats that may repeat.
+    count: u32,
+    /// Which one of several branches is taken.
+    branch: usize,
+    text: String,
+    /// How many parts may still be written.
+    left: usize,
+}
+
+impl Writer {
+    /// Adds what matches `hir`, if it is found.
+    fn write(&mut self, hir: &Hir) -> Option<()> {
+        self.left = self.left.checked_sub(1)?;
+        match hir.kind() {
+            // Whether a place fits shows only later.
+            HirKind::Empty | HirKind::Look(_) => {}
+            HirKind::Literal(literal) => self.text.push_str(str::from_utf8(&literal.0).ok()?),
+            HirKind::Class(class) => self.text.push(char_of(class)?),
+            HirKind::Capture(capture) => self.write(&capture.sub)?,
+            HirKind::Concat(parts) => {
+                for part in parts {
+                    self.write(part)?;
+                }
+            }
+            HirKind::Alternation(branches) => {
+                self.write(&branches[self.branch % branches.len()])?;
+            }
+            HirKind::Repetition(it) => {
+                let most = it.max.unwrap_or(u32::MAX);
+                for _ in 0..self.count.clamp(it.min, most) {
+                    self.write(&it.sub)?;
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+/// A character of the class, rather one that everybody can read.
+fn char_of(class: &Class) -> Option<char> {
+    let has = |char: char| match class {
+        Class::Unicode(class) => {
+            let mut ranges = class.ranges().iter();
+            ranges.any(|it| (it.start()..=it.end()).contains(&char))
+        }
+        Class::Bytes(class) => {
+            let mut ranges = class.ranges().iter();
+            u8::try_from(char)
+                .is_ok_and(|it| ranges.any(|range| (range.start()..=range.end()).contains(&it)))
+        }
+    };
+    let readable = ('a'..='z').chain('1'..='9').chain(['0']).chain('A'..='Z');
+    let mut all = readable.chain(' '..='~');
+    all.find(|it| has(*it))
+}
