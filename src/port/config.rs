@@ -115,10 +115,17 @@ fn kustomization(source: &Source) -> Value {
     document.unwrap_or_default()
 }
 
+/// The labels that an API server accepts: no others can be in a cluster.
 fn labels(value: Option<&Value>) -> BTreeMap<String, String> {
     let labels = value.and_then(Value::as_object).into_iter().flatten();
     let texts = labels.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
-    texts.collect()
+    let is_label = |text: &str| {
+        text.bytes()
+            .all(|it| it.is_ascii_alphanumeric() || b"-_./".contains(&it))
+    };
+    texts
+        .filter(|(name, value)| is_label(name) && is_label(value))
+        .collect()
 }
 
 /// The arguments of all containers of the Deployment, also of patches for it.

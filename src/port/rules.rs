@@ -256,13 +256,19 @@ impl Right {
             },
         };
         arguments.push(array(verbs));
-        let mut calls = vec![call(&function, &arguments, verbs)];
-        if !self.names.is_empty() {
+        let namespace = self.namespace.as_ref().filter(|_| self.is_resource());
+        let has_names = !self.names.is_empty();
+        let is_alone = namespace.is_none() && !has_names;
+        let around = INDENT + "Rule::".len() + usize::from(is_alone);
+        let mut calls = vec![call(&function, &arguments, verbs, around)];
+        if has_names {
             let names: Vec<_> = self.names.iter().map(|it| literal(it)).collect();
-            calls.push(call("named", &[array(&names)], &names));
+            let around = INDENT + "    .".len() + usize::from(namespace.is_none());
+            calls.push(call("named", &[array(&names)], &names, around));
         }
-        if let Some(namespace) = self.namespace.as_ref().filter(|_| self.is_resource()) {
-            calls.push(call("in_namespace", &[literal(namespace)], &[]));
+        if let Some(namespace) = namespace {
+            let around = INDENT + "    .,".len();
+            calls.push(call("in_namespace", &[literal(namespace)], &[], around));
         }
         chain(&calls, text);
     }
@@ -284,20 +290,22 @@ fn array(items: &[String]) -> String {
 const ARGUMENTS: usize = 60;
 const ARRAY: usize = 60;
 const CHAIN: usize = 60;
-const LINE: usize = 100;
+pub(super) const LINE: usize = 100;
 /// The indentation of `RULES`.
 const INDENT: usize = 8;
 
 /// A call as rustfmt has it at the indentation of `RULES`. The last argument is the array of `items`, if
-/// there are any.
-fn call(function: &str, arguments: &[String], items: &[String]) -> String {
+/// there are any. `around` is the number of columns that the line needs besides the call.
+fn call(function: &str, arguments: &[String], items: &[String], around: usize) -> String {
     let line = arguments.join(", ");
     let fits =
         |items: &str, indent: usize| items.len() <= ARRAY && indent + items.len() + 4 <= LINE;
     let whole = format!("{function}({line})");
     let inner = items.join(", ");
-    let width = INDENT + "Rule::".len() + whole.len() + 1;
-    if line.len() <= ARGUMENTS && width <= LINE && inner.len() <= ARRAY {
+    // rustfmt limits several arguments, and several items.
+    let is_short = (arguments.len() == 1 || line.len() <= ARGUMENTS)
+        && (items.len() == 1 || inner.len() <= ARRAY);
+    if is_short && around + whole.len() <= LINE {
         return whole;
     }
     let pad = " ".repeat(INDENT + 4);
@@ -397,8 +405,8 @@ mod tests {
             ),
             (
                 names(&[long], None),
-                "Rule::resource(\"\", \"pods\", &[Verb::Get]).named(&[\n            \"a-name-that-is-so-long-\
-                 that-it-needs-a-line-that-it-has-to-itself\",\n        ]),",
+                "Rule::resource(\"\", \"pods\", &[Verb::Get])\n            .named(&[\"a-name-that-is-so-long-\
+                 that-it-needs-a-line-that-it-has-to-itself\"]),",
             ),
         ] {
             assert_eq!(line(&right, &["Get"]), format!("        {expected}\n"));

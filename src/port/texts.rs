@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt::Write as _,
     ops::Range,
 };
 
@@ -12,7 +11,7 @@ use serde_json::Value;
 use super::{
     Port, go,
     report::{self, Made, only},
-    rules::{Right, Rights, Target, Types, lines},
+    rules::{LINE, Right, Rights, Target, Types, lines},
 };
 use crate::{
     crd::fit::misfits,
@@ -278,14 +277,13 @@ impl Writer<'_> {
             match only(values).filter(|it| is_name(it)) {
                 Some(name) if constant == "FINALIZER_NAME" => {
                     text += "    // The finalizer of the Go operator, which objects have.\n";
-                    let _ = writeln!(
-                        text,
-                        "    const {constant}: Option<&'static str> = Some(\"{name}\");"
-                    );
+                    let start = format!("    const {constant}: Option<&'static str> = Some(");
+                    text += &constant_of(&start, name, "    )");
                 }
                 Some(name) => {
                     text += "    // The field manager of the Go operator, which owns fields.\n";
-                    let _ = writeln!(text, "    const {constant}: &'static str = \"{name}\";");
+                    let start = format!("    const {constant}: &'static str =");
+                    text += &constant_of(&start, name, "");
                 }
                 None => self.lost.push(unknown(values, what, constant, resource)),
             }
@@ -376,6 +374,20 @@ impl Writer<'_> {
             self.texts.insert(path, text);
         }
     }
+}
+
+/// A constant that is a text, as rustfmt has it: `start` comes before the text, and `end` stands alone if the text does.
+fn constant_of(start: &str, value: &str, end: &str) -> String {
+    let (space, comma) = if end.is_empty() {
+        (" ", "")
+    } else {
+        ("", ",\n")
+    };
+    let line = format!("{start}{space}\"{value}\"{};\n", end.trim_start());
+    if line.trim_end().len() <= LINE {
+        return line;
+    }
+    format!("{start}\n        \"{value}\"{comma}{end};\n")
 }
 
 /// What is said of a name that the Go code does not tell.
