@@ -97,10 +97,10 @@ pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Unmerged> 
         paths.contains(&**path) || merged.iter().any(|texts| texts.contains_key(path))
     });
     let written = |path: &str| format!("{AUTO_MERGE}:{prefix}{path}");
-    let staged = |path: &str, stage: usize| format!(":{}:{prefix}{path}", stage + 1);
+    let in_index = |path: &str, stage: usize| format!(":{}:{prefix}{path}", stage + 1);
     let names = open.iter().flat_map(|(path, objects)| {
         let stages = (0..objects.len()).filter(|stage| objects[*stage].is_some());
-        let stages = stages.map(|stage| staged(path, stage));
+        let stages = stages.map(|stage| in_index(path, stage));
         stages.chain([written(path)])
     });
     let texts = git.texts(names)?;
@@ -109,9 +109,9 @@ pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Unmerged> 
         // git has a text of the parent also for a file that it takes for a renamed one.
         let is_there = |it: &Commit| path == Project::FILE || it.record.texts.contains_key(&path);
         let stages = Stages {
-            parent: text(staged(&path, 0)).filter(|_| parent.is_none_or(is_there)),
-            ours: text(staged(&path, 1)),
-            theirs: text(staged(&path, 2)),
+            parent: text(in_index(&path, 0)).filter(|_| parent.is_none_or(is_there)),
+            ours: text(in_index(&path, 1)),
+            theirs: text(in_index(&path, 2)),
             written: text(written(&path)),
         };
         (path, stages)

@@ -92,7 +92,7 @@ mod tests {
         ] {
             std::fs::write(&file, bytes).unwrap();
             let read = read_text(&file, 3).map_err(|error| error.to_string());
-            assert_eq!(read.as_deref().map_err(|error| error.as_str()), expected);
+            assert_eq!(read.as_deref().map_err(String::as_str), expected);
         }
         for path in [folder.path(), Path::new("/dev/zero")] {
             let error = read_text(path, 3).unwrap_err().to_string();

@@ -97,7 +97,7 @@ fn runtimes(folder: &Path, members: &[String]) -> Result<Vec<PathBuf>> {
             "`{:.40}…` is a path of more than {MAX_PARTS} folders",
             visible(pattern)
         );
-        search.members(folder.to_owned(), &parts)?;
+        search.members(folder, &parts)?;
     }
     Ok(search.runtimes)
 }
@@ -115,7 +115,7 @@ struct Search {
 
 impl Search {
     /// Looks into the folders below `folder` that these `parts` of a pattern match.
-    fn members(&mut self, folder: PathBuf, parts: &[Component]) -> Result<()> {
+    fn members(&mut self, folder: &Path, parts: &[Component]) -> Result<()> {
         self.entry()?;
         let Some((part, rest)) = parts.split_first() else {
             let runtime = folder.join(Runtime::FOLDER);
@@ -126,18 +126,18 @@ impl Search {
         };
         let name = part.as_os_str().to_str().unwrap_or_default();
         if !name.contains(['*', '?', '[']) {
-            return self.members(folder.join(part), rest);
+            return self.members(&folder.join(part), rest);
         }
         let is_deep = name == "**";
         if is_deep {
-            self.members(folder.clone(), rest)?;
+            self.members(folder, rest)?;
         }
         // Cargo complains about a pattern that is wrong.
         let Ok(pattern) = Pattern::new(name) else {
             return Ok(());
         };
         let mut below = Vec::new();
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             self.entry()?;
             let is_folder = if is_deep {
                 // A link may lead to where the search comes from.
@@ -151,7 +151,7 @@ impl Search {
         }
         below.sort_unstable();
         let rest = if is_deep { parts } else { rest };
-        (below.into_iter()).try_for_each(|folder| self.members(folder, rest))
+        (below.iter()).try_for_each(|folder| self.members(folder, rest))
     }
 
     fn entry(&mut self) -> Result<()> {

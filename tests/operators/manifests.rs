@@ -549,7 +549,7 @@ fn names_follow_the_namespace_and_the_prefix() {
     }
 }
 
-/// kubectl looks up each kind that it is given, and a cluster may lack some, such as ServiceMonitor.
+/// kubectl looks up each kind that it is given, and a cluster may lack some, such as `ServiceMonitor`.
 #[test]
 fn make_install_gives_kubectl_nothing_but_the_crds() {
     let project = Project::new(&[

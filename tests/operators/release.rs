@@ -115,13 +115,13 @@ fn what_cargo_packs_compiles_is_installed_and_scaffolds() {
             .arg(path));
     }
     // As if the runtime had been published, which comes first.
-    let patch = format!(
+    let config = format!(
         "patch.crates-io.kube-manager.path=\"{}\"",
         path.join(&runtime).display()
     );
     run(cargo()
         .args([
-            "install", "--quiet", "--debug", "--config", &patch, "--path",
+            "install", "--quiet", "--debug", "--config", &config, "--path",
         ])
         .arg(path.join(&scaffolder))
         .arg("--root")

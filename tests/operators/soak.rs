@@ -46,7 +46,7 @@ const MORE_MEMORY: usize = 20 << 10;
 /// Half of the memory limit in the manifest, in KiB.
 const MOST_MEMORY: usize = 256 << 10;
 
-/// A kind with two versions, a finalizer and all webhooks. It owns a ConfigMap unless its title is `bare`.
+/// A kind with two versions, a finalizer and all webhooks. It owns a `ConfigMap` unless its title is `bare`.
 pub fn project() -> &'static Project {
     static PROJECT: LazyLock<Project> = LazyLock::new(new_project);
     &PROJECT

@@ -117,7 +117,7 @@ pub fn sequence() -> impl Strategy<Value = Vec<Step>> {
     let kinds = vec((any::<Index>(), select(KINDS)), 2..5);
     let pool = (vec(select(GROUPS), 1..3), kinds).prop_map(|(groups, kinds)| {
         let named = |(group, kind): (Index, _)| Named {
-            group: *group.get(&groups),
+            group: groups[group.index(groups.len())],
             kind,
         };
         kinds.into_iter().map(named).collect::<Vec<_>>()

@@ -293,5 +293,5 @@ pub const PLURALS: &[&str] = &["things", "x", "a-b", "people"];
 /// Paths of webhooks.
 pub const PATHS: &[&str] = &["/mutate", "/custom/validate-it", "/a", "/a-b_c.d"];
 
-/// A CustomResourceDefinition, whose types import what types of a project can import.
+/// A `CustomResourceDefinition`, whose types import what types of a project can import.
 pub const CRD: &str = include_str!("crd.yaml");

@@ -1,5 +1,5 @@
-//! Clients that change objects in both versions during the faults. They also change and delete the ConfigMaps that
-//! the operator owns.
+//! Clients that change objects in both versions during the faults. They also change and delete the `ConfigMap`s
+//! that the operator owns.
 
 use std::{
     collections::BTreeMap,
@@ -251,7 +251,7 @@ impl User<'_> {
         }
     }
 
-    /// Changes or deletes the ConfigMap of an object.
+    /// Changes or deletes the `ConfigMap` of an object.
     fn meddle(
         &mut self,
         how: impl Fn(&http::Client, &str) -> Result<http::Answer, ureq::Error>,

@@ -1,13 +1,15 @@
 //! Arguments, each of which ends with a zero byte.
 
-use std::{ffi::OsString, os::unix::ffi::OsStringExt};
+use std::{ffi::OsString, os::unix::ffi::OsStringExt, path::Path};
 
 use rscaffold::cli::{Cli, Unread};
 
 use super::{files, texts::check_message};
 
 pub fn seeds() -> Vec<Vec<u8>> {
-    let transcripts = files("cli", |path| path.ends_with(".md"));
+    let transcripts = files("cli", |path| {
+        Path::new(path).extension().is_some_and(|end| end == "md")
+    });
     let lines = transcripts.iter().flat_map(|(_, text)| text.lines());
     let commands = lines.filter_map(|line| line.split_once("rscaffold "));
     let seeds = commands.map(|(_, arguments)| arguments.replace(' ', "\0").into_bytes());
@@ -25,7 +27,7 @@ pub fn run(data: &[u8]) {
         Ok(cli) => assert!(!format!("{cli:?}").is_empty()),
         Err(Unread::Value(error)) => assert!(!error.to_string().is_empty()),
         Err(Unread::Shown(text)) => {
-            check_message(&without_colors(&text.render().ansi().to_string()))
+            check_message(&without_colors(&text.render().ansi().to_string()));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The text of a file of CRDs, which become kinds of a project.
 
-use std::sync::LazyLock;
+use std::{path::Path, sync::LazyLock};
 
 use rscaffold::{
     crd::{self, Crd},
@@ -13,7 +13,10 @@ use rscaffold::{
 use super::{files, texts::check_languages};
 
 pub fn seeds() -> Vec<Vec<u8>> {
-    let crds = files("crds", |path| path.ends_with(".yaml")).into_iter();
+    let crds = files("crds", |path| {
+        Path::new(path).extension().is_some_and(|end| end == "yaml")
+    })
+    .into_iter();
     let is_base = |path: &str| path.contains("/config/crd/bases/");
     let bases = files("golden", is_base)
         .into_iter()

@@ -52,7 +52,13 @@ pub fn run(data: &[u8]) {
     }
     for path in PATHS {
         for policy in POLICIES {
-            check(path, policy, &base, &ours, &theirs);
+            check(
+                path,
+                policy,
+                base.as_deref(),
+                ours.as_deref(),
+                theirs.as_deref(),
+            );
         }
     }
     let merged = three_way(base.clone(), ours.clone(), theirs.clone());
@@ -70,13 +76,13 @@ pub fn run(data: &[u8]) {
 fn check(
     path: &str,
     policy: OnConflict,
-    base: &Option<String>,
-    ours: &Option<String>,
-    theirs: &Option<String>,
+    base: Option<&str>,
+    ours: Option<&str>,
+    theirs: Option<&str>,
 ) {
-    let texts = |text: &Option<String>| -> Texts {
+    let texts = |text: Option<&str>| -> Texts {
         text.iter()
-            .map(|text| (path.to_owned(), text.clone()))
+            .map(|text| (path.to_owned(), (*text).to_owned()))
             .collect()
     };
     let policy = Policy {
@@ -91,8 +97,8 @@ fn check(
     if matches!(change, Change::Conflict(_)) {
         return;
     }
-    let after = change.after(ours.as_deref()).map(str::to_owned);
-    let again = Sides::new(texts(theirs), texts(&after), texts(theirs));
+    let after = change.after(ours).map(str::to_owned);
+    let again = Sides::new(texts(theirs), texts(after.as_deref()), texts(theirs));
     let again = reconcile(&again, &policy, |_, _| true);
     let text = again.changes.get(path).and_then(Change::text);
     assert!(
