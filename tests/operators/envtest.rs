@@ -132,18 +132,18 @@ fn an_api_server_is_fetched_whole_or_not_at_all() {
         (
             version,
             "",
-            "the digest of Kubernetes 1.2.3 is not known here: set ENVTEST_SHA512",
+            "the digest of Kubernetes 1.2.3 is unknown: set ENVTEST_SHA512",
         ),
         ("ENVTEST_K8S_VERSION=1.2.4", "0123", "envtest-v1.2.4-"),
         (
             "ENVTEST_K8S_VERSION=1.36.x",
             "",
-            "is `1.36.x`, which is no version such as 1.36.2",
+            "is `1.36.x`, which is not a version such as 1.36.2",
         ),
         (
             "ENVTEST_K8S_VERSION=../1.2",
             "",
-            "is `../1.2`, which is no version such as 1.36.2",
+            "is `../1.2`, which is not a version such as 1.36.2",
         ),
     ] {
         let refused = make(&["setup-envtest", version], digest);

@@ -69,8 +69,7 @@ fn project() -> &'static Project {
             &seconds(12.0),
         );
         // As if other crates brought a second provider: then rustls does not choose one.
-        let provider =
-            "rustls = { version = \"0.23\", default-features = false, features = [\"ring\"] }\n";
+        let provider = "features = [\"ring\"] }\n";
         let several = provider.replace("\"ring\"", "\"custom-provider\", \"ring\"");
         project.edit("crates/kube-manager/Cargo.toml", provider, &several);
         project.compile();
