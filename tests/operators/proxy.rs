@@ -668,8 +668,8 @@ mod tests {
         let proxy = Proxy::start(cluster());
         let late = Duration::from_millis(300);
         let delay = proxy.delay(|method, _| method == Method::DELETE, late);
-        run(&mut kubectl("create configmap late"));
-        let path = "/api/v1/namespaces/default/configmaps/late";
+        run(&mut kubectl("create configmap delayed"));
+        let path = "/api/v1/namespaces/default/configmaps/delayed";
         let start = Instant::now();
         assert!(rest(&mut send(&proxy, "DELETE", path)).contains("200 OK"));
         assert!(start.elapsed() >= late);

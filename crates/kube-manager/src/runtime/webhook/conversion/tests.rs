@@ -472,7 +472,7 @@ fn answer(objects: &[Value], to: &str) -> Value {
 }
 
 #[test]
-#[should_panic(expected = "what came back is another object")]
+#[should_panic(expected = "the object differs after its conversion back")]
 fn a_conversion_that_loses_something_is_found() {
     let mut conversion = Conversion::from(hub());
     // As if nothing was kept: every difference has the same annotation.
