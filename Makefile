@@ -171,8 +171,8 @@ tools:
 	@lacks() { for program; do command -v "$$program" >/dev/null || return 0; done; return 1; }; \
 	node="$(if $(filter test-e2e,$(MAKECMDGOALS)),containerd debootstrap ip iptables podman readelf runc socat)"; \
 	browser="$(filter test-docs,$(MAKECMDGOALS))"; \
-	if [ -n "$(CI)" ] && [ "$$(id -u)" = 0 ] && lacks strace $$node $${browser:+chromium}; then \
-		apt-get update -qq && apt-get install -qq --yes --no-install-recommends strace \
+	if [ -n "$(CI)" ] && [ "$$(id -u)" = 0 ] && lacks curl strace $$node $${browser:+chromium}; then \
+		apt-get update -qq && apt-get install -qq --yes --no-install-recommends ca-certificates curl strace \
 			$${node:+$(NODE_PACKAGES)} $${browser:+chromium}; \
 	fi; \
 	missing() { echo "error: $$1 is missing" >&2; echo "hint: $$2" >&2; exit 1; }; \
@@ -190,6 +190,7 @@ tools:
 	fi; \
 	if [ -n "$(filter check test test-core,$(MAKECMDGOALS))" ]; then \
 		need strace "apt-get install strace, on Linux; the tests end rscaffold with it at each of its writes"; \
+		need curl "apt-get install curl; the test of install.sh downloads an archive of the test with it"; \
 	fi; \
 	for program in $$node; do \
 		need $$program "on Debian, apt-get install --no-install-recommends $(NODE_PACKAGES)"; \
