@@ -166,7 +166,7 @@ fn text_fits(text: &str, keyword: &str, given: &Value) -> bool {
     }
 }
 
-/// Whether `text` has a match of `pattern`. Of one that is not understood, nobody knows.
+/// Whether `text` has a match of `pattern`. A pattern that [`regex`] cannot compile counts as matched.
 fn matches(pattern: &str, text: &str) -> bool {
     regex(pattern).is_none_or(|it| it.is_match(text))
 }
