@@ -66,27 +66,31 @@ fn projects_are_clean_and_their_manifests_follow_from_their_code() {
     run(cargo(&golden).args(["test", "--quiet", "--locked", "--workspace"]));
     run(cargo(&golden).args(["build", "--quiet", "--locked", "--workspace"]));
 
-    let out = TempDir::new().expect("a temporary folder");
     for project in projects() {
-        let manifest = fs::read_to_string(project.join("Cargo.toml")).expect("Cargo.toml");
-        let package = manifest.split('"').nth(1).expect("the name of the package");
-        let written = out.path().join(package);
-        run(Command::new(target().join("debug").join(package))
-            .args(["manifests", "--out"])
-            .arg(&written));
-        // What it writes is what is derived, no less and no more.
-        let expected = derived(&project);
-        assert!(!expected.is_empty(), "{package}");
-        assert_eq!(derived(&written), expected, "{package}");
-        for path in &expected {
-            let read = |folder: &Path| fs::read_to_string(folder.join(path)).expect("a text");
-            let (scaffolded, made) = (read(&project), read(&written));
-            assert!(
-                scaffolded == made,
-                "{package}: {} is not what `make manifests` writes:\n{}",
-                path.display(),
-                diffy::create_patch(&scaffolded, &made)
-            );
-        }
+        writes_its_manifests(&project);
+    }
+}
+
+/// Checks that what the compiled program of the project in `folder` writes is what is derived there, no less and no
+/// more.
+pub fn writes_its_manifests(folder: &Path) {
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("Cargo.toml");
+    let package = manifest.split('"').nth(1).expect("the name of the package");
+    let out = TempDir::new().expect("a temporary folder");
+    run(Command::new(target().join("debug").join(package))
+        .args(["manifests", "--out"])
+        .arg(out.path()));
+    let expected = derived(folder);
+    assert!(!expected.is_empty(), "{package}");
+    assert_eq!(derived(out.path()), expected, "{package}");
+    for path in &expected {
+        let read = |folder: &Path| fs::read_to_string(folder.join(path)).expect("a text");
+        let (scaffolded, made) = (read(folder), read(out.path()));
+        assert!(
+            scaffolded == made,
+            "{package}: {} is not what `make manifests` writes:\n{}",
+            path.display(),
+            diffy::create_patch(&scaffolded, &made)
+        );
     }
 }

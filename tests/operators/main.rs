@@ -50,6 +50,7 @@ mod release;
 mod rights;
 #[path = "../scaffold.rs"]
 mod scaffold;
+mod sequences;
 mod serving;
 mod sharing;
 mod soak;

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::{
     admission::{certify, serve},
     operator::{Operator, PATIENCE, Project, kubectl_on, new_cluster},
-    scaffold::run,
+    scaffold::{root, run},
 };
 
 /// Version v1, which is the hub and stored.
@@ -156,10 +156,11 @@ impl From<v1::BookStatus> for v1alpha1::BookStatus {
 }
 "#;
 
-/// A project with two versions of a kind, for the test file that calls this. For cargo, two crates of one name
-/// are the same one.
+/// A project with two versions of a kind, for the test file that calls this, and another kind whose types come from a
+/// CRD. For cargo, two crates of one name are the same one.
 #[track_caller]
 pub fn scaffold(crate_name: &str) -> Project {
+    let notes = root().join("tests/crds/notes.yaml");
     let project = Project::scaffold_shared(
         "shop",
         &[
@@ -167,6 +168,8 @@ pub fn scaffold(crate_name: &str) -> Project {
             "create api --group shop --version v1 --kind Book --controller=false",
             "create api --group shop --version v1alpha1 --kind Book --controller=false",
             "create webhook --group shop --version v1 --kind Book --conversion",
+            &format!("create api --crd {} --controller=false", notes.display()),
+            "create webhook --group shop --version v1 --kind Note --conversion",
         ],
     );
     for (file, text) in [
@@ -211,20 +214,22 @@ impl Shop {
         shop
     }
 
-    /// Installs the CRD that `make manifests` made, with the address of the operator in the place of the Service.
+    /// Installs the CRDs that `make manifests` made, with the address of the operator in the place of the Service.
     fn install(&self, bundle: Option<&str>) {
-        let text = project().read("config/crd/bases/shop.example.com_books.yaml");
-        let mut crd: Value = serde_yaml::from_str(&text).expect("YAML");
-        let client = &mut crd["spec"]["conversion"]["webhook"]["clientConfig"];
-        let path = client["service"]["path"].as_str().expect("a path");
-        let address = self.operator.address("webhooks");
-        *client = json!({"url": format!("https://{address}{path}")});
-        if let Some(bundle) = bundle {
-            client["caBundle"] = BASE64_STANDARD.encode(bundle).into();
+        for name in ["books", "notes"] {
+            let text = project().read(&format!("config/crd/bases/shop.example.com_{name}.yaml"));
+            let mut crd: Value = serde_yaml::from_str(&text).expect("YAML");
+            let client = &mut crd["spec"]["conversion"]["webhook"]["clientConfig"];
+            let path = client["service"]["path"].as_str().expect("a path");
+            let address = self.operator.address("webhooks");
+            *client = json!({"url": format!("https://{address}{path}")});
+            if let Some(bundle) = bundle {
+                client["caBundle"] = BASE64_STANDARD.encode(bundle).into();
+            }
+            self.kubectl_with("apply --server-side --force-conflicts -f", &crd);
+            let wait = format!("wait --for=condition=Established crd/{name}.shop.example.com");
+            run(&mut kubectl_on(&self.cluster, &wait));
         }
-        self.kubectl_with("apply --server-side --force-conflicts -f", &crd);
-        let wait = "wait --for=condition=Established crd/books.shop.example.com";
-        run(&mut kubectl_on(&self.cluster, wait));
     }
 
     /// Has the API server ask the webhooks that `make manifests` made, at the address of the operator.
@@ -269,10 +274,16 @@ impl Shop {
         text
     }
 
+    /// The book of this name, in this version.
     #[track_caller]
     fn get(&self, version: &str, name: &str) -> Value {
+        self.get_of("books", version, name)
+    }
+
+    #[track_caller]
+    fn get_of(&self, plural: &str, version: &str, name: &str) -> Value {
         let get =
-            format!("get books.{version}.shop.example.com {name} -o json --show-managed-fields");
+            format!("get {plural}.{version}.shop.example.com {name} -o json --show-managed-fields");
         serde_json::from_str(&run(&mut kubectl_on(&self.cluster, &get))).expect("JSON")
     }
 }
@@ -361,6 +372,62 @@ fn each_version_is_written_and_read_as_the_other() {
         good && text.matches("book.shop.example.com/").count() == 3,
         "{text}"
     );
+    let log = shop.operator.log();
+    assert!(
+        !log.contains("\"ERROR\"") && !log.contains("cannot be converted"),
+        "{log}"
+    );
+}
+
+#[test]
+fn fields_of_the_object_itself_are_converted_too() {
+    let shop = Shop::new();
+    let note = |version: &str, fields: Value| {
+        let mut note = json!({
+            "apiVersion": format!("shop.example.com/{version}"), "kind": "Note",
+            "metadata": {"name": "milk"},
+        });
+        let fields = fields.as_object().expect("fields").clone();
+        note.as_object_mut().expect("an object").extend(fields);
+        note
+    };
+    let get = |version: &str| {
+        let note = shop.get_of("notes", version, "milk");
+        let mut fields = note.as_object().expect("an object").clone();
+        fields.retain(|name, _| !["apiVersion", "kind", "metadata"].contains(&name.as_str()));
+        Value::Object(fields)
+    };
+    let yellow = json!({"text": "buy", "colour": "Yellow", "readers": ["ann"]});
+    shop.kubectl_with("create -f", &note("v1", yellow.clone()));
+    assert_eq!(get("v1"), yellow);
+    assert_eq!(get("v1beta1"), json!({"text": "buy"}));
+    assert_eq!(
+        get("v2"),
+        json!({"spec": {"text": "buy", "readers": ["ann"]}})
+    );
+
+    // What a client writes through another version.
+    let mut edited = shop.get_of("notes", "v1beta1", "milk");
+    edited["text"] = json!("buy two");
+    edited["pages"] = json!(1);
+    shop.kubectl_with("replace -f", &edited);
+    let expected = json!({"text": "buy two", "colour": "Yellow", "readers": ["ann"]});
+    assert_eq!(get("v1"), expected);
+    assert_eq!(get("v1beta1"), json!({"text": "buy two", "pages": 1}));
+    let applied = |readers: Value| {
+        note(
+            "v2",
+            json!({"spec": {"text": "buy two", "readers": readers}}),
+        )
+    };
+    let apply = "apply --server-side --force-conflicts --field-manager=other -f";
+    shop.kubectl_with(apply, &applied(json!(["bob"])));
+    assert_eq!(get("v1")["readers"], json!(["bob"]));
+    assert_eq!(get("v1")["colour"], "Yellow");
+    assert_eq!(get("v1beta1")["pages"], 1);
+
+    let said = shop.refusal("create -f", &note("v1", json!({"colour": "Pink"})));
+    assert!(said.contains("text: Required value"), "{said}");
     let log = shop.operator.log();
     assert!(
         !log.contains("\"ERROR\"") && !log.contains("cannot be converted"),

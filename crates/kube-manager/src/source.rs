@@ -126,6 +126,10 @@ pub const FILES: &[(&str, &str)] = &[
         include_str!("runtime/webhook/conversion/tests.rs"),
     ),
     (
+        "src/runtime/webhook/conversion/tests/without_spec.rs",
+        include_str!("runtime/webhook/conversion/tests/without_spec.rs"),
+    ),
+    (
         "src/runtime/webhook/detour.rs",
         include_str!("runtime/webhook/detour.rs"),
     ),
