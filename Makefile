@@ -66,6 +66,10 @@ test-one: ## Run the tests that TEST names, in whichever package they are: make 
 test-release: ## Build the program of a release twice, package it and install it: takes ten minutes.
 	$(CARGO) test --locked $(PACKAGES) --test operators -- --ignored --nocapture release::
 
+.PHONY: test-contributing
+test-contributing: tools ## Make the two changes that CONTRIBUTING.md describes, in a copy of the repository.
+	$(CARGO) test --locked $(PACKAGES) --test tests -- --ignored --nocapture the_worked_examples
+
 .PHONY: test-e2e
 test-e2e: tools ## Build the image of an operator, and test it in a Pod: needs root, on Linux.
 	$(CARGO) test --locked $(PACKAGES) --lib --bins --test cluster --test operators -- --ignored --nocapture \
@@ -188,13 +192,13 @@ tools:
 	if [ -n "$(filter soak test test-cluster test-operators test-e2e,$(MAKECMDGOALS))" ]; then \
 		need go "install Go from https://go.dev/dl; it builds programs that the tests run"; \
 	fi; \
-	if [ -n "$(filter check test test-core,$(MAKECMDGOALS))" ]; then \
+	if [ -n "$(filter check test test-contributing test-core,$(MAKECMDGOALS))" ]; then \
 		need strace "apt-get install strace, on Linux; the tests end rscaffold with it at each of its writes"; \
 		need curl "apt-get install curl; the test of install.sh downloads an archive of the test with it"; \
 	fi; \
 	for program in $$node; do \
 		need $$program "on Debian, apt-get install --no-install-recommends $(NODE_PACKAGES)"; \
 	done; \
-	if [ -n "$(filter-out check demo test-core test-docs,$(MAKECMDGOALS))" ] && [ ! -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" ]; then \
+	if [ -n "$(filter-out check demo test-contributing test-core test-docs,$(MAKECMDGOALS))" ] && [ ! -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" ]; then \
 		need go "install Go from https://go.dev/dl; it builds etcd and Kubernetes for the tests"; \
 	fi

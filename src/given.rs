@@ -245,13 +245,13 @@ impl<'a> Given<'a> {
             written.sort_by(|(a, ..), (b, ..)| {
                 (!a.is_stored(), &b.version).cmp(&(!b.is_stored(), &a.version))
             });
-            let versions = written.iter().map(|(resource, version, written)| {
-                let stored = resource.is_stored();
-                (*version, written.clone(), [resource.is_served(), stored])
+            let versions = written.into_iter().map(|(resource, version, written)| {
+                let stage = [resource.is_served(), resource.is_stored()];
+                (version, written, stage)
             });
             let versions: Vec<_> = versions.collect();
             let converts = self.hub(project)?.is_some();
-            let manifest = crd::manifest(self.crd, &versions, &annotations, converts)?;
+            let manifest = crd::manifest(self.crd, versions, &annotations, converts)?;
             let name = format!("{}_{}.yaml", self.crd.group, self.crd.plural);
             let ends = ["bases", "crds"].map(|folder| format!("/{folder}/{name}"));
             let is_it = |path: &&String| ends.iter().any(|end| path.ends_with(end.as_str()));

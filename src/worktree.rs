@@ -31,6 +31,16 @@ mod read;
 mod seen;
 mod snapshot;
 mod stage;
+/// Refuses to write a file that the next command could not read.
+fn ensure_readable(path: &str, length: u64, limit: u64) -> Result<()> {
+    ensure!(
+        length <= limit,
+        "`{path}` would have more than {}, the most that rscaffold reads; nothing was written",
+        limits::size(limit)
+    );
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests;
 mod workspace;
@@ -183,8 +193,9 @@ impl WorkTree {
         // command, run again, still finds the other file.
         files.sort_by_key(|(path, change)| (**change == Change::Delete, self.seen.has(path)));
         for (path, change) in files {
-            if change.text().is_some() {
+            if let Some(text) = change.text() {
                 self.seen.ensure_text(path)?;
+                ensure_readable(path, u64::try_from(text.len())?, limits::FILE)?;
             }
             match change {
                 // The file is deleted already, but a command may have been killed before it removed the folder.
@@ -196,12 +207,7 @@ impl WorkTree {
             }
         }
         let length = record.length()?;
-        // The next command could not read it.
-        ensure!(
-            length <= limits::RECORD,
-            "`{LAST_APPLIED}` would have more than {}, the most that rscaffold reads; nothing was written",
-            limits::size(limits::RECORD)
-        );
+        ensure_readable(LAST_APPLIED, length, limits::RECORD)?;
         let path = ProjectPath::new(LAST_APPLIED)?;
         let mut walk = self.jail.walk();
         // A record of another length is not read: it may be too large.

@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// A git that knows who commits, whoever runs the tests.
-const GIT: [(&str, &str); 6] = [
+pub const GIT: [(&str, &str); 6] = [
     ("GIT_AUTHOR_EMAIL", "me@example.com"),
     ("GIT_AUTHOR_NAME", "me"),
     ("GIT_COMMITTER_EMAIL", "me@example.com"),

@@ -11,6 +11,7 @@ mod adopt;
 mod branches;
 mod builtin;
 mod cli;
+mod contributing;
 mod dashboard;
 mod dockerfile;
 mod docs;

@@ -53,15 +53,17 @@ pub(super) fn alike(one: &Value, other: &Value) -> bool {
 /// In what `written` differs from `given`. What kube adds to every kind is not told: a title, and that a status
 /// may be null.
 pub fn compare(given: &Value, written: &Value) -> Vec<Loss> {
-    let [given, written] = [given, written].map(|it| root(&numbers(&normal(it))));
+    let [given, written] = [given, written].map(|it| root(numbers(normal(it.clone()))));
     let mut losses = BTreeSet::new();
     schemas("", &given, &written, &mut losses);
     losses.into_iter().collect()
 }
 
 /// A schema of a kind without what the API server has by itself, and what kube always adds.
-fn root(schema: &Value) -> Schema {
-    let mut schema = schema.as_object().cloned().unwrap_or_default();
+fn root(schema: Value) -> Schema {
+    let Value::Object(mut schema) = schema else {
+        return Schema::new();
+    };
     schema.remove("title");
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
         let is_usual = |name: &str, field: &Value| {

@@ -16,7 +16,7 @@ use super::{
     model::{DefaultFn, Helper, Import, Item, Lowered},
     names::{self, Unique},
     read::{Crd, CrdVersion},
-    schema::Schema,
+    schema::{self, Schema},
 };
 
 /// What stands in a file of types besides the types of the kind. Each of them begins with the kind, so few can be
@@ -51,7 +51,8 @@ pub(super) fn lower(crd: &Crd, version: &CrdVersion, purpose: Purpose) -> Lowere
         helpers: BTreeSet::new(),
         imports: BTreeSet::new(),
     };
-    let (root, written) = lower.root(&version.schema, version.has_status);
+    let schema = schema::normal(version.schema.clone());
+    let (root, written) = lower.root(object(schema), version.has_status);
     let mut lowered = Lowered {
         items: lower.slots.into_iter().flatten().collect(),
         defaults: lower.defaults,

@@ -14,7 +14,7 @@ use crate::project::Annotation;
 /// convert between them.
 pub fn manifest(
     crd: &Crd,
-    versions: &[(&CrdVersion, Value, [bool; 2])],
+    versions: Vec<(&CrdVersion, Value, [bool; 2])>,
     annotations: &[Annotation],
     converts: bool,
 ) -> Result<String> {
@@ -33,9 +33,6 @@ pub fn manifest(
     if !crd.categories.is_empty() {
         names["categories"] = json!(crd.categories);
     }
-    let versions = versions
-        .iter()
-        .map(|(version, written, stage)| entry(version, written, *stage));
     let mut value = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -44,9 +41,11 @@ pub fn manifest(
             "group": crd.group,
             "names": names,
             "scope": if crd.namespaced { "Namespaced" } else { "Cluster" },
-            "versions": versions.collect::<Vec<_>>(),
         },
     });
+    let versions = versions.into_iter();
+    let versions = versions.map(|(version, written, stage)| entry(version, written, stage));
+    value["spec"]["versions"] = Value::Array(versions.collect());
     if converts {
         value["spec"]["conversion"] = json!({
             "strategy": "Webhook",
@@ -67,10 +66,9 @@ pub fn manifest(
     ))
 }
 
-fn entry(version: &CrdVersion, written: &Value, [served, stored]: [bool; 2]) -> Value {
+fn entry(version: &CrdVersion, written: Value, [served, stored]: [bool; 2]) -> Value {
     let mut entry = json!({
         "name": version.name,
-        "schema": {"openAPIV3Schema": floats(written)},
         "served": served,
         "storage": stored,
     });
@@ -102,6 +100,7 @@ fn entry(version: &CrdVersion, written: &Value, [served, stored]: [bool; 2]) -> 
         }
         entry["subresources"] = subresources;
     }
+    entry["schema"]["openAPIV3Schema"] = floats(written);
     entry
 }
 
@@ -120,9 +119,9 @@ fn column(column: &Column) -> Value {
 }
 
 /// `schema` with the bounds of numbers as the types of Kubernetes have them.
-fn floats(schema: &Value) -> Value {
+fn floats(schema: Value) -> Value {
     let Value::Object(schema) = schema else {
-        return schema.clone();
+        return schema;
     };
     let mut schema = with_inner(schema, floats);
     for key in ["minimum", "maximum", "multipleOf"] {

@@ -21,54 +21,41 @@ fn has(words: &str, word: &str) -> bool {
 pub(super) type Schema = Map<String, Value>;
 
 /// `schema` in the one way of several that mean the same.
-pub(super) fn normal(schema: &Value) -> Value {
-    let Value::Object(schema) = schema else {
-        return schema.clone();
+pub(super) fn normal(schema: Value) -> Value {
+    let Value::Object(mut schema) = schema else {
+        return schema;
     };
-    let mut normal = Schema::new();
     let is_int_or_string = schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true));
-    for (key, value) in schema {
-        let value = match (key.as_str(), value) {
-            (_, Value::Null) if key != "default" => continue,
-            (key, Value::Bool(false)) if has(FLAGS, key) => continue,
-            ("description" | "title" | "format", Value::String(text)) if text.is_empty() => {
-                continue;
-            }
-            ("required", Value::Array(names)) if names.is_empty() => continue,
-            ("properties", Value::Object(fields)) if fields.is_empty() => continue,
-            ("anyOf", branches) if is_int_or_string && *branches == int_or_string() => continue,
-            ("required", Value::Array(names)) => {
-                let mut names = names.clone();
-                names.sort_by_key(ToString::to_string);
-                names.dedup();
-                names.into()
-            }
-            (_, value) => value.clone(),
-        };
-        normal.insert(key.clone(), value);
+    schema.retain(|key, value| match (key.as_str(), value) {
+        (key, Value::Null) => key == "default",
+        (key, Value::Bool(false)) => !has(FLAGS, key),
+        ("description" | "title" | "format", Value::String(text)) => !text.is_empty(),
+        ("required", Value::Array(names)) => !names.is_empty(),
+        ("properties", Value::Object(fields)) => !fields.is_empty(),
+        ("anyOf", branches) => !is_int_or_string || *branches != int_or_string(),
+        _ => true,
+    });
+    if let Some(Value::Array(names)) = schema.get_mut("required") {
+        names.sort_by_key(ToString::to_string);
+        names.dedup();
     }
-    Value::Object(with_inner(&normal, self::normal))
+    Value::Object(with_inner(schema, normal))
 }
 
 /// `schema` with `change` made to each schema that stands directly in it.
-pub(super) fn with_inner(schema: &Schema, change: impl Fn(&Value) -> Value) -> Schema {
-    let changed = schema.iter().map(|(key, value)| {
-        let value = match (key.as_str(), value) {
-            ("properties", Value::Object(fields)) => {
-                let fields = fields
-                    .iter()
-                    .map(|(name, field)| (name.clone(), change(field)));
-                fields.collect::<Schema>().into()
-            }
+pub(super) fn with_inner(mut schema: Schema, change: impl Fn(Value) -> Value) -> Schema {
+    let replace = |value: &mut Value| *value = change(value.take());
+    for (key, value) in &mut schema {
+        match (key.as_str(), value) {
+            ("properties", Value::Object(fields)) => fields.values_mut().for_each(replace),
             ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => {
-                branches.iter().map(&change).collect::<Vec<_>>().into()
+                branches.iter_mut().for_each(replace);
             }
-            ("additionalProperties" | "items" | "not", inner) => change(inner),
-            (_, value) => value.clone(),
-        };
-        (key.clone(), value)
-    });
-    changed.collect()
+            ("additionalProperties" | "items" | "not", inner) => replace(inner),
+            _ => {}
+        }
+    }
+    schema
 }
 
 /// The branches of a schema that takes an integer or a text.
@@ -77,31 +64,24 @@ pub(super) fn int_or_string() -> Value {
 }
 
 /// `value` with all numbers as those with a point, so that `1` is `1.0`.
-pub(super) fn numbers(value: &Value) -> Value {
-    match value {
-        Value::Number(number) => json!(number.as_f64()),
-        Value::Array(values) => values.iter().map(numbers).collect::<Vec<_>>().into(),
-        Value::Object(fields) => {
-            let fields = fields
-                .iter()
-                .map(|(name, value)| (name.clone(), numbers(value)));
-            fields.collect::<Schema>().into()
-        }
-        value => value.clone(),
+pub(super) fn numbers(mut value: Value) -> Value {
+    let replace = |value: &mut Value| *value = numbers(value.take());
+    match &mut value {
+        Value::Number(number) => return json!(number.as_f64()),
+        Value::Array(values) => values.iter_mut().for_each(replace),
+        Value::Object(fields) => fields.values_mut().for_each(replace),
+        _ => {}
     }
+    value
 }
 
-/// As much of `schema` as generated code can have kube write: without what kube would change. Properties
-/// and items are not looked at.
-pub(super) fn kept(schema: &Schema) -> Schema {
-    let mut kept = Schema::new();
-    let Value::Object(schema) = normal(&Value::Object(schema.clone())) else {
-        return kept;
-    };
-    for (key, value) in schema {
-        let is_kept = has(KEYWORDS, &key)
+/// As much of a [normal] `schema` as generated code can have kube write: without what kube would change.
+/// Properties and items are not looked at.
+pub(super) fn kept(mut schema: Schema) -> Schema {
+    schema.retain(|key, value| {
+        has(KEYWORDS, key)
             && match key.as_str() {
-                "anyOf" | "oneOf" => branches_are_kept(&key, &value),
+                "anyOf" | "oneOf" => branches_are_kept(key, value),
                 "allOf" => value
                     .as_array()
                     .is_some_and(|it| it.iter().all(is_left_alone)),
@@ -110,19 +90,16 @@ pub(super) fn kept(schema: &Schema) -> Schema {
                     value.as_f64().is_some_and(|it| (0.0..4e9).contains(&it))
                 }
                 _ => true,
-            };
-        if is_kept {
-            kept.insert(key, value);
-        }
-    }
-    kept
+            }
+    });
+    schema
 }
 
-/// As much of `schema` and of all schemas in it.
-pub(super) fn all_kept(schema: &Value) -> Value {
+/// As much of a [normal] `schema` and of all schemas in it.
+pub(super) fn all_kept(schema: Value) -> Value {
     match schema {
-        Value::Object(schema) => with_inner(&kept(schema), all_kept).into(),
-        other => other.clone(),
+        Value::Object(schema) => with_inner(kept(schema), all_kept).into(),
+        other => other,
     }
 }
 

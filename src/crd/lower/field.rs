@@ -32,8 +32,8 @@ pub(super) struct LoweredField {
 }
 
 impl Lower<'_> {
-    pub(super) fn field(&mut self, place: &Place, given: &Value) -> LoweredField {
-        let mut want = schema::kept(&object(given.clone()));
+    pub(super) fn field(&mut self, place: &Place, given: Value) -> LoweredField {
+        let mut want = schema::kept(object(given));
         let mut path = place.path.to_vec();
         path.push(place.json.to_owned());
         let ty = self.ty(&want, &path);
@@ -103,7 +103,7 @@ impl Lower<'_> {
         }
         for inner in ["items", "additionalProperties"] {
             if let Some(value) = want.get_mut(inner) {
-                *value = schema::all_kept(value);
+                *value = schema::all_kept(value.take());
                 if written.get(inner) == Some(value) {
                     want.remove(inner);
                 }

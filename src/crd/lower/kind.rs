@@ -16,24 +16,26 @@ use crate::crd::{
 
 impl Lower<'_> {
     /// The kind itself, and what kube writes of it.
-    pub(super) fn root(&mut self, given: &Value, has_status: bool) -> (Root, Value) {
-        let given = object(given.clone());
-        let schema = schema::kept(&given);
-        let mut fields = object(schema.get("properties").cloned().unwrap_or_default());
+    pub(super) fn root(&mut self, given: Schema, has_status: bool) -> (Root, Value) {
+        let mut schema = schema::kept(given);
+        let mut fields = object(schema.remove("properties").unwrap_or_default());
         let meta = ["apiVersion", "kind", "metadata"];
         fields.retain(|name, _| !meta.contains(&name.as_str()));
         let status = fields.remove("status");
         let status = status.or_else(|| has_status.then(|| json!({"type": "object"})));
         let no_spec = fields.keys().ne(["spec"]);
-        let mut spec = match fields.get("spec") {
-            Some(spec) if !no_spec => object(spec.clone()),
-            _ => {
+        let mut spec = match fields.remove("spec") {
+            Some(spec) if !no_spec => object(spec),
+            spec => {
+                fields.extend(spec.map(|spec| ("spec".to_owned(), spec)));
                 let names = schema.get("required").and_then(Value::as_array);
                 let names = names.into_iter().flatten();
                 let names =
                     names.filter(|it| it.as_str().is_some_and(|it| fields.contains_key(it)));
                 let required: Vec<_> = names.cloned().collect();
-                object(json!({"type": "object", "properties": fields, "required": required}))
+                let mut spec = object(json!({"type": "object", "required": required}));
+                spec.insert("properties".to_owned(), fields.into());
+                spec
             }
         };
         if schema.get("x-kubernetes-preserve-unknown-fields").is_some() && no_spec {
@@ -43,7 +45,7 @@ impl Lower<'_> {
             );
         }
         let name = format!("{}Spec", self.kind);
-        let (_, spec) = self.own_type(&name, &spec, true);
+        let (_, mut spec) = self.own_type(&name, spec, true);
         let mut root = Root {
             spec: name,
             no_spec,
@@ -52,7 +54,7 @@ impl Lower<'_> {
         let mut written = object(json!({"type": "object"}));
         let mut properties = Schema::new();
         if no_spec {
-            properties = object(spec.get("properties").cloned().unwrap_or_default());
+            properties = object(spec.remove("properties").unwrap_or_default());
             for key in ["required", "x-kubernetes-preserve-unknown-fields"] {
                 written.extend(
                     spec.get_key_value(key)
@@ -65,7 +67,7 @@ impl Lower<'_> {
         }
         if let Some(status) = status {
             let name = format!("{}Status", self.kind);
-            let (_, mut status) = self.own_type(&name, &object(status), false);
+            let (_, mut status) = self.own_type(&name, object(status), false);
             status.insert("nullable".to_owned(), true.into());
             properties.insert("status".to_owned(), status.into());
             root.status = Some(name);
@@ -97,7 +99,7 @@ impl Lower<'_> {
     }
 
     /// The type of spec or status, which has all of its schema.
-    fn own_type(&mut self, name: &str, schema: &Schema, is_spec: bool) -> (String, Schema) {
+    fn own_type(&mut self, name: &str, schema: Schema, is_spec: bool) -> (String, Schema) {
         let schema = schema::kept(schema);
         let path = if is_spec {
             Vec::new()
@@ -108,16 +110,16 @@ impl Lower<'_> {
             || schema.get("x-kubernetes-preserve-unknown-fields").is_none()
                 && schema.get("additionalProperties").is_none();
         let ty = if is_struct {
-            self.structure(name.to_owned(), &schema, &path)
+            self.structure(name.to_owned(), schema, &path)
         } else {
-            self.newtype(name.to_owned(), &schema)
+            self.newtype(name.to_owned(), schema)
         };
         (ty.rust, ty.written)
     }
 
     /// A type around any value.
-    fn newtype(&mut self, name: String, schema: &Schema) -> Type {
-        let mut schema = object(schema::all_kept(&schema.clone().into()));
+    fn newtype(&mut self, name: String, schema: Schema) -> Type {
+        let mut schema = object(schema::all_kept(schema.into()));
         let doc = take_doc(&mut schema);
         let mut written = schema.clone();
         if let Some(doc) = &doc {

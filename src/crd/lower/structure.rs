@@ -26,16 +26,15 @@ impl Lower<'_> {
             return there.clone();
         }
         let name = self.name(path);
-        let ty = self.structure(name, schema, path);
+        let ty = self.structure(name, schema.clone(), path);
         self.types.insert(key, ty.clone());
         ty
     }
 
     /// A struct that writes all of `schema`.
-    pub(super) fn structure(&mut self, name: String, schema: &Schema, path: &[String]) -> Type {
+    pub(super) fn structure(&mut self, name: String, mut rest: Schema, path: &[String]) -> Type {
         let slot = self.slots.len();
         self.slots.push(None);
-        let mut rest = schema.clone();
         let required = texts(rest.remove("required").as_ref());
         let properties = object(rest.remove("properties").unwrap_or_default());
         rest.remove("type");
@@ -47,26 +46,24 @@ impl Lower<'_> {
         let mut written_fields = Schema::new();
         let (mut is_default, mut is_kube) = (true, false);
         let mut idents = Unique::default();
-        for (json_name, schema) in &properties {
-            let ident = idents.first([names::field(json_name)]);
+        let names: Vec<_> = properties.keys().cloned().collect();
+        for (json_name, schema) in properties {
+            let ident = idents.first([names::field(&json_name)]);
             let place = Place {
-                json: json_name,
+                json: &json_name,
                 ident: &ident,
-                is_required: required.contains(json_name),
+                is_required: required.contains(&json_name),
                 path,
             };
             let lowered = self.field(&place, schema);
             is_default &= lowered.is_default;
             is_kube |= lowered.is_kube;
-            written_fields.insert(json_name.clone(), lowered.written.into());
+            written_fields.insert(json_name, lowered.written.into());
             fields.push(lowered.field);
         }
-        let has_camel = rename_all(&mut fields, &properties);
+        let has_camel = rename_all(&mut fields, &names);
         let mut written = object(json!({"type": "object"}));
-        let missing: Vec<_> = required
-            .iter()
-            .filter(|it| !properties.contains_key(*it))
-            .collect();
+        let missing: Vec<_> = required.iter().filter(|it| !names.contains(it)).collect();
         if !required.is_empty() {
             let all: Vec<_> = required.iter().collect();
             written.insert("required".to_owned(), json!(all));
@@ -74,7 +71,7 @@ impl Lower<'_> {
                 rest.insert("required".to_owned(), json!(all));
             }
         }
-        if !properties.is_empty() {
+        if !names.is_empty() {
             written.insert("properties".to_owned(), written_fields.into());
         }
         let open = "x-kubernetes-preserve-unknown-fields";
@@ -139,15 +136,9 @@ fn texts(list: Option<&Value>) -> BTreeSet<String> {
 }
 
 /// Has the fields renamed as the properties are called: all by one rule if that is enough for one of them.
-fn rename_all(fields: &mut [Field], properties: &Schema) -> bool {
-    let pairs = || {
-        fields
-            .iter()
-            .map(|it| it.ident.as_str())
-            .zip(properties.keys())
-    };
-    let has_camel = pairs().any(|(ident, name)| ident != name && names::camel(ident) == *name);
-    let names: Vec<_> = properties.keys().collect();
+fn rename_all(fields: &mut [Field], names: &[String]) -> bool {
+    let mut pairs = fields.iter().map(|it| it.ident.as_str()).zip(names);
+    let has_camel = pairs.any(|(ident, name)| ident != name && names::camel(ident) == *name);
     for (field, name) in fields.iter_mut().zip(names) {
         let usual = if has_camel {
             names::camel(&field.ident)

@@ -221,7 +221,7 @@ impl Lower<'_> {
     /// The type of items or of the values of a map. A struct writes all of its schema, as there is no
     /// field to do so.
     fn inner(&mut self, schema: &Schema, path: &[String]) -> Type {
-        let schema = schema::kept(schema);
+        let schema = schema::kept(schema.clone());
         let is_struct = schema.get("type").is_some_and(|it| it == "object")
             && schema
                 .get("additionalProperties")
