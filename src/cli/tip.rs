@@ -8,8 +8,8 @@ use clap::{
 
 use crate::project::Feature;
 
-/// Flags of kubebuilder, some of older versions, that rscaffold does not have. No flag of rscaffold replaces them, so a
-/// similar spelling is no reason for a tip.
+/// Flags of current and older versions of kubebuilder that rscaffold does not have. clap's tip for such a flag would be
+/// a flag with a similar spelling, but with another meaning.
 const OF_KUBEBUILDER: [&str; 11] = [
     "cli-version",
     "component-config",

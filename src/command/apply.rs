@@ -151,8 +151,7 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
     carry_out(turn, &args.mode, &story, start)
 }
 
-/// The turn that reconciles the files with `PROJECT`. A git merge may have changed both `PROJECT` and the record
-/// before.
+/// The turn that reconciles the files with `PROJECT`. A git merge may have changed both `PROJECT` and the record.
 fn recorded<'a>(tree: &'a WorkTree, policy: &Policy) -> Result<Turn<'a>> {
     let turn = Turn::of_branches(tree, &text(tree)?, tree.record()?, policy)?;
     if turn.record.texts.is_empty() {
