@@ -109,8 +109,8 @@ struct Converter<'a> {
 }
 
 impl<'a> Converter<'a> {
-    /// Adds conversions between the types `spoke` and `hub`, if both are structs, enums or newtypes. Returns whether
-    /// they are.
+    /// Adds conversions between the types `spoke` and `hub` if both have the same shape: struct, enum or newtype.
+    /// Returns whether they do.
     fn pair(&mut self, spoke: &str, hub: &str) -> bool {
         let (Some(spoke), Some(hub)) = (item(self.spoke, spoke), item(self.hub, hub)) else {
             return false;

@@ -1,4 +1,4 @@
-//! The parts of a container.
+//! The settings of a container: image, command, port and user.
 
 use std::{fmt, str::FromStr};
 
@@ -16,7 +16,8 @@ traits!(ImageName.0);
 
 impl ImageName {
     fn read(text: &str) -> Result<Self> {
-        // A repository of 255, a tag of 128 or a digest.
+        // The limits are 255 characters for a repository, and 128 for a tag. A digest is shorter
+        // than a tag.
         const MAX: usize = 400;
         let what = ("the name of an image", "memcached:1.6");
         read_or(text, what, text.trim(), |text| {

@@ -54,7 +54,7 @@ mod tests {
     use crate::builtin;
 
     #[test]
-    fn the_kinds_of_kubernetes_have_the_names_that_they_have() {
+    fn built_in_kinds_have_their_plurals() {
         for builtin in builtin::all() {
             assert_eq!(plural(&builtin.kind.to_lowercase()), builtin.plural);
         }
