@@ -90,6 +90,7 @@ impl Port {
         let begun = (project.clone(), report.clone());
         let check = kinds::Check::None;
         let mut kinds = kinds::take(&mut project, &source, &go, crds, check, &mut report);
+        // The kinds do not fit together: start again, and check each kind.
         if project.validate().is_err() {
             (project, report) = begun;
             let crds = kinds::crds(&source, &mut report);

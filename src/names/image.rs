@@ -16,8 +16,7 @@ traits!(ImageName.0);
 
 impl ImageName {
     fn read(text: &str) -> Result<Self> {
-        // The limits are 255 characters for a repository, and 128 for a tag. A digest is shorter
-        // than a tag.
+        // A repository has at most 255 characters, a tag at most 128, and a digest at most 135.
         const MAX: usize = 400;
         let what = ("the name of an image", "memcached:1.6");
         read_or(text, what, text.trim(), |text| {
