@@ -1,7 +1,7 @@
 //! Generates Rust types from a CRD: text in, texts out.
 //!
-//! kube generates a schema from the Rust types, which should equal the schema of the CRD. [`Made::written`] is the
-//! schema that kube will generate, and [`Made::losses`] lists its differences from the CRD.
+//! kube generates a schema from the Rust types. This schema should equal the schema of the CRD. [`Made::written`] is
+//! the schema that kube will generate, and [`Made::losses`] lists its differences from the CRD.
 
 mod compare;
 mod convert;

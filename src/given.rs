@@ -29,7 +29,7 @@ pub struct Given<'a> {
 pub struct GivenFiles {
     /// The texts of the files, by path.
     pub texts: Texts,
-    /// The differences between the generated code and the CRD.
+    /// The differences between the CRD and the generated code.
     pub losses: Vec<Loss>,
     /// Places in the samples that the user must check.
     pub doubts: Vec<Loss>,
@@ -139,7 +139,7 @@ impl<'a> Given<'a> {
     /// Returns the existing resource of `project` for `version`.
     ///
     /// # Errors
-    /// As [`Given::resource`].
+    /// See [`Given::resource`].
     pub fn there<'p>(
         &self,
         version: &CrdVersion,
@@ -153,7 +153,7 @@ impl<'a> Given<'a> {
     /// resources have no controllers and no webhooks.
     ///
     /// # Errors
-    /// As [`Given::resource`].
+    /// See [`Given::resource`].
     pub fn resources(&self, project: &Project) -> Result<Vec<(&'a CrdVersion, Resource)>> {
         let mut versions = self.versions.clone();
         versions.sort_by_key(|it| (!it.storage, !it.served));
@@ -191,7 +191,7 @@ impl<'a> Given<'a> {
     /// Returns the files that are generated from the CRD. `rendered` is the render of `project`.
     ///
     /// # Errors
-    /// When the manifest cannot be written.
+    /// When the CRD lacks a version of the project, or when the manifest cannot be serialized.
     pub fn files(&self, project: &Project, rendered: &Texts) -> Result<GivenFiles> {
         let GivenFiles {
             mut texts,

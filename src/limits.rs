@@ -1,9 +1,9 @@
-//! Limits for the size of inputs. Without them, a malicious repository could exhaust the memory or the time of a user
-//! who runs a command in it. So everything that is read, rendered or recorded has a limit.
+//! Limits for the size of inputs. Without them, a command in a malicious repository could use up all memory, or run for
+//! a very long time. So everything that is read, rendered or recorded has a limit.
 
 use anyhow::{Result, ensure};
 
-/// The largest file, in bytes.
+/// The largest file that rscaffold reads, in bytes.
 pub const FILE: u64 = 4 << 20;
 
 /// The largest total size of all files of a project, in bytes. About 2,000 kinds fit.

@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_stays() {
+    fn other_text_is_unchanged() {
         for text in [
             "",
             "src/lib.rs",

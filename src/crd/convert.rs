@@ -2,7 +2,7 @@
 //!
 //! The code copies each field and value that both versions have. A field that only the target has gets its default, or
 //! the first valid value of its type. The operator keeps in annotations what a version cannot hold, so a round trip
-//! loses nothing. The user edits the lines where another value is better.
+//! loses nothing. Users edit a line if another value is better.
 use std::collections::{BTreeSet, VecDeque};
 
 use super::{

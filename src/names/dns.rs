@@ -114,7 +114,7 @@ mod tests {
             assert!(SUBDOMAIN.check(name).is_ok(), "{name}");
         }
         assert!(OPTIONAL.check("").is_ok());
-        // The suggestion for a bad name is not the empty name.
+        // An empty name is valid here, but it is no suggestion for a bad name.
         assert_eq!(
             error(&OPTIONAL, " "),
             "` ` is not a subdomain: a space is not allowed, only lower-case letters, digits, `.` and `-`, \

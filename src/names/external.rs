@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn crates_from_everywhere() {
+    fn crates_from_a_registry_a_path_or_git() {
         let cases = [
             ("cert-manager@0.1", "cert_manager", r#""0.1""#),
             ("widgets@>=1.2, <3", "widgets", r#"">=1.2, <3""#),

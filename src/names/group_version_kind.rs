@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn every_builtin_kind_has_such_a_name() {
+    fn every_builtin_kind_has_a_valid_name() {
         for builtin in builtin::all() {
             let text = format!("{}/{}/{}", builtin.group, builtin.version, builtin.kind);
             let text = text.trim_start_matches('/');

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_in_rust() {
+    fn identifiers_of_a_kind() {
         let cases = [
             ("Deployment", None, "deployment deployments"),
             ("HTTPRoute", None, "http_route http_routes"),
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_only_look_dangerous_are_kinds() {
+    fn names_that_compile_are_allowed() {
         for text in [
             "Status",
             "Clone",
@@ -314,7 +314,7 @@ mod tests {
             for entry in walkdir::WalkDir::new(templates.join(folder)) {
                 let entry = entry.unwrap();
                 let path = entry.path().to_string_lossy();
-                // The imports of a conversion have unique names for every kind.
+                // A conversion refers to the types by paths, so no name of a kind can conflict with its imports.
                 let has_the_kind = !path.contains("conversion_module");
                 if has_the_kind && path.ends_with(".rs.tera") {
                     seen.extend(types(&fs::read_to_string(entry.path()).unwrap()));

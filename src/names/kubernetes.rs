@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_a_module_that_rust_takes() {
+    fn a_group_becomes_a_valid_module() {
         let cases = [
             ("webapp", "webapp"),
             ("batch-jobs.infra", "batch_jobs_infra"),

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_kinds_are_named_after() {
+    fn plurals_of_common_words() {
         let cases = [
             ("alias", "aliases"),
             ("analysis", "analyses"),

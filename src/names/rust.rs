@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_names_the_crate_and_maybe_a_page() {
+    fn a_repository_gives_the_crate_name_and_the_url() {
         let page = Some("https://github.com/me/guestbook");
         let cases = [
             ("guestbook", "guestbook", None),
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workspace_is_above() {
+    fn a_workspace_root_is_a_parent_folder() {
         for good in ["..", "../.."] {
             let root: WorkspaceRoot = good.parse().unwrap();
             assert_eq!(root.to_string(), good);

@@ -14,7 +14,7 @@ use crate::reconcile::Texts;
 /// The largest number of names that are followed to resolve one name.
 const MAX_STEPS: usize = 8;
 
-/// The largest number of expressions that are resolved in all: a name may have many values, each with other names.
+/// The largest number of expressions that are resolved in all: a name may have many values, and each value more names.
 const MAX_EXPRESSIONS: usize = 1_000_000;
 
 /// The longest text that counts as a name, in bytes.
@@ -236,8 +236,8 @@ impl Go {
         values.collect()
     }
 
-    /// The finalizers that the file at `path` adds to objects: by `AddFinalizer`, or by `append(object.GetFinalizers(),
-    /// …)`.
+    /// The finalizers that the file at `path` adds to objects: with `AddFinalizer`, or with `append` to
+    /// `GetFinalizers()`.
     pub(super) fn finalizers(&self, path: &str) -> BTreeSet<Value> {
         let mut found = self.arguments(path, "AddFinalizer", 1);
         for mut arguments in self.calls(path, "append") {
@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_calls() {
+    fn kinds_are_read_from_calls() {
         let go = go(&[(
             "c.go",
             "ctrl.NewControllerManagedBy(mgr).\n\tFor(&webappv1.Guestbook{}, builder.WithPredicates(p)).\n\

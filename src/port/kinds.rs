@@ -162,10 +162,10 @@ fn others(
 
 /// Which kinds the files of the Go code belong to.
 struct GoFiles<'a> {
-    /// The kinds for which a file sets up controllers.
+    /// For each file, the kinds for which it sets up controllers.
     setups: BTreeMap<&'a str, BTreeSet<String>>,
-    /// The kind with whose name a file name begins. If several kinds match, the longest name: `Bookcase` for
-    /// `bookcase_types.go`, not `Book`.
+    /// For each file, the kind whose name begins the file name. If several kinds match, the longest name: `Bookcase`
+    /// for `bookcase_types.go`, not `Book`.
     about: BTreeMap<&'a str, String>,
 }
 

@@ -266,7 +266,7 @@ fn the_deployment_has_the_labels_and_namespace_of_the_go_deployment() {
 }
 
 #[test]
-fn the_usual_names_change_nothing() {
+fn the_default_namespace_changes_nothing() {
     let default = with(
         "config/default/kustomization.yaml",
         "namespace: books",

@@ -139,7 +139,7 @@ fn texts(list: Option<&Value>) -> BTreeSet<String> {
 }
 
 /// Adds serde attributes that rename the fields to the names of the properties. Returns whether the struct needs
-/// `rename_all = "camelCase"`, which it does if at least one field is renamed so.
+/// `rename_all = "camelCase"`: whether this rule gives the right name to at least one field that needs another name.
 fn rename_all(fields: &mut [Field], properties: &Schema) -> bool {
     let pairs = || {
         fields
