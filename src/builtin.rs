@@ -1,9 +1,9 @@
-//! The kinds that Kubernetes has built in, as k8s-openapi 0.29 (feature `latest`) defines them.
+//! The built-in kinds of Kubernetes, as k8s-openapi 0.29 (feature `latest`) defines them.
 
 use crate::names::GroupVersionKind;
 
-/// The kinds that can be listed, as a controller needs, in order. The columns are group, version,
-/// kind, plural, scope and Rust path.
+/// The built-in kinds, sorted by group, version and kind. The columns are group, version, kind, plural, scope and Rust
+/// path. A controller must list the objects of its kind, so kinds that cannot be listed are left out.
 const TABLE: &str = include_str!("builtin/kinds.tsv");
 
 /// A built-in kind.
@@ -24,8 +24,8 @@ pub struct Builtin {
 }
 
 impl Builtin {
-    /// Whether `group` names its API group: `core` or empty for the core group, and without `.k8s.io`
-    /// or with it.
+    /// Returns whether `group` is a name of the API group. The core group is `core` or empty, and the suffix `.k8s.io`
+    /// is optional.
     pub fn is_in(&self, group: &str) -> bool {
         let full = if group == "core" { "" } else { group };
         self.group == full || self.group.strip_suffix(".k8s.io") == Some(full)
@@ -37,7 +37,7 @@ impl Builtin {
         id.trim_start_matches('/').to_owned()
     }
 
-    /// Its API group as `PROJECT` has it, without `.k8s.io`: `networking`, or `core`.
+    /// The API group as in `PROJECT`, without `.k8s.io`: `networking`. The core group is `core`.
     pub fn short_group(&self) -> &'static str {
         match self.group {
             "" => "core",
@@ -46,12 +46,12 @@ impl Builtin {
     }
 }
 
-/// Finds a built-in kind, by any name of its [group](Builtin::is_in).
+/// Finds a built-in kind. `group` can be any name that [`Builtin::is_in`] accepts.
 pub fn find(group: &str, version: &str, kind: &str) -> Option<Builtin> {
     all().find(|builtin| builtin.kind == kind && builtin.version == version && builtin.is_in(group))
 }
 
-/// Finds the built-in kind `id`, by any name of its group.
+/// Like [`find`], for a group, version and kind in one value.
 pub fn named(id: &GroupVersionKind) -> Option<Builtin> {
     let (group, version, kind) = (id.group(), id.version(), id.kind());
     find(group.as_str(), version.as_str(), kind.as_str())
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deployment_with_all_that_is_known_of_it() {
+    fn find_returns_all_columns_of_a_deployment() {
         let expected = Builtin {
             group: "apps",
             version: "v1",
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn k8s_io_may_be_left_out() {
+    fn the_suffix_k8s_io_is_optional() {
         let ingress = find("networking", "v1", "Ingress").unwrap();
         assert_eq!(ingress.group, "networking.k8s.io");
         assert_eq!(ingress.short_group(), "networking");
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_built_in_is_not_found() {
+    fn unknown_kinds_are_not_found() {
         assert_eq!(find("apps", "v2", "Deployment"), None);
         assert_eq!(find("webapp", "v1", "Deployment"), None);
         assert_eq!(find("app", "v1", "Deployment"), None);
@@ -120,13 +120,13 @@ mod tests {
     }
 
     #[test]
-    fn kinds_that_cannot_be_listed_have_no_controllers() {
+    fn kinds_that_cannot_be_listed_are_left_out() {
         assert_eq!(find("authentication", "v1", "TokenReview"), None);
         assert_eq!(find("policy", "v1", "Eviction"), None);
     }
 
     #[test]
-    fn each_line_is_a_kind_that_is_found() {
+    fn each_line_of_the_table_is_found() {
         assert_eq!(all().count(), TABLE.lines().count());
         for builtin in all() {
             let found = find(builtin.group, builtin.version, builtin.kind);

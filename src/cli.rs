@@ -105,7 +105,7 @@ enum Delete {
 impl Cli {
     /// Parses the arguments of this process.
     ///
-    /// clap prints help, and ends the process after it and after most usage errors.
+    /// For `--help`, `--version` and most usage errors, clap prints a text and exits the process.
     ///
     /// # Errors
     /// When a flag has a bad value.
@@ -126,7 +126,8 @@ impl Cli {
             if let Some(error) = bad_value(&error) {
                 return Unread::Value(error);
             }
-            // clap repeats an argument as it is, and a terminal would obey it.
+            // clap repeats arguments in its messages, and a terminal would interpret control
+            // characters in them. So parse the escaped arguments to get the message.
             let lossy = arguments.iter().map(|it| it.to_string_lossy());
             let shown = Self::try_parse_from(lossy.map(|it| visible(&it).replace('\t', "\\t")));
             let error = shown.err().unwrap_or(error);
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn an_argument_commands_no_terminal() {
+    fn control_characters_in_arguments_are_escaped() {
         for (arguments, expected) in [
             (&["\u{1b}[2J"][..], "unrecognized subcommand '\\u{1b}[2J'"),
             (

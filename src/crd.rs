@@ -1,7 +1,7 @@
-//! Rust types from a CRD: text in, texts out.
+//! Generates Rust types from a CRD: text in, texts out.
 //!
-//! The types are made so that kube writes the schema again that they come from. [`Made::written`] is the
-//! schema that the code will write, and [`Made::losses`] is in what it differs from the given one.
+//! kube generates a schema from the Rust types. This schema should equal the schema of the CRD. [`Made::written`] is
+//! the schema that kube will generate, and [`Made::losses`] lists its differences from the CRD.
 
 mod compare;
 mod convert;
@@ -32,37 +32,38 @@ pub use self::{
     read::{Column, Crd, CrdVersion, Scale, parse},
 };
 
-/// What the types of one version of a kind are made for, besides what its CRD says.
+/// Settings for the types of one version of a kind that are not in its CRD.
 #[derive(Debug, Clone)]
 pub struct Setting<'a> {
-    /// The file of the sample, from the file of the types.
+    /// The path of the sample, relative to the file of the types.
     pub sample: Option<&'a str>,
     /// The name of the project.
     pub project: &'a str,
-    /// What the code calls the type of the kind.
+    /// The Rust name of the type of the kind.
     pub type_name: &'a str,
     /// Whether the API server serves the version.
     pub served: bool,
-    /// What the CRD says beside its schemas, sorted by name.
+    /// The annotations of the CRD, sorted by name.
     pub annotations: &'a [Annotation],
 }
 
-/// What is made from one version of a CRD.
+/// The output for one version of a CRD.
 #[derive(Debug, Clone)]
 pub struct Made {
-    /// The text of the file of its types, without the license.
+    /// The text of the types file, without the license header.
     pub types: String,
-    /// The text of a sample, if the project has one.
+    /// The text of a sample object.
     pub sample: String,
-    /// The schema that the types write.
+    /// The schema that kube generates from the types.
     pub written: Value,
-    /// In what that schema and the rest of the version differ from the given ones.
+    /// The differences between this version in the CRD and the generated code.
     pub losses: Vec<Loss>,
-    /// What of the sample has to be looked at: places without a fitting value, and CEL rules.
+    /// What the user must check in the sample: places without a fitting value, and constraints that are not checked
+    /// here, such as CEL rules.
     pub doubts: Vec<Loss>,
 }
 
-/// Makes the types of `version` of `crd`.
+/// Generates the types and the sample of `version` of `crd`.
 pub fn make(crd: &Crd, version: &CrdVersion, setting: &Setting) -> Made {
     let mut lowered = lower::lower(crd, version, Purpose::Define);
     lowered.written["title"] = setting.type_name.into();
@@ -79,31 +80,31 @@ pub fn make(crd: &Crd, version: &CrdVersion, setting: &Setting) -> Made {
     }
 }
 
-/// The text of the file of the types of `version` of `crd`, which others define: without the license. The code
-/// calls the type of the kind `type_name`.
+/// Returns the text of the types file of `version` of `crd`, for a kind that another project defines. The text has no
+/// license header. `type_name` is the Rust name of the type of the kind.
 pub fn types_for_use(crd: &Crd, version: &CrdVersion, type_name: &str) -> String {
     let lowered = lower::lower(crd, version, Purpose::Use);
     print::print_for_use(crd, version, &lowered, type_name)
 }
 
-/// What converts between two versions of a kind.
+/// Generated code that converts between two versions of a kind.
 #[derive(Debug, Clone)]
 pub struct Conversion {
-    /// The implementations, without the imports of the modules `spoke` and `hub` that have the types.
+    /// The `From` implementations. The file must import the modules of the types as `spoke` and `hub`.
     code: String,
     /// Whether both versions have a status.
     pub has_status: bool,
 }
 
 impl Conversion {
-    /// The text of the file, which begins as `skeleton` does: with its comment and imports.
+    /// Returns the text of the file: the comment and the imports of `skeleton`, followed by the code.
     pub fn within(&self, skeleton: &str) -> String {
         let (head, _) = skeleton.split_once("impl ").unwrap_or((skeleton, ""));
         format!("{head}{}", self.code)
     }
 }
 
-/// Converts `spoke` to `hub` and back.
+/// Generates the code that converts `spoke` to `hub` and back.
 pub fn conversion(crd: &Crd, spoke: &CrdVersion, hub: &CrdVersion) -> Conversion {
     let [spoke, hub] = [spoke, hub].map(|it| lower::lower(crd, it, Purpose::Define));
     Conversion {
@@ -112,7 +113,7 @@ pub fn conversion(crd: &Crd, spoke: &CrdVersion, hub: &CrdVersion) -> Conversion
     }
 }
 
-/// Whether all versions that `crd` serves have the same schema, so that the API server needs no webhook to
+/// Returns whether all served versions of `crd` have the same schema, so that the API server needs no webhook to
 /// convert between them.
 pub fn served_alike(crd: &Crd) -> bool {
     let mut served = crd.versions.iter().filter(|it| it.served);

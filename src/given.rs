@@ -1,4 +1,4 @@
-//! What a CRD that is given makes of a project: its resources, and the texts of their files.
+//! Turns a CRD from the user into resources of a project, and into the texts of their files.
 
 use anyhow::{Context as _, Error, Result, anyhow, ensure};
 
@@ -17,35 +17,35 @@ use crate::{
 pub struct Given<'a> {
     /// The CRD.
     pub crd: &'a Crd,
-    /// Those of its versions that are taken.
+    /// The versions of the CRD that the project takes.
     pub versions: Vec<&'a CrdVersion>,
-    /// Its group without the domain, and its domain if that is not the project's.
+    /// The group of the CRD without its domain, and the domain if it differs from the project's domain.
     group: (Group, Option<Domain>),
     definer: Definer,
 }
 
-/// What a CRD makes of the files of a project.
+/// The files that are generated from a CRD.
 #[derive(Debug, Default)]
 pub struct GivenFiles {
-    /// Their texts.
+    /// The texts of the files, by path.
     pub texts: Texts,
-    /// What they lack of the CRD.
+    /// The differences between the CRD and the generated code.
     pub losses: Vec<Loss>,
-    /// What of the samples has to be looked at.
+    /// Places in the samples that the user must check.
     pub doubts: Vec<Loss>,
 }
 
-/// By whom the kind is defined.
+/// Who defines the kind: this project, or another one.
 enum Definer {
     Project(Conversion),
     Others,
 }
 
 impl<'a> Given<'a> {
-    /// All versions of `crd`, or `version` alone, for `project`, which defines the kind.
+    /// Takes all versions of `crd`, or only `version`. `project` defines the kind.
     ///
     /// # Errors
-    /// When the CRD has no such version.
+    /// When the CRD does not have this version.
     pub fn new(crd: &'a Crd, version: Option<&Version>, project: &Project) -> Result<Self> {
         let versions = match version {
             Some(version) => vec![self::version(crd, version)?],
@@ -67,10 +67,11 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// `version` of `crd`, or the one that is stored, for `project`, which uses the kind of others.
+    /// Takes one version of `crd`: `version`, or by default the stored version. Another project defines the kind, and
+    /// `project` only uses it.
     ///
     /// # Errors
-    /// When the CRD has no such version, or a cluster does not serve it.
+    /// When the CRD does not have or does not serve this version.
     pub fn of_others(crd: &'a Crd, version: Option<&Version>, project: &Project) -> Result<Self> {
         let served: Vec<_> = crd.versions.iter().filter(|it| it.served).collect();
         let taken = if let Some(version) = version {
@@ -99,10 +100,10 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// The resource of `version`, at a stage.
+    /// Returns the resource for `version`, with this stage.
     ///
     /// # Errors
-    /// When a name of the CRD cannot be one of the project.
+    /// When a name in the CRD is not valid in a project.
     pub fn resource(&self, version: &CrdVersion, stage: Stage) -> Result<Resource> {
         let crd = self.crd;
         let kind: Kind = parse(crd, &crd.kind)?;
@@ -135,10 +136,10 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// The resource of `version` that `project` has.
+    /// Returns the existing resource of `project` for `version`.
     ///
     /// # Errors
-    /// As [`Given::resource`].
+    /// See [`Given::resource`].
     pub fn there<'p>(
         &self,
         version: &CrdVersion,
@@ -148,11 +149,11 @@ impl<'a> Given<'a> {
         Ok(at.map(|at| &project.resources[at]))
     }
 
-    /// The versions that are taken, with their resources in `project`, the stored one first: without
-    /// controllers and webhooks.
+    /// Returns the taken versions, each with a new resource for `project`. The stored version comes first. The
+    /// resources have no controllers and no webhooks.
     ///
     /// # Errors
-    /// As [`Given::resource`].
+    /// See [`Given::resource`].
     pub fn resources(&self, project: &Project) -> Result<Vec<(&'a CrdVersion, Resource)>> {
         let mut versions = self.versions.clone();
         versions.sort_by_key(|it| (!it.storage, !it.served));
@@ -175,7 +176,7 @@ impl<'a> Given<'a> {
             };
             let mut resource = self.resource(version, stage)?;
             if let (Definition::Own(own), Some(hub)) = (&mut resource.definition, hub) {
-                // The webhook of the project converts, whatever the CRD says.
+                // The project's own webhook converts, so the conversion strategy of the CRD does not matter.
                 own.conversion = Conversion::Missing;
                 own.spokes = hub
                     .spokes()
@@ -187,10 +188,10 @@ impl<'a> Given<'a> {
         Ok(resources)
     }
 
-    /// The files that the CRD gives in `project`, which renders to `rendered`.
+    /// Returns the files that are generated from the CRD. `rendered` is the render of `project`.
     ///
     /// # Errors
-    /// When the manifest cannot be written.
+    /// When the CRD lacks a version of the project, or when the manifest cannot be serialized.
     pub fn files(&self, project: &Project, rendered: &Texts) -> Result<GivenFiles> {
         let GivenFiles {
             mut texts,
@@ -204,7 +205,7 @@ impl<'a> Given<'a> {
                 continue;
             };
             let types = project.types_file(resource);
-            // The license stands above, as in every file.
+            // Like every file, the types file begins with the license header.
             let skeleton = rendered.get(&types).map_or("", String::as_str);
             let header = skeleton.split_once("//! ").map_or("", |(header, _)| header);
             if resource.external().is_some() {
@@ -276,8 +277,8 @@ impl<'a> Given<'a> {
         Ok(there.and_then(|it| project.hub_of(it)))
     }
 
-    /// The texts of the files that convert the versions of `project`, which renders to `rendered`, to the hub and
-    /// back.
+    /// Returns the files that convert the versions of the kind to the hub and back. `rendered` is the render of
+    /// `project`.
     ///
     /// # Errors
     /// When the CRD lacks one of these versions.
@@ -303,7 +304,7 @@ impl<'a> Given<'a> {
         Ok(texts)
     }
 
-    /// The danger of versions that are served without a conversion, if there are any.
+    /// A warning about served versions that have different schemas and no conversion.
     pub fn lossy(&self, project: &Project) -> Option<String> {
         let own = self.there(self.versions.first()?, project).ok()??.own()?;
         let served = self.versions.iter().filter(|it| it.served);
@@ -316,7 +317,7 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// Which versions are served by the CRD alone, if there are any, and why.
+    /// A note about versions that the CRD serves and the project does not, with the reason.
     pub fn unserved(&self, project: &Project) -> Option<String> {
         let unserved = self.versions.iter().filter(|version| {
             let there = self.there(version, project).ok().flatten();
@@ -338,7 +339,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// The name of a CRD.
+/// The name of a CRD, as errors show it.
 fn name(crd: &Crd) -> String {
     format!("{}.{}", visible(&crd.plural), visible(&crd.group))
 }
@@ -349,7 +350,7 @@ fn names(versions: &[&CrdVersion]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// The version of `crd` that is called `version`.
+/// Finds `version` in `crd`.
 fn version<'a>(crd: &'a Crd, version: &Version) -> Result<&'a CrdVersion> {
     let mut versions = crd.versions.iter();
     let found = versions.find(|it| it.name == version.as_str());
@@ -362,7 +363,7 @@ fn version<'a>(crd: &'a Crd, version: &Version) -> Result<&'a CrdVersion> {
     })
 }
 
-/// A name of the CRD `crd`.
+/// Parses a name in `crd`. The error names the CRD.
 fn parse<T: std::str::FromStr<Err = Error>>(crd: &Crd, text: &str) -> Result<T> {
     let parsed = text.parse();
     parsed.map_err(|error| {
@@ -371,10 +372,10 @@ fn parse<T: std::str::FromStr<Err = Error>>(crd: &Crd, text: &str) -> Result<T> 
     })
 }
 
-/// The group `full` as `PROJECT` has it, and its domain if that is not the project's.
+/// Splits the full group `full` into the group as in `PROJECT`, and its domain if it differs from the project's domain.
 ///
 /// # Errors
-/// When it has no domain, or names two groups of the project.
+/// When `full` has no domain, or names two groups of the project.
 pub fn group(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)> {
     let of_project = full.without(&project.domain);
     let (group, domain) = project.group(full)?;
@@ -385,7 +386,8 @@ pub fn group(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)>
     Ok((group, Some(domain)))
 }
 
-/// A kind that others define in the group `full`, with types that have no fields until its CRD is given.
+/// Returns the resource for a kind that another project defines in the group `full`. Its types have no fields until the
+/// user gives its CRD.
 ///
 /// # Errors
 /// When the group has no domain.
@@ -404,7 +406,7 @@ pub fn of_others(
     })
 }
 
-/// The group `full` of a kind that others define, as `PROJECT` has it: without a domain, the group is all of it.
+/// Like [`group`], for a kind that another project defines. If the domain is `None`, the group is the full group.
 fn group_of_others(project: &Project, full: &Group) -> Result<(Group, Option<Domain>)> {
     let is_there = |it: &&Resource| project.full_group(it) == full.as_str() && !it.is_builtin();
     if let Some(there) = project.resources.iter().find(is_there) {
@@ -428,9 +430,9 @@ fn group_of_others(project: &Project, full: &Group) -> Result<(Group, Option<Dom
     Ok((group, Some(domain)))
 }
 
-/// A group and the domain that `full` ends in.
+/// Splits `full` at a dot into a group and a domain.
 fn split(project: &Project, full: &Group) -> Result<(Group, Domain)> {
-    // As short as can be told from the groups that are there.
+    // Take the shortest group whose Rust module no other group of the project uses.
     let taken: Vec<_> = project
         .resources
         .iter()

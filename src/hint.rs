@@ -29,7 +29,8 @@ pub fn hint(error: &anyhow::Error) -> Option<&str> {
     error.downcast_ref().map(|it: &Hinted| it.hint.as_str())
 }
 
-/// Adds no line to the chain of errors: it displays as `error`.
+/// An error with a hint. The message and the sources are those of `error`, so the hint does not
+/// appear in the chain of errors.
 #[derive(Debug)]
 struct Hinted {
     error: anyhow::Error,

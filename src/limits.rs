@@ -1,38 +1,39 @@
-//! How much there may be. A repository may be made to take all memory and time of whoever runs a command
-//! in it, so nothing is read, rendered or recorded without a limit.
+//! Limits for the size of inputs. Without them, a command in a malicious repository could use up all memory, or run for
+//! a very long time. So everything that is read, rendered or recorded has a limit.
 
 use anyhow::{Result, ensure};
 
-/// The largest file, in bytes.
+/// The largest file that rscaffold reads, in bytes.
 pub const FILE: u64 = 4 << 20;
 
-/// The most that all files of a project have together, in bytes: about those of 2,000 kinds.
+/// The largest total size of all files of a project, in bytes. About 2,000 kinds fit.
 pub const FILES_TOGETHER: u64 = 64 << 20;
 
-/// The largest record of these files, in bytes.
+/// The largest record of the files that rscaffold wrote last, in bytes.
 pub const RECORD: u64 = 128 << 20;
 
-/// The most files that a record names.
+/// The largest number of files in a record.
 pub const RECORDED_FILES: usize = 100_000;
 
-/// The most projects that a record has. A merge of git leaves two of them.
+/// The largest number of projects in a record. A git merge can leave two.
 pub const RECORDED_PROJECTS: usize = 100;
 
-/// The most files and folders that are looked at in a folder of others.
+/// The largest number of files and folders that rscaffold looks at in a folder outside of the project, such as a Go
+/// project or a cargo workspace.
 pub const ENTRIES: usize = 20_000;
 
-/// The most versions of kinds that a project has.
+/// The largest number of versions of kinds in a project.
 pub const RESOURCES: usize = 2_000;
 
-/// The bytes of several files together.
+/// The total size of several files.
 #[derive(Debug, Default)]
 pub struct Total(u64);
 
 impl Total {
-    /// Adds those of one file.
+    /// Adds the size of one file, in bytes.
     ///
     /// # Errors
-    /// When all together have more than [`FILES_TOGETHER`].
+    /// When the total exceeds [`FILES_TOGETHER`].
     pub fn add(&mut self, bytes: usize) -> Result<()> {
         self.0 = self.0.saturating_add(u64::try_from(bytes)?);
         ensure!(
@@ -44,7 +45,7 @@ impl Total {
     }
 }
 
-/// A number of bytes as people read it.
+/// Formats a number of bytes with a unit: `4 MB`.
 pub fn size(bytes: u64) -> String {
     match bytes {
         bytes if bytes >= 1 << 20 => format!("{} MB", bytes >> 20),
@@ -65,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn files_have_a_limit_together() {
+    fn the_total_size_of_files_is_limited() {
         let mut total = Total::default();
         for _ in 0..16 {
             total.add(4 << 20).unwrap();

@@ -28,8 +28,8 @@ pub use rust::{CrateName, Repo, WorkspaceRoot, is_dependency};
 pub use warning::Warning;
 pub use webhook_path::WebhookPath;
 
-/// Reads a name by `read`, whose error is only the reason. The error of this function adds `what`
-/// the text should be, and a valid name: `near` if it is valid, else `example`.
+/// Parses a name with `read`, whose error has only the reason. The error of this function also says
+/// `what` the text should be, and gives a valid name: `near` if `near` is valid, else `example`.
 fn read_or<'a, T>(
     text: &'a str,
     (what, example): (&str, &str),
@@ -42,7 +42,7 @@ fn read_or<'a, T>(
     })
 }
 
-/// Refuses the first character of a name that is not `allowed`.
+/// Refuses a name with a character that is not `allowed`. The error has the first such character.
 fn allow_only(text: &str, allowed: impl Fn(char) -> bool, hint: &str) -> Result<()> {
     match text.chars().find(|c| !allowed(*c)) {
         Some(bad) => bail!("{} is not allowed{hint}", quoted(bad)),

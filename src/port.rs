@@ -1,8 +1,8 @@
-//! A Go operator project becomes a project of rscaffold: its [`Project`], and the texts that go into it as
-//! the user's.
+//! Ports a Go operator to a project of rscaffold: its [`Project`], and the texts of files that count as the user's
+//! edits.
 //!
-//! Everything here is pure. The files of the Go project are data that others wrote: each name that is taken
-//! from them goes through the types of [`names`](crate::names), and what cannot be taken is reported.
+//! The code here is pure. The files of the Go project are untrusted data: the types of [`names`](crate::names) validate
+//! each name, and the report lists what cannot be taken over.
 
 mod config;
 mod file;
@@ -39,10 +39,10 @@ use crate::{
     worktree::Snapshot,
 };
 
-/// What a Go project gives.
+/// A Go project that was read.
 #[derive(Debug)]
 pub struct Port {
-    /// The project, as far as the Go project tells.
+    /// The new project, with the settings that were found in the Go project.
     pub project: Project,
     kinds: Vec<GoKind>,
     rights: Rights,
@@ -55,7 +55,7 @@ impl Port {
     /// Reads the files of a Go project, which is in the folder `shown`.
     ///
     /// # Errors
-    /// When it is not the project of an operator in Go, or tells neither a domain nor a kind.
+    /// When the folder has no Go operator, or when neither PROJECT nor a CRD gives a domain.
     pub fn read(files: Snapshot, shown: &str) -> Result<Self> {
         let source = Source::new(files);
         let mut report = Report::new(shown);
@@ -90,6 +90,7 @@ impl Port {
         let begun = (project.clone(), report.clone());
         let check = kinds::Check::None;
         let mut kinds = kinds::take(&mut project, &source, &go, crds, check, &mut report);
+        // The kinds do not fit together: start again, and check each kind.
         if project.validate().is_err() {
             (project, report) = begun;
             let crds = kinds::crds(&source, &mut report);
@@ -110,7 +111,7 @@ impl Port {
         })
     }
 
-    /// What the command says.
+    /// The notes that the command prints.
     fn notes(&self, project: &Project, made: &Made) -> Vec<String> {
         let mut notes = vec![format!(
             "from {}: {}",
@@ -165,14 +166,14 @@ fn in_folder(shown: &str) -> String {
     visible(&format!("{}/PROJECT", shown.trim_end_matches('/'))).into_owned()
 }
 
-/// A name of the Go project; without a valid one, it is reported.
+/// Parses a name of the Go project. Reports an invalid name, and returns `None`.
 fn name_of<T: FromStr<Err = Error>>(what: &str, text: &str, report: &mut Report) -> Option<T> {
     let name = text.parse();
     name.map_err(|error| report.lost(format!("{what}: {error}")))
         .ok()
 }
 
-/// The domain of its API groups: that of PROJECT, or what the groups of its CRDs have in common.
+/// The domain of the API groups: from PROJECT, or the common end of the groups of the CRDs.
 fn domain(
     go: &GoProject,
     crds: &[(String, crate::crd::Crd)],
@@ -219,7 +220,8 @@ fn module(source: &Source, go: &GoProject) -> Option<String> {
     Some(short.map_or(module, |(short, _)| short).to_owned())
 }
 
-/// The name of the project: what its objects in the cluster begin with, if that is one, else its own.
+/// The name of the project: the prefix of the deployed objects, if the namespace has the same prefix, or else a name
+/// from PROJECT, the Go module or the folder.
 fn name(
     go: &GoProject,
     deployed: &Deployed,

@@ -8,7 +8,8 @@ use clap::{
 
 use crate::project::Feature;
 
-/// Flags that kubebuilder has or had, and that rscaffold does not have.
+/// Flags of current and older versions of kubebuilder that rscaffold does not have. clap's tip for such a flag would be
+/// a flag with a similar spelling, but with another meaning.
 const OF_KUBEBUILDER: [&str; 11] = [
     "cli-version",
     "component-config",
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_of_another_command_is_told_with_the_command() {
+    fn a_flag_of_another_command_gets_a_tip_with_the_command() {
         for (arguments, expected) in [
             ("init --image=nginx", "`--image` is a flag of `create api`"),
             (
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_of_kubebuilder_gets_no_tip_that_misleads() {
+    fn a_flag_of_kubebuilder_gets_no_tip() {
         for flag in OF_KUBEBUILDER {
             for command in ["init", "edit", "create api", "create webhook", "delete api"] {
                 assert_eq!(
@@ -138,12 +139,12 @@ mod tests {
     }
 
     #[test]
-    fn a_tip_names_no_flag_that_the_help_does_not_show() {
+    fn a_tip_does_not_suggest_a_hidden_flag() {
         assert_eq!(tip("init --mak"), None);
     }
 
     #[test]
-    fn a_slip_is_told_the_flag() {
+    fn a_misspelled_flag_gets_the_similar_flag() {
         let expected = Some("a similar argument exists: '--domain'");
         assert_eq!(tip("init --domian=com").as_deref(), expected);
     }

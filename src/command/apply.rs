@@ -1,4 +1,5 @@
-//! `rscaffold apply`, `rscaffold update` and `rscaffold diff`: turns of the loop that do not edit the project.
+//! `rscaffold apply`, `rscaffold update` and `rscaffold diff`: the commands that take no new settings, and only
+//! reconcile the files with `PROJECT`.
 
 use std::{path::Path, time::Instant};
 
@@ -64,7 +65,10 @@ pub struct Update {
 }
 
 /// The path in the form that the record uses.
-#[expect(clippy::unnecessary_wraps, reason = "what clap takes as a parser")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "clap requires a parser that returns a `Result`"
+)]
 fn plain_path(text: &str) -> Result<String> {
     let path = text.strip_prefix("./").unwrap_or(text);
     Ok(path.trim_end_matches('/').to_owned())
@@ -106,7 +110,7 @@ impl Diff {
     }
 }
 
-/// Brings the files in line with `PROJECT`, after an edit of it or a merge of branches.
+/// Reconciles the files with `PROJECT`, after an edit of `PROJECT` or a merge of branches.
 pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
     let start = Instant::now();
     let tree = WorkTree::open(root)?;
@@ -147,11 +151,12 @@ pub fn apply(args: &Apply, root: &Path) -> Result<Outcome> {
     carry_out(turn, &args.mode, &story, start)
 }
 
-/// The turn that brings the files in line with `PROJECT`, after git may have merged it and the record.
+/// The turn that reconciles the files with `PROJECT`. A git merge may have changed both `PROJECT` and the record.
 fn recorded<'a>(tree: &'a WorkTree, policy: &Policy) -> Result<Turn<'a>> {
     let turn = Turn::of_branches(tree, &text(tree)?, tree.record()?, policy)?;
     if turn.record.texts.is_empty() {
-        // A new project may consist of `PROJECT` alone.
+        // A user may start a project with only a `PROJECT` file, so a missing record is an error only if rendered files
+        // exist already.
         let files = render(&turn.after)?.texts;
         if !tree.ours(files.keys().map(String::as_str))?.is_empty() {
             ensure_known(&turn.record)?;
@@ -160,7 +165,7 @@ fn recorded<'a>(tree: &'a WorkTree, policy: &Policy) -> Result<Turn<'a>> {
     Ok(turn)
 }
 
-/// Warns about what follows when the new render becomes the base.
+/// The warnings of `--rebuild-base`, which makes a new render the base of all later merges.
 fn rebuilt(before: &Project) -> Vec<String> {
     let mut notes = vec![
         "from now on, every difference from a new project counts as your edit, and every missing \
@@ -177,8 +182,8 @@ fn rebuilt(before: &Project) -> Vec<String> {
     notes
 }
 
-/// A note for those who set environment variables: no file of the project shows them, because users set them in a
-/// Deployment or a shell.
+/// A note about renamed environment variables. Users set these variables in a Deployment or a shell, so the changed
+/// files of the project do not show the new names.
 const RENAMED_VARIABLES: &str = "\
 the environment variables for the operator's flags now begin with `KUBE_MANAGER_`, so rename the \
 variables that you set: `WATCH_NAMESPACE` to `KUBE_MANAGER_NAMESPACE`, `KUBERNETES_MASTER` to \
@@ -207,8 +212,8 @@ pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
     bring_in_line_without(excluded, &tree, &before, after, &args.mode, &story)
 }
 
-/// The `project` after `update`. If another project of the workspace has the runtime already, this project shares it
-/// instead of getting a copy.
+/// Returns `project` with the runtime that `update` chooses. If another project of the workspace has the runtime
+/// already, this project shares that runtime instead of getting a copy.
 fn updated(tree: &WorkTree, mut project: Project) -> Result<Project> {
     if project.is_older() && project.runtime == Runtime::Vendored && project.workspace.is_some() {
         let shared = tree.workspace()?.and_then(|workspace| workspace.runtime);
@@ -217,7 +222,8 @@ fn updated(tree: &WorkTree, mut project: Project) -> Result<Project> {
     Ok(project)
 }
 
-/// Gives the changes that `apply` would make now, or `update` in a project that an older rscaffold wrote.
+/// Returns the changes that `apply` would make now, as a unified diff. In a project of an older rscaffold, returns the
+/// changes of `update`.
 pub fn diff(args: &Diff, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
     let policy = args.on_conflict.policy()?;

@@ -29,7 +29,7 @@ pub fn possible(flags: &[(&str, bool)]) -> Result<()> {
     )))
 }
 
-/// Whether a user can answer.
+/// Whether a user can answer questions: input and messages are at a terminal.
 pub fn is_possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }

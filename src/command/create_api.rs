@@ -237,7 +237,7 @@ pub(super) struct ExternalType {
     dependency: Option<Dependency>,
 }
 
-/// Adds an API, its controller, or both to the project in `root`. A path that the user gives is one in `folder`.
+/// Adds an API, its controller, or both to the project in `root`. Paths in the arguments are relative to `folder`.
 pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
     args.kubebuilder.features(args.settings.image.is_some())?;
     if let Some(file) = args.crd.clone() {
@@ -353,8 +353,7 @@ impl ApiSettings {
         name.unwrap_or_else(|| id.kind().controller())
     }
 
-    /// Adds the controller with these settings to `resource`, or removes it. `usual` decides where `--controller` is
-    /// not given.
+    /// Adds the controller with these settings to `resource`, or removes it. `usual` is the default of `--controller`.
     fn control(&self, id: &GroupVersionKind, resource: &mut Resource, usual: bool) -> Result<()> {
         let name = self.controller_of(id);
         let is_wanted = self.controller.unwrap_or(usual);
@@ -384,7 +383,7 @@ impl ApiSettings {
     }
 
     /// Refuses flags that describe a new kind, because this kind exists. Plural and scope are allowed for a kind that
-    /// another project defines, because only its CRD tells them.
+    /// another project defines, because they are only in the CRD of that kind.
     fn not_described(&self, id: &GroupVersionKind, resource: &Resource) -> Result<()> {
         let unknown = resource.external().is_some();
         let about_the_kind = [
@@ -485,7 +484,7 @@ fn own(id: &GroupVersionKind, project: &Project) -> Result<Resource> {
     })
 }
 
-/// A note about what the type of a kind that another project defines needs.
+/// A note about the versions of crates that the Rust type of an external kind needs.
 pub(super) fn external_note(resource: &Resource) -> Option<String> {
     let External::At { path, .. } = resource.external()? else {
         return None;

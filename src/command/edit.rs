@@ -70,7 +70,8 @@ pub fn run(args: Edit, root: &Path) -> Result<Outcome> {
     notes.extend(renamed(&before, &after));
     let has_chart = |project: &Project| project.features.contains(&Feature::Helm);
     let mut next = Vec::new();
-    // A new chart has the rendered CRDs and role; the user's code may say more.
+    // A new chart has the rendered CRDs and role. `make manifests` replaces them by the CRDs and
+    // the role of the user's code.
     if has_chart(&after) && !has_chart(&before) {
         let why = "copies the CRDs and the role of your code into the chart";
         next.push(NextStep::new("make manifests", why));

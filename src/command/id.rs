@@ -1,4 +1,4 @@
-//! The kind that a command is about.
+//! The flags that name the kind of a command.
 
 use anyhow::Result;
 use clap::Args;
@@ -6,7 +6,7 @@ use clap::Args;
 use super::ask;
 use crate::names::{Group, GroupVersionKind, Kind, Version};
 
-/// The parts of the name of a kind that the command line gives.
+/// The parts of the name of a kind, as given on the command line.
 #[derive(Debug, Args)]
 pub struct Id {
     /// API group, such as `webapp`, without the domain or in full; `--group ""` is the domain alone. At a terminal,

@@ -94,13 +94,13 @@ impl Kubebuilder {
 /// A plugin of kubebuilder, such as `go/v4`, or in full `helm.kubebuilder.io/v2-alpha`.
 #[derive(Debug, Clone)]
 struct Plugin {
-    /// Without domain and version, such as `helm`.
+    /// The name without domain and version, such as `helm`.
     name: String,
     text: String,
 }
 
 impl Plugin {
-    /// Plugins for what every project has here.
+    /// Plugins for the parts that every project of rscaffold has.
     const BASE: [&str; 3] = ["base", "go", "kustomize"];
     const OTHERS: [&str; 4] = ["autoupdate", "deploy-image", "grafana", "helm"];
 
@@ -108,7 +108,7 @@ impl Plugin {
         Self::BASE.contains(&&*self.name)
     }
 
-    /// As it was given.
+    /// The flag as the user gave it.
     fn flag(&self) -> String {
         format!("--plugins={}", self.text)
     }

@@ -29,7 +29,7 @@ mod turn;
 pub mod version;
 pub mod webhook;
 
-/// How a command that changes the project writes.
+/// The flags of all commands that change the project.
 #[derive(Debug, Args)]
 struct Mode {
     /// Show which files would change, and write nothing

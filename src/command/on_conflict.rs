@@ -65,7 +65,7 @@ fn choice(text: &str) -> Result<Choice> {
     Ok((answer, path.map(str::to_owned)))
 }
 
-/// Parses a [`Choice`], and lists for the completion of shells what can precede the `:`.
+/// Parses a [`Choice`]. For shell completion, lists the values that can precede the `:`.
 #[derive(Clone)]
 struct ChoiceParser;
 
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_for_a_file_goes_before_the_one_for_all() {
+    fn a_choice_for_a_file_overrides_the_choice_for_all() {
         let policy = policy(&["ours:src/main.rs", "theirs", "markers:./a:b"]).unwrap();
 
         assert_eq!(policy.everywhere, OnConflict::Theirs);

@@ -42,7 +42,7 @@ pub fn ensure_not_lost(record: &Record, fresh: &Texts) -> Result<()> {
     ))
 }
 
-/// Brings the work tree in line with the project `after`, and reports `story`.
+/// Updates the work tree to match the project `after`, and reports `story`.
 ///
 /// `before` is the project that `PROJECT` on disk describes.
 pub fn bring_in_line(
@@ -55,7 +55,7 @@ pub fn bring_in_line(
     bring_in_line_without(&[], tree, before, after, mode, story)
 }
 
-/// The same, with texts that the user gives.
+/// Like [`bring_in_line`], with texts from an input of the command, such as a CRD.
 pub fn bring_in_line_with(
     given: GivenTexts,
     tree: &WorkTree,
@@ -72,7 +72,7 @@ pub fn bring_in_line_with(
     carry_out(turn, mode, story, start)
 }
 
-/// The same, except for the `excluded` files and folders.
+/// Like [`bring_in_line`], but leaves the `excluded` files and folders unchanged.
 pub fn bring_in_line_without(
     excluded: &[String],
     tree: &WorkTree,

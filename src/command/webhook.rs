@@ -28,7 +28,7 @@ use crate::{
 /// `create webhook`
 #[derive(Debug, Args)]
 #[command(after_help = CREATE_EXAMPLES)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
+#[expect(clippy::struct_excessive_bools, reason = "each `bool` is a flag")]
 pub struct CreateWebhook {
     #[command(flatten)]
     id: Id,
@@ -253,7 +253,7 @@ fn conversions(resource: &Resource, project: &Project, tree: &WorkTree) -> Resul
     })
 }
 
-/// The version to which the other versions of a kind are converted and back.
+/// The existing hub of a kind: the version to and from which the other versions are converted.
 fn hub(project: &Project, group: &Group, kind: &Kind) -> Option<Version> {
     let (group, _) = project.group(group).ok()?;
     let hub = project.hub(group.as_str(), kind.as_str())?;
@@ -376,7 +376,7 @@ pub fn delete(args: DeleteWebhook, root: &Path) -> Result<Outcome> {
     bring_in_line(&tree, &before, after, &args.mode, &story)
 }
 
-/// Notes about webhooks that clusters still have after this project lost them.
+/// Notes about webhooks that clusters keep after this project has removed them.
 pub(super) fn left_behind(before: &Project, after: &Project) -> Vec<String> {
     let defaults = |it: &Resource| it.webhooks.defaulting.is_some();
     let validates = |it: &Resource| it.webhooks.validation.is_some();

@@ -1,4 +1,4 @@
-//! In what a schema differs from the given one.
+//! Compares a generated schema with the schema of the CRD.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -7,17 +7,17 @@ use serde_json::Value;
 use super::schema::{Schema, normal, numbers};
 use crate::visible::visible;
 
-/// What of a CRD the generated code does not write as it was given.
+/// A difference between a CRD and the generated code.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Loss {
-    /// Where it stands: `spec.template.foo`; empty for what is beside the schema.
+    /// The path of the field: `spec.template.foo`. Empty for a difference outside of the schema.
     pub place: String,
-    /// What it is, and why: "`oneOf` is left out".
+    /// The difference, and the reason for it: "`uniqueItems` is left out: kube removes it".
     pub what: String,
 }
 
 impl Loss {
-    /// The same, of the version `name`.
+    /// Adds the version `name` to the place.
     #[must_use]
     pub fn of_version(mut self, name: &str) -> Self {
         self.place = match self.place.as_str() {
@@ -45,13 +45,13 @@ impl fmt::Display for Loss {
     }
 }
 
-/// Whether two schemas mean the same.
+/// Returns whether two schemas are equivalent.
 pub(super) fn alike(one: &Value, other: &Value) -> bool {
     compare(one, other).is_empty()
 }
 
-/// In what `written` differs from `given`. What kube adds to every kind is not told: a title, and that a status
-/// may be null.
+/// Lists the differences of `written` from `given`. Ignores what kube adds to every kind: a title, and a nullable
+/// status.
 pub fn compare(given: &Value, written: &Value) -> Vec<Loss> {
     let [given, written] = [given, written].map(|it| root(numbers(normal(it.clone()))));
     let mut losses = BTreeSet::new();
@@ -59,7 +59,8 @@ pub fn compare(given: &Value, written: &Value) -> Vec<Loss> {
     losses.into_iter().collect()
 }
 
-/// A schema of a kind without what the API server has by itself, and what kube always adds.
+/// Removes the parts of a kind's schema that are not compared: the usual `apiVersion`, `kind` and `metadata`, which the
+/// API server defines, and the additions of kube.
 fn root(schema: Value) -> Schema {
     let Value::Object(mut schema) = schema else {
         return Schema::new();
@@ -153,7 +154,7 @@ pub(super) fn join(place: &str, name: &str) -> String {
     }
 }
 
-/// What becomes of the keyword `key`.
+/// Describes a difference in the keyword `key`, with its reason.
 fn why(key: &str, given: Option<&Value>, written: Option<&Value>) -> String {
     let reason = match (key, given, written) {
         ("required", _, Some(names)) if names == &serde_json::json!(["spec"]) => {

@@ -1,8 +1,8 @@
-//! The conversion between two versions of a kind, as Rust.
+//! Generates the Rust code that converts between two versions of a kind.
 //!
-//! A field or a value that both versions have goes over as it is. Where a version has something that the
-//! other one lacks, the code has the first value that fits: the operator keeps what was there before, and
-//! whoever knows more of the kind edits the line.
+//! The code copies each field and value that both versions have. A field that only the target has gets its default, or
+//! the first valid value of its type. The operator keeps in annotations what a version cannot hold, so a round trip
+//! loses nothing. Users edit a line if another value is better.
 use std::collections::{BTreeSet, VecDeque};
 
 use super::{
@@ -10,13 +10,13 @@ use super::{
     model::{Field, Import, Item, Lowered, Shape},
 };
 
-/// The width of the fields of a struct up to which rustfmt leaves them on one line.
+/// rustfmt leaves the fields of a struct on one line up to this width.
 const SHORT: usize = 18;
-/// Where the fields of a type begin.
+/// The indentation of the fields in the generated code.
 const FIELDS: usize = 12;
 
-/// The `From` implementations between the types of a `spoke` and those of its `hub`, for a file that imports
-/// the modules of these types under these two names.
+/// Generates the `From` implementations between the types of a `spoke` and those of its `hub`. The file must import the
+/// modules of these types as `spoke` and `hub`.
 pub(super) fn convert(spoke: &Lowered, hub: &Lowered) -> String {
     let mut converter = Converter {
         spoke,
@@ -40,7 +40,7 @@ pub(super) fn convert(spoke: &Lowered, hub: &Lowered) -> String {
     converter.imports() + text.trim_end() + "\n" + &converter.functions()
 }
 
-/// From the spoke to the hub, or back.
+/// The direction of a conversion: up from the spoke to the hub, or down to the spoke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Up,
@@ -48,7 +48,7 @@ enum Way {
 }
 
 impl Way {
-    /// The modules that it leads from and to.
+    /// The modules of the source and of the target.
     fn modules(self) -> [&'static str; 2] {
         match self {
             Self::Up => ["spoke", "hub"],
@@ -84,29 +84,33 @@ impl<'a> Type<'a> {
     }
 }
 
-/// How a value becomes one of another type.
+/// How to convert a value to another type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum How {
-    /// It stays as it is.
+    /// The value needs no conversion.
     Same,
-    /// By a function.
+    /// A function of this name converts the value.
     By(String),
 }
 
 struct Converter<'a> {
     spoke: &'a Lowered,
     hub: &'a Lowered,
-    /// The types of the spoke with those of the hub that they become.
+    /// The pairs of types, of the spoke and of the hub, that get a conversion.
     seen: BTreeSet<(&'a str, &'a str)>,
+    /// The pairs whose conversion is not written yet.
     open: VecDeque<(&'a Item, &'a Item)>,
-    /// Whether lists and maps of types are converted, and whether a map is made.
+    /// Whether the code calls the function `list`.
     lists: bool,
+    /// Whether the code calls the function `map`.
     maps: bool,
+    /// Whether the code creates an empty `BTreeMap`.
     map: bool,
 }
 
 impl<'a> Converter<'a> {
-    /// Has the type `spoke` converted to `hub` and back, if both are of one sort.
+    /// Adds conversions between the types `spoke` and `hub` if both have the same shape: struct, enum or newtype.
+    /// Returns whether they do.
     fn pair(&mut self, spoke: &str, hub: &str) -> bool {
         let (Some(spoke), Some(hub)) = (item(self.spoke, spoke), item(self.hub, hub)) else {
             return false;
@@ -123,7 +127,7 @@ impl<'a> Converter<'a> {
         is_one_sort
     }
 
-    /// The types that a way leads from and to.
+    /// The types of the source and of the target.
     fn sides(&self, way: Way) -> [&'a Lowered; 2] {
         match way {
             Way::Up => [self.spoke, self.hub],
@@ -194,7 +198,7 @@ impl<'a> Converter<'a> {
         )
     }
 
-    /// The value of the field `from` as one of `to`.
+    /// The expression that converts the field `from` to the type of the field `to`, if there is a conversion.
     fn value(&mut self, from: &Field, to: &Field, way: Way) -> Option<String> {
         let ident = &from.ident;
         let (source, target) = (Type::parse(&from.ty), Type::parse(&to.ty));
@@ -237,7 +241,7 @@ impl<'a> Converter<'a> {
         }
     }
 
-    /// How `from` becomes `to`, if nothing of it gets lost.
+    /// How to convert `from` to `to`. `None` if there is no conversion between these types.
     fn how(&mut self, from: &Type, to: &Type, way: Way) -> Option<How> {
         match (from, to) {
             (Type::Plain(from), Type::Plain(to)) => {
@@ -265,7 +269,7 @@ impl<'a> Converter<'a> {
         }
     }
 
-    /// How a list or a map becomes another one.
+    /// How to convert a list or a map. If the items need a conversion, `function` converts the whole.
     fn inner(&mut self, from: &Type, to: &Type, way: Way, function: &str) -> Option<How> {
         Some(match self.how(from, to, way)? {
             How::Same => How::Same,
@@ -274,19 +278,19 @@ impl<'a> Converter<'a> {
                 self.maps |= function == "map";
                 How::By(function.to_owned())
             }
-            // A list of lists.
+            // Lists and maps of lists or maps are not supported.
             How::By(_) => return None,
         })
     }
 
-    /// The value of `field`, which stands at `indent`, where the other version has none.
+    /// The value of `field` if the source does not have this field. `indent` is the indentation of the field.
     fn missing(&mut self, field: &Field, way: Way, indent: usize) -> String {
         let [_, module] = way.modules();
         let [_, target] = self.sides(way);
         if let Some(name) = default_of(field) {
             let default = target.defaults.iter().find(|it| it.name == name);
             if let Some(default) = default {
-                // Those of enums begin with the name of the type, which stands in the module.
+                // The default of an enum is a path that begins with a type of the module.
                 let is_own = item(target, &default.ty).is_some();
                 let module = if is_own {
                     format!("{module}::")
@@ -299,7 +303,7 @@ impl<'a> Converter<'a> {
         self.first(&Type::parse(&field.ty), way, indent)
     }
 
-    /// The first value of a type.
+    /// The first valid value of a type, such as an empty list.
     fn first(&mut self, ty: &Type, way: Way, indent: usize) -> String {
         let [_, module] = way.modules();
         let [_, target] = self.sides(way);
@@ -375,7 +379,7 @@ fn map<A, B: From<A>>(values: BTreeMap<String, A>) -> BTreeMap<String, B> {
     }
 }
 
-/// The body of a conversion of an enum: by the values that variants stand for.
+/// The body of the conversion of an enum. Two variants correspond if they stand for the same value.
 fn enumeration(source: &str, from: &[(String, String)], to: &[(String, String)]) -> String {
     let first = to.first().map_or("", |(variant, _)| variant.as_str());
     let arm = |(variant, value): &(String, String)| {
@@ -388,7 +392,7 @@ fn enumeration(source: &str, from: &[(String, String)], to: &[(String, String)])
             ),
         ) + "\n"
     };
-    // Those that the other version has come first.
+    // The variants that the other version has come first.
     let is_there = |(_, value): &&(String, String)| to.iter().any(|(_, it)| it == value);
     let (same, other): (Vec<_>, Vec<_>) = from.iter().partition(is_there);
     let mut arms: String = same.into_iter().map(arm).collect();
@@ -399,7 +403,7 @@ fn enumeration(source: &str, from: &[(String, String)], to: &[(String, String)])
     format!("        match value {{\n{arms}        }}\n")
 }
 
-/// `name` with `fields` in braces, which begins at `indent`.
+/// `name` with `fields` in braces, as a pattern or an expression at the indentation `indent`.
 fn braces(name: &str, fields: &[String], indent: usize) -> String {
     let line = fields.join(", ");
     let pad = " ".repeat(indent);
@@ -413,18 +417,18 @@ fn braces(name: &str, fields: &[String], indent: usize) -> String {
     }
 }
 
-/// `line`, or `lines` where it is too long.
+/// Returns `line`, or `lines` if `line` is too long.
 fn one_or_several(line: &str, lines: &str) -> String {
     let is_short = line.chars().count() <= LINE;
     [lines, line][usize::from(is_short)].to_owned()
 }
 
-/// The type of a file.
+/// Finds the type `name` of a types file.
 fn item<'a>(lowered: &'a Lowered, name: &str) -> Option<&'a Item> {
     lowered.items.iter().find(|it| it.name == name)
 }
 
-/// The name of the function that gives the default of `field`.
+/// The name of the function that returns the default of `field`.
 fn default_of(field: &Field) -> Option<String> {
     let metas = field.attributes.iter().filter_map(|it| match it {
         Attribute::Meta(Meta::List(name, metas)) if name == "serde" => Some(metas),

@@ -2,8 +2,8 @@
 
 use super::literal::is_plain;
 
-/// Whether `text` can be a doc comment: schemars reads it back as it is, rustfmt leaves it alone, and
-/// rustdoc finds no code in it that it would compile.
+/// Returns whether `text` can be a doc comment: schemars reads the same text back, rustfmt does not change the comment,
+/// and rustdoc finds no code block in it to compile.
 pub(super) fn is_doc(text: &str) -> bool {
     let is_doc_line = |line: &str| {
         line.trim_end() == line
@@ -19,7 +19,8 @@ pub(super) fn is_doc(text: &str) -> bool {
         && text.split('\n').all(is_doc_line)
 }
 
-/// Whether a line after an empty one is indented: in a list, that can be code.
+/// Returns whether Markdown could treat a part of `text` as an indented code block: an indented line after an empty
+/// one, or a list item whose text is indented by five spaces.
 fn has_code_in_a_list(text: &str) -> bool {
     let lines: Vec<_> = text.split('\n').collect();
     let pairs = lines.windows(2);

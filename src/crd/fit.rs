@@ -1,4 +1,4 @@
-//! Whether a value fits a schema, as the API server checks it. CEL rules are only found, not evaluated.
+//! Validates values against a schema, like the API server. CEL rules are listed, but not evaluated.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -11,13 +11,13 @@ use crate::visible::visible;
 /// A place at which a value does not fit its schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Misfit {
-    /// Where it is: `spec.template.foo`.
+    /// The path of the value: `spec.template.foo`.
     pub place: String,
     /// The keyword of the schema that refuses the value.
     pub keyword: String,
 }
 
-/// Where `value` does not fit `schema`.
+/// Lists the places where `value` does not fit `schema`.
 pub(crate) fn misfits(value: &Value, schema: &Value) -> Vec<Misfit> {
     let mut found = Vec::new();
     walk("", value, schema, &mut |place, value, schema| {
@@ -37,8 +37,8 @@ pub(crate) fn misfits(value: &Value, schema: &Value) -> Vec<Misfit> {
     found
 }
 
-/// What the API server checks about a new object with `value` and nobody does here, each with its place: CEL rules,
-/// and patterns that are not understood.
+/// Lists the checks of the API server for a new object with `value` that [`misfits`] leaves out, each with its place:
+/// CEL rules, and patterns that [`regex`] cannot compile.
 pub(super) fn unchecked(value: &Value, schema: &Value) -> Vec<(String, String)> {
     let mut found = Vec::new();
     walk("", value, schema, &mut |place, value, schema| {
@@ -49,7 +49,7 @@ pub(super) fn unchecked(value: &Value, schema: &Value) -> Vec<(String, String)> 
         let rules = schema.get("x-kubernetes-validations");
         for rule in rules.and_then(Value::as_array).into_iter().flatten() {
             let text = rule["rule"].as_str().unwrap_or_default();
-            // The others are about changes.
+            // A rule with `oldSelf` applies only to updates, unless `optionalOldSelf` is set.
             if !text.contains("oldSelf") || rule["optionalOldSelf"] == true {
                 find("rule", text);
             }
@@ -63,7 +63,7 @@ pub(super) fn unchecked(value: &Value, schema: &Value) -> Vec<(String, String)> 
     found
 }
 
-/// Shows `see` the value with its schema, and then all values in it with theirs.
+/// Calls `see` with the value and its schema, and then with each value inside of it.
 fn walk(place: &str, value: &Value, schema: &Value, see: &mut impl FnMut(&str, &Value, &Schema)) {
     let Some(schema) = schema.as_object() else {
         return;
@@ -101,7 +101,7 @@ fn missing(value: &Value, schema: &Schema) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Whether `value` is as `keyword` of `schema` says.
+/// Returns whether `value` satisfies `keyword` of `schema`.
 fn fits(value: &Value, keyword: &str, schema: &Schema) -> bool {
     let is = |key: &str| schema.get(key) == Some(&Value::Bool(true));
     if value.is_null() {
@@ -166,19 +166,19 @@ fn text_fits(text: &str, keyword: &str, given: &Value) -> bool {
     }
 }
 
-/// Whether `text` has a match of `pattern`. A pattern that [`regex`] cannot compile counts as matched.
+/// Returns whether `pattern` matches in `text`. A pattern that [`regex`] cannot compile counts as matched.
 fn matches(pattern: &str, text: &str) -> bool {
     regex(pattern).is_none_or(|it| it.is_match(text))
 }
 
-/// The regular expression `pattern`, if it is understood and small enough.
+/// Compiles `pattern`. Returns `None` if the syntax is not supported, or if the compiled expression is too large.
 pub(super) fn regex(pattern: &str) -> Option<Regex> {
     const MOST_BYTES: usize = 1 << 18;
     let mut builder = RegexBuilder::new(pattern);
     builder.size_limit(MOST_BYTES).build().ok()
 }
 
-/// Whether `text` is what `format` names. A format that the API server does not know says nothing.
+/// Returns whether `text` has this format. As in the API server, an unknown format allows every text.
 fn has_format(text: &str, format: &str) -> bool {
     match format {
         "ipv4" => text.parse::<Ipv4Addr>().is_ok(),
@@ -224,7 +224,8 @@ fn items_fit(items: &[Value], keyword: &str, schema: &Schema) -> bool {
     }
 }
 
-/// Whether there are so many `what` as `keyword` asks for.
+/// Returns whether `count` is within the limit of `keyword`, such as `minItems`. `what` is the end of the keyword:
+/// `Items`.
 fn count_fits(count: usize, keyword: &str, given: &Value, what: &str) -> bool {
     let bound = given.as_u64().and_then(|it| usize::try_from(it).ok());
     let limit = keyword.strip_suffix(what);

@@ -1,20 +1,20 @@
-//! Attributes, laid out as rustfmt does.
+//! Formats attributes like rustfmt.
 
-/// The width of several arguments of an attribute beyond which rustfmt gives each a line.
+/// rustfmt leaves several arguments of an attribute on one line up to this width.
 const ARGUMENTS: usize = 70;
-/// The longest line.
+/// The maximum width of a line.
 pub(super) const LINE: usize = 100;
 
 /// An attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Attribute {
-    /// That rustfmt lays out.
+    /// An attribute that rustfmt formats.
     Meta(Meta),
-    /// That rustfmt leaves as it is. Lines after the first one have no indentation of the place yet.
+    /// An attribute that rustfmt does not change. The lines after the first one are not indented yet.
     Verbatim(String),
 }
 
-/// What stands in an attribute.
+/// The content of an attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Meta {
     /// `default`, or `rename = "x"`.
@@ -48,7 +48,7 @@ impl Meta {
         items.iter().map(Self::line).collect::<Vec<_>>().join(", ")
     }
 
-    /// It at `indent`, with `after` columns behind it.
+    /// Formats the content at the indentation `indent`. `after` is the number of columns that follow on the last line.
     pub fn laid_out(&self, indent: usize, after: usize) -> String {
         let line = self.line();
         let Self::List(name, items) = self else {
@@ -73,12 +73,12 @@ impl Meta {
 }
 
 impl Attribute {
-    /// Whether it says how values are written.
+    /// Returns whether this is an attribute of serde.
     pub fn is_serde(&self) -> bool {
         matches!(self, Self::Meta(Meta::List(name, _)) if name == "serde")
     }
 
-    /// Its lines at `indent`, with a newline at the end.
+    /// Formats the attribute at the indentation `indent`, with a newline at the end.
     pub fn laid_out(&self, indent: usize) -> String {
         let pad = " ".repeat(indent);
         match self {

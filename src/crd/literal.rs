@@ -1,10 +1,10 @@
-//! Values as Rust has them.
+//! Writes values as Rust literals.
 
 use serde_json::Value;
 
 use crate::visible::is_hidden;
 
-/// Whether a reader sees `char` as it is, and neither rustc nor clippy refuses it.
+/// Returns whether `char` is visible in source code, and accepted there by rustc and clippy.
 pub(super) fn is_plain(char: char) -> bool {
     !is_hidden(char)
         && !matches!(
@@ -38,7 +38,7 @@ pub(super) fn text(text: &str) -> String {
     literal + "\""
 }
 
-/// An integer, with its type where it is not an `i32`.
+/// An integer literal, with the suffix `i64` if the value does not fit an `i32`.
 pub(super) fn integer(value: i64) -> String {
     let suffix = if i32::try_from(value).is_ok() {
         ""
@@ -48,7 +48,7 @@ pub(super) fn integer(value: i64) -> String {
     format!("{value}{suffix}")
 }
 
-/// A number.
+/// A number literal.
 pub(super) fn number(value: &serde_json::Number) -> String {
     match (value.as_i64(), value.as_u64()) {
         (Some(value), _) => integer(value),
@@ -57,12 +57,12 @@ pub(super) fn number(value: &serde_json::Number) -> String {
     }
 }
 
-/// A number with a point.
+/// A floating-point literal.
 pub(super) fn float(value: f64) -> String {
     format!("{value:?}")
 }
 
-/// A value as `serde_json::json!` has it, on one line.
+/// A value in the syntax of `serde_json::json!`, on one line.
 pub(super) fn json(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
@@ -81,8 +81,8 @@ pub(super) fn json(value: &Value) -> String {
     }
 }
 
-/// The same, on several lines that are indented by `indent` spaces after the first one, if `width` is not
-/// enough for one.
+/// Like [`json`], but on several lines if one line would be wider than `width`. The lines after the first one are
+/// indented by `indent` spaces.
 pub(super) fn json_lines(value: &Value, indent: usize, width: usize) -> String {
     let line = json(value);
     if line.chars().count() <= width {

@@ -1,4 +1,4 @@
-//! From a schema to types.
+//! Lowers a schema to Rust types.
 
 mod attributes;
 mod field;
@@ -19,23 +19,23 @@ use super::{
     schema::{self, Schema},
 };
 
-/// What stands in a file of types besides the types of the kind. Each of them begins with the kind, so few can be
-/// called so; those with more than one word come from kube.
+/// Names that a types file uses for other things, so a generated type cannot have them. Generated names begin with the
+/// kind, so such a conflict is rare.
 const TAKEN: &str = "BTreeMap Box Clone CustomResource Debug Default Deserialize Err IntOrString \
     JsonSchema KubeSchema ListMerge MapMerge Message None Ok Option PartialEq Reason Result Rule Schema \
     SchemaGenerator Self Serialize Some String StructMerge Time Validated Value Vec";
 
-/// Whom the types are for.
+/// What the types are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// The project that defines the kind: they write its schema.
+    /// The project defines the kind: kube generates the CRD from the types.
     Define,
-    /// A client: they write no schema, leave out what the client does not set, and take values that a later
-    /// version of the schema adds to an enum.
+    /// The project is a client of the kind: the types have no schema, omit fields that the client does not set, and
+    /// accept enum values that a later version of the schema adds.
     Use,
 }
 
-/// The types of `version`.
+/// Lowers the schema of `version` to types.
 pub(super) fn lower(crd: &Crd, version: &CrdVersion, purpose: Purpose) -> Lowered {
     let kind = crd.kind.as_str();
     let taken = TAKEN.split_ascii_whitespace().map(str::to_owned);
@@ -70,9 +70,10 @@ pub(super) fn lower(crd: &Crd, version: &CrdVersion, purpose: Purpose) -> Lowere
 struct Lower<'a> {
     kind: &'a str,
     purpose: Purpose,
-    /// The types, each at the place where it was begun.
+    /// The types in the order of the file. A slot is `None` until its type is complete, because inner types are lowered
+    /// first.
     slots: Vec<Option<Item>>,
-    /// The types by their schema: equal schemas are one type.
+    /// The types by their schema. Equal schemas share one type.
     types: BTreeMap<String, Type>,
     names: Unique,
     functions: Unique,
@@ -82,7 +83,8 @@ struct Lower<'a> {
 }
 
 impl Lower<'_> {
-    /// The name of an imported type.
+    /// Imports a type, and returns its name. If the kind has the same name, returns the path of the type instead of
+    /// importing it.
     fn import(&mut self, import: Import) -> String {
         if self.kind == import.name() {
             return import.path().to_owned();
@@ -91,7 +93,8 @@ impl Lower<'_> {
         import.name().to_owned()
     }
 
-    /// A name for the type at `path`: the kind and the last part, and more of them if others have it.
+    /// Returns an unused name for the type at `path`: the kind and the last part of the path, or more parts if that
+    /// name is in use.
     fn name(&mut self, path: &[String]) -> String {
         let parts: Vec<_> = path.iter().map(|it| names::part(it)).collect();
         let is_status = parts.first().is_some_and(|it| it == "Status");

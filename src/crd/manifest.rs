@@ -1,4 +1,4 @@
-//! The manifest that the generated code will write.
+//! The manifest of the CRD, as the generated code will write it.
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
@@ -10,8 +10,8 @@ use super::{
 };
 use crate::project::Annotation;
 
-/// The text of the manifest of `crd`, whose versions write these schemas, and are served and stored so. A webhook may
-/// convert between them.
+/// Returns the text of the manifest of `crd`. `versions` has the schema that kube generates for each version, and
+/// whether the version is served and stored. If `converts`, a webhook converts between the versions.
 pub fn manifest(
     crd: &Crd,
     versions: Vec<(&CrdVersion, Value, [bool; 2])>,
@@ -51,14 +51,14 @@ pub fn manifest(
             "strategy": "Webhook",
             "webhook": {
                 "clientConfig": {
-                    // Where config/webhook has the Service. `config/default` puts the real names in.
+                    // The Service of config/webhook. kustomize replaces its name and namespace in `config/default`.
                     "service": {"name": "webhook-service", "namespace": "system", "path": "/convert"},
                 },
                 "conversionReviewVersions": ["v1"],
             },
         });
     }
-    // As the operator writes its manifests.
+    // The operator uses the same option, so `make manifests` writes the same text.
     let options = serde_yaml::ser_options! { folded_wrap_chars: usize::MAX };
     let text = serde_yaml::to_string_with_options(&value, options)?;
     Ok(format!(
@@ -118,7 +118,7 @@ fn column(column: &Column) -> Value {
     all.into()
 }
 
-/// `schema` with the bounds of numbers as the types of Kubernetes have them.
+/// `schema` with the bounds of numbers as floats, as in the types of Kubernetes.
 fn floats(schema: Value) -> Value {
     let Value::Object(schema) = schema else {
         return schema;
@@ -133,7 +133,7 @@ fn floats(schema: Value) -> Value {
     schema.into()
 }
 
-/// What of `version` the code writes otherwise, besides its schema.
+/// The differences between `version` and the generated code outside of the schema.
 pub(super) fn losses(crd: &Crd, version: &CrdVersion) -> Vec<Loss> {
     let mut losses = Vec::new();
     let has_status = !version.schema["properties"]["status"].is_null();

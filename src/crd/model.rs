@@ -1,34 +1,34 @@
-//! The Rust types that a schema becomes.
+//! The generated Rust types, as data.
 
 use serde_json::Value;
 
 use super::layout::Attribute;
 
-/// All that stands in the file of a version.
+/// The contents of the types file of one version.
 #[derive(Debug, Default)]
 pub(super) struct Lowered {
     /// The types, in the order of the file.
     pub items: Vec<Item>,
-    /// The functions that give defaults.
+    /// The functions that return defaults.
     pub defaults: Vec<DefaultFn>,
-    /// The functions that give schemas which no type has.
+    /// The functions that return schemas that no Rust type has.
     pub helpers: Vec<Helper>,
-    /// What has to be imported.
+    /// The imported types.
     pub imports: Vec<Import>,
-    /// What is said of the kind itself.
+    /// The attributes of the kind itself.
     pub root: Root,
-    /// The schema of the version, as kube writes it.
+    /// The schema that kube generates for the version.
     pub written: Value,
 }
 
 impl Lowered {
-    /// Whether an object of the kind has a default.
+    /// Returns whether the type of the kind implements `Default`.
     pub fn has_default(&self) -> bool {
         let mut items = self.items.iter();
         items.any(|it| it.name == self.root.spec && it.is_default)
     }
 
-    /// Leaves out all that is there for the schema alone.
+    /// Removes everything that only serves to generate a schema.
     pub fn leave_out_schema(&mut self) {
         self.helpers.clear();
         self.root.rules.clear();
@@ -43,7 +43,7 @@ impl Lowered {
     }
 }
 
-/// What is said of the kind itself.
+/// The attributes of the kind itself.
 #[derive(Debug, Default)]
 pub(super) struct Root {
     /// The type of the spec.
@@ -64,9 +64,10 @@ pub(super) struct Item {
     pub name: String,
     pub doc: Option<String>,
     pub attributes: Vec<Attribute>,
-    /// Whether all of its values have a default.
+    /// Whether the type derives `Default`.
     pub is_default: bool,
-    /// Whether kube writes its schema, because it has CEL rules or merge strategies.
+    /// Whether the type derives `KubeSchema` instead of `JsonSchema`, because it has CEL rules or
+    /// merge strategies.
     pub is_kube: bool,
     pub shape: Shape,
 }
@@ -77,9 +78,9 @@ pub(super) enum Shape {
     Struct(Vec<Field>),
     /// Each variant with its value.
     Enum(Vec<(String, String)>),
-    /// The same, and a variant of this name for any other text.
+    /// Like `Enum`, with an additional variant of this name for any other text.
     OpenEnum(Vec<(String, String)>, String),
-    /// Around the type.
+    /// A newtype around this type.
     Newtype(String),
 }
 
@@ -92,7 +93,7 @@ pub(super) struct Field {
     pub ty: String,
 }
 
-/// A function that gives the default of fields.
+/// A function that returns the default of fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DefaultFn {
     pub name: String,
@@ -100,7 +101,7 @@ pub(super) struct DefaultFn {
     pub value: String,
 }
 
-/// A function that gives a schema which no type of Rust has.
+/// A function that returns a schema that no Rust type has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Helper {
     DateTime,
@@ -120,7 +121,7 @@ impl Helper {
     }
 }
 
-/// A type that is imported.
+/// A type that a types file can import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Import {
     BTreeMap,

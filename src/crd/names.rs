@@ -1,4 +1,4 @@
-//! Names of Rust for names of a schema.
+//! Turns the names of a schema into Rust names.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use heck::{ToSnakeCase, ToUpperCamelCase};
 
 use crate::names::is_keyword;
 
-/// A field: `pod_cidrs` for `podCIDRs`.
+/// The name of a field: `pod_cidrs` for `podCIDRs`.
 pub(super) fn field(name: &str) -> String {
     let snake = plain(name).to_snake_case();
     match snake.as_str() {
@@ -22,7 +22,7 @@ pub(super) fn part(name: &str) -> String {
     plain(name).to_upper_camel_case()
 }
 
-/// A variant of an enum.
+/// The name of a variant of an enum: `V12` for `1.2`, `Any` for `*`.
 pub(super) fn variant(value: &str) -> String {
     let sign = |char| match char {
         '*' => " any ",
@@ -50,7 +50,7 @@ pub(super) fn variant(value: &str) -> String {
     }
 }
 
-/// One of many: `Listener` for `Listeners`.
+/// The singular of a plural: `Listener` for `Listeners`.
 pub(super) fn singular(part: &str) -> String {
     let ends = |end: &str| part.ends_with(end);
     let stem = |end: &str| part.strip_suffix(end).unwrap_or(part).to_owned();
@@ -65,7 +65,8 @@ pub(super) fn singular(part: &str) -> String {
     }
 }
 
-/// Only what an identifier can have, and `CIDRs` as one word.
+/// Replaces characters that are not valid in an identifier, and makes a plural acronym such as
+/// `CIDRs` one word.
 fn plain(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let mut plain = String::new();
@@ -100,7 +101,7 @@ pub(super) fn camel(ident: &str) -> String {
     camel[..1.min(camel.len())].to_ascii_lowercase() + camel.get(1..).unwrap_or_default()
 }
 
-/// Names of which each is there once.
+/// The names that are in use.
 #[derive(Debug, Default)]
 pub(super) struct Unique(BTreeSet<String>);
 
@@ -109,7 +110,7 @@ impl Unique {
         Self(taken.into_iter().collect())
     }
 
-    /// The first of `names` that is free, or the last one with a number.
+    /// Takes the first of `names` that is free, or the last one with a number.
     pub fn first(&mut self, names: impl IntoIterator<Item = String>) -> String {
         let mut last = String::new();
         for name in names {

@@ -1,16 +1,17 @@
-//! Texts that a regular expression takes.
+//! Generates texts that match a regular expression.
 
 use regex_syntax::{
     ParserBuilder,
     hir::{Class, Hir, HirKind},
 };
 
-/// So many parts of a pattern are written at most for one text.
+/// The largest number of parts of a pattern that are written for one text.
 const MOST: usize = 4096;
 
-/// Texts that may match `pattern`, the shorter ones first. There are none if it is not understood.
+/// Returns texts that may match `pattern`, the shorter ones first. Returns no texts if the pattern
+/// cannot be parsed.
 pub(super) fn texts(pattern: &str) -> impl Iterator<Item = String> {
-    // Classes such as `\w` are those of ASCII, as in Go.
+    // As in Go, classes such as `\w` contain only ASCII characters.
     let mut parser = ParserBuilder::new().unicode(false).utf8(false).build();
     let hir = parser.parse(pattern).ok();
     let counts = (0..=8).chain([12, 16, 24, 32, 63, 64, 128, 253]);
@@ -27,11 +28,11 @@ pub(super) fn texts(pattern: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// Writes one of the texts that match.
+/// Writes one matching text.
 struct Writer {
-    /// How often something repeats that may repeat.
+    /// How often each repetition repeats, within its bounds.
     count: u32,
-    /// Which one of several branches is taken.
+    /// Which branch of an alternation is taken.
     branch: usize,
     text: String,
     /// How many parts may still be written.
@@ -39,11 +40,11 @@ struct Writer {
 }
 
 impl Writer {
-    /// Adds what matches `hir`, if it is found.
+    /// Appends a text that matches `hir`. Returns `None` if no text was found.
     fn write(&mut self, hir: &Hir) -> Option<()> {
         self.left = self.left.checked_sub(1)?;
         match hir.kind() {
-            // Whether a place fits shows only later.
+            // Whether an anchor matches depends on the whole text, which the caller checks.
             HirKind::Empty | HirKind::Look(_) => {}
             HirKind::Literal(literal) => self.text.push_str(str::from_utf8(&literal.0).ok()?),
             HirKind::Class(class) => self.text.push(char_of(class)?),
@@ -67,7 +68,7 @@ impl Writer {
     }
 }
 
-/// A character of the class, rather one that everybody can read.
+/// A character of the class. Letters and digits are preferred.
 fn char_of(class: &Class) -> Option<char> {
     let has = |char: char| match class {
         Class::Unicode(class) => {

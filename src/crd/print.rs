@@ -1,7 +1,7 @@
-//! Types as text, laid out as rustfmt does.
+//! Prints types as Rust code, formatted like rustfmt.
 #![expect(
     clippy::format_push_string,
-    reason = "a text that grows is easier to read than `write!` into one"
+    reason = "`+=` is easier to read than `write!`"
 )]
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
     read::{Column, Crd, CrdVersion},
 };
 
-/// The text of the file of a kind that the project defines.
+/// The text of the types file of a kind that the project defines.
 pub(super) fn print(
     crd: &Crd,
     version: &CrdVersion,
@@ -34,7 +34,7 @@ pub(super) fn print(
     }
 }
 
-/// The text of the file of a kind that others define.
+/// The text of the types file of a kind that another project defines.
 pub(super) fn print_for_use(
     crd: &Crd,
     version: &CrdVersion,
@@ -51,7 +51,7 @@ pub(super) fn print_for_use(
     format!("{}\n", text.trim_end())
 }
 
-/// The types, and what belongs to them. `kube` is what is said of the kind.
+/// The types with their imports, defaults and helpers. `kube` is the attribute of the spec.
 fn types(lowered: &Lowered, kube: &str, purpose: Purpose) -> String {
     let mut text = lints();
     text += &imports(lowered, purpose);
@@ -75,7 +75,7 @@ fn types(lowered: &Lowered, kube: &str, purpose: Purpose) -> String {
     text
 }
 
-/// What the descriptions of others may do.
+/// Allows the lints that descriptions and names from a CRD may trigger.
 fn lints() -> String {
     let lints = [
         "clippy::doc_lazy_continuation",
@@ -228,7 +228,7 @@ fn {}(_: &mut schemars::SchemaGenerator) -> schemars::Schema {{
     )
 }
 
-/// The attribute `kube`, which says what the CRD says beside its schema.
+/// The attribute `kube`, with the parts of the CRD that are outside of the schema.
 fn kube(crd: &Crd, version: &CrdVersion, lowered: &Lowered, setting: &Setting) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut text = |name: &str, value: &str| {
@@ -269,9 +269,10 @@ fn kube(crd: &Crd, version: &CrdVersion, lowered: &Lowered, setting: &Setting) -
     format!("#[kube(\n{}\n)]\n", lines.join(",\n"))
 }
 
-/// The lines of that attribute that only a given CRD has.
+/// The lines of the attribute `kube` that only types from a CRD have.
 fn rest(crd: &Crd, version: &CrdVersion, lowered: &Lowered) -> Vec<String> {
-    // First what every file of types has, so that a change above merges with what stands below.
+    // Begin with a line that every types file has. This unchanged line keeps a change of the lines
+    // above apart from the lines below in a merge.
     let mut metas = vec![Meta::text("derive", "PartialEq")];
     if lowered.has_default() {
         metas.push(Meta::text("derive", "Default"));
@@ -317,7 +318,7 @@ fn rest(crd: &Crd, version: &CrdVersion, lowered: &Lowered) -> Vec<String> {
         .collect()
 }
 
-/// The attribute `kube` of a kind that others define.
+/// The attribute `kube` of a kind that another project defines.
 fn kube_for_use(crd: &Crd, version: &CrdVersion, lowered: &Lowered, type_name: &str) -> String {
     let mut names = vec![
         ("group", crd.group.as_str()),
@@ -379,7 +380,7 @@ fn column(column: &Column) -> Meta {
     Meta::list("printcolumn", all)
 }
 
-/// The test that the sample fits the types.
+/// The generated test that the sample fits the types.
 fn test(type_name: &str, sample: &str) -> String {
     format!(
         "#[cfg(test)]

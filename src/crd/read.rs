@@ -1,4 +1,4 @@
-//! Reads definitions of custom resources from YAML.
+//! Reads CustomResourceDefinitions from YAML.
 
 use anyhow::{Result, anyhow, bail, ensure};
 use serde::Deserialize;
@@ -17,23 +17,23 @@ pub struct Crd {
     pub plural: String,
     /// Its name in the singular, if that is not the kind in lower case.
     pub singular: Option<String>,
-    /// The kind of its lists, if that is not the usual one.
+    /// The kind of its lists, if that is not `<Kind>List`.
     pub list_kind: Option<String>,
     /// Its abbreviations for kubectl.
     pub short_names: Vec<String>,
-    /// The groups of kinds that kubectl shows it in.
+    /// Its categories, such as `all`: kubectl lists the kinds of a category together.
     pub categories: Vec<String>,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
     /// Whether a webhook converts between its versions.
     pub converts: bool,
-    /// Its versions, as they are listed.
+    /// Its versions, in the order of the manifest.
     pub versions: Vec<CrdVersion>,
 }
 
 /// A version of a [`Crd`].
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "as a CRD has them")]
+#[expect(clippy::struct_excessive_bools, reason = "a CRD has these fields")]
 pub struct CrdVersion {
     /// Its name.
     pub name: String,
@@ -41,15 +41,15 @@ pub struct CrdVersion {
     pub served: bool,
     /// Whether the API server stores objects in it.
     pub storage: bool,
-    /// Whether clients are warned.
+    /// Whether the API server warns clients that use the version.
     pub deprecated: bool,
-    /// What they are told.
+    /// The text of the warning, if the CRD sets one.
     pub warning: Option<String>,
     /// The schema of its objects.
     pub schema: Value,
-    /// What `kubectl get` prints.
+    /// The columns of `kubectl get`.
     pub columns: Vec<Column>,
-    /// The fields that a field selector can have.
+    /// The JSON paths of the fields that a field selector can use.
     pub selectable: Vec<String>,
     /// Whether the status is a subresource.
     pub has_status: bool,
@@ -65,7 +65,7 @@ pub struct Column {
     pub description: Option<String>,
     /// The format of its values.
     pub format: Option<String>,
-    /// Where its values are.
+    /// The JSON path of its values.
     pub json_path: String,
     /// Its heading.
     pub name: String,
@@ -75,15 +75,15 @@ pub struct Column {
     pub r#type: String,
 }
 
-/// Where the subresource `scale` has its values.
+/// The JSON paths of the subresource `scale`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Scale {
     /// The selector of the Pods.
     pub label_selector_path: Option<String>,
-    /// The wanted number.
+    /// The desired number of replicas.
     pub spec_replicas_path: String,
-    /// The observed number.
+    /// The observed number of replicas.
     pub status_replicas_path: String,
 }
 
@@ -148,13 +148,13 @@ struct Subresources {
     scale: Option<Scale>,
 }
 
-/// Largest file that is read: the API server takes objects of up to 1.5 MB.
+/// The largest file, in bytes. The API server limits one CRD to 1.5 MB, but a file can have many CRDs.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// The CRDs among the documents of `text`, which is the text of `file`.
+/// Reads the CRDs in `text`, the text of `file`. Ignores documents of other kinds.
 ///
 /// # Errors
-/// When the text is not YAML, takes too much to read, or has none.
+/// When the text is not YAML, exceeds a limit, or has no valid CRD.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Crd>> {
     let shown = visible(file);
     ensure!(
@@ -192,12 +192,12 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Crd>> {
     Ok(crds)
 }
 
-/// How many values, and objects among them, the schemas of a CRD have at most. Each object becomes a field of
-/// a type, with its text, its documentation and its schema.
+/// The largest number of values in the schemas of a CRD, and of objects among these values. Each object becomes a field
+/// with a type, a doc comment and a schema.
 const MAX_VALUES: usize = 120_000;
 const MAX_OBJECTS: usize = 20_000;
 
-/// Whether the schemas have no more than that.
+/// Returns whether the schemas are within these two limits.
 fn are_small<'a>(schemas: impl IntoIterator<Item = &'a Value>) -> bool {
     let mut left: Vec<_> = schemas.into_iter().collect();
     let (mut values, mut objects) = (0, 0);
@@ -218,7 +218,7 @@ fn are_small<'a>(schemas: impl IntoIterator<Item = &'a Value>) -> bool {
     true
 }
 
-/// Reads one of them.
+/// Reads one CRD.
 fn crd(file: &str, mut document: Value) -> Result<Crd> {
     let name = document["metadata"]["name"].as_str().unwrap_or("?");
     let name = visible(name).into_owned();

@@ -1,4 +1,4 @@
-//! A small object that a schema takes.
+//! Generates a small object that fits a schema.
 
 use serde_json::{Map, Value, json};
 
@@ -11,15 +11,15 @@ use super::{
 };
 use crate::project::yaml;
 
-/// A sample, and what its author has to look at.
+/// A sample, and what the user must check in it.
 #[derive(Debug, Clone)]
 pub(super) struct Sample {
     pub text: String,
-    /// Where no value was found that fits, and what is not checked here.
+    /// The places without a fitting value, and the constraints that are not checked here.
     pub doubts: Vec<Loss>,
 }
 
-/// A sample of `version`.
+/// Generates a sample of `version`.
 pub(super) fn sample(crd: &Crd, version: &CrdVersion, project: &str) -> Sample {
     let lower = crd.kind.to_ascii_lowercase();
     let schema = body(&version.schema);
@@ -52,7 +52,8 @@ pub(super) fn sample(crd: &Crd, version: &CrdVersion, project: &str) -> Sample {
     }
 }
 
-/// The schema of what stands in an object besides its type, its metadata and its status.
+/// The schema of an object without `apiVersion`, `kind`, `metadata` and `status`. If there is a
+/// `spec`, it is required.
 fn body(schema: &Value) -> Value {
     let mut schema = schema.clone();
     let is_other = |name: &str| ["apiVersion", "kind", "metadata", "status"].contains(&name);
@@ -79,19 +80,20 @@ fn required(schema: &Value) -> Vec<String> {
         .collect()
 }
 
-/// So many values are made at most.
+/// The largest number of generated values.
 const MOST: usize = 1_000;
-/// So deep they stand in one another at most.
+/// The deepest nesting of generated values.
 const DEEPEST: usize = 60;
 
-/// Makes values that fit their schemas.
+/// Generates values that fit their schemas.
 struct Maker {
-    /// How many may still be made.
+    /// How many values may still be generated.
     left: usize,
 }
 
 impl Maker {
-    /// A value that fits `schema`. Each `number` means another one, as far as there are so many.
+    /// Generates a value that fits `schema`. Another `number` gives another value, if the schema
+    /// allows enough values: the items of a list may have to be unique.
     fn value(&mut self, schema: &Value, number: usize, depth: usize) -> Value {
         self.left = self.left.saturating_sub(1);
         if self.left == 0 || depth > DEEPEST {
@@ -119,7 +121,7 @@ impl Maker {
 
     fn array(&mut self, schema: &Value, number: usize, depth: usize) -> Value {
         let mut items = schema["items"].clone();
-        // What tells the items apart must be there.
+        // The keys identify the items, so each item must have them.
         let keys = schema["x-kubernetes-list-map-keys"].as_array();
         if let Some(keys) = keys.filter(|_| items.is_object()) {
             let mut names = json!(required(&items));
@@ -134,7 +136,8 @@ impl Maker {
         items.collect::<Vec<_>>().into()
     }
 
-    /// An object. Where the schema has branches, the first one is taken with which the object fits.
+    /// Generates an object. If the schema has branches, takes the first branch for which the object
+    /// fits, or else the one with the fewest misfits.
     fn fields(&mut self, schema: &Value, number: usize, depth: usize) -> Value {
         let mut best: Option<(usize, Value)> = None;
         for schema in branches(schema) {
@@ -190,7 +193,7 @@ impl Maker {
     }
 }
 
-/// `schema` as it is, and with each of its branches.
+/// `schema` with `allOf` merged in, first alone, and then with each branch of `oneOf` and `anyOf`.
 fn branches(schema: &Value) -> Vec<Value> {
     let list = |key: &str| schema[key].as_array().into_iter().flatten();
     let all = list("allOf").fold(schema.clone(), |schema, it| with(&schema, it));
@@ -199,7 +202,7 @@ fn branches(schema: &Value) -> Vec<Value> {
     [all].into_iter().chain(one).collect()
 }
 
-/// `schema` with what `branch` asks for besides.
+/// `schema` with the required fields and the properties of `branch` added.
 fn with(schema: &Value, branch: &Value) -> Value {
     let mut both = schema.clone();
     let mut names = required(schema);
@@ -215,7 +218,8 @@ fn with(schema: &Value, branch: &Value) -> Value {
     both
 }
 
-/// The value `number` of those that fit `schema`, or the last one; else the first one of all.
+/// Of the values that fit `schema`, returns the one at index `number`, or the last one. If no value
+/// fits, returns the first of all values.
 fn nth(values: &[Value], schema: &Value, number: usize) -> Value {
     let fitting = values.iter().filter(|it| misfits(it, schema).is_empty());
     let fitting: Vec<_> = fitting.take(number + 1).collect();
@@ -223,7 +227,8 @@ fn nth(values: &[Value], schema: &Value, number: usize) -> Value {
     best.cloned().unwrap_or_default()
 }
 
-/// Numbers that may fit: from 1 or the smallest one on, and from the largest one down.
+/// Numbers that may fit: upwards from 1 or a greater minimum, then upwards from the minimum, then
+/// downwards from the maximum.
 fn steps(schema: &Value) -> impl Iterator<Item = f64> {
     let step = schema["multipleOf"].as_f64().filter(|it| *it > 0.0);
     let step = step.unwrap_or(1.0);
@@ -242,7 +247,7 @@ fn steps(schema: &Value) -> impl Iterator<Item = f64> {
 fn integers(schema: &Value) -> Vec<Value> {
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "what is too large does not fit"
+        reason = "a truncated value does not fit, and is not used"
     )]
     let values = steps(schema).map(|it| json!(it as i64));
     values.collect()
@@ -256,7 +261,7 @@ fn numbers(schema: &Value) -> Vec<Value> {
     values.map(|it| json!(it)).collect()
 }
 
-/// Texts that people would write. The first one is for a field about which the schema says nothing.
+/// Typical texts. The first one is for a field whose schema has no constraints.
 const TEXTS: &[&str] = &[
     "sample",
     "a",

@@ -1,8 +1,8 @@
-//! What kube and schemars make of a schema.
+//! Predicts how kube and schemars change a schema.
 
 use serde_json::{Map, Value, json};
 
-/// The keywords that the API server knows, but for those that point elsewhere.
+/// The keywords that the API server supports, except for references such as `$ref`.
 const KEYWORDS: &str = "additionalProperties allOf anyOf default description enum example \
     exclusiveMaximum exclusiveMinimum externalDocs format items maxItems maxLength maxProperties \
     maximum minItems minLength minProperties minimum multipleOf not nullable oneOf pattern \
@@ -10,7 +10,7 @@ const KEYWORDS: &str = "additionalProperties allOf anyOf default description enu
     x-kubernetes-list-map-keys x-kubernetes-list-type x-kubernetes-map-type \
     x-kubernetes-preserve-unknown-fields x-kubernetes-validations";
 
-/// Those of them whose `false` says nothing.
+/// The keywords for which `false` is the default.
 const FLAGS: &str = "exclusiveMaximum exclusiveMinimum nullable uniqueItems \
     x-kubernetes-embedded-resource x-kubernetes-int-or-string x-kubernetes-preserve-unknown-fields";
 
@@ -20,7 +20,7 @@ fn has(words: &str, word: &str) -> bool {
 
 pub(super) type Schema = Map<String, Value>;
 
-/// `schema` in the one way of several that mean the same.
+/// Normalizes `schema`, so that equivalent schemas become equal.
 pub(super) fn normal(schema: Value) -> Value {
     let Value::Object(mut schema) = schema else {
         return schema;
@@ -42,7 +42,7 @@ pub(super) fn normal(schema: Value) -> Value {
     Value::Object(with_inner(schema, normal))
 }
 
-/// `schema` with `change` made to each schema that stands directly in it.
+/// `schema` with `change` applied to each schema directly inside of it.
 pub(super) fn with_inner(mut schema: Schema, change: impl Fn(Value) -> Value) -> Schema {
     let replace = |value: &mut Value| *value = change(value.take());
     for (key, value) in &mut schema {
@@ -58,12 +58,12 @@ pub(super) fn with_inner(mut schema: Schema, change: impl Fn(Value) -> Value) ->
     schema
 }
 
-/// The branches of a schema that takes an integer or a text.
+/// The `anyOf` branches of a schema for an integer or a string.
 pub(super) fn int_or_string() -> Value {
     json!([{"type": "integer"}, {"type": "string"}])
 }
 
-/// `value` with all numbers as those with a point, so that `1` is `1.0`.
+/// `value` with all numbers as floats, so that `1` equals `1.0`.
 pub(super) fn numbers(mut value: Value) -> Value {
     let replace = |value: &mut Value| *value = numbers(value.take());
     match &mut value {
@@ -75,8 +75,8 @@ pub(super) fn numbers(mut value: Value) -> Value {
     value
 }
 
-/// As much of a [normal] `schema` as generated code can have kube write: without what kube would change.
-/// Properties and items are not looked at.
+/// The keywords of `schema`, which is [normal], that generated code can have without a change by kube. Properties and items are kept as
+/// they are.
 pub(super) fn kept(mut schema: Schema) -> Schema {
     schema.retain(|key, value| {
         has(KEYWORDS, key)
@@ -95,7 +95,7 @@ pub(super) fn kept(mut schema: Schema) -> Schema {
     schema
 }
 
-/// As much of a [normal] `schema` and of all schemas in it.
+/// Like [`kept`], for `schema` and all schemas inside of it.
 pub(super) fn all_kept(schema: Value) -> Value {
     match schema {
         Value::Object(schema) => with_inner(kept(schema), all_kept).into(),
@@ -103,8 +103,8 @@ pub(super) fn all_kept(schema: Value) -> Value {
     }
 }
 
-/// Whether kube leaves the branches of `oneOf` or `anyOf` alone. It lifts properties and enums out of them,
-/// and takes away types.
+/// Returns whether kube keeps the branches of `oneOf` or `anyOf`. kube moves properties and enums out of the branches,
+/// and removes types.
 fn branches_are_kept(key: &str, branches: &Value) -> bool {
     let Some(branches) = branches.as_array().filter(|it| !it.is_empty()) else {
         return false;
@@ -130,7 +130,7 @@ fn branches_are_kept(key: &str, branches: &Value) -> bool {
     })
 }
 
-/// Whether kube leaves a schema in `not`, `allOf`, `anyOf` or `oneOf` alone.
+/// Returns whether kube keeps a schema in `not`, `allOf`, `anyOf` or `oneOf`.
 fn is_left_alone(schema: &Value) -> bool {
     schema.as_object().is_some_and(|fields| {
         fields.iter().all(|(key, value)| match key.as_str() {

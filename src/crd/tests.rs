@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A CRD of a kind `Book` with these properties of its spec.
+/// A CRD of a kind `Book` with this schema of its spec.
 fn crd(spec: &Value) -> Crd {
     of_object(&json!({
         "type": "object",
@@ -50,7 +50,7 @@ fn made(crd: &Crd) -> Made {
     make(crd, &crd.versions[0], &setting)
 }
 
-/// What is made of a property `it` of the spec, which is not required.
+/// The output for an optional property `it` of the spec.
 fn of_field(schema: &Value) -> Made {
     made(&crd(
         &json!({"type": "object", "properties": {"it": schema}}),
@@ -69,7 +69,7 @@ fn field(schema: &Value) -> String {
     fields.lines().map(str::trim).collect::<Vec<_>>().join("\n")
 }
 
-/// What rustfmt makes of `text`.
+/// Asserts that rustfmt does not change `text`.
 #[track_caller]
 pub(crate) fn is_formatted(text: &str) {
     let mut rustfmt = Command::new("rustfmt")
@@ -146,7 +146,7 @@ fn scalars_have_types_and_bounds() {
 }
 
 #[test]
-fn lists_and_maps_keep_what_their_items_have() {
+fn lists_and_maps_keep_the_schemas_of_their_items() {
     let cases = [
         (
             json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}),
@@ -242,7 +242,7 @@ fn names_of_all_sorts_become_fields_and_variants() {
 }
 
 #[test]
-fn what_kube_would_change_is_left_out_and_told() {
+fn keywords_that_kube_would_change_are_left_out_and_reported() {
     let cases = [
         (
             json!({"type": "string", "oneOf": [{"type": "string", "format": "date"}]}),
@@ -337,7 +337,7 @@ fn a_kind_may_have_no_spec_or_no_status() {
     );
 }
 
-/// The value of the required field `it` in the sample, and what has to be looked at.
+/// The value of the required field `it` in the sample, and what the user must check.
 fn sample_of(schema: &Value) -> (Value, Vec<String>) {
     let made = made(&crd(
         &json!({"type": "object", "required": ["it"], "properties": {"it": schema}}),
@@ -370,7 +370,7 @@ fn a_sample_fits_its_schema() {
         ),
         (text(json!({"format": "ipv6"})), json!("2001:db8::1")),
         (text(json!({"enum": ["b", "a"]})), json!("b")),
-        // What YAML may take for a boolean has quotes.
+        // A text that YAML could read as a boolean gets quotes.
         (text(json!({"enum": ["off"]})), json!("off")),
         (text(json!({"not": {"pattern": "^s"}})), json!("a")),
         (
@@ -440,7 +440,7 @@ fn a_sample_fits_its_schema() {
 }
 
 #[test]
-fn what_a_sample_may_not_fit_is_told() {
+fn constraints_that_a_sample_may_not_fit_are_reported() {
     let rule = |rule: &str| json!({"type": "string", "x-kubernetes-validations": [{"rule": rule}]});
     let cases = [
         (rule("self\n  != 'a'"), "spec.it: the rule `self != 'a'`"),
@@ -464,7 +464,7 @@ fn what_a_sample_may_not_fit_is_told() {
             "{schema}: {doubts:?}"
         );
     }
-    // A rule about changes is for no new object.
+    // A rule with `oldSelf` does not apply to a new object.
     assert_eq!(sample_of(&rule("self == oldSelf")).1, [""; 0]);
     // A kind without `spec` has its required fields.
     let shelf = of_object(
@@ -478,17 +478,17 @@ fn what_a_sample_may_not_fit_is_told() {
 }
 
 #[test]
-fn a_schema_of_many_branches_takes_no_time() {
+fn a_schema_with_many_branches_is_fast() {
     let mut schema = json!({"type": "string"});
     for _ in 0..12 {
-        // No object has exactly one of these.
+        // No object fits exactly one of these branches.
         let branch = json!({"required": ["a", "b"]});
         schema = json!({"type": "object", "properties": {"a": schema, "b": {"type": "string"}},
             "required": ["a"], "oneOf": vec![branch; 16]});
     }
     let start = Instant::now();
     assert!(!sample_of(&schema).1.is_empty());
-    // One that repeats much.
+    // A pattern with many repetitions.
     let pattern = json!({"type": "string", "pattern": "^((a{900}){900}b?){900}$"});
     assert!(!sample_of(&pattern).1.is_empty());
     assert!(start.elapsed().as_secs() < 20);
@@ -512,7 +512,7 @@ fn types_for_a_client_have_no_schema_and_take_values_that_come_later() {
     }
     for expected in [
         "    schema = \"disabled\",\n    derive = \"PartialEq\",\n    derive = \"Default\",\n",
-        // The API server fills in what is left out.
+        // The API server sets the default of a missing field.
         "    /// Percent.\n    #[serde(default, skip_serializing_if = \"Option::is_none\")]\n    \
          pub brightness: Option<i32>,\n",
         "    pub is_on: Option<bool>,\n",
@@ -550,12 +550,12 @@ fn an_object_has_a_default_where_all_fields_of_its_spec_have_one() {
         &["it"],
         json!({"type": "string", "format": "date-time"})
     ));
-    // `Default` would give another value than the schema.
+    // `Default` would return another value than the default of the schema.
     assert!(!has_default(&[], json!({"type": "integer", "default": 3})));
 }
 
 #[test]
-fn texts_that_are_no_crds_are_refused() {
+fn files_without_a_valid_crd_are_refused() {
     let v1beta1 = "apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nmetadata: {name: a.b}";
     let scope = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a.b}\n\
         spec: {group: b, names: {kind: A, plural: a}, scope: Here, versions: []}";
@@ -594,7 +594,7 @@ fn hostile_texts_are_refused_at_once() {
     assert!(start.elapsed().as_secs() < 5);
 }
 
-/// Any schema that a CRD may have, and some that it may not.
+/// Schemas, some of which no CRD can have.
 fn schemas() -> impl Strategy<Value = Value> {
     let text = "[ -~]{0,12}";
     let leaf = prop_oneof![
@@ -636,7 +636,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_schema_becomes_text_that_rustfmt_leaves_alone(schema in schemas()) {
+    fn types_of_any_schema_are_formatted(schema in schemas()) {
         let made = of_field(&schema);
         is_formatted(&made.types);
         let crd = crd(&json!({"type": "object", "properties": {"it": schema}}));

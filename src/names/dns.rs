@@ -4,9 +4,9 @@ use anyhow::{Result, ensure};
 
 use super::{allow_only, limit, read_or};
 
-/// The rules for a type of DNS name, and its words in errors.
+/// The rules for a type of DNS name, and the words for it in errors.
 pub(super) struct Shape {
-    /// With its article, such as `a group`.
+    /// The type of the name with an article, such as `a group`.
     pub what: &'static str,
     pub example: &'static str,
     /// The maximal number of characters.
@@ -27,7 +27,7 @@ impl Shape {
         read_or(text, words, near, |text| self.reason(text))
     }
 
-    /// Returns what is wrong with a name.
+    /// Checks a name. The error has only the reason.
     pub fn reason(&self, text: &str) -> Result<()> {
         if text.is_empty() && self.optional {
             return Ok(());
@@ -114,7 +114,7 @@ mod tests {
             assert!(SUBDOMAIN.check(name).is_ok(), "{name}");
         }
         assert!(OPTIONAL.check("").is_ok());
-        // An empty name is not suggested in place of a bad one.
+        // An empty name is valid here, but it is no suggestion for a bad name.
         assert_eq!(
             error(&OPTIONAL, " "),
             "` ` is not a subdomain: a space is not allowed, only lower-case letters, digits, `.` and `-`, \
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn too_long_names_are_told_the_limit() {
+    fn errors_for_long_names_have_the_limit() {
         let reason = "it has 64 characters, at most 63 are allowed, as in `web`";
         assert!(error(&LABEL, &"a".repeat(64)).ends_with(reason));
         let reason = "it has 254 characters, at most 253 are allowed, as in `web.com`";

@@ -10,7 +10,7 @@ use super::{allow_only, read_or, rust::is_keyword, traits};
 pub struct TypePath(String);
 
 impl TypePath {
-    /// The crate that it begins with: `cert_manager`, or `crate` for the project's own.
+    /// The crate of the path: `cert_manager`, or `crate` for the project's own.
     pub fn crate_ident(&self) -> &str {
         self.0.split("::").next().unwrap_or_default()
     }
@@ -73,7 +73,7 @@ impl Dependency {
     }
 
     fn read(text: &str) -> Result<Self> {
-        // The form of versions in Go.
+        // A user may give the version as in Go: `cert-manager@v1.18.2`.
         let near = text.replacen("@v", "@", 1);
         let words = ("a crate with its version", "cert-manager@0.1");
         read_or(text, words, &near, Self::check)
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn crates_from_everywhere() {
+    fn crates_from_a_registry_a_path_or_git() {
         let cases = [
             ("cert-manager@0.1", "cert_manager", r#""0.1""#),
             ("widgets@>=1.2, <3", "widgets", r#"">=1.2, <3""#),

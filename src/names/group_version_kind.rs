@@ -4,8 +4,8 @@ use anyhow::{Result, bail};
 
 use super::{Group, Kind, Version, traits};
 
-/// A kind with its group and version: `apps/v1/Deployment`. Without a group, as in `v1/ConfigMap`, it is of
-/// the core group of Kubernetes, or of the project's domain.
+/// A kind with its group and version: `apps/v1/Deployment`. Without a group, as in `v1/ConfigMap`, the kind is in the
+/// core group of Kubernetes, or the project's domain is its group.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupVersionKind {
     text: String,
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn every_builtin_kind_has_such_a_name() {
+    fn every_builtin_kind_has_a_valid_name() {
         for builtin in builtin::all() {
             let text = format!("{}/{}/{}", builtin.group, builtin.version, builtin.kind);
             let text = text.trim_start_matches('/');
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_part_is_told_of_that_part() {
+    fn an_error_names_the_bad_part() {
         for text in ["", "Deployment", "a/b/c/d", "/v1/Deployment"] {
             let expected = format!(
                 "`{text}` is not a kind with its group: the form is `<group>/<version>/<Kind>`, or \

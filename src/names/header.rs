@@ -5,7 +5,7 @@ use anyhow::{Result, ensure};
 use super::traits;
 use crate::visible::is_hidden;
 
-/// The lines of a header, without the marks of a comment.
+/// The lines of a header, without comment markers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Header(String);
 
@@ -16,10 +16,10 @@ impl Header {
 
     const MAX_BYTES: usize = 1 << 14;
 
-    /// The header in the text of a file, which may be a comment of Go, C or Rust.
+    /// Reads the header from the text of a file, which may be a comment of Go, C or Rust.
     ///
     /// # Errors
-    /// When the file has no text, more than 100 lines or 16 KB, or characters that are not shown.
+    /// When the file has no text, more than 100 lines or 16 KB, or invisible characters.
     pub fn of_file(text: &str) -> Result<Self> {
         let text = text.trim_start_matches('\u{feff}').replace('\t', "    ");
         let lines: Vec<_> = text.lines().map(without_marks).collect();
@@ -73,8 +73,7 @@ impl Header {
     }
 }
 
-/// The line without the marks that make it a comment: `//`, `/*`, `*/`, and the `*` that many put before
-/// each line.
+/// The line without comment markers: `//`, `/*`, `*/`, and the `*` before each line of a block comment.
 fn without_marks(line: &str) -> &str {
     let line = line.trim_end();
     let line = line.strip_suffix("*/").unwrap_or(line).trim_end();

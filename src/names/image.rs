@@ -1,4 +1,4 @@
-//! The parts of a container.
+//! The settings of a container: image, command, port and user.
 
 use std::{fmt, str::FromStr};
 
@@ -16,7 +16,7 @@ traits!(ImageName.0);
 
 impl ImageName {
     fn read(text: &str) -> Result<Self> {
-        // A repository of 255, a tag of 128 or a digest.
+        // A repository has at most 255 characters, a tag at most 128, and a digest at most 135.
         const MAX: usize = 400;
         let what = ("the name of an image", "memcached:1.6");
         read_or(text, what, text.trim(), |text| {

@@ -16,12 +16,12 @@ use super::{
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind(String);
 
-/// Names that the Rust type of a kind cannot have, because they break the code around it. Found by
-/// compiling a project for each: `Clone`, `Box`, `Ok` and `Status` only look dangerous.
+/// Names that the Rust type of a kind cannot have, because the code around the type would not compile. Found by
+/// compiling a project for each name: `Clone`, `Box`, `Ok` and `Status` do compile.
 const TAKEN: [&str; 5] = [
     // A keyword.
     "Self",
-    // The code beside the type needs what has this name in Rust's prelude.
+    // The code beside the type uses the item with this name from Rust's prelude.
     "Default Option Result String ToString Vec",
     // The file of the types imports another type of this name.
     "Condition Deserialize JsonSchema Serialize",
@@ -32,7 +32,7 @@ const TAKEN: [&str; 5] = [
     "New",
 ];
 
-/// What the file of types that come from a CRD may import besides.
+/// More types that a types file from a CRD may import.
 const TAKEN_BY_GIVEN: &str = "IntOrString Time Value";
 
 /// The types that the file of webhooks declares.
@@ -51,7 +51,7 @@ impl Kind {
         module(&self.0.to_snake_case())
     }
 
-    /// The name of the kind's own controller, if it has no other: `guestbook`.
+    /// The default name of the kind's controller: `guestbook`.
     pub fn controller(&self) -> ControllerName {
         ControllerName::of(self.lower())
     }
@@ -90,26 +90,26 @@ impl Kind {
         has(TAKEN_BY_WEBHOOKS, &self.0)
     }
 
-    /// A Rust type with the name of the module of the kind's group: `ShopController`.
+    /// The name of the Rust type, with the module of the kind's group as a prefix: `ShopController`.
     pub fn type_in(&self, group: &str) -> String {
         // An identifier cannot begin with a digit.
         let digit = if group.starts_with('_') { "_" } else { "" };
         format!("{digit}{}{}", group.to_upper_camel_case(), self.0)
     }
 
-    /// What a controller's code calls objects of the kind.
+    /// The identifiers for objects of the kind in a controller's code.
     pub fn identifiers(&self) -> Identifiers {
         Identifiers::of(&self.0.to_snake_case())
     }
 
-    /// The same with the module of its `group`: so the names differ from those of a kind of the same
-    /// name in another group.
+    /// Like [`Kind::identifiers`], with the module of the `group` as a prefix, to distinguish kinds of the same name in
+    /// different groups.
     pub fn identifiers_in(&self, group: &str) -> Identifiers {
         Identifiers::of(&format!("{group}_{}", self.0.to_snake_case()))
     }
 }
 
-/// What Rust code calls objects of a kind.
+/// The identifiers for objects of a kind in Rust code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Identifiers {
     /// One of its objects: `http_route`.
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_in_its_spellings() {
+    fn a_kind_has_a_lower_case_name_and_a_module() {
         let cases = [
             ("Guestbook", "guestbook", "guestbook"),
             ("HTTPRoute", "httproute", "http_route"),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_in_rust() {
+    fn identifiers_of_a_kind() {
         let cases = [
             ("Deployment", None, "deployment deployments"),
             ("HTTPRoute", None, "http_route http_routes"),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_with_no_room_for_an_ending_is_its_own_plural() {
+    fn a_kind_of_maximum_length_is_its_own_plural() {
         let kind: Kind = format!("A{}", "b".repeat(62)).parse().unwrap();
         assert_eq!(kind.plural().as_str(), kind.lower());
     }
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_from_a_crd_and_webhooks_take_more_names() {
+    fn types_from_a_crd_and_webhooks_take_more_names() {
         let kind = |text: &str| text.parse::<Kind>().unwrap();
         assert!(kind("Option").is_taken(false));
         assert!(kind("Time").is_taken(true) && !kind("Time").is_taken(false));
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_only_look_dangerous_are_kinds() {
+    fn names_that_compile_are_allowed() {
         for text in [
             "Status",
             "Clone",
@@ -288,11 +288,11 @@ mod tests {
         }
     }
 
-    /// A template that comes to use another type must not break a kind of its name.
+    /// If a template starts to use another type, a kind with the name of that type must not break.
     #[test]
     fn every_type_that_the_templates_name_is_taken() {
-        // Macros and values, which live beside the types of the same name; what is reached through
-        // a type or a trait; and what only the controllers of built-in kinds import.
+        // Macros and values, which have other namespaces than types; items that are reached through a type or a trait;
+        // and imports that only the controllers of built-in kinds have.
         const HARMLESS: &[&str] = &[
             "CustomResource",
             "KubeSchema",
@@ -314,7 +314,7 @@ mod tests {
             for entry in walkdir::WalkDir::new(templates.join(folder)) {
                 let entry = entry.unwrap();
                 let path = entry.path().to_string_lossy();
-                // What a conversion imports has names of its own, whatever the kind is called.
+                // A conversion refers to the types by paths, so no name of a kind can conflict with its imports.
                 let has_the_kind = !path.contains("conversion_module");
                 if has_the_kind && path.ends_with(".rs.tera") {
                     seen.extend(types(&fs::read_to_string(entry.path()).unwrap()));
@@ -335,8 +335,7 @@ mod tests {
         );
     }
 
-    /// The types that a template imports, or names without a path: not in its comments, texts,
-    /// attributes and tests.
+    /// The types that a template imports, or names without a path. Ignores comments, strings, attributes and tests.
     fn types(template: &str) -> BTreeSet<String> {
         let code = template.split("#[cfg(test)]").next().unwrap();
         let code = [
@@ -369,7 +368,7 @@ mod tests {
             .collect()
     }
 
-    /// Replaces everything between two marks, and the marks.
+    /// Replaces everything between two markers, and the markers.
     fn replace(text: &str, from: &str, to: &str, by: &str) -> String {
         let mut kept = String::new();
         let mut rest = text;

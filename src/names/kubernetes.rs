@@ -1,4 +1,4 @@
-//! Names that Kubernetes knows: of groups, versions, resources and the project's objects.
+//! Names in Kubernetes: of groups, versions, resources and the project's objects.
 
 use std::cmp::Ordering;
 
@@ -139,7 +139,7 @@ impl Plural {
 }
 
 impl ProjectName {
-    /// The project name for the name of a folder: `my-app` for `My App`.
+    /// Turns the name of a folder into a project name: `My App` becomes `my-app`.
     pub fn from_folder(folder: &str) -> Result<Self> {
         let name = folder.to_lowercase().replace(['_', '.', ' '], "-");
         if let Err(reason) = Self::SHAPE.reason(&name) {
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_a_module_that_rust_takes() {
+    fn a_group_becomes_a_valid_module() {
         let cases = [
             ("webapp", "webapp"),
             ("batch-jobs.infra", "batch_jobs_infra"),

@@ -54,14 +54,14 @@ mod tests {
     use crate::builtin;
 
     #[test]
-    fn the_kinds_of_kubernetes_have_the_names_that_they_have() {
+    fn built_in_kinds_have_their_plurals() {
         for builtin in builtin::all() {
             assert_eq!(plural(&builtin.kind.to_lowercase()), builtin.plural);
         }
     }
 
     #[test]
-    fn words_that_kinds_are_named_after() {
+    fn plurals_of_common_words() {
         let cases = [
             ("alias", "aliases"),
             ("analysis", "analyses"),

@@ -5,7 +5,7 @@ use anyhow::{Result, anyhow, bail, ensure};
 use super::{allow_only, limit, read_or, traits};
 use crate::visible::is_hidden;
 
-/// Keywords of Rust 2024, those reserved for later included.
+/// Keywords of Rust 2024, including those that are reserved for later.
 const KEYWORDS: &str = "\
     abstract as async await become box break const continue crate do dyn else enum extern false \
     final fn for gen if impl in let loop macro match mod move mut override priv pub ref return \
@@ -41,7 +41,7 @@ pub(super) fn module(name: &str) -> String {
     // For rustc, a name with two underscores in a row is not in snake case.
     let words = name.split(['-', '.', '_']).filter(|word| !word.is_empty());
     let mut module = words.collect::<Vec<_>>().join("_");
-    // A module beside a `use kube::…` must not be called `kube` itself.
+    // The code has `use kube::…`, so a module cannot be called `kube` itself.
     let mut taken = [KEYWORDS, WINDOWS, DEPENDENCIES].into_iter();
     if module.starts_with(|c: char| c.is_ascii_digit()) {
         module.insert(0, '_');
@@ -154,7 +154,7 @@ impl WorkspaceRoot {
     /// The folder `up` levels above the project's.
     ///
     /// # Errors
-    /// When that is the project's own.
+    /// When `up` is 0.
     pub fn above(up: usize) -> Result<Self> {
         vec![".."; up].join("/").parse()
     }
@@ -171,9 +171,9 @@ impl WorkspaceRoot {
 
 traits!(CrateName.0, Repo.text, WorkspaceRoot.0);
 
-/// The host of a repository, if it names one, and the path without its ending.
+/// The host of a repository, if it names one, and the path without `.git`.
 fn host_and_path(text: &str) -> Result<(Option<&str>, &str)> {
-    // The checks below do not look at the user and the port, so this checks them, too.
+    // The checks below skip the user and the port, so check the whole text for hidden characters.
     if let Some(bad) = text.chars().find(|c| is_hidden(*c)) {
         bail!("`{}` is not allowed", bad.escape_unicode());
     }
@@ -189,7 +189,7 @@ fn host_and_path(text: &str) -> Result<(Option<&str>, &str)> {
     Ok((host, path))
 }
 
-/// The host, if there is one, and the path.
+/// Splits a repository into its host, if there is one, and its path.
 fn split(text: &str) -> Result<(Option<&str>, &str)> {
     let (authority, path) = if let Some((scheme, rest)) = text.split_once("://") {
         ensure!(
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_names_the_crate_and_maybe_a_page() {
+    fn a_repository_gives_the_crate_name_and_the_url() {
         let page = Some("https://github.com/me/guestbook");
         let cases = [
             ("guestbook", "guestbook", None),
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workspace_is_above() {
+    fn a_workspace_root_is_a_parent_folder() {
         for good in ["..", "../.."] {
             let root: WorkspaceRoot = good.parse().unwrap();
             assert_eq!(root.to_string(), good);

@@ -22,7 +22,7 @@ impl WebhookPath {
                 allowed,
                 ", only lower-case letters, digits, `-`, `.` and `/`",
             )?;
-            // The limit of the API server.
+            // The API server checks each part of the path.
             for part in text[1..].split('/') {
                 let is_good = |c: char| c.is_ascii_alphanumeric();
                 ensure!(

@@ -1,4 +1,4 @@
-//! What `config/` says of the operator: how it is deployed, and by what names the cluster knows it.
+//! Reads `config/`: how the operator is deployed, and its names in the cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,30 +13,31 @@ use crate::project::{Feature, yaml::documents};
 /// How the Go operator is deployed.
 #[derive(Debug, Default)]
 pub(super) struct Deployed {
-    /// What kustomize puts before the name of each object.
+    /// The prefix that kustomize adds to the name of each object.
     pub prefix: Option<String>,
     /// The namespace of the operator.
     pub namespace: Option<String>,
-    /// Its Deployment.
+    /// The Deployment of the operator.
     pub deployment: Option<Deployment>,
-    /// What its config enables.
+    /// The features that the config enables.
     pub features: BTreeSet<Feature>,
-    /// Whether one of several replicas works; `None` if its config does not tell.
+    /// Whether leader election is on; `None` if the config does not say.
     pub leader_election: Option<bool>,
-    /// The name of the Lease, if a file of `config` says it.
+    /// The name of the Lease, if a file in `config` sets it.
     pub lease: Option<String>,
 }
 
 /// A Deployment.
 #[derive(Debug)]
 pub(super) struct Deployment {
-    /// In the cluster.
+    /// The name in the cluster, with the prefix.
     pub name: String,
     pub labels: BTreeMap<String, String>,
     pub selector: BTreeMap<String, String>,
     pub pod_labels: BTreeMap<String, String>,
     pub service_account: String,
-    /// The program that it runs, which is the field manager of requests that name none.
+    /// The program that the container runs. Requests without a field manager get the name of the
+    /// program.
     pub program: String,
 }
 
@@ -115,7 +116,7 @@ fn kustomization(source: &Source) -> Value {
     document.unwrap_or_default()
 }
 
-/// The labels that an API server accepts: no others can be in a cluster.
+/// The labels in `value`, without those that an API server refuses: a cluster cannot have them.
 fn labels(value: Option<&Value>) -> BTreeMap<String, String> {
     let labels = value.and_then(Value::as_object).into_iter().flatten();
     let texts = labels.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
@@ -128,7 +129,7 @@ fn labels(value: Option<&Value>) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The arguments of all containers of the Deployment, also of patches for it.
+/// The arguments of all containers of the Deployment, including patches of the Deployment.
 fn all_arguments(source: &Source, deployment: &Object) -> Vec<String> {
     let patches = source.objects("config/default/").into_iter();
     let patches = patches.filter(|it| it.name() == deployment.name());
@@ -143,7 +144,7 @@ fn all_arguments(source: &Source, deployment: &Object) -> Vec<String> {
     arguments
 }
 
-/// Whether these arguments have one of several replicas work.
+/// Returns whether these arguments turn on leader election.
 fn elects(arguments: &[String]) -> bool {
     arguments.iter().any(|argument| {
         let (flag, value) = argument.split_once('=').unwrap_or((argument, "true"));
@@ -155,7 +156,7 @@ fn elects(arguments: &[String]) -> bool {
     })
 }
 
-/// What `config/` enables, and what is there besides it.
+/// The features that `config/` enables, and those that plugins and other folders show.
 fn features(source: &Source, go: &GoProject, kustomization: &Value) -> BTreeSet<Feature> {
     let parts = [
         texts(kustomization.get("resources")),

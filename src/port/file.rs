@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::project::yaml::documents;
 
-/// What the file says.
+/// The contents of the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct GoProject {
@@ -38,7 +38,8 @@ pub(super) struct GoResource {
     pub plural: Option<String>,
     pub path: Option<String>,
     pub webhooks: Option<GoWebhooks>,
-    /// Whether the format tells only group, version and kind: API and controller are implied.
+    /// Whether the file has version 2, which has only group, version and kind: an API and a
+    /// controller are implied.
     #[serde(skip)]
     pub is_implied: bool,
 }
@@ -76,10 +77,10 @@ impl GoResource {
         self.is_implied || self.api.as_ref().is_some_and(|api| api.namespaced)
     }
 
-    /// The group of a kind that others define, in full.
+    /// The full group of a kind that another project defines.
     pub fn group_of_others(&self) -> String {
         let group = self.group.as_deref().unwrap_or_default();
-        // The domain is often the group itself.
+        // The domain is often the full group already.
         match self.domain.as_deref() {
             Some(domain) if group.is_empty() || domain.split('.').next() == Some(group) => {
                 domain.to_owned()
@@ -89,7 +90,7 @@ impl GoResource {
         }
     }
 
-    /// Whether there is a controller; `None` if the file does not tell.
+    /// Whether there is a controller; `None` if the file does not say.
     pub fn has_controller(&self) -> Option<bool> {
         match self.controller {
             None if self.is_implied => None,
@@ -102,7 +103,7 @@ impl GoProject {
     /// Reads the text of the file.
     ///
     /// # Errors
-    /// When it is not YAML, or not of a project in Go.
+    /// When the text is not YAML, or not the file of a project in Go.
     pub fn parse(text: &str) -> Result<Self> {
         let document = documents(text)?.pop().context("it is empty")?;
         let mut project: Self = serde_json::from_value(document)?;
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn version_3_says_what_there_is() {
+    fn version_3_lists_apis_and_controllers() {
         let text = "\
 domain: example.com
 layout: [go.kubebuilder.io/v4, helm.kubebuilder.io/v2-alpha]
@@ -213,7 +214,7 @@ version: '3'
     }
 
     #[test]
-    fn what_is_not_of_a_go_project_is_refused_with_the_reason() {
+    fn files_of_other_projects_are_refused_with_a_reason() {
         for (text, reason) in [
             ("", "it is empty"),
             (

@@ -1,7 +1,7 @@
-//! What the source of a Go operator tells: its constants, and the calls by which it names itself.
+//! Reads the source of a Go operator: constants, and the calls that set names such as finalizers.
 //!
-//! This reads words, not types. What it cannot follow, such as a name that is made at run time, is reported
-//! as such, and never guessed.
+//! The reader knows tokens, but not types. A value that cannot be resolved, such as a name that is computed at run
+//! time, is reported, and never guessed.
 
 use std::{
     cell::Cell,
@@ -11,16 +11,16 @@ use std::{
 use super::source::{folder, is_file_of};
 use crate::reconcile::Texts;
 
-/// How many names are followed to find the text of one.
+/// The largest number of names that are followed to resolve one name.
 const MAX_STEPS: usize = 8;
 
-/// How many expressions are looked at in all: a name may have many values, each of other names.
+/// The largest number of expressions that are resolved in all: a name may have many values, and each value more names.
 const MAX_EXPRESSIONS: usize = 1_000_000;
 
-/// The longest text that a name is taken for.
+/// The longest text that counts as a name, in bytes.
 const MAX_TEXT: usize = 300;
 
-/// A word of Go.
+/// A token of Go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
     Name(String),
@@ -28,7 +28,7 @@ enum Token {
     Sign(char),
 }
 
-/// The words of a file, without comments.
+/// The tokens of a file, without comments.
 fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = text;
@@ -55,7 +55,7 @@ fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// Whether a call of `StringVar` begins with what stands behind `tokens`.
+/// Returns whether `tokens` end in `StringVar(&`.
 fn is_flag(tokens: &[Token]) -> bool {
     matches!(
         tokens,
@@ -99,7 +99,7 @@ fn rune(rest: &str) -> usize {
 struct File {
     folder: String,
     tokens: Vec<Token>,
-    /// Whether it only tests.
+    /// Whether the file has only tests.
     is_test: bool,
 }
 
@@ -107,18 +107,18 @@ struct File {
 #[derive(Debug, Default)]
 pub(super) struct Go {
     files: BTreeMap<String, File>,
-    /// What each name is set to, with the folder in which.
+    /// The values of each name, each with the folder of its file.
     values: BTreeMap<String, Vec<(String, Vec<Token>)>>,
-    /// How many expressions may still be looked at.
+    /// How many expressions may still be resolved.
     left: Cell<usize>,
 }
 
 /// The value of an expression.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Value {
-    /// This text.
+    /// The text.
     Known(String),
-    /// Not to be told from the source: the expression.
+    /// The expression, which cannot be resolved from the source.
     Unknown(String),
 }
 
@@ -142,7 +142,7 @@ impl Go {
         go
     }
 
-    /// Notes `name = value`, `name := value`, `name string = value` and `Name: value`.
+    /// Records `name = value`, `name := value`, `name string = value` and `Name: value`.
     fn read_values(&mut self, file: &File) {
         let tokens = &file.tokens;
         for (at, token) in tokens.iter().enumerate() {
@@ -167,7 +167,7 @@ impl Go {
         }
     }
 
-    /// Whether the file at `path` has `name` among its words.
+    /// Returns whether the file at `path` has the identifier `name`.
     pub(super) fn mentions(&self, path: &str, name: &str) -> bool {
         let is_it = |token: &Token| matches!(token, Token::Name(it) if it == name);
         self.files
@@ -175,8 +175,8 @@ impl Go {
             .is_some_and(|file| file.tokens.iter().any(is_it))
     }
 
-    /// The kinds that the file at `path` names in calls of `function`, as in `For(&webappv1.Guestbook{})`:
-    /// each with the name of its package.
+    /// The kinds in calls of `function` in the file at `path`, as in `For(&webappv1.Guestbook{})`: each with the name
+    /// of its package.
     pub(super) fn kinds(&self, path: &str, function: &str) -> BTreeSet<(String, String)> {
         let calls = self.calls(path, function).into_iter();
         let kinds = calls.filter_map(|arguments| match arguments.first()?.as_slice() {
@@ -236,8 +236,8 @@ impl Go {
         values.collect()
     }
 
-    /// The finalizers that the file at `path` gives to objects: by `AddFinalizer`, or by
-    /// `append(object.GetFinalizers(), …)`.
+    /// The finalizers that the file at `path` adds to objects: with `AddFinalizer`, or with `append` to
+    /// `GetFinalizers()`.
     pub(super) fn finalizers(&self, path: &str) -> BTreeSet<Value> {
         let mut found = self.arguments(path, "AddFinalizer", 1);
         for mut arguments in self.calls(path, "append") {
@@ -249,7 +249,7 @@ impl Go {
         found
     }
 
-    /// What the field or variable `name` is set to in the file at `path`.
+    /// The values of the field or variable `name` in the file at `path`.
     pub(super) fn set(&self, path: &str, name: &str) -> BTreeSet<Value> {
         let Some(file) = self.files.get(path) else {
             return BTreeSet::new();
@@ -260,7 +260,7 @@ impl Go {
         values.map(|(_, value)| self.value(path, &value)).collect()
     }
 
-    /// The paths of all files that are no tests.
+    /// The paths of all files except tests.
     pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
         let files = self.files.iter().filter(|(_, file)| !file.is_test);
         files.map(|(path, _)| path.as_str())
@@ -274,7 +274,7 @@ impl Go {
         }
     }
 
-    /// The text of an expression in `folder`.
+    /// Resolves an expression in `folder` to its text.
     fn text(&self, folder: &str, expression: &[Token], steps: usize) -> Option<String> {
         let steps = steps.checked_sub(1)?;
         self.left.set(self.left.get().checked_sub(1)?);
@@ -309,7 +309,8 @@ impl Go {
         }
     }
 
-    /// The text that `name` stands for: that in `folder` if it is there, else the only one of all.
+    /// Resolves `name` to its text: the value in `folder`, or else the only value in all folders. Returns `None` if
+    /// there are several texts.
     fn named(&self, folder: &str, name: &str, steps: usize) -> Option<String> {
         let values = self.values.get(name)?;
         let here = values.iter().filter(|(it, _)| it == folder);
@@ -328,7 +329,7 @@ impl Go {
     }
 }
 
-/// The arguments of a call, whose opening parenthesis stands before `tokens`.
+/// The arguments of a call. `tokens` begin after the opening parenthesis.
 fn arguments(tokens: &[Token]) -> Vec<Vec<Token>> {
     let (mut depth, mut all, mut one) = (0_usize, Vec::new(), Vec::new());
     for token in tokens {
@@ -350,7 +351,8 @@ fn arguments(tokens: &[Token]) -> Vec<Vec<Token>> {
     all
 }
 
-/// The texts, names, calls and sums that `tokens` begin with.
+/// The expression at the start of `tokens`: strings, names, and calls in a package, joined by `+`. Empty for other
+/// expressions.
 fn expression(tokens: &[Token]) -> &[Token] {
     let mut end = 0;
     loop {
@@ -379,7 +381,7 @@ fn expression(tokens: &[Token]) -> &[Token] {
         };
         match tokens.get(end) {
             Some(Token::Sign('+')) => end += 1,
-            // A call, an index or a value of a struct.
+            // Other calls, indices and struct literals are not supported.
             Some(Token::Sign('(' | '[' | '{')) => return &[],
             _ => return &tokens[..end],
         }
@@ -418,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_texts_are_told_apart() {
+    fn comments_and_strings_are_distinguished() {
         let words = tokens("a // b \"c\n/* d */ \"e//f\\\"\" `g\"` '\\'' h");
         let expected = [
             Token::Name("a".to_owned()),
@@ -430,14 +432,14 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_does_not_end_is_read() {
+    fn unterminated_literals_and_calls_are_read() {
         for text in ["\"a", "`a", "'", "/* a", "// a", "f(a", "x = a(", "\\"] {
             go(&[("main.go", text)]).arguments("main.go", "f", 0);
         }
     }
 
     #[test]
-    fn a_name_is_followed_to_its_text() {
+    fn a_name_resolves_to_its_text() {
         let go = go(&[
             (
                 "main.go",
@@ -461,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_has_its_default() {
+    fn a_flag_resolves_to_its_default() {
         let go = go(&[(
             "main.go",
             "var id string\npflag.StringVar(&id, \"lease\", \"operator.keda.sh\", \"the Lease\")\nf(id)",
@@ -483,13 +485,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_itself_ends() {
+    fn a_cycle_of_names_ends() {
         let go = go(&[("main.go", "a := b\nb := a\nf(a)")]);
         assert_eq!(go.arguments("main.go", "f", 0), unknown("a"));
     }
 
     #[test]
-    fn names_with_many_values_take_no_time() {
+    fn names_with_many_values_are_fast() {
         let lines = (0..2_000).map(|_| "a := a + a\n");
         let go = go(&[("main.go", &(lines.collect::<String>() + "f(a)"))]);
         assert_eq!(go.arguments("main.go", "f", 0), unknown("a"));
@@ -505,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_calls() {
+    fn kinds_are_read_from_calls() {
         let go = go(&[(
             "c.go",
             "ctrl.NewControllerManagedBy(mgr).\n\tFor(&webappv1.Guestbook{}, builder.WithPredicates(p)).\n\

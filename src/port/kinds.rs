@@ -21,18 +21,18 @@ use crate::{
     visible::visible,
 };
 
-/// A kind of the Go project that was taken.
+/// A kind that was taken over from the Go project.
 #[derive(Debug)]
 pub(super) struct GoKind {
-    /// Its version that has the controllers.
+    /// The version with the controllers.
     pub id: GroupVersionKind,
     /// Its CRD, if the Go project has one.
     pub crd: Option<Crd>,
-    /// What the code of its controller tells.
+    /// What the Go code says about its controllers.
     pub code: Code,
 }
 
-/// What the code of a controller tells.
+/// What the Go code says about the controllers of a kind.
 #[derive(Debug, Default)]
 pub(super) struct Code {
     /// The files that set a controller up.
@@ -40,20 +40,21 @@ pub(super) struct Code {
     pub finalizers: BTreeSet<Value>,
     pub field_managers: BTreeSet<Value>,
     pub event_reporters: BTreeSet<Value>,
-    /// The kinds that it owns, and those that it watches and the project does not, with their packages.
+    /// The kinds that the controllers own, each with the name of its package.
     pub owns: BTreeSet<(String, String)>,
+    /// The same for watched kinds. After [`related::take`], only kinds that the project does not watch.
     pub watches: BTreeSet<(String, String)>,
-    /// All that it owns by the names of the project; nothing if some have no name there.
+    /// The owned kinds by their names in the project. Empty if one of them has no name there.
     pub owned: Vec<GroupVersionKind>,
 }
 
-/// The CRDs of the Go project, each with the file that it is from.
+/// The CRDs of the Go project, each with the path of its file.
 pub(super) fn crds(source: &Source, report: &mut Report) -> Vec<(String, Crd)> {
     for folder in ["config/crd/bases/", "config/crd/", "config/"] {
         let mut found: Vec<(String, Crd)> = Vec::new();
         let texts = source.manifests(folder);
         for (file, text) in texts.filter(|(_, text)| text.contains("CustomResourceDefinition")) {
-            // A patch is no whole CRD.
+            // A patch is not a complete CRD.
             let is_patch = file.contains("/patches/") || file.contains("kustomiz");
             if is_patch || !text.contains("versions:") {
                 continue;
@@ -72,12 +73,13 @@ pub(super) fn crds(source: &Source, report: &mut Report) -> Vec<(String, Crd)> {
     Vec::new()
 }
 
-/// Which kinds are left out if the project contradicts itself with them.
+/// When the project is validated while kinds are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Check {
-    /// None: whoever takes them validates the project once, which is enough if all can be taken.
+    /// Not at all: the caller validates the project once, which is enough if the kinds fit together.
     None,
-    /// Each kind that does not go together with those before. This takes the square of their number.
+    /// After each kind: a kind that contradicts earlier kinds is left out. The time is quadratic in the number of
+    /// kinds.
     Each,
 }
 
@@ -127,8 +129,8 @@ pub(super) fn take(
     taker.kinds
 }
 
-/// The CRDs of the kinds of PROJECT that others define, by group and kind, wherever the Go project has them. They are
-/// taken out of `crds`.
+/// The CRDs of the external kinds of PROJECT, by group and kind, from any manifest of the Go project. Removes these
+/// CRDs from `crds`.
 fn others(
     source: &Source,
     go: &GoProject,
@@ -148,7 +150,7 @@ fn others(
                 .any(|(group, kind)| text.contains(group.as_str()) && text.contains(kind.as_str()))
     };
     for (file, text) in source.manifests("").filter(|(_, text)| is_missing(text)) {
-        // What is no CRD is told where the CRDs of the project are read.
+        // The function `crds` reports CRDs that cannot be read.
         for crd in crd::parse(file, text).unwrap_or_default() {
             if wanted.contains(&key(&crd)) {
                 others.entry(key(&crd)).or_insert(crd);
@@ -158,11 +160,12 @@ fn others(
     others
 }
 
-/// Which kinds the files of the Go code are about.
+/// Which kinds the files of the Go code belong to.
 struct GoFiles<'a> {
-    /// The kinds of which a file sets controllers up.
+    /// For each file, the kinds for which it sets up controllers.
     setups: BTreeMap<&'a str, BTreeSet<String>>,
-    /// The kind that a file is called like: of `book`, and of `bookcase` for the same file, the longer one.
+    /// For each file, the kind whose name begins the file name. If several kinds match, the longest name: `Bookcase`
+    /// for `bookcase_types.go`, not `Book`.
     about: BTreeMap<&'a str, String>,
 }
 
@@ -192,21 +195,21 @@ impl<'a> GoFiles<'a> {
     }
 }
 
-/// Takes one kind after the other.
+/// Takes over the kinds, one by one.
 struct Taker<'a> {
     source: &'a Source,
     go: &'a GoProject,
     files: GoFiles<'a>,
-    /// Those that were not taken yet.
+    /// The webhooks that were not taken over yet.
     webhooks: Vec<GoWebhook>,
-    /// The CRDs of kinds that others define, by group and kind.
+    /// The CRDs of external kinds, by group and kind.
     others: BTreeMap<(String, String), Crd>,
     kinds: Vec<GoKind>,
     check: Check,
 }
 
 impl Taker<'_> {
-    /// Refuses a project that contradicts itself, if each kind is checked.
+    /// Validates the project, if each kind is checked.
     fn check(&self, project: &Project) -> Result<()> {
         match self.check {
             Check::None => Ok(()),
@@ -214,7 +217,7 @@ impl Taker<'_> {
         }
     }
 
-    /// Adds a kind whose CRD there is.
+    /// Adds a kind that has a CRD.
     fn with_crd(&mut self, project: &mut Project, crd: Crd, report: &mut Report) -> Result<()> {
         let given = Given::new(&crd, None, project)?;
         let taken = given.resources(project)?.into_iter();
@@ -247,7 +250,7 @@ impl Taker<'_> {
         Ok(())
     }
 
-    /// Adds a kind of `PROJECT` that has no CRD in the Go project, unless it is there.
+    /// Adds a kind of `PROJECT` that has no CRD in the Go project, unless the kind was added before.
     fn without_crd(
         &mut self,
         project: &mut Project,
@@ -314,7 +317,7 @@ impl Taker<'_> {
         Ok(())
     }
 
-    /// The resource of a kind that others define.
+    /// The resource of a kind that another project defines.
     fn of_others(
         &self,
         project: &Project,
@@ -345,7 +348,7 @@ impl Taker<'_> {
         Ok(resource)
     }
 
-    /// Gives the controllers of the kind to `resource`.
+    /// Adds the controllers of the kind to `resource`.
     fn control(
         &self,
         resource: &mut Resource,
@@ -356,7 +359,8 @@ impl Taker<'_> {
         let said = entries.iter().filter_map(|it| it.has_controller());
         let said: Vec<_> = said.collect();
         let is_implied = entries.iter().any(|it| it.is_implied);
-        // Where PROJECT does not tell, the code does; where there is no code either, one is implied.
+        // If PROJECT does not say whether there is a controller, the code does. Without code, a PROJECT of version 2
+        // implies a controller.
         let has_code = !self.files.setups.is_empty();
         let has = !code.files.is_empty()
             || said.contains(&true)
@@ -379,7 +383,7 @@ impl Taker<'_> {
         }
     }
 
-    /// What the code says of the controllers of a kind.
+    /// Reads what the Go code says about the controllers of a kind.
     fn code(&self, kind: &str) -> Code {
         let go = &self.source.go;
         let mut code = Code::default();
@@ -410,7 +414,7 @@ impl Taker<'_> {
         code
     }
 
-    /// Gives the version `id` the webhooks that the Go project has for the kind.
+    /// Adds the webhooks of the Go project for the kind to the version `id`.
     fn give_webhooks(
         &mut self,
         project: &mut Project,
@@ -460,7 +464,7 @@ impl Taker<'_> {
     }
 }
 
-/// Has a webhook convert between the versions of the kind `id`, if one does so in the Go project.
+/// Adds a conversion between the versions of the kind `id`, if the Go project has a conversion webhook for the kind.
 fn convert(
     project: &mut Project,
     crd: &Crd,
@@ -475,7 +479,7 @@ fn convert(
     if !crd.converts && with.is_empty() {
         return;
     }
-    // The hub is the version that lists spokes. An older PROJECT has no such list, and either version can be it.
+    // The hub is the version that lists spokes. An older PROJECT has no such list, so take the stored version.
     let hub = with.iter().find(|(_, webhooks)| !webhooks.spoke.is_empty());
     let hub = hub.map_or(id.version().as_str(), |(entry, _)| entry.version.as_str());
     let served = crd.versions.iter().filter(|it| it.served);
@@ -505,7 +509,7 @@ fn convert(
     }
 }
 
-/// What of the names of a CRD a project does not have.
+/// Notes about names of a CRD that a project cannot have.
 fn crd_notes(crd: &Crd) -> Vec<String> {
     let kind = visible(&crd.kind);
     let mut notes = Vec::new();

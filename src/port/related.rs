@@ -1,4 +1,4 @@
-//! The kinds that the Go controllers own and watch besides their own, as far as the project can name them.
+//! Takes over the kinds that the Go controllers own and watch, if the project has names for them.
 
 use super::{kinds::GoKind, source::Source};
 use crate::{
@@ -7,8 +7,8 @@ use crate::{
     project::{Project, Resource},
 };
 
-/// Has the controllers of `project` watch what those in Go watch. What they own stays out: the code for an owned
-/// kind makes an example of it, under the name that the object in the cluster may have.
+/// Adds the kinds that the Go controllers watch to the controllers of `project`. Owned kinds are not added: the
+/// generated code for an owned kind creates an example object, whose name an object in the cluster may already have.
 pub(super) fn take(project: &mut Project, source: &Source, kinds: &mut [GoKind]) {
     for kind in kinds {
         let files = &kind.code.files;
@@ -44,12 +44,12 @@ fn named(project: &Project, import: &str, name: &str) -> Option<GroupVersionKind
         it.kind.as_str() == name && it.version.as_str() == version && !it.is_builtin()
     };
     let mut found = project.resources.iter().filter(is_it);
-    // Kinds of two groups may have one name.
+    // Kinds of two groups may have the same name. The import does not say which group it is.
     let only = found.next().filter(|_| found.next().is_none())?;
     Some(only.id())
 }
 
-/// Has the first controller of the kind `of` watch `id`, if it can.
+/// Adds `id` to the watches of the first controller of the kind `of`, if the project stays valid.
 fn watch(project: &mut Project, of: &GroupVersionKind, id: GroupVersionKind) -> Option<()> {
     let mut after = project.clone();
     let mut resources = after.resources.iter_mut();

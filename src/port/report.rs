@@ -1,4 +1,5 @@
-//! `PORTING.md`: what was taken from the Go project, what could not be, and what is left to write.
+//! `PORTING.md`: what was taken over from the Go project, what could not be taken over, and what is
+//! left to write.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -17,14 +18,14 @@ use crate::{
     visible::visible,
 };
 
-/// The name of the file.
+/// The name of the report file.
 pub const FILE: &str = "PORTING.md";
 
 /// What could not be taken over, and where the Go project is.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Report {
     folder: String,
-    /// In the order in which they were found, each once.
+    /// What could not be taken over, in the order of discovery, without duplicates.
     lost: Vec<String>,
     warnings: Vec<String>,
     seen: HashSet<String>,
@@ -38,7 +39,7 @@ impl Report {
         }
     }
 
-    /// Notes what could not be taken.
+    /// Records what could not be taken over.
     pub fn lost(&mut self, what: impl AsRef<str>) {
         let what = visible(what.as_ref()).replace('\n', " ");
         if self.seen.insert(what.clone()) {
@@ -46,18 +47,18 @@ impl Report {
         }
     }
 
-    /// Notes what was taken as it is, and is a danger.
+    /// Records a danger in what was taken over unchanged.
     pub fn warn(&mut self, what: impl AsRef<str>) {
         self.warnings
             .push(visible(what.as_ref()).replace('\n', " "));
     }
 
-    /// What was taken as it is, and is a danger.
+    /// The dangers in what was taken over unchanged.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// How many things could not be taken.
+    /// How many things could not be taken over.
     pub fn count(&self) -> usize {
         self.lost.len()
     }
@@ -67,15 +68,15 @@ impl Report {
     }
 }
 
-/// What the report says of the files that were made.
+/// What the report says about the generated files.
 pub(super) struct Made<'a> {
-    /// What the types of a version lack of its CRD.
+    /// The differences between the types of a kind and its CRD.
     pub losses: &'a [(GroupVersionKind, Vec<String>)],
-    /// What could not be put into a file.
+    /// What could not be written to a file.
     pub lost: &'a [String],
 }
 
-/// The text of the file.
+/// The text of the report.
 pub(super) fn text(port: &Port, project: &Project, made: &Made) -> String {
     let mut text = format!(
         "# Port of {name} from Go\n\n\
@@ -99,7 +100,7 @@ pub(super) fn text(port: &Port, project: &Project, made: &Made) -> String {
     text
 }
 
-/// A list under a heading, if there is anything in it.
+/// Writes a heading with a list, unless the list is empty.
 fn section(title: &str, intro: &str, lines: &[String], text: &mut String) {
     if lines.is_empty() {
         return;
@@ -195,7 +196,7 @@ fn taken(port: &Port, project: &Project, text: &mut String) {
     }
 }
 
-/// What a running operator is known by.
+/// Writes the names of the running operator.
 fn cluster(port: &Port, project: &Project, text: &mut String) {
     let _ = write!(
         text,
@@ -263,7 +264,7 @@ fn cluster(port: &Port, project: &Project, text: &mut String) {
     }
 }
 
-/// What the objects of a kind know its controller by: in Go, and here.
+/// The names of a controller that objects of a kind store: in Go, and here.
 pub(super) struct Names {
     own: String,
     managers: String,
@@ -305,7 +306,7 @@ pub(super) fn only(values: &BTreeSet<Value>) -> Option<&str> {
     }
 }
 
-/// How the schemas differ.
+/// Writes the differences between the schemas.
 fn schemas(made: &Made, text: &mut String) {
     let mut lines = Vec::new();
     for (id, losses) in made.losses {
@@ -319,7 +320,7 @@ fn schemas(made: &Made, text: &mut String) {
     section("How the schemas differ", intro, &lines, text);
 }
 
-/// What is in each Go file, and where it goes.
+/// Writes what each Go file contains, and where to port it.
 fn files(port: &Port, project: &Project, text: &mut String) {
     let mut lines = Vec::new();
     let mut rest: BTreeMap<&str, usize> = BTreeMap::new();
@@ -350,7 +351,7 @@ fn files(port: &Port, project: &Project, text: &mut String) {
     section("What is left to write, file by file", "", &lines, text);
 }
 
-/// What a Go file has, and where that goes.
+/// What a Go file contains, and where to port it.
 fn line(port: &Port, project: &Project, path: &str, content: &str) -> Option<String> {
     let go = &port.source.go;
     let resource = |kind: &GoKind| project.resources.iter().find(|it| it.id() == kind.id);
@@ -421,7 +422,7 @@ fn line(port: &Port, project: &Project, path: &str, content: &str) -> Option<Str
     None
 }
 
-/// The files for the conversions that a Go file has.
+/// The conversion files here for the conversions in a Go file.
 fn conversions(project: &Project, path: &str, content: &str) -> Vec<String> {
     let version = folder(path).rsplit('/').next().unwrap_or_default();
     let hubs = project.hubs().filter(|hub| {
@@ -495,7 +496,7 @@ fn reconciler(
     text
 }
 
-/// What to do in the end.
+/// Writes the last steps of the port.
 fn commands(port: &Port, project: &Project, text: &mut String) {
     let name = &project.project_name;
     let namespace = port.namespace(project);
@@ -514,7 +515,7 @@ fn commands(port: &Port, project: &Project, text: &mut String) {
     let here = format!("{name}-controller-manager");
     let deployment = port.deployed.deployment.as_ref();
     if let Some(old) = deployment.filter(|it| it.name != here) {
-        // The same Lease is the same only in the same namespace.
+        // Both operators share the Lease only if the name and the namespace are the same.
         let is_safe = project.lease.is_some() && port.deployed.namespace.is_some();
         let when = if is_safe {
             "`make deploy` leaves that one running. The new operator waits for the Lease until the \

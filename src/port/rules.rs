@@ -1,4 +1,4 @@
-//! The rights of the Go operator as `RULES` of controllers.
+//! The permissions of the Go operator as `RULES` of controllers.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,17 +15,17 @@ use crate::{
     visible::is_hidden,
 };
 
-/// What a role allows, one entry for each resource.
+/// A permission of a role, for one resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Right {
     pub target: Target,
-    /// The only names of objects that it is about; empty for all.
+    /// The names of the objects that the permission is limited to. Empty for all objects.
     names: BTreeSet<String>,
-    /// The only namespace that it holds in.
+    /// The namespace that the permission is limited to.
     namespace: Option<String>,
 }
 
-/// What a right is about.
+/// The target of a permission.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Target {
     Resource {
@@ -36,10 +36,10 @@ pub(super) enum Target {
     Url(String),
 }
 
-/// The rights with their verbs.
+/// The permissions with their verbs.
 pub(super) type Rights = BTreeMap<Right, BTreeSet<&'static str>>;
 
-/// The verbs that `Verb` has, in its order, with their names in Rust.
+/// The verbs of the enum `Verb`, in its order, with the names of the variants.
 const VERBS: [(&str, &str); 12] = [
     ("bind", "Bind"),
     ("create", "Create"),
@@ -67,9 +67,9 @@ const ALL: [&str; 8] = [
     "watch",
 ];
 
-/// The rights of the manager, and what of them cannot be taken.
+/// Returns the permissions of the manager, and notes about permissions that cannot be taken over.
 ///
-/// `namespace` is that of the operator: a Role without one is in it.
+/// `namespace` is the namespace of the operator. A Role without a namespace is in that namespace.
 pub(super) fn rights(source: &Source, namespace: Option<&str>) -> (Rights, Vec<String>) {
     let (mut rights, mut lost) = (Rights::new(), Vec::new());
     for role in roles(source) {
@@ -110,7 +110,7 @@ pub(super) fn rights(source: &Source, namespace: Option<&str>) -> (Rights, Vec<S
     (rights, lost)
 }
 
-/// The roles of the manager: those in `role.yaml`, or those that are called so.
+/// The roles of the manager: those in `role.yaml`, or else those whose names end in `manager-role`.
 fn roles(source: &Source) -> Vec<Object> {
     let mut objects = source.objects("config/rbac/");
     objects.retain(|it| matches!(it.kind(), "Role" | "ClusterRole"));
@@ -123,7 +123,7 @@ fn roles(source: &Source) -> Vec<Object> {
     objects
 }
 
-/// What a rule is about.
+/// The targets of a rule.
 fn targets(rule: &Value, file: &str, lost: &mut Vec<String>) -> Vec<Target> {
     let items = |field: &str| texts(rule.get(field));
     let mut found: Vec<_> = items("nonResourceURLs")
@@ -166,11 +166,11 @@ fn targets(rule: &Value, file: &str, lost: &mut Vec<String>) -> Vec<Target> {
     found
 }
 
-/// How the Rust code of a controller names a kind, by group and plural.
+/// The paths of Rust types for kinds, by group and plural.
 pub(super) struct Types(BTreeMap<(String, String), String>);
 
 impl Types {
-    /// The types that code in `project` can name.
+    /// The types that the code of `project` can use.
     pub fn new(project: &Project) -> Self {
         let mut latest = BTreeMap::new();
         for kind in builtin::all() {
@@ -184,7 +184,7 @@ impl Types {
             }
         }
         let builtin = latest.into_iter().map(|(key, (_, path))| (key, path));
-        // A kind that others define has one version here.
+        // An external kind has only one version in the project.
         let is_named = |it: &&Resource| it.is_stored() || it.external().is_some();
         let own = project.resources.iter().filter(is_named);
         let own = own.map(|it| {
@@ -200,8 +200,8 @@ impl Types {
     }
 }
 
-/// The lines of `RULES` for `rights`, without those of `given`. `own` is the path of the controller's kind,
-/// which its file imports.
+/// The lines of `RULES` for `rights`, without the verbs in `given`. `own` is the path of the controller's kind, which
+/// its file imports.
 pub(super) fn lines(rights: &Rights, given: &Rights, types: &Types, own: &str) -> String {
     let mut text = String::new();
     for (right, verbs) in rights {
@@ -218,7 +218,7 @@ pub(super) fn lines(rights: &Rights, given: &Rights, types: &Types, own: &str) -
 }
 
 impl Right {
-    /// A right on all objects.
+    /// A permission for all objects of a resource.
     pub fn new(group: &str, plural: &str, subresource: Option<&str>) -> Self {
         Self {
             target: Target::Resource {
@@ -286,7 +286,7 @@ fn array(items: &[String]) -> String {
     format!("&[{}]", items.join(", "))
 }
 
-/// The widths beyond which rustfmt breaks arguments, an array and a chain, and the longest line.
+/// The limits of rustfmt: the widths of arguments, of an array and of a chain on one line, and the width of a line.
 const ARGUMENTS: usize = 60;
 const ARRAY: usize = 60;
 const CHAIN: usize = 60;
@@ -294,15 +294,15 @@ pub(super) const LINE: usize = 100;
 /// The indentation of `RULES`.
 const INDENT: usize = 8;
 
-/// A call as rustfmt has it at the indentation of `RULES`. The last argument is the array of `items`, if
-/// there are any. `around` is the number of columns that the line needs besides the call.
+/// Formats a call like rustfmt, at the indentation of `RULES`. The last argument is the array of `items`, unless
+/// `items` is empty. `around` is the number of columns that the line needs besides the call.
 fn call(function: &str, arguments: &[String], items: &[String], around: usize) -> String {
     let line = arguments.join(", ");
     let fits =
         |items: &str, indent: usize| items.len() <= ARRAY && indent + items.len() + 4 <= LINE;
     let whole = format!("{function}({line})");
     let inner = items.join(", ");
-    // rustfmt limits several arguments, and several items.
+    // The limits apply only to two or more arguments or items.
     let is_short = (arguments.len() == 1 || line.len() <= ARGUMENTS)
         && (items.len() == 1 || inner.len() <= ARRAY);
     if is_short && around + whole.len() <= LINE {
@@ -328,11 +328,11 @@ fn call(function: &str, arguments: &[String], items: &[String], around: usize) -
     text + &" ".repeat(INDENT) + ")"
 }
 
-/// A rule and what limits it, as rustfmt has them in `RULES`.
+/// Formats a rule with its limits like rustfmt, at the indentation of `RULES`.
 fn chain(calls: &[String], text: &mut String) {
     let pad = " ".repeat(INDENT);
     let line = format!("Rule::{}", calls.join("."));
-    // rustfmt limits a chain only from its second call on.
+    // The limit of a chain applies only from the second method call on.
     let most = [CHAIN, LINE][usize::from(calls.len() == 2)];
     let is_short = calls.len() == 1
         || line.len() <= most && INDENT + line.len() < LINE && !line.contains('\n');
@@ -351,7 +351,7 @@ fn chain(calls: &[String], text: &mut String) {
             return;
         }
     }
-    // What begins with several lines goes on at the same indentation.
+    // If the first call has several lines, rustfmt does not indent the other calls.
     let [first, others @ ..] = calls else { return };
     let deeper = if first.contains('\n') { "" } else { "    " };
     let others = others.iter().map(|call| {
@@ -373,9 +373,9 @@ mod tests {
         text
     }
 
-    /// As rustfmt has them.
+    /// The expected lines are those of rustfmt.
     #[test]
-    fn rules_are_laid_out() {
+    fn rules_are_formatted_like_rustfmt() {
         let names = |names: &[&str], namespace: Option<&str>| Right {
             names: names.iter().map(|it| (*it).to_owned()).collect(),
             namespace: namespace.map(str::to_owned),

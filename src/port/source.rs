@@ -1,11 +1,11 @@
-//! The files of a Go project, and what they are as YAML.
+//! The files of a Go project, and the objects in its manifests.
 
 use serde_json::Value;
 
 use super::go::Go;
 use crate::{project::yaml::documents, worktree::Snapshot};
 
-/// Folders that have no source of the project.
+/// Folders without source code of the project, which are not read.
 pub const WITHOUT: [&str; 4] = ["bin", "node_modules", "testdata", "vendor"];
 
 /// The files of a Go project.
@@ -15,7 +15,7 @@ pub(super) struct Source {
     pub go: Go,
 }
 
-/// An object of a manifest, and the file that it stands in.
+/// An object of a manifest, and the path of its file.
 #[derive(Debug, Clone)]
 pub(super) struct Object {
     pub file: String,
@@ -23,7 +23,7 @@ pub(super) struct Object {
 }
 
 impl Object {
-    /// The text at this place, such as `metadata.name`.
+    /// The string at this place, such as `metadata.name`.
     pub fn text(&self, place: &str) -> Option<&str> {
         at(&self.value, place)?.as_str()
     }
@@ -44,20 +44,20 @@ pub(super) fn at<'a>(value: &'a Value, place: &str) -> Option<&'a Value> {
         .try_fold(value, |value, field| value.get(field))
 }
 
-/// The texts of a list.
+/// The strings in a list.
 pub(super) fn texts(value: Option<&Value>) -> Vec<String> {
     let list = value.and_then(Value::as_array).into_iter().flatten();
     list.filter_map(|it| it.as_str().map(str::to_owned))
         .collect()
 }
 
-/// Whether the name of a file ends like those of a language, such as `go`.
+/// Returns whether a file has the extension of a language, such as `go`.
 pub(super) fn is_file_of(language: &str, path: &str) -> bool {
     path.rsplit_once('.')
         .is_some_and(|(_, end)| end == language)
 }
 
-/// The folder of a file; empty for the top one.
+/// The folder of a file; empty for a file at the top.
 pub(super) fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
@@ -67,13 +67,13 @@ pub(super) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Which files of a Go project are read; of the others only the names are known.
+/// Returns whether a file of a Go project is read. Of the other files, only the paths are known.
 pub fn is_wanted(path: &str) -> bool {
     let name = file_name(path);
     let is_manifest = || {
         let is_yaml = is_file_of("yaml", name) || is_file_of("yml", name);
         let folder = path.split('/').next().unwrap_or_default();
-        // CRDs of kinds that others define often stand beside the tests.
+        // CRDs of external kinds are often beside the tests.
         let is_crd = || path.to_ascii_lowercase().contains("crd");
         is_yaml && (matches!(folder, "config" | "dist" | "chart" | "charts") || is_crd())
     };
@@ -91,13 +91,14 @@ impl Source {
         self.files.texts.get(path).map(String::as_str)
     }
 
-    /// The paths of all files below `folder`, which ends in `/`; whether they were read or not.
+    /// Returns whether there is a file below `folder`, which ends in `/`, even if the file was not
+    /// read.
     pub fn has_below(&self, folder: &str) -> bool {
         let mut paths = self.files.texts.keys().chain(self.files.others.keys());
         paths.any(|path| path.starts_with(folder))
     }
 
-    /// The texts of manifests below `folder`, which ends in `/`.
+    /// The paths and texts of the manifests below `folder`, which ends in `/`.
     pub fn manifests(&self, folder: &str) -> impl Iterator<Item = (&str, &str)> {
         let texts = self.files.texts.iter();
         texts
@@ -105,7 +106,7 @@ impl Source {
             .map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
-    /// The objects in the manifests below `folder`. A file that cannot be read has none.
+    /// The objects in the manifests below `folder`. A file that is not valid YAML has no objects.
     pub fn objects(&self, folder: &str) -> Vec<Object> {
         let objects = self.manifests(folder).flat_map(|(file, text)| {
             let values = documents(text).unwrap_or_default().into_iter();

@@ -25,7 +25,7 @@ fn go_project() -> Snapshot {
     snapshot(&go_folder(), &WITHOUT, is_wanted).unwrap()
 }
 
-/// The same with changes: a file that is `None` is not there.
+/// Reads the Go project of the tests with changes. `None` removes a file.
 fn read(changes: &[(&str, Option<&str>)]) -> Result<Port> {
     let mut files = go_project();
     for (path, text) in changes {
@@ -37,7 +37,7 @@ fn read(changes: &[(&str, Option<&str>)]) -> Result<Port> {
     Port::read(files, "../go")
 }
 
-/// A file of the Go project, with `by` in place of a text that is there once.
+/// A file of the Go project, with the only occurrence of `text` replaced by `by`.
 fn with(path: &str, text: &str, by: &str) -> String {
     let file = fs::read_to_string(go_folder().join(path)).unwrap();
     assert_eq!(file.matches(text).count(), 1, "{text}");
@@ -48,7 +48,7 @@ fn texts(port: &Port) -> Texts {
     port.texts(&port.project).unwrap().0
 }
 
-/// What PORTING.md says could not be taken.
+/// The section of PORTING.md about what could not be taken over.
 fn lost(port: &Port) -> String {
     let report = texts(port).remove(REPORT).unwrap();
     let (_, lost) = report
@@ -68,7 +68,7 @@ fn resource<'a>(port: &'a Port, kind: &str) -> &'a Resource {
 }
 
 #[test]
-fn the_project_has_what_the_go_project_says() {
+fn the_project_has_the_settings_of_the_go_project() {
     let port = read(&[]).unwrap();
     let project = &port.project;
 
@@ -105,7 +105,7 @@ fn the_project_has_what_the_go_project_says() {
     assert_eq!(project.resources.len(), 5);
 }
 
-/// A CRD of the Certificate that the Go project has a controller of.
+/// A CRD of `Certificate`, for which the Go project has a controller.
 const CERTIFICATES: &str = "\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -130,7 +130,7 @@ spec:
 ";
 
 #[test]
-fn a_kind_of_others_has_types_where_the_go_project_has_its_crd() {
+fn an_external_kind_has_types_if_the_go_project_has_its_crd() {
     const TYPES: &str = "src/external/cert_manager/v1/certificate.rs";
     for file in [
         "config/crd/bases/certificates.yaml",
@@ -151,16 +151,16 @@ fn a_kind_of_others_has_types_where_the_go_project_has_its_crd() {
 }
 
 #[test]
-fn a_webhook_that_converts_is_taken_with_a_start_of_its_code() {
+fn a_conversion_webhook_is_taken_over_with_generated_code() {
     let port = read(&[]).unwrap();
     let texts = texts(&port);
     let text = &texts["src/api/shelf/v1beta1/room_conversion.rs"];
     is_formatted(text);
     for expected in [
-        // A field that both have, where one version needs it.
+        // A field of both versions that only one version requires.
         "            opens: Some(opens.into()),\n",
         "                None => spoke::RoomOpens {\n                    at: String::new(),\n",
-        // A list of types, a field that one version has, and a value.
+        // A list of types, a field of only one version, and a value.
         "            tables: list(tables),\n            // Without a value in the spoke.\n            seats: None,\n",
         "            hub::RoomDay::Sunday => Self::Weekday,\n",
         "            round: false,\n",
@@ -184,12 +184,12 @@ fn a_webhook_that_converts_is_taken_with_a_start_of_its_code() {
 }
 
 #[test]
-fn a_hub_is_found_where_project_does_not_tell() {
+fn the_hub_is_found_without_a_list_of_spokes() {
     let project = with("PROJECT", "    spoke:\n    - v1beta1\n", "");
     let port = read(&[("PROJECT", Some(&project))]).unwrap();
     let mut hubs = port.project.hubs();
     assert_eq!(hubs.next().unwrap().version.as_str(), "v1");
-    // Without PROJECT, the CRD tells.
+    // Without PROJECT, the CRD says that a webhook converts.
     let crd = with(
         "config/crd/bases/shelf.example.com_rooms.yaml",
         "  scope: Cluster\n",
@@ -203,7 +203,7 @@ fn a_hub_is_found_where_project_does_not_tell() {
 }
 
 #[test]
-fn what_could_not_be_taken_is_told() {
+fn the_report_lists_what_could_not_be_taken_over() {
     let lost = lost(&read(&[]).unwrap());
     for expected in [
         "`kubectl get crd certificates.cert-manager.io -o yaml > crd.yaml`, and run `rscaffold create api --crd \
@@ -217,7 +217,7 @@ fn what_could_not_be_taken_is_told() {
 }
 
 #[test]
-fn a_controller_has_the_rights_and_the_names_of_the_go_one() {
+fn a_controller_has_the_permissions_and_names_of_the_go_controller() {
     let texts = texts(&read(&[]).unwrap());
     let text = &texts["src/controller/shelf/book.rs"];
     for expected in [
@@ -230,13 +230,13 @@ fn a_controller_has_the_rights_and_the_names_of_the_go_one() {
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
-    // What the watch of the controller needs is there already.
+    // The render has the permissions for the controller's own watch already.
     let own = text.split("Rule::of::<Book>").nth(1).unwrap_or_default();
     assert!(
         !own.split(']').next().unwrap().contains("Verb::Watch"),
         "{own}"
     );
-    // The controller of a kind has the rights on that kind.
+    // The controller of a kind has the permissions for that kind.
     let certificate = &texts["src/controller/cert_manager/certificate.rs"];
     assert!(
         certificate.contains("Rule::of::<Certificate>(&[Verb::Get])"),
@@ -251,7 +251,7 @@ fn a_controller_has_the_rights_and_the_names_of_the_go_one() {
 }
 
 #[test]
-fn the_deployment_has_the_labels_and_the_namespace_of_the_go_one() {
+fn the_deployment_has_the_labels_and_namespace_of_the_go_deployment() {
     let texts = texts(&read(&[]).unwrap());
     let manager = &texts["config/manager/manager.yaml"];
     assert_eq!(manager.matches("team: readers").count(), 2, "{manager}");
@@ -266,7 +266,7 @@ fn the_deployment_has_the_labels_and_the_namespace_of_the_go_one() {
 }
 
 #[test]
-fn the_usual_names_change_nothing() {
+fn the_default_namespace_changes_nothing() {
     let default = with(
         "config/default/kustomization.yaml",
         "namespace: books",
@@ -277,16 +277,16 @@ fn the_usual_names_change_nothing() {
 }
 
 #[test]
-fn samples_that_fit_are_taken() {
+fn samples_that_fit_are_taken_over() {
     let texts = texts(&read(&[]).unwrap());
     let book = &texts["config/samples/shelf_v1_book.yaml"];
     assert!(book.contains("# A book that everybody reads."));
-    // `spec` has no value there.
+    // The sample of Room has no value for `spec`, so it is not taken over.
     assert!(!texts["config/samples/shelf_v1_room.yaml"].contains("TODO"));
 }
 
 #[test]
-fn the_report_tells_where_each_go_file_goes() {
+fn the_report_says_where_to_port_each_go_file() {
     let report = texts(&read(&[]).unwrap()).remove(REPORT).unwrap();
     for expected in [
         "| Lease | `library-lock.example.com` | `library-lock.example.com` |",
@@ -308,7 +308,7 @@ fn the_report_tells_where_each_go_file_goes() {
 }
 
 #[test]
-fn what_a_controller_watches_is_taken_if_it_has_a_name_here() {
+fn watched_kinds_with_a_name_in_the_project_are_taken_over() {
     const FILE: &str = "internal/controller/book_controller.go";
     let watched = |calls: &str| {
         let watches = "Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.booksOf)).";
@@ -335,7 +335,7 @@ fn what_a_controller_watches_is_taken_if_it_has_a_name_here() {
             "",
         ),
         ("Watches(&shelfv1.Room{}, h).", "shelf/v1/Room", ""),
-        // Its own kind, what it owns, and what nobody knows.
+        // The controller's own kind, a kind that it owns, and unknown kinds.
         ("Watches(&shelfv1.Book{}, h).", "", "`shelfv1.Book`"),
         ("Watches(&corev1.ConfigMap{}, h).", "", "`corev1.ConfigMap`"),
         (
@@ -389,7 +389,7 @@ fn config_alone_is_enough() {
 }
 
 #[test]
-fn version_2_of_the_file_implies_what_code_and_crds_tell() {
+fn version_2_of_project_is_completed_by_code_and_crds() {
     let text = "domain: example.com\nrepo: example.com/me/library\nresources:\n\
                 - {group: shelf, kind: Book, version: v1}\n- {group: shelf, kind: Room, version: v1}\n\
                 version: \"2\"\n";
@@ -412,7 +412,7 @@ fn a_kind_may_have_the_domain_as_its_group() {
 }
 
 #[test]
-fn a_bad_name_costs_its_kind_alone() {
+fn a_bad_name_drops_only_its_kind() {
     for bad in ["Ro om", "../../x", "Room\u{1b}[2J"] {
         let crd = with(
             "config/crd/bases/shelf.example.com_rooms.yaml",
@@ -451,7 +451,7 @@ fn a_folder_without_an_operator_is_refused() {
 }
 
 #[test]
-fn a_lease_that_the_code_does_not_tell_is_reported() {
+fn a_computed_name_of_the_lease_is_reported() {
     let main = with(
         "cmd/main.go",
         "operatorName + \"-lock.\" + controller.Domain",
@@ -467,7 +467,7 @@ fn a_lease_that_the_code_does_not_tell_is_reported() {
 }
 
 #[test]
-fn what_enters_the_project_is_in_files_that_it_has() {
+fn only_rendered_files_and_the_report_get_texts() {
     let port = read(&[]).unwrap();
     let rendered = render(&port.project).unwrap().texts;
     let others: Vec<_> = texts(&port)
@@ -477,7 +477,7 @@ fn what_enters_the_project_is_in_files_that_it_has() {
     assert_eq!(others, [REPORT]);
 }
 
-/// What a hostile file may have in any place.
+/// Texts that a hostile file may have in any place.
 const ODD: [&str; 24] = [
     "\u{1b}[2J",
     "\u{202e}",
@@ -541,7 +541,7 @@ impl Change {
                 text.insert_str(range.end, &again);
             }
             Self::Insert(_, at, odd) => text.insert_str(range(text, *at, *at).start, odd),
-            // One word becomes another one of the file.
+            // Replaces a word by another word of the file.
             Self::Replace(_, a, b) => {
                 let word = |at: Index| {
                     let words: Vec<_> = text.split_whitespace().collect();
@@ -583,7 +583,7 @@ proptest! {
         let rendered = render(&port.project).unwrap().texts;
         let (texts, _) = port.texts(&port.project).unwrap();
         for (path, text) in &texts {
-            // The texts of a CRD are data, which stay as they are.
+            // The texts of a CRD are data, and stay unchanged.
             let is_crd = path.contains("/bases/") || path.contains("/crds/");
             let is_odd = |c: &char| is_hidden(*c) && *c != '\n' && *c != '\t';
             let hidden = text.chars().find(is_odd).filter(|_| !is_crd);

@@ -1,4 +1,4 @@
-//! The texts that enter the project as the user's: what the render has, with what the Go project has more.
+//! The files of the render with additions from the Go project. The additions count as the user's edits.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,16 +26,16 @@ use crate::{
     visible::is_hidden,
 };
 
-/// Where the constants of a controller begin, and its `RULES`.
+/// The lines of a controller's file after which its other constants and its rules begin.
 const NAME: &str = "    const NAME: &'static str = ";
 const RULES: &str = "    const RULES: &'static [Rule] = &[\n";
 
 impl Port {
-    /// The texts that the Go project gives to `project`, which has the settings of the command line, and
-    /// what the command says.
+    /// Returns the texts of files with additions from the Go project, and the notes that the command prints. `project`
+    /// has the settings of the command line.
     ///
     /// # Errors
-    /// For a defect in a template.
+    /// When a template has a defect.
     pub fn texts(&self, project: &Project) -> Result<(Texts, Vec<String>)> {
         let rendered = render(project)?.texts;
         let mut writer = Writer {
@@ -82,7 +82,7 @@ fn is_label(text: &str) -> bool {
         && !text.ends_with('-')
 }
 
-/// Writes one text after the other.
+/// Collects the texts of the files.
 struct Writer<'a> {
     port: &'a Port,
     project: &'a Project,
@@ -93,12 +93,12 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// The text of a file so far.
+    /// The current text of a file.
     fn text(&self, path: &str) -> Option<&String> {
         self.texts.get(path).or_else(|| self.rendered.get(path))
     }
 
-    /// The types, samples and manifests of kinds that the Go project has CRDs of.
+    /// Adds the types, samples and manifests of kinds with a CRD in the Go project.
     fn types(&mut self) -> Result<()> {
         for kind in &self.port.kinds {
             let Some(crd) = &kind.crd else { continue };
@@ -117,7 +117,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The samples of the Go project, where they fit the types.
+    /// Takes over the samples of the Go project that fit the types.
     fn samples(&mut self) {
         let mut taken = BTreeMap::new();
         for (file, text) in self.port.source.manifests("config/samples/") {
@@ -163,7 +163,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Why the sample of a version cannot be taken.
+    /// The reason why a sample cannot be taken over, if there is one.
     fn misfit(&self, resource: &Resource, sample: &Value, text: &str) -> Option<String> {
         if text.contains(|c| is_hidden(c) && c != '\n' && c != '\t') {
             return Some("it has invisible characters".to_owned());
@@ -176,7 +176,7 @@ impl Writer<'_> {
         };
         let mut versions = crd.versions.iter();
         let version = versions.find(|it| it.name == resource.version.as_str())?;
-        // The Rust type of such a kind has a `spec`, also where its schema does not ask for one.
+        // If the schema has a `spec`, the Rust type requires it, even if the schema does not.
         let lacks_spec = !version.schema["properties"]["spec"].is_null()
             && sample.get("spec").is_none_or(Value::is_null);
         let place = match misfits(sample, &version.schema).into_iter().next() {
@@ -186,7 +186,7 @@ impl Writer<'_> {
         place.map(|place| format!("it does not fit the schema at `{place}`"))
     }
 
-    /// The rights and the names of each controller.
+    /// Adds the permissions and the names of the Go operator to each controller.
     fn controllers(&mut self) {
         let mut of_controllers = self.by_controller();
         let types = Types::new(self.project);
@@ -200,7 +200,7 @@ impl Writer<'_> {
             let given = given_rights(self.project, resource, controller);
             let own = self.project.type_path(resource);
             let rules = lines(&rights, &given, &types, &own);
-            // At the beginning: commands add theirs at the end, and both can be merged.
+            // Insert at the beginning: commands add rules at the end, and then both changes merge.
             if !rules.is_empty() {
                 let rules = format!("        // The permissions of the Go operator.\n{rules}");
                 match text.find(RULES) {
@@ -226,13 +226,14 @@ impl Writer<'_> {
         }
     }
 
-    /// The rights of each controller: a controller has those on its kind, the first one all others.
+    /// The permissions of each controller. A controller has the permissions for its kind, and the first controller has
+    /// all others.
     fn by_controller(&self) -> BTreeMap<(GroupVersionKind, crate::names::ControllerName), Rights> {
         let mut all: BTreeMap<_, Rights> = BTreeMap::new();
         let key = |(resource, controller): (&Resource, &Controller)| {
             (resource.id(), controller.name.clone())
         };
-        // Rather one of a kind of the project's own.
+        // Prefer a controller of a kind that the project defines.
         let mut own = self.project.controllers().filter(|(it, _)| it.has_api());
         let first = own.next().or_else(|| self.project.controllers().next());
         let first = first.map(key);
@@ -251,13 +252,13 @@ impl Writer<'_> {
         all
     }
 
-    /// The names by which objects know the Go controller.
+    /// The constants with the names of the Go controller that objects store.
     fn names(&mut self, resource: &Resource, controller: &Controller) -> String {
         let mut kinds = self.port.kinds.iter();
         let Some(kind) = kinds.find(|it| it.id == resource.id()) else {
             return String::new();
         };
-        // Only one controller can have them.
+        // Only one controller of the kind can have these names.
         let is_first = resource.controllers.first() == Some(controller);
         let mut text = String::new();
         let code = &kind.code;
@@ -291,7 +292,7 @@ impl Writer<'_> {
         text
     }
 
-    /// The labels of the Deployment.
+    /// Takes over the labels and the selector of the Deployment.
     fn deployment(&mut self) {
         const PATH: &str = "config/manager/manager.yaml";
         let Some(deployment) = &self.port.deployed.deployment else {
@@ -356,7 +357,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The namespace of the Go operator, wherever the usual one stands.
+    /// Replaces the default namespace by the namespace of the Go operator, in all files.
     fn namespace(&mut self) {
         let (usual, is) = (
             usual_namespace(self.project),
@@ -376,7 +377,8 @@ impl Writer<'_> {
     }
 }
 
-/// A constant that is a text, as rustfmt has it: `start` comes before the text, and `end` stands alone if the text does.
+/// A string constant, formatted like rustfmt. `start` is the code before the string. If the string has a line of its
+/// own, `end` has one, too.
 fn constant_of(start: &str, value: &str, end: &str) -> String {
     let (space, comma) = if end.is_empty() {
         (" ", "")
@@ -390,7 +392,7 @@ fn constant_of(start: &str, value: &str, end: &str) -> String {
     format!("{start}\n        \"{value}\"{comma}{end};\n")
 }
 
-/// What is said of a name that the Go code does not tell.
+/// The message about a name that the Go code does not have as a single constant.
 fn unknown(
     values: &BTreeSet<go::Value>,
     what: &str,
@@ -411,7 +413,7 @@ fn unknown(
     format!("the {what} of {kind}, which is {names} in Go: set `{constant}` in its controller{why}")
 }
 
-/// The rights that the render gives to a controller.
+/// The permissions that the render gives to a controller.
 fn given_rights(project: &Project, resource: &Resource, controller: &Controller) -> Rights {
     let (group, plural) = (project.full_group(resource), resource.plural.as_str());
     let mut given = Rights::new();
@@ -435,7 +437,7 @@ fn given_rights(project: &Project, resource: &Resource, controller: &Controller)
     given
 }
 
-/// Whether a finalizer or field manager may be called so.
+/// Returns whether `text` is a valid name of a finalizer or field manager.
 fn is_name(text: &str) -> bool {
     let is_good = |b: u8| b.is_ascii_alphanumeric() || b"-_./".contains(&b);
     (1..=128).contains(&text.len()) && text.bytes().all(is_good)
@@ -449,21 +451,21 @@ fn label_lines(labels: &BTreeMap<&String, &String>, indent: usize) -> String {
     lines.fold(String::new(), |text, line| text + &pad + line + "\n")
 }
 
-/// Adds labels below the first line `anchor`, behind those that are there.
+/// Adds labels below the first line `anchor`, after the existing labels.
 fn insert(text: &mut String, anchor: &str, indent: usize, labels: &BTreeMap<&String, &String>) {
     if let Some(there) = below(text, anchor, indent).filter(|_| !labels.is_empty()) {
         text.insert_str(there.end, &label_lines(labels, indent));
     }
 }
 
-/// Puts labels in the place of those below the first line `anchor`.
+/// Replaces the labels below the first line `anchor`.
 fn replace(text: &mut String, anchor: &str, indent: usize, labels: &BTreeMap<String, String>) {
     if let Some(there) = below(text, anchor, indent) {
         text.replace_range(there, &label_lines(&labels.iter().collect(), indent));
     }
 }
 
-/// Where the lines are that stand below the first line `anchor` at this indentation.
+/// The range of the lines below the first line `anchor` that have this indentation.
 fn below(text: &str, anchor: &str, indent: usize) -> Option<Range<usize>> {
     let start = format!("\n{anchor}");
     let below = text.find(&start)? + start.len();

@@ -20,10 +20,10 @@ use crate::{
     worktree::{WorkTree, read_text},
 };
 
-/// If there are more losses, the others are only counted.
+/// The largest number of lines for a list of losses. The last line of a longer list counts the rest.
 const LISTED: usize = 10;
 
-/// Adds the kind of the CRD in `file`, a path in `folder`, with types made from it.
+/// Adds the kind of the CRD in `file`, with types that are generated from the CRD. `file` is relative to `folder`.
 pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
     let before = load_current(&tree)?;
@@ -75,8 +75,8 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     bring_in_line_with(given, &tree, &before, after, &args.mode, &story)
 }
 
-/// Says in which files the types have edits that cannot be told from what rscaffold made, so that they stay as they
-/// are.
+/// Adds a note about the types that differ from the CRD but stay unchanged. The record has no earlier text from a CRD
+/// for these files, so rscaffold cannot distinguish the user's edits from generated text.
 fn say_what_stays(story: &mut Story, given: &Texts, tree: &WorkTree) -> Result<()> {
     let disk = tree.ours(given.keys().map(String::as_str))?;
     let before = tree.record()?.given;
@@ -107,7 +107,7 @@ fn read(path: &Path, shown: &str) -> Result<Vec<Crd>> {
     crd::parse(shown, &text)
 }
 
-/// The CRD with this `group`, in short or in full, and this `kind`.
+/// Returns the CRD with this `group`, which can be without the domain or in full, and this `kind`.
 fn choose(
     all: &[Crd],
     file: &str,
@@ -149,7 +149,7 @@ fn choose(
     }
 }
 
-/// Refuses a kind that `PROJECT` has with the other origin: defined by this project, or by another one.
+/// Refuses a change of the project that defines an existing kind: from this project to another one, or the reverse.
 fn ensure_one_definer(made: &Given, project: &Project) -> Result<()> {
     for version in &made.versions {
         let wanted = made.resource(version, Stage::Stored)?;
@@ -186,8 +186,8 @@ fn ensure_free(made: &Given, project: &Project) -> Result<()> {
     Ok(())
 }
 
-/// The versions with their resources in `project`, the stored version first. They keep their controllers and webhooks,
-/// and get those of `settings`.
+/// The versions with their resources in `project`, the stored version first. Existing resources keep their controllers
+/// and webhooks. `settings` can add or remove a controller.
 fn resources<'a>(
     made: &Given<'a>,
     settings: &ApiSettings,
@@ -203,7 +203,7 @@ fn resources<'a>(
         let stored = others.iter().copied().find(|it| it.is_stored());
         let there = project.position(resource).map(|at| &project.resources[at]);
         let is_external = resource.external().is_some();
-        // For a kind that another project defines, a controller is usual.
+        // A kind that another project defines gets a controller by default, even if `PROJECT` already has the kind.
         let is_new = (there.is_none() || is_external) && others.is_empty();
         let has_controllers = resource.is_stored() || is_external;
         if let Some(before) = there.or(stored.filter(|_| resource.is_stored())) {
@@ -222,7 +222,7 @@ fn resources<'a>(
     Ok(resources)
 }
 
-/// A list as the user gets to read it, if there is anything in it.
+/// Formats a list for the user, or returns `None` for an empty list. `all` shows every entry of a long list.
 fn shown(title: &str, losses: &[Loss], all: bool) -> Option<String> {
     if losses.is_empty() {
         return None;

@@ -22,7 +22,7 @@ fn names(names: &[&str]) -> Vec<ShortName> {
     names.iter().map(|name| name.parse().unwrap()).collect()
 }
 
-/// A kind whose every setting differs from its default.
+/// A kind whose settings all differ from their defaults.
 fn unusual() -> Resource {
     let settings = ApiSettings {
         plural: Some("guestbookz".parse().unwrap()),
@@ -63,7 +63,7 @@ fn a_new_kind_is_namespaced_and_has_a_controller() {
 }
 
 #[test]
-fn what_is_not_said_of_a_known_api_stays() {
+fn settings_without_a_flag_stay_unchanged() {
     let project = project(vec![unusual()]);
     let id = id("webapp/v1/Guestbook");
     let same = ApiSettings::default().resource(&id, &project).unwrap();
@@ -80,7 +80,7 @@ fn what_is_not_said_of_a_known_api_stays() {
 }
 
 #[test]
-fn another_version_gives_names_and_scope_but_no_second_controller() {
+fn a_new_version_copies_names_and_scope_but_no_controller() {
     let project = project(vec![unusual()]);
     let id = id("webapp/v2/Guestbook");
     let resource = ApiSettings::default().resource(&id, &project).unwrap();
@@ -96,7 +96,7 @@ fn another_version_gives_names_and_scope_but_no_second_controller() {
 }
 
 #[test]
-fn what_the_api_server_does_with_a_version_is_said_by_flags() {
+fn flags_set_the_stage_of_a_version() {
     let project = project(vec![unusual()]);
     let stage = |version: &str, settings: ApiSettings| {
         let id = id(&format!("webapp/{version}/Guestbook"));
@@ -135,7 +135,7 @@ fn what_the_api_server_does_with_a_version_is_said_by_flags() {
             format!("`webapp/{version}/Guestbook` is the stored version, so it must be served")
         );
     }
-    // What is stored has the controllers, which flags may change at once.
+    // The stored version has the controllers, and flags can change them in the same command.
     let settings = ApiSettings {
         finalizer: Some(true),
         ..stored(none())
@@ -150,7 +150,7 @@ fn what_the_api_server_does_with_a_version_is_said_by_flags() {
 }
 
 #[test]
-fn without_a_resource_the_kind_must_be_there() {
+fn without_a_resource_the_kind_must_exist() {
     let project = project(vec![unusual()]);
     let settings = ApiSettings {
         resource: Some(false),
@@ -182,7 +182,7 @@ fn without_a_resource_the_kind_must_be_there() {
 }
 
 #[test]
-fn a_controller_with_a_name_stands_beside_the_others() {
+fn a_named_controller_is_added_to_the_others() {
     let project = project(vec![unusual()]);
     let id = id("webapp/v1/Guestbook");
     let named = |name: &str| ApiSettings {
@@ -196,7 +196,7 @@ fn a_controller_with_a_name_stands_beside_the_others() {
     };
     let resource = named("backup").resource(&id, &project).unwrap();
     assert_eq!(resource.controllers, [backup]);
-    // What a kind's own is called.
+    // The default name of the kind's controller.
     let own = named("guestbook").resource(&id, &project).unwrap();
     assert!(own.is_own(&own.controllers[0]));
 
@@ -209,7 +209,7 @@ fn a_controller_with_a_name_stands_beside_the_others() {
 }
 
 #[test]
-fn a_kind_of_others_keeps_what_is_not_said() {
+fn an_external_kind_keeps_settings_without_a_flag() {
     let external = |domain: Option<&str>, dependency: Option<&str>| ExternalType {
         path: "cert_manager::v1::Certificate".parse().unwrap(),
         domain: domain.map(|domain| domain.parse().unwrap()),
@@ -245,7 +245,7 @@ fn a_kind_of_others_keeps_what_is_not_said() {
 }
 
 #[test]
-fn without_a_resource_nothing_can_be_said_about_the_kind() {
+fn without_a_resource_flags_about_the_kind_are_refused() {
     let settings = ApiSettings {
         resource: Some(false),
         plural: Some("deploys".parse().unwrap()),
@@ -286,7 +286,7 @@ fn v1(group: &str, kind: &str) -> GroupVersionKind {
     format!("{group}/v1/{kind}").parse().unwrap()
 }
 
-/// The resource of `project` that each command takes `id` for.
+/// The position of the resource that each command finds for `id`.
 fn found(project: &Project, id: &GroupVersionKind) -> Vec<(&'static str, Result<Option<usize>>)> {
     let place = |resource: &Resource| project.position(resource);
     let create = |resource| {
@@ -377,7 +377,7 @@ fn every_command_finds_a_kind_by_each_of_its_names() {
 }
 
 #[test]
-fn a_kind_of_others_is_found_with_its_domain_or_without() {
+fn an_external_kind_is_found_with_or_without_its_domain() {
     let project = Project::parse(KINDS).unwrap();
     let certificate = project.find(&v1("cert-manager", "Certificate")).unwrap();
     for (group, domain) in [
@@ -400,7 +400,7 @@ fn a_kind_of_others_is_found_with_its_domain_or_without() {
 }
 
 #[test]
-fn a_new_kind_joins_the_group_that_is_there() {
+fn a_new_kind_joins_the_existing_group() {
     let project = Project::parse(KINDS).unwrap();
     for (group, short, full) in [
         ("webapp", "webapp", "webapp.com"),
@@ -496,7 +496,7 @@ fn a_name_that_fits_two_kinds_is_refused() {
         project.group(&group).unwrap_err().to_string(),
         "`webapp.com` names two groups, `webapp.com` and `webapp.com.com`"
     );
-    // Either kind has a name of its own.
+    // Each of the two kinds has another name that is unambiguous.
     for (group, full) in [
         ("webapp", "webapp.com"),
         ("webapp.com.com", "webapp.com.com"),
@@ -508,7 +508,7 @@ fn a_name_that_fits_two_kinds_is_refused() {
     }
 }
 
-/// Groups of which one is the short name or the full name of another.
+/// Groups, some of which are the short name or the full name of another.
 const GROUPS: [&str; 10] = [
     "apps",
     "apps.com",
@@ -556,7 +556,7 @@ proptest! {
             let mut resource = Resource::new(id.group().clone(), &id, definition);
             resource.domain = domain.map(|domain| domain.parse().unwrap());
             resource.set_controller(Controller::new(id.kind().controller()));
-            // Some do not go together.
+            // Some combinations are refused.
             let _ = project.add(resource, false);
         }
         let id = v1(group, kind);

@@ -1,7 +1,8 @@
-//! Keywords of a schema as attributes: by the words of schemars and kube, and the rest as it is.
+//! Turns the keywords of a schema into attributes of schemars and kube. Keywords without an attribute of their own go
+//! into `schemars(extend(..))`.
 #![expect(
     clippy::format_push_string,
-    reason = "a text that grows is easier to read than `write!` into one"
+    reason = "`+=` is easier to read than `write!`"
 )]
 
 use serde_json::Value;
@@ -12,13 +13,14 @@ use crate::crd::{
     schema::Schema,
 };
 
-/// Takes out of `want` what schemars and kube have words for, and adds these words. Gives those of kube.
+/// Moves the keywords for which schemars or kube has an attribute from `want` to `written`. Adds the attributes of
+/// schemars to `schemars`, and returns those of kube.
 pub(super) fn words(
     want: &mut Schema,
     written: &mut Schema,
     schemars: &mut Vec<Meta>,
 ) -> Vec<Attribute> {
-    // schemars leaves a word out that is not for the type.
+    // schemars ignores a validation that does not apply to the type.
     let bounds = match written.get("type").and_then(Value::as_str) {
         Some("string") => Some(("length", ["minLength", "maxLength"])),
         Some("array") => Some(("length", ["minItems", "maxItems"])),
@@ -85,7 +87,7 @@ pub(super) fn kube(text: &str) -> Attribute {
     Attribute::Verbatim(format!("x_kube({text})"))
 }
 
-/// The attribute that writes `keywords`, for which schemars has no word.
+/// The attribute `schemars(extend(..))` with `keywords`, which have no attribute of their own.
 pub(super) fn extend<'a>(
     keywords: impl Iterator<Item = (&'a String, &'a Value)>,
 ) -> Option<Attribute> {
@@ -111,7 +113,7 @@ pub(super) fn extend<'a>(
     )))
 }
 
-/// CEL rules as Rust, if kube has a word for all that they say.
+/// CEL rules as Rust expressions, if kube supports every field of the rules.
 pub(super) fn rules(rules: &Value) -> Option<Vec<String>> {
     let rules = rules.as_array()?.iter().map(|rule| {
         let fields = rule.as_object()?;

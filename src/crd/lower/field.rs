@@ -1,4 +1,4 @@
-//! A property as the field of a struct: its type, its default, and its attributes.
+//! Lowers a property to a field of a struct: its type, its default, and its attributes.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::crd::{
     schema::{self, Schema},
 };
 
-/// Where a field stands.
+/// The names of a field, and where it is.
 pub(super) struct Place<'a> {
     pub json: &'a str,
     pub ident: &'a str,
@@ -23,7 +23,7 @@ pub(super) struct Place<'a> {
     pub path: &'a [String],
 }
 
-/// A field, and what it says of its struct.
+/// A field, and its effect on the struct.
 pub(super) struct LoweredField {
     pub field: Field,
     pub written: Schema,
@@ -45,10 +45,10 @@ impl Lower<'_> {
         let mut is_default = ty.is_default;
         let nullable = want.get("nullable").is_some();
 
-        // The Rust type, and where it comes from if it is not there.
+        // The Rust type, and the value of a missing field.
         let default = want.get("default").cloned();
         let value = default.as_ref().and_then(|it| Self::default_value(&ty, it));
-        // The API server gives a client's object the defaults of its schema, which may change.
+        // A client does not set defaults: the API server does so, and its defaults may change.
         let value = value.filter(|_| self.purpose == Purpose::Define);
         match (place.is_required, value) {
             (false, Some(value)) if !nullable => {
@@ -86,7 +86,7 @@ impl Lower<'_> {
             schemars.push(Meta::text("with", &ty.rust));
         }
         if ty.helper == Some(Helper::IntOrString) && !place.is_required && !nullable {
-            // Else kube would allow null.
+            // Otherwise kube would allow null.
             want.insert("nullable".to_owned(), false.into());
         }
 
@@ -96,7 +96,7 @@ impl Lower<'_> {
         }
         want.retain(|key, value| written.get(key) != Some(value));
         if ty.is_named {
-            // An attribute would replace what the types write.
+            // An attribute would override the schema that these types generate.
             want.retain(|key, _| {
                 !["items", "additionalProperties", "properties"].contains(&key.as_str())
             });
@@ -133,7 +133,7 @@ impl Lower<'_> {
         }
     }
 
-    /// `default` as a value of Rust, if `ty` is a scalar that has it.
+    /// `default` as a Rust expression, if `ty` is a scalar that can have this value.
     fn default_value(ty: &Type, default: &Value) -> Option<RustValue> {
         let value = |rust: String, is_usual: bool, written: Value| {
             Some(RustValue {
@@ -186,11 +186,11 @@ impl Lower<'_> {
     }
 }
 
-/// A default in Rust.
+/// A default value as a Rust expression.
 struct RustValue {
     rust: String,
-    /// Whether the type has it by itself.
+    /// Whether `Default` of the type returns this value.
     is_usual: bool,
-    /// As it is written.
+    /// The value that kube writes to the schema.
     written: Value,
 }

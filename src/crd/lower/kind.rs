@@ -1,4 +1,4 @@
-//! The kind itself: its spec, its status, and what is said of it.
+//! Lowers the kind itself: its spec, its status, and its attributes.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::crd::{
 };
 
 impl Lower<'_> {
-    /// The kind itself, and what kube writes of it.
+    /// Lowers the kind itself. Returns it with the schema that kube generates.
     pub(super) fn root(&mut self, given: Schema, has_status: bool) -> (Root, Value) {
         let mut schema = schema::kept(given);
         let mut fields = object(schema.remove("properties").unwrap_or_default());
@@ -77,7 +77,8 @@ impl Lower<'_> {
         }
         written.insert("title".to_owned(), self.kind.into());
         if let Some(Value::String(text)) = schema.get("description") {
-            // An attribute cannot say that it is not Markdown.
+            // kube takes the description from a doc comment only. If the whole text cannot be a doc
+            // comment, keep the first paragraph, or nothing.
             if is_doc(text) {
                 root.doc.clone_from(text);
                 written.insert("description".to_owned(), text.clone().into());
@@ -98,7 +99,8 @@ impl Lower<'_> {
         (root, written.into())
     }
 
-    /// The type of spec or status, which has all of its schema.
+    /// The type of the spec or the status. The attributes of the type hold its whole schema,
+    /// because no field of a generated type refers to it.
     fn own_type(&mut self, name: &str, schema: Schema, is_spec: bool) -> (String, Schema) {
         let schema = schema::kept(schema);
         let path = if is_spec {
@@ -117,7 +119,7 @@ impl Lower<'_> {
         (ty.rust, ty.written)
     }
 
-    /// A type around any value.
+    /// A newtype around `serde_json::Value`.
     fn newtype(&mut self, name: String, schema: Schema) -> Type {
         let mut schema = object(schema::all_kept(schema.into()));
         let doc = take_doc(&mut schema);

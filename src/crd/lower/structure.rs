@@ -1,4 +1,4 @@
-//! An object with properties as a struct.
+//! Lowers an object with properties to a struct.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::crd::{
 };
 
 impl Lower<'_> {
-    /// The struct of `schema`, which may be there already.
+    /// The struct for `schema`. If an equal schema was lowered before, returns its struct.
     pub(super) fn structure_at(&mut self, schema: &Schema, path: &[String]) -> Type {
         let key = Value::Object(schema.clone()).to_string();
         if let Some(there) = self.types.get(&key) {
@@ -31,7 +31,7 @@ impl Lower<'_> {
         ty
     }
 
-    /// A struct that writes all of `schema`.
+    /// A new struct whose attributes and fields hold all of `schema`.
     pub(super) fn structure(&mut self, name: String, mut rest: Schema, path: &[String]) -> Type {
         let slot = self.slots.len();
         self.slots.push(None);
@@ -127,7 +127,7 @@ impl Lower<'_> {
     }
 }
 
-/// The texts of a list.
+/// The strings in a list.
 fn texts(list: Option<&Value>) -> BTreeSet<String> {
     let texts = list.and_then(Value::as_array).into_iter().flatten();
     texts
@@ -135,7 +135,8 @@ fn texts(list: Option<&Value>) -> BTreeSet<String> {
         .collect()
 }
 
-/// Has the fields renamed as the properties are called: all by one rule if that is enough for one of them.
+/// Adds serde attributes that rename the fields to the names of the properties. Returns whether the struct needs
+/// `rename_all = "camelCase"`: whether this rule gives the right name to at least one field that needs another name.
 fn rename_all(fields: &mut [Field], names: &[String]) -> bool {
     let mut pairs = fields.iter().map(|it| it.ident.as_str()).zip(names);
     let has_camel = pairs.any(|(ident, name)| ident != name && names::camel(ident) == *name);

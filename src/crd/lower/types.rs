@@ -15,21 +15,21 @@ use crate::crd::{
 #[derive(Debug, Clone)]
 pub(super) struct Type {
     pub rust: String,
-    /// Whether it has a default.
+    /// Whether the type implements `Default`.
     pub is_default: bool,
-    /// Whether it is empty when it is not there: a list or a map.
+    /// The function that tests whether a list or a map is empty. An empty list or map stands for a missing one.
     pub empty: Option<&'static str>,
-    /// What it writes without attributes of a field.
+    /// The schema that kube generates for the type, without attributes of the field.
     pub written: Schema,
-    /// Whether types of the file are in it.
+    /// Whether the type contains types of this file.
     pub is_named: bool,
-    /// The function that gives the schema.
+    /// The function that returns the schema.
     pub helper: Option<Helper>,
-    /// Its default, if it is a scalar, from a value of JSON.
+    /// The sort of scalar, which decides how a JSON default becomes a Rust expression.
     pub scalar: Scalar,
 }
 
-/// How a scalar is written in Rust.
+/// The sort of a scalar; `None` for all other types.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Scalar {
     None,
@@ -37,7 +37,7 @@ pub(super) enum Scalar {
     Integer(&'static str),
     Float,
     Text,
-    /// Values and variants.
+    /// Each value with its variant.
     Enum(Vec<(String, String)>),
 }
 
@@ -55,11 +55,12 @@ impl Type {
     }
 }
 
-/// What describes a field instead of the type of the field.
+/// Keywords that describe a field, not the type of the field.
 const OF_FIELD: [&str; 3] = ["default", "description", "nullable"];
 
 impl Lower<'_> {
-    /// The type of `schema`, which stands at `path`. All that the type cannot write is for the field.
+    /// The type for `schema` at `path`. The attributes of the field must hold the keywords that are not in
+    /// [`Type::written`].
     pub(super) fn ty(&mut self, schema: &Schema, path: &[String]) -> Type {
         let is = |key: &str| schema.get(key) == Some(&Value::Bool(true));
         if is("x-kubernetes-int-or-string") {
@@ -132,7 +133,7 @@ impl Lower<'_> {
         }
     }
 
-    /// An enum of `values`, which writes `rest` as well.
+    /// An enum of `values`. `rest` are the other keywords of its schema.
     fn enumeration(&mut self, mut rest: Schema, values: &[&str], path: &[String]) -> Type {
         let mut written = rest.clone();
         written.insert("type".to_owned(), "string".into());
@@ -218,8 +219,8 @@ impl Lower<'_> {
         }
     }
 
-    /// The type of items or of the values of a map. A struct writes all of its schema, as there is no
-    /// field to do so.
+    /// The type of the items of a list, or of the values of a map. The attributes of a struct hold its whole schema,
+    /// because items have no field with attributes.
     fn inner(&mut self, schema: &Schema, path: &[String]) -> Type {
         let schema = schema::kept(schema.clone());
         let is_struct = schema.get("type").is_some_and(|it| it == "object")
@@ -240,14 +241,15 @@ impl Lower<'_> {
         }
         let mut ty = self.ty(&schema, path);
         if ty.helper.is_some() {
-            // There is no field that could name the function, so the field says all of it.
+            // Items have no field that could name the helper function. With this placeholder, the schemas differ, and
+            // so an attribute of the outer field holds the schema of the items.
             ty.written = object(json!({"x-unknown": true}));
         }
         ty
     }
 }
 
-/// The values of an enum, if all are texts, and each is there once.
+/// The values of an enum, if all of them are strings, without duplicates.
 fn values(schema: &Schema) -> Option<Vec<&str>> {
     let values = schema.get("enum")?.as_array()?;
     let texts: Vec<_> = values.iter().map(Value::as_str).collect::<Option<_>>()?;
