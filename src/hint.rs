@@ -9,7 +9,7 @@ use anyhow::Result;
 
 /// Adds a hint to an error.
 pub trait OrHint<T> {
-    /// The same result; an error also has this `hint`.
+    /// Adds `hint` to an error; `Ok` stays unchanged.
     fn or_hint(self, hint: impl Into<String>) -> Result<T>;
 }
 
@@ -29,7 +29,7 @@ pub fn hint(error: &anyhow::Error) -> Option<&str> {
     error.downcast_ref().map(|it: &Hinted| it.hint.as_str())
 }
 
-/// Adds no line to the chain of errors: it displays as `error`.
+/// An error with a hint. It displays as `error` and adds no line to the error chain.
 #[derive(Debug)]
 struct Hinted {
     error: anyhow::Error,

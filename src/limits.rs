@@ -1,38 +1,38 @@
-//! How much there may be. A repository may be made to take all memory and time of whoever runs a command
-//! in it, so nothing is read, rendered or recorded without a limit.
+//! Limits on sizes and counts. A hostile repository could otherwise make a command use all memory and time, so every
+//! read, render and record has a limit.
 
 use anyhow::{Result, ensure};
 
 /// The largest file, in bytes.
 pub const FILE: u64 = 4 << 20;
 
-/// The most that all files of a project have together, in bytes: about those of 2,000 kinds.
+/// The most bytes that all files of a project have together: about the files of 2,000 kinds.
 pub const FILES_TOGETHER: u64 = 64 << 20;
 
-/// The largest record of these files, in bytes.
+/// The largest record of the project's files, in bytes.
 pub const RECORD: u64 = 128 << 20;
 
 /// The most files that a record names.
 pub const RECORDED_FILES: usize = 100_000;
 
-/// The most projects that a record has. A merge of git leaves two of them.
+/// The most `PROJECT` texts that a record has. A merge by git leaves two of them.
 pub const RECORDED_PROJECTS: usize = 100;
 
-/// The most files and folders that are looked at in a folder of others.
+/// The most files and folders that are listed in a folder that rscaffold did not write, such as a Go project.
 pub const ENTRIES: usize = 20_000;
 
-/// The most versions of kinds that a project has.
+/// The most entries in `resources`: one for each version of a kind.
 pub const RESOURCES: usize = 2_000;
 
-/// The bytes of several files together.
+/// The number of bytes of several files together.
 #[derive(Debug, Default)]
 pub struct Total(u64);
 
 impl Total {
-    /// Adds those of one file.
+    /// Adds the bytes of one file.
     ///
     /// # Errors
-    /// When all together have more than [`FILES_TOGETHER`].
+    /// When all files together have more than [`FILES_TOGETHER`] bytes.
     pub fn add(&mut self, bytes: usize) -> Result<()> {
         self.0 = self.0.saturating_add(u64::try_from(bytes)?);
         ensure!(
@@ -44,7 +44,7 @@ impl Total {
     }
 }
 
-/// A number of bytes as people read it.
+/// A number of bytes in a readable unit, such as `64 KB`.
 pub fn size(bytes: u64) -> String {
     match bytes {
         bytes if bytes >= 1 << 20 => format!("{} MB", bytes >> 20),

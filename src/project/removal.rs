@@ -1,4 +1,4 @@
-//! Resources and controllers that are removed.
+//! Removes resources, controllers and webhooks from a project.
 
 use anyhow::{Result, anyhow, ensure};
 
@@ -8,13 +8,13 @@ use crate::names::{ControllerName, GroupVersionKind};
 impl Project {
     /// Removes the resource called `id` with its controllers. Returns the resource as it was.
     ///
-    /// If the API server stores this version, it stores the newest remaining one from then on, of those
-    /// that it serves if there are any. That one takes over controllers and webhooks. With its last spoke, a
-    /// hub is none any more.
+    /// If the removed version was the stored one, another version becomes the stored one: a served version if there is
+    /// one, and the newest of these. It takes over the controllers and webhooks. A hub that loses its last spoke is no
+    /// longer a hub.
     ///
     /// # Errors
-    /// If there is none, or it is the hub of its kind, or a controller owns or watches it, or the remaining
-    /// resources contradict each other.
+    /// If the resource does not exist, is the hub of its kind, or is owned or watched by a controller; or if the
+    /// remaining resources contradict each other.
     pub fn remove(&mut self, id: &GroupVersionKind) -> Result<Resource> {
         let mut project = self.clone();
         let index = project.index(id)?;
@@ -48,11 +48,11 @@ impl Project {
         Ok(resource)
     }
 
-    /// Removes the controller `name` of the resource `id`, and with its last controller a kind of
-    /// Kubernetes itself. Returns the resource as it was.
+    /// Removes the controller `name` of the resource `id`. A built-in kind without any controllers and webhooks is
+    /// removed too. Returns the resource as it was.
     ///
     /// # Errors
-    /// If there is none, or the remaining resources contradict each other.
+    /// If there is no such controller, or the remaining resources contradict each other.
     pub fn remove_controller(
         &mut self,
         id: &GroupVersionKind,
@@ -77,11 +77,11 @@ impl Project {
         Ok(before)
     }
 
-    /// Removes the webhooks of the resource `id` that are in `which`, and with the last of them a kind of
-    /// Kubernetes itself that has no controller. Returns the resource as it was.
+    /// Removes the webhooks of the resource `id` that are in `which`. A built-in kind without any controllers and
+    /// webhooks is removed too. Returns the resource as it was.
     ///
     /// # Errors
-    /// If there is none, or the remaining resources contradict each other.
+    /// If there is no such webhook, or the remaining resources contradict each other.
     pub fn remove_webhooks(&mut self, id: &GroupVersionKind, which: &Webhooks) -> Result<Resource> {
         let mut project = self.clone();
         let index = project.index(id)?;

@@ -70,7 +70,7 @@ fn two_templates_with_one_path_are_an_error() {
     );
 }
 
-/// Words of which the paths of templates, keywords and names of modules are made.
+/// Words that collide with paths of templates, keywords and names of modules.
 fn words() -> impl Strategy<Value = Vec<&'static str>> {
     const WORDS: &[&str] = &[
         "async", "control", "main", "metrics", "mod", "plane", "role",
