@@ -553,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn what_versions_share_changes_in_all_of_them() {
+    fn shared_settings_change_in_all_versions() {
         let mut project = empty();
         let v1 = api("webapp", "v1", "Guestbook");
         let v2 = unserved(api("webapp", "v2", "Guestbook"));
@@ -567,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn controllers_and_webhooks_stand_with_the_version_that_is_stored() {
+    fn controllers_and_webhooks_belong_to_the_stored_version() {
         let v1 = |stage, conversion| at_stage(api("webapp", "v1", "Guestbook"), stage, conversion);
         let v2 = |stage, conversion| Resource {
             version: "v2".parse().unwrap(),
@@ -670,7 +670,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_owned_is_added_to_without_force_and_replaced_with_it() {
+    fn owned_kinds_are_added_without_force_and_replaced_with_it() {
         let mut project = empty();
         let owning = |owned: &[&str]| {
             let mut owner = api("webapp", "v1", "Guestbook");

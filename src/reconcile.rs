@@ -23,17 +23,17 @@ pub type Texts = BTreeMap<String, String>;
 /// All adjustments are made to the sides: [`reconcile`] runs once, and its plan is never changed.
 #[derive(Debug, Default)]
 pub struct Sides {
-    /// What the tool wrote last.
+    /// The texts that the tool wrote last.
     pub base: Texts,
-    /// The new render.
+    /// The texts of the new render.
     pub theirs: Texts,
-    /// What is on disk.
+    /// The texts on disk.
     pub disk: Texts,
-    /// The user's version of a file where that is not the text on disk: of a file that starts as a copy of another
-    /// file, of a file that git left open, and of a file that is an input of the command. `None` if there is no file.
+    /// The user's versions of files that differ from the text on disk: files that start as a copy of another file,
+    /// files that git left open, and files that are an input of the command. `None` for a deleted file.
     elsewhere: BTreeMap<String, Option<String>>,
-    /// Files that start as a copy of a file at another path: that file gives the base, and also ours until they are on
-    /// disk.
+    /// Files that start as a copy of a file at another path. That file gives the base, and also ours until the new file
+    /// is on disk.
     pub carried: BTreeSet<String>,
     /// Files whose ours comes from an input of the command.
     pub given: BTreeSet<String>,

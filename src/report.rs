@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_shows_what_a_terminal_would_obey() {
+    fn an_error_escapes_control_characters() {
         console::set_colors_enabled_stderr(false);
         let error = Err::<(), _>(anyhow!("`a\x1b[2J` is bad\nhint: obey\r").context("`\u{202e}`"))
             .or_hint("remove `\u{7}`")

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_shown_as_it_is_gets_escaped() {
+    fn hidden_characters_are_escaped() {
         assert_eq!(
             visible("\ta\x1b[2J\r\n\u{7f}\u{9b}\u{61c}\u{200e}\u{200f}\u{2028}\u{2029}"),
             "\ta\\u{1b}[2J\\r\\n\\u{7f}\\u{9b}\\u{61c}\\u{200e}\\u{200f}\\u{2028}\\u{2029}"

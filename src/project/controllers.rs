@@ -80,7 +80,7 @@ impl Resource {
         }
     }
 
-    /// Checks that `controller`, which only describes settings, has none that needs a controller.
+    /// Checks that a resource without a controller has no settings that need one. `controller` holds these settings.
     pub fn without_controller(&self, controller: &Controller) -> Result<()> {
         ensure!(
             !controller.finalizer,
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_is_called_alike_in_rust_and_in_the_cluster() {
+    fn a_controller_has_the_same_name_in_rust_and_in_the_cluster() {
         let mut project = empty();
         *project.resources = vec![
             with_controller(api("webapp", "v1", "HTTPRoute"), "nightly-backup"),
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_that_is_not_stored_has_none_of_any_name() {
+    fn a_version_that_is_not_stored_has_no_controllers() {
         let v1 = without_controller(guestbook());
         let v2 = with_controller(unserved(api("webapp", "v2", "Guestbook")), "backup");
         assert_eq!(

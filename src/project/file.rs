@@ -643,7 +643,7 @@ version: '3'
     }
 
     #[test]
-    fn a_project_goes_there_and_back() {
+    fn a_project_survives_writing_and_reading() {
         let project = project();
         assert_eq!(project.to_text().unwrap(), TEXT);
         assert_eq!(Project::parse(TEXT).unwrap(), project);
@@ -709,7 +709,7 @@ version: '3'
     }
 
     #[test]
-    fn what_the_api_server_does_with_each_version() {
+    fn the_stage_of_each_version_is_written_and_read() {
         let none = Conversion::None;
         let old = |stage, warning: Option<&str>| Own {
             stage,
@@ -785,7 +785,7 @@ version: '3'
     }
 
     #[test]
-    fn what_a_version_cannot_be() {
+    fn invalid_versions_are_refused() {
         let error = |lines: &str| {
             let api = "    crdVersion: v1\n    namespaced: true\n";
             let error = Project::parse(&with(api, &format!("{api}    {lines}\n"))).unwrap_err();
@@ -885,7 +885,7 @@ version: '3'
     }
 
     #[test]
-    fn a_kind_of_others_says_where_its_type_is() {
+    fn an_external_kind_needs_the_path_of_its_type() {
         let lines = "\
 \x20 controller: true
   domain: io
@@ -938,7 +938,7 @@ version: '3'
     }
 
     #[test]
-    fn types_of_a_kind_of_others_that_come_from_a_crd_are_in_the_project() {
+    fn types_of_an_external_kind_from_a_crd_are_in_the_project() {
         let lines = "\
 - controller: true
   domain: io
@@ -1064,7 +1064,7 @@ version: '3'
     }
 
     #[test]
-    fn what_a_controller_alone_can_do_is_said_of_one() {
+    fn settings_of_a_controller_need_a_controller() {
         let error = |lines: &str| {
             let error = Project::parse(&controlled(lines)).unwrap_err().to_string();
             let (_, error) = error.split_once("`resources[2]`: ").unwrap();
@@ -1105,7 +1105,7 @@ version: '3'
     }
 
     #[test]
-    fn features_may_be_left_out_and_may_be_none() {
+    fn features_may_be_missing_or_empty() {
         let mut project = empty();
         let text = project.to_text().unwrap();
         let (before, after) = text.split_once("features:\n").unwrap();
@@ -1152,7 +1152,7 @@ version: '3'
     }
 
     #[test]
-    fn what_follows_from_the_rest_may_be_left_out_or_wrong() {
+    fn computed_fields_may_be_missing_or_wrong() {
         let text = with("  plural: shelves\n", "");
         assert_eq!(Project::parse(&text).unwrap(), project());
         let text = with("  - v1/ConfigMap", "  - core/v1/ConfigMap");
@@ -1167,7 +1167,7 @@ version: '3'
     }
 
     #[test]
-    fn a_bad_name_is_told_with_line_and_field() {
+    fn an_error_about_a_name_has_line_and_field() {
         assert_error(
             &with("kind: Guestbook", "kind: guestbook"),
             "`PROJECT` line 41, `resources[2].kind`: `guestbook` is not a kind: it must begin with \
@@ -1245,7 +1245,7 @@ version: '3'
     }
 
     #[test]
-    fn text_that_is_no_yaml() {
+    fn invalid_yaml_is_refused() {
         assert_error(
             &with("domain: com", "domain: com: org"),
             "`PROJECT` line 4: mapping values are not allowed in this context",
@@ -1268,7 +1268,7 @@ version: '3'
     }
 
     #[test]
-    fn projects_of_others() {
+    fn projects_of_other_tools_are_refused() {
         let go = "\
 domain: testproject.org
 layout:

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_project_is_as_short_as_it_can_be() {
+    fn a_name_in_project_has_the_shortest_group() {
         let mut project = empty();
         *project.resources = vec![
             api("webapp", "v1", "Guestbook"),

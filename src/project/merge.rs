@@ -28,7 +28,7 @@ impl Project {
     }
 }
 
-/// Sets each field of `$ours` to the result of [`pick`]. An error names the field and `$of`.
+/// Sets each field of `$ours` to the result of `pick`. An error names the field and `$of`.
 macro_rules! pick_fields {
     ($third:expr, $ours:ident, $theirs:ident, $of:expr; $($field:ident: $name:literal),+ $(,)?) => {$(
         let third = $third.map(|it| &it.$field);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_branch_has_is_new_there_or_deleted_on_the_other() {
+    fn a_resource_of_one_branch_is_new_or_deleted_on_the_other() {
         let page = || api("webapp", "v1", "Page");
         let captain = || api("crew", "v1", "Captain");
         let (none, one, other, both) = (
@@ -338,7 +338,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_parent_of_what_two_branches_make_is_where_they_come_from(
+        fn the_parent_of_a_merge_merges_to_the_same_project(
             [parent, ours, theirs] in [projects(), projects(), projects()],
         ) {
             let merged = Project::merge(Some(&parent), &ours, &theirs).unwrap();

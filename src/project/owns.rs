@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_of_others_is_owned_under_either_name_of_its_group() {
+    fn an_external_kind_is_owned_by_its_short_or_full_group() {
         let route = external("gateway", "v1", "HTTPRoute", "gateway_api::HttpRoute");
         let route = with_domain(route, "io");
         for group in ["gateway", "gateway.io"] {
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_that_is_not_there() {
+    fn an_unknown_kind_cannot_be_owned() {
         let cannot =
             |id: &str, reason: &str| format!("`webapp/v1/Guestbook` cannot own `{id}`: {reason}");
         let nowhere = "neither this project nor Kubernetes has this kind";
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_have_one_name_in_rust_gets_that_of_its_group() {
+    fn colliding_rust_names_get_the_name_of_the_group() {
         let own = |group, kind| without_controller(api(group, "v1", kind));
         assert_eq!(
             names(

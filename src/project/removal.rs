@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_last_is_removed_without_a_trace() {
+    fn removing_undoes_adding() {
         let before = project([api("webapp", "v1", "Guestbook")]);
         for resource in [
             api("crew", "v1", "Captain"),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_version_takes_the_place_of_the_one_that_is_served() {
+    fn the_newest_version_replaces_a_removed_served_version() {
         let v1 = with_controller(api("webapp", "v1", "Guestbook"), "backup");
         let mut project = project([
             v1.clone(),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_controller_owns_stays() {
+    fn an_owned_kind_cannot_be_removed() {
         let mut owner = api("webapp", "v1", "Guestbook");
         owner.controllers[0].owns = vec![id("press/v1/Page")];
         let mut project = project([owner, without_controller(api("press", "v1", "Page"))]);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_told_with_what_is() {
+    fn an_error_about_a_missing_name_lists_the_existing_ones() {
         let mut project = project([api("webapp", "v1", "Guestbook")]);
         assert_eq!(
             project
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_of_kubernetes_goes_with_its_last_controller() {
+    fn a_builtin_kind_is_removed_with_its_last_controller() {
         let pod = with_controller(core("core", "v1", "Pod"), "audit");
         let mut project = project([pod]);
         let name = "audit".parse().unwrap();

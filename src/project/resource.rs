@@ -597,13 +597,13 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_of_a_group_of_ones_own_is_not_shown_as_that_of_kubernetes() {
+    fn a_kind_of_the_projects_group_is_not_shown_as_a_builtin_kind() {
         assert_eq!(api("core", "v1", "Pod").to_string(), "`core/v1/Pod`");
         assert_eq!(core("core", "v1", "Pod").to_string(), "`v1/Pod`");
     }
 
     #[test]
-    fn the_same_is_known_of_a_kind_wherever_it_is_defined() {
+    fn names_of_a_kind_are_known_wherever_it_is_defined() {
         let project = empty();
         let cases = [
             (
@@ -647,7 +647,7 @@ mod tests {
     }
 
     #[test]
-    fn crates_that_cargo_takes() {
+    fn valid_crates_are_accepted() {
         let mut project = empty();
         let issuer = external("cert-manager", "v1", "Issuer", "cert_manager::v1::Issuer");
         *project.resources = vec![

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_together_is_valid() {
+    fn consistent_resources_are_valid() {
         assert_valid([
             api("webapp", "v1", "Guestbook"),
             unserved(api("webapp", "v1alpha1", "Guestbook")),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_domain_that_is_a_group_has_a_dot_and_is_the_projects() {
+    fn a_kind_without_a_group_needs_a_domain_with_a_dot() {
         let guestbook = || in_domain(api("webapp", "v1", "Guestbook"));
         assert_eq!(
             error([guestbook()]),

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn webhooks_that_cannot_be() {
+    fn invalid_webhooks_are_refused() {
         let two = [
             api("crew", "v1", "Captain"),
             with_webhooks(unserved(api("crew", "v2", "Captain")), &[""], &[]),
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn webhooks_move_with_what_is_served() {
+    fn webhooks_move_with_the_stored_version() {
         let mut project = project([
             with_webhooks(api("crew", "v1", "Captain"), &[""], &[]),
             unserved(api("crew", "v2", "Captain")),

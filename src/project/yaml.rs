@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_stands_for_what_cannot_be_read() {
+    fn the_default_replaces_an_unreadable_text() {
         let title = |text| read_or_default::<BTreeMap<String, String>>(text);
         assert_eq!(title("title: 12")["title"], "12");
         assert!(title("title: [").is_empty());

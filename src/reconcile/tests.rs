@@ -112,7 +112,7 @@ fn new_file_is_created() {
 }
 
 #[test]
-fn file_that_is_the_render_already_is_unchanged() {
+fn file_that_equals_the_render_is_unchanged() {
     for base in [None, Some("old\n"), Some("new\n")] {
         for path in [MERGED, DERIVED] {
             row(path, base, Some("new\n"), Some("new\n"), &Change::Unchanged);
@@ -150,7 +150,7 @@ fn code_that_was_there_before_is_a_conflict_as_a_whole() {
 }
 
 #[test]
-fn patterns_that_were_there_before_stay_beside_those_of_the_tool() {
+fn existing_patterns_stay_with_the_tools_patterns() {
     let state = (Some("/target\n.idea\n"), Some("/target\n# why\n*.tmp\n"));
     for on_conflict in [OnConflict::Abort, OnConflict::Theirs, OnConflict::Markers] {
         assert_eq!(
@@ -228,7 +228,7 @@ fn removed_file_without_news_stays_removed() {
 }
 
 #[test]
-fn removed_file_stays_removed_whatever_the_news() {
+fn removed_file_stays_removed_even_with_news() {
     row(
         MERGED,
         Some("old\nsame\n"),
@@ -602,7 +602,7 @@ fn a_file_that_moves_takes_its_conflict_along() {
 }
 
 #[test]
-fn a_file_that_git_left_open_gets_what_the_branches_make() {
+fn a_file_that_git_left_open_gets_the_merged_text() {
     let open = |sides, disk| change_on_disk(sides, disk, false, OnConflict::Abort);
     let markers = Some("<<<<<<< HEAD\na\n=======\nb\n>>>>>>> theirs\n");
     assert_eq!(
@@ -641,7 +641,7 @@ fn markers_that_a_killed_command_wrote_are_not_marked_once_more() {
 }
 
 #[test]
-fn a_plan_is_stale_where_the_code_says_more() {
+fn a_plan_is_stale_if_make_manifests_must_be_run() {
     let is_stale = |path: &str, [base, ours, theirs]: [State; 3], on_conflict| {
         let texts = |path: &str, text: State| {
             let text = text.map(|text| (path.to_owned(), text.to_owned()));
@@ -918,7 +918,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_it_panic(
+    fn no_text_causes_a_panic(
         base in SMALL,
         ours in SMALL,
         theirs in SMALL,

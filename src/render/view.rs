@@ -270,8 +270,8 @@ pub struct Controller {
     needs_nodes: bool,
     /// Whether the controller owns a persistent volume claim.
     claims: bool,
-    /// Whether the controller has a test against an API server. It has none if it works with a kind that another
-    /// project defines, because the test cluster lacks the CRD.
+    /// Whether the controller has a test against an API server. It has none for a kind whose fields are unknown, and
+    /// none if it works with a kind that another project defines, because that API server lacks the CRD.
     tested: bool,
     /// The kinds of the objects that the controller creates.
     pub owns: Vec<Owned>,

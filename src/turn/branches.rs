@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_has_begun_to_decide_is_not_what_git_left() {
+    fn a_file_that_the_user_has_edited_differs_from_gits_text() {
         for (text, by) in [("B\n", ""), ("x\n", ""), ("c\n", "d\n"), ("a\n", "")] {
             let disk = MARKED.replacen(text, by, 1);
             let stages = [OURS, "a\nx\nc\n", MARKED];

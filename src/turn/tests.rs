@@ -193,7 +193,7 @@ fn a_given_text_is_merged_with_the_next_one() {
 }
 
 #[test]
-fn a_given_text_goes_with_its_file_unless_the_user_has_edited_it() {
+fn a_given_text_is_deleted_with_its_file_unless_the_user_has_edited_it() {
     let gone = |edit: Option<&str>, moves: bool| {
         let folder = Folder::new();
         folder.give(VALUES, with_three_replicas(&folder.read(VALUES)));
@@ -354,7 +354,7 @@ fn comments_in_the_project_stay() {
 }
 
 #[test]
-fn the_project_has_to_say_what_was_asked_for() {
+fn a_merged_project_must_have_the_requested_settings() {
     let folder = Folder::new();
     // The place of the new name.
     folder.edit(Project::FILE, |text| {
@@ -502,7 +502,7 @@ fn merged_base(project: &Project, record: Record, commits: Option<Commits>) -> T
 }
 
 #[test]
-fn a_record_that_git_merged_is_made_anew() {
+fn a_record_that_git_merged_is_recomputed_from_renders() {
     let with = |features: &[Feature]| Project {
         features: features.iter().copied().chain([Feature::Helm]).collect(),
         ..guestbook()
@@ -538,7 +538,7 @@ fn a_record_that_git_merged_is_made_anew() {
 }
 
 #[test]
-fn a_record_that_git_merged_is_made_of_those_of_the_branches() {
+fn a_record_that_git_merged_is_recomputed_from_the_commits() {
     let texts = |files: &[(&str, &str)]| -> Texts {
         let owned = |&(path, text): &(&str, &str)| (path.to_owned(), text.to_owned());
         files.iter().map(owned).collect()
@@ -650,7 +650,7 @@ fn a_version_begins_with_the_files_of_the_stored_version() {
 }
 
 #[test]
-fn a_version_of_files_that_nobody_edited_is_new() {
+fn a_version_of_unedited_files_equals_the_template() {
     let folder = Folder::of(one_version());
     let plan = folder.apply(Some(one_version()), two_versions());
     let fresh = render(&two_versions()).unwrap().texts;
@@ -687,7 +687,7 @@ fn a_version_begins_with_the_one_that_was_stored_also_after_an_edit_of_the_proje
 }
 
 #[test]
-fn versions_that_are_new_together_begin_with_the_template() {
+fn versions_that_are_added_together_start_from_the_template() {
     let folder = Folder::of(guestbook());
     folder.apply(Some(guestbook()), two_versions());
     let fresh = render(&two_versions()).unwrap().texts;

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_none_of_git() {
+    fn a_path_does_not_belong_to_git() {
         for name in [
             ".git",
             ".GIT",

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wanted_is_read_and_the_rest_is_named() {
+    fn wanted_files_are_read_and_the_others_are_listed() {
         let top = folder();
         let read = snapshot(&top.path().join("go"), &["vendor"], |it| {
             it != "picture.png"
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_named_with_the_reason() {
+    fn unreadable_files_are_listed_with_the_reason() {
         let top = folder();
         let go = top.path().join("go");
         fs::write(go.join("bytes.go"), [0xff, 0xfe]).unwrap();

@@ -31,7 +31,7 @@ const OTHER: &str = "top\nb\nbottom\n";
 const BOTH: &str = "top\na\nb\nbottom\n";
 
 #[test]
-fn lines_of_the_tool_are_those_of_the_render() {
+fn lines_of_the_tool_come_from_the_render() {
     let parent = || side(LIST, LIST);
     for parent in [Some(parent()), None] {
         let merged = merge(parent, side(ONE, ONE), side(OTHER, OTHER), BOTH);

@@ -110,13 +110,13 @@ impl Context {
     /// Writes the status of `object`. Returns `false` if `object` has that status already, which needs no request, or
     /// if the object is deleted.
     ///
-    /// The status is written as a whole. Where several controllers of the operator reconcile the kind, or
-    /// with [`Builder::shares_status`](super::Builder::shares_status), each controller applies its part:
-    /// what differs from the status of `object`, and what it has written before. The verb for that is
-    /// `Patch` instead of `Update`. This needs a CRD whose list of conditions is a map, by
-    /// `#[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]`. Without that, the status is written as a
-    /// whole. It is also written as a whole to remove a field that another program has written, or that this controller
-    /// has written before it shared the status.
+    /// By default, the status is written as a whole. If several controllers of the operator reconcile the kind, or with
+    /// [`Builder::shares_status`](super::Builder::shares_status), each controller applies only its part: the values that
+    /// differ from the status of `object`, and the values that the controller has written before. Applying a part needs
+    /// the verb `Patch` instead of `Update`, and a CRD whose list of conditions is a map, by
+    /// `#[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]`. Without such a list, the status is written as
+    /// a whole. It is also written as a whole to remove a field that another program has written, or that this
+    /// controller has written before it shared the status.
     ///
     /// # Errors
     ///
@@ -156,8 +156,8 @@ impl Context {
         }
     }
 
-    /// Writes the status as a whole, so that fields which are no longer set are removed. The
-    /// resourceVersion makes the request fail if another program has written meanwhile.
+    /// Writes the status as a whole, so that unset fields are removed. The resourceVersion makes the request fail if
+    /// another program has written the object since it was read.
     async fn replace_status<K>(
         &self,
         api: &Api<K>,

@@ -231,7 +231,7 @@ pub(super) fn start<R: Reconciler>(
     }
 }
 
-/// Reconciles what the queue hands out, until the process stops.
+/// Reconciles the objects from the queue, until the process stops.
 async fn run<R: Reconciler>(part: Arc<Part<R>>, concurrency: u16) {
     let stop = part.worker.stop.clone();
     let objects = part.queue.clone().objects();
@@ -302,7 +302,7 @@ fn fingerprint<R: Reconciler>(
     }
 }
 
-/// The objects of one watched namespace, or of all, and those of them that wait for a reconcile.
+/// The objects of one watched namespace, or of all, and the queue of objects that wait for a reconcile.
 type Queued<K> = (Store<Guarded<K>>, Arc<Queue<Object<K>>>);
 
 /// Queues the object with the given key in those parts of the controller that have the object.

@@ -113,9 +113,9 @@ where
         self.follow(move |object| map(object).iter().map(key_of).collect())
     }
 
-    /// Requeues the owner of a changed object: the object of the controller that an owner reference with `controller:
-    /// true` names. [`Builder::owns`] also creates and corrects the owned objects. Use this method for objects that
-    /// another program creates, or if their metadata is enough.
+    /// Requeues the owner of a changed object: the object of the controller to which the controller owner reference
+    /// points. [`Builder::owns`] also creates and corrects the owned objects. Use this method for objects that another
+    /// program creates, or if their metadata is enough.
     pub fn requeues_owner(self) -> Watched<S> {
         self.follow(|object| {
             let owner = controlled_by(object).filter(|owner| refers_to::<K>(owner));

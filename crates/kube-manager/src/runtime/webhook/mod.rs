@@ -39,8 +39,8 @@
 //! [`Manager::add_defaulter`](crate::Manager::add_defaulter) and
 //! [`Manager::add_validator`](crate::Manager::add_validator) register them. All replicas serve them on port 9443,
 //! before the lease and before any watch: `/readyz` then reports whether webhooks are served, and `/readyz/controllers`
-//! reports what the controllers wait for. After SIGTERM and after the loss of the lease, the webhooks are served for 5
-//! s more. [`Manager::write_manifests`](crate::Manager::write_manifests) writes the webhook configurations.
+//! reports what the controllers wait for. After SIGTERM and after the loss of the lease, the webhooks are served for
+//! 5 more seconds. [`Manager::write_manifests`](crate::Manager::write_manifests) writes the webhook configurations.
 //!
 //! # When a call fails
 //!
@@ -87,7 +87,7 @@
 //!
 //! # Conversion
 //!
-//! A [`Hub`] converts between the versions of a kind. One version is the hub, and each other version is a spoke. For
+//! A [`Hub`] converts between the versions of a kind. One version is the hub, and the other versions are spokes. For
 //! each spoke, the user writes the conversion to the hub and back, as plain `From` or `TryFrom` implementations. An
 //! object of one spoke is converted to another spoke through the hub.
 //!

@@ -70,7 +70,7 @@ impl From<Verdict> for Answer {
 /// Answers the review in `body`.
 pub(super) async fn answer(handler: &dyn Handler, body: &[u8]) -> Result<Vec<u8>, Failure> {
     let review = Review::read(body).map_err(Failure::Malformed)?;
-    // A panic can leave inconsistent only state that the webhook itself shares between calls.
+    // After a panic, only state that the webhook itself shares between calls can be inconsistent.
     let handled = AssertUnwindSafe(handler.handle(&review))
         .catch_unwind()
         .await;
