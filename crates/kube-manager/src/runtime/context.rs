@@ -111,9 +111,9 @@ impl Context {
     /// if the object is deleted.
     ///
     /// By default, the status is written as a whole. If several controllers of the operator reconcile the kind, or with
-    /// [`Builder::shares_status`](super::Builder::shares_status), each controller applies only its part: the values that
-    /// differ from the status of `object`, and the values that the controller has written before. Applying a part needs
-    /// the verb `Patch` instead of `Update`, and a CRD whose list of conditions is a map, by
+    /// [`Builder::shares_status`](super::Builder::shares_status), each controller applies only its part: the values
+    /// that differ from the status of `object`, and the values that the controller has written before. Applying a part
+    /// needs the verb `Patch` instead of `Update`, and a CRD whose list of conditions is a map, by
     /// `#[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]`. Without such a list, the status is written as
     /// a whole. It is also written as a whole to remove a field that another program has written, or that this
     /// controller has written before it shared the status.
