@@ -11,6 +11,7 @@ impl Project {
     /// Merges the changes of `ours` and `theirs` to `parent`, the common ancestor. Without a parent, only equal
     /// projects can be merged.
     ///
+    /// # Errors
     /// When the branches changed the same value differently, or the merged project contradicts itself.
     pub fn merge(parent: Option<&Self>, ours: &Self, theirs: &Self) -> Result<Self> {
         let merged = differing_from(parent, ours, theirs)?;

@@ -119,8 +119,9 @@ impl Rule {
         Self::on(Target::Url(path), verbs)
     }
 
-    /// Limits the rule to objects with these names. For the verb `create` this has no effect, because the API server
-    /// does not know the name at that time. Lists and watches must use the field selector `metadata.name`.
+    /// Limits the rule to objects with these names. Such a rule cannot allow the verb `create`, because the API server
+    /// does not know the name of an object that is created. Lists and watches are allowed only with the field selector
+    /// `metadata.name`.
     #[must_use]
     pub const fn named(self, names: &'static [&'static str]) -> Self {
         Self { names, ..self }
