@@ -1,5 +1,5 @@
-//! The `PROJECT` file: the desired state of a project. The fields and names are kubebuilder's version 3,
-//! with a layout of our own.
+//! The `PROJECT` file: the desired state of a project. It has the fields and names of kubebuilder's version 3, and its
+//! own layout.
 
 mod controllers;
 mod conversion;
@@ -45,54 +45,54 @@ pub struct Annotation {
     pub name: &'static str,
     /// Its text.
     pub value: &'static str,
-    /// Why it is there, in one line.
+    /// Why the CRD has the annotation, in one line.
     pub reason: &'static str,
 }
 
 /// The desired state of a project.
-// The fields of the file. Its order is alphabetical, as in kubebuilder's.
+// The fields are in alphabetical order, as in kubebuilder's file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Project {
-    /// The rscaffold that wrote the project last: `0.1.0`.
+    /// The version of the rscaffold that last wrote the project: `0.1.0`.
     pub cli_version: String,
-    /// The domain of its API groups: `example.com`.
+    /// The domain of the project's API groups: `example.com`.
     pub domain: Domain,
     /// The optional parts of the project.
     #[serde(default = "Feature::usual")]
     pub features: BTreeSet<Feature>,
     /// Always [`Project::LAYOUT`].
     pub(crate) layout: Vec<String>,
-    /// The name of the Lease that replicas share, if that is not the usual one.
+    /// The name of the Lease that replicas share, if it is not the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<LeaseName>,
     /// The license of the project's own code.
     pub license: License,
-    /// What stands above each source file, instead of license and owner.
+    /// The header of each source file, in place of the one made from license and owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub license_header: Option<Header>,
-    /// Always `true`: each group has a folder of its own.
+    /// Always `true`: each group has its own folder.
     #[serde(deserialize_with = "file::multigroup")]
     pub(crate) multigroup: bool,
-    /// Whether the operator watches its own namespace only, and needs no cluster-wide permissions.
+    /// Whether the operator watches only its own namespace, and needs no cluster-wide permissions.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub namespaced: bool,
-    /// Who holds the copyright, for the header of each source file.
+    /// The copyright holder in the header of each source file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// The prefix of the names of the project's objects.
     pub project_name: ProjectName,
-    /// Where the code lives; its last part names the crate.
+    /// The repository of the code; the last part of its path names the crate.
     pub repo: Repo,
     /// The kinds that the operator defines or has controllers for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Resources,
-    /// Where the crate is from that runs the operator.
+    /// The source of the crate that runs the operator.
     #[serde(default)]
     pub runtime: Runtime,
-    /// The version of the file's format, always `3`.
+    /// The version of the file format, always `3`.
     pub(crate) version: String,
-    /// Where the cargo workspace is that the project is a member of.
+    /// The root of the cargo workspace that the project is a member of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<WorkspaceRoot>,
 }
@@ -111,7 +111,7 @@ pub enum License {
 }
 
 impl Project {
-    /// A project of this rscaffold, with the usual settings and no resources.
+    /// A project of this version of rscaffold, with the default settings and no resources.
     pub fn new(domain: Domain, project_name: ProjectName, repo: Repo) -> Self {
         Self {
             cli_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -133,11 +133,11 @@ impl Project {
         }
     }
 
-    /// Adds a resource, or replaces the one with its group, version and kind. Without `force`, that
-    /// one keeps all that it has.
+    /// Adds a resource, or replaces the resource with the same group, version and kind. Without `force`, the settings
+    /// of the existing resource must not change.
     ///
     /// # Errors
-    /// [`Error`], or that the project contradicts itself then.
+    /// [`Error`], or a contradiction between parts of the project with the new resource.
     pub fn add(&mut self, mut resource: Resource, force: bool) -> Result<()> {
         let mut project = self.clone();
         self.sort_controllers(&mut resource);
@@ -177,9 +177,9 @@ impl Project {
         Ok(())
     }
 
-    /// Adapts the other versions of a kind to `resource`: all have the same conversion. If `resource` is the stored
-    /// version, no other version is, and it has the controllers, and the defaulting and validating webhooks of the
-    /// kind.
+    /// Updates the other versions of the kind after a change of `resource`. All versions get its conversion. If
+    /// `resource` is the stored version, no other version stays stored, and the other versions lose their controllers
+    /// and admission webhooks.
     fn follow(&mut self, resource: &Resource, force: bool) -> Result<()> {
         let Some(&Own {
             stage, conversion, ..
@@ -226,7 +226,8 @@ impl Project {
         Ok(())
     }
 
-    /// A kind without a group is in the project's domain, as kubebuilder says by naming that domain.
+    /// Removes the domain of a kind without a group: its group is the project's domain, which kubebuilder writes
+    /// explicitly.
     pub(super) fn leave_out_own_domain(&mut self) {
         for resource in self.resources.iter_mut() {
             if resource.group.is_empty() && resource.domain.as_ref() == Some(&self.domain) {
@@ -235,7 +236,7 @@ impl Project {
         }
     }
 
-    /// If no version of a kind is marked as stored, and one is served, that version is stored.
+    /// If a kind has exactly one served version and no stored one, makes the served version the stored one.
     pub(super) fn store_what_is_served(&mut self) {
         let project = self.clone();
         for resource in self.resources.iter_mut() {
@@ -257,13 +258,13 @@ impl Project {
         a.has_api() && b.has_api() && self.is_same_kind(a, b)
     }
 
-    /// The versions that the project defines of the kind of `resource`.
+    /// The versions that the project defines of the kind of `resource`, including `resource`.
     pub fn versions(&self, resource: &Resource) -> impl Iterator<Item = &Resource> {
         let called = self.resources.of_kind(&resource.kind);
         called.filter(move |it| self.is_one_kind(it, resource))
     }
 
-    /// Whether both are versions of one kind, whoever defines it.
+    /// Whether both are versions of one kind, which the project, Kubernetes or another project defines.
     pub fn is_same_kind(&self, a: &Resource, b: &Resource) -> bool {
         a.kind == b.kind && self.is_same_group(a, b)
     }
@@ -290,14 +291,14 @@ impl Project {
         resource.sort_controllers();
     }
 
-    /// Whether the group belongs to the Kubernetes community: the API server then takes a CRD only
-    /// with an annotation that says who approved it.
+    /// Whether the group belongs to the Kubernetes community. The API server then accepts a CRD only with an annotation
+    /// that says who approved it.
     pub fn is_protected(&self, resource: &Resource) -> bool {
         let group = format!(".{}", self.full_group(resource));
         resource.has_api() && (group.ends_with(".k8s.io") || group.ends_with(".kubernetes.io"))
     }
 
-    /// What the CRD of a kind says beside its schemas.
+    /// The annotations of a kind's CRD.
     pub fn annotations(&self, resource: &Resource) -> Vec<Annotation> {
         let conversion = resource.own().map(|own| own.conversion);
         let annotations = [
@@ -332,15 +333,15 @@ impl Project {
         }
     }
 
-    /// Whether metrics are served over HTTPS, to authorized clients only. The operator asks the API
-    /// server who is authorized, which takes cluster-wide permissions: an operator of one namespace has
-    /// them by a feature.
+    /// Whether metrics are served over HTTPS, to authorized clients only. The operator asks the API server who is
+    /// authorized, which needs cluster-wide permissions. An operator of one namespace gets them only by the feature
+    /// [`Feature::MetricsAuth`].
     pub fn has_secure_metrics(&self) -> bool {
         let has = |feature| self.features.contains(&feature);
         has(Feature::MetricsSecure) && (!self.namespaced || has(Feature::MetricsAuth))
     }
 
-    /// Who makes the certificates that webhooks are served with; `None` if the operator serves none.
+    /// The source of the certificates for webhooks; `None` if the operator serves no webhooks.
     pub fn webhook_certificates(&self) -> Option<WebhookCertificates> {
         let has = |feature| self.features.contains(&feature);
         let is_served = self.webhooks().next().is_some() || self.hubs().next().is_some();
@@ -356,7 +357,7 @@ impl Project {
     }
 }
 
-/// Who makes the certificates that webhooks are served with.
+/// The source of the certificates for webhooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WebhookCertificates {
@@ -376,7 +377,7 @@ mod tests {
         names::{Group, GroupVersionKind},
     };
 
-    /// What `init` makes.
+    /// A new project, as `init` creates it.
     pub(super) fn empty() -> Project {
         let [domain, name, repo] = ["com", "guestbook", "guestbook"];
         let (domain, name, repo) = (domain.parse(), name.parse(), repo.parse());
@@ -386,7 +387,7 @@ mod tests {
         }
     }
 
-    /// What is wrong with a project that has these resources.
+    /// The error of a project that has these resources.
     #[track_caller]
     pub(super) fn error(resources: impl IntoIterator<Item = Resource>) -> String {
         error_in(empty(), resources)
@@ -410,7 +411,7 @@ mod tests {
         }
     }
 
-    /// A controller of a built-in kind.
+    /// A built-in kind with a controller.
     pub(super) fn core(group: &str, version: &str, kind: &str) -> Resource {
         let builtin = builtin::find(group, version, kind).unwrap();
         Resource {
@@ -420,7 +421,7 @@ mod tests {
         }
     }
 
-    /// A controller of a kind that others define, in a group without a domain.
+    /// A kind of another project with a controller, in a group without a domain.
     pub(super) fn external(group: &str, version: &str, kind: &str, path: &str) -> Resource {
         Resource {
             definition: Definition::External(External::At {
@@ -431,7 +432,7 @@ mod tests {
         }
     }
 
-    /// The same kind without a group: in the project's domain.
+    /// The same kind without a group: its group is the project's domain.
     pub(super) fn in_domain(resource: Resource) -> Resource {
         Resource {
             group: Group::none(),
@@ -457,7 +458,7 @@ mod tests {
         resource
     }
 
-    /// A further version of a kind, which is not served and so has no controller.
+    /// A further version of a kind. It is not served, so it has no controller.
     pub(super) fn unserved(resource: Resource) -> Resource {
         assert!(resource.has_api());
         Resource {
@@ -466,7 +467,7 @@ mod tests {
         }
     }
 
-    /// A version of a kind that the API server uses so.
+    /// A version of a kind at this stage, with this conversion.
     pub(super) fn at_stage(resource: Resource, stage: Stage, conversion: Conversion) -> Resource {
         assert!(resource.has_api());
         let deprecation = Deprecation::No;
@@ -552,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn what_versions_share_changes_in_all_of_them() {
+    fn shared_settings_change_in_all_versions() {
         let mut project = empty();
         let v1 = api("webapp", "v1", "Guestbook");
         let v2 = unserved(api("webapp", "v2", "Guestbook"));
@@ -566,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn controllers_and_webhooks_stand_with_the_version_that_is_stored() {
+    fn controllers_and_webhooks_belong_to_the_stored_version() {
         let v1 = |stage, conversion| at_stage(api("webapp", "v1", "Guestbook"), stage, conversion);
         let v2 = |stage, conversion| Resource {
             version: "v2".parse().unwrap(),
@@ -584,18 +585,18 @@ mod tests {
                 .map(|()| project.resources)
                 .map_err(|error| error.to_string())
         };
-        // With a conversion, the version before is served on.
+        // With a conversion, the version that was stored before is still served.
         let stored = v2(Stage::Stored, Conversion::None);
         let served = without_controller(v1(Stage::Served, Conversion::None));
         assert_eq!(add(&stored, false).unwrap(), [served, stored.clone()]);
-        // What it has does not go unasked.
+        // A controller of that version is not removed without `force`.
         let without = without_controller(stored);
         assert_eq!(
             add(&without, false).unwrap_err(),
             "`webapp/v1/Guestbook` exists with other settings: controller `guestbook` -> `none`"
         );
         assert!(add(&without, true).is_ok());
-        // Without a conversion, what is stored would not be read in full.
+        // Without a conversion, clients would lose the fields that only the old version has.
         let stored = v2(Stage::Stored, missing);
         assert_eq!(
             add(&stored, false).unwrap_err(),
@@ -669,7 +670,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_owned_is_added_to_without_force_and_replaced_with_it() {
+    fn owned_kinds_are_added_without_force_and_replaced_with_it() {
         let mut project = empty();
         let owning = |owned: &[&str]| {
             let mut owner = api("webapp", "v1", "Guestbook");

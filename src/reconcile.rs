@@ -23,17 +23,17 @@ pub type Texts = BTreeMap<String, String>;
 /// All adjustments are made to the sides: [`reconcile`] runs once, and its plan is never changed.
 #[derive(Debug, Default)]
 pub struct Sides {
-    /// What the tool wrote last.
+    /// The texts that the tool wrote last.
     pub base: Texts,
-    /// The new render.
+    /// The texts of the new render.
     pub theirs: Texts,
-    /// What is on disk.
+    /// The texts on disk.
     pub disk: Texts,
-    /// The user's version of a file where that is not the text on disk: of a file that starts as a copy of another
-    /// file, of a file that git left open, and of a file that is an input of the command. `None` if there is no file.
+    /// The user's versions of files that differ from the text on disk: files that start as a copy of another file,
+    /// files that git left open, and files that are an input of the command. `None` for a deleted file.
     elsewhere: BTreeMap<String, Option<String>>,
-    /// Files that start as a copy of a file at another path: that file gives the base, and also ours until they are on
-    /// disk.
+    /// Files that start as a copy of a file at another path. That file gives the base, and also ours until the new file
+    /// is on disk.
     pub carried: BTreeSet<String>,
     /// Files whose ours comes from an input of the command.
     pub given: BTreeSet<String>,
@@ -44,7 +44,7 @@ pub struct Sides {
 }
 
 impl Sides {
-    /// The sides of files that are on disk as the user left them.
+    /// The sides of files whose user's version is the text on disk.
     pub fn new(base: Texts, disk: Texts, theirs: Texts) -> Self {
         Self {
             base,
@@ -54,7 +54,7 @@ impl Sides {
         }
     }
 
-    /// What the user has made of the file at `path`; `None` where it does not exist.
+    /// The user's version of the file at `path`; `None` if the user has no such file.
     pub fn ours(&self, path: &str) -> Option<&str> {
         match self.elsewhere.get(path) {
             Some(text) => text.as_deref(),
@@ -62,7 +62,7 @@ impl Sides {
         }
     }
 
-    /// Says what the user has made of the file at `path`.
+    /// Sets the user's version of the file at `path`, if it is not the text on disk.
     pub fn set_ours(&mut self, path: &str, text: Option<String>) {
         self.elsewhere.insert(path.to_owned(), text);
     }
@@ -88,7 +88,7 @@ pub fn is_derived(path: &str) -> bool {
 /// The changes to all files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// By path, for every path of the sides.
+    /// The change of each path of the sides.
     pub changes: BTreeMap<String, Change>,
     /// Whether derived files do not match the operator's code, so that `make manifests` must be run.
     pub is_stale: bool,
@@ -210,11 +210,11 @@ pub struct Hunk {
     pub theirs: Vec<String>,
 }
 
-/// Plans how to bring the disk to the render without losing the user's changes since `base`.
+/// Plans how to bring the files on disk to the new render without losing the user's changes since `base`.
 ///
-/// A merged text that `accepts` refuses is a conflict, unless the policy for its path takes theirs.
+/// If `accepts` returns false for a merged text, the file has a conflict, unless the policy for its path takes theirs.
 ///
-/// With every plan, the next base is `theirs`: after the plan is applied, a second plan changes nothing.
+/// With every plan, the next base is `theirs`. So after the plan is applied, a second plan changes nothing.
 pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) -> bool) -> Plan {
     let mut plan = Plan::default();
     for path in sides.paths() {
@@ -239,7 +239,7 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
         } else {
             file.change(on_conflict)
         };
-        // Even if the disk has this text already, `make manifests` will write another one.
+        // Even if the file on disk has this text already, `make manifests` will write another one.
         let is_stale = change == Change::Keep(Kept::Stale);
         let mut change = file.on_disk(change, disk);
         let refuses = |text| !accepts(path, text);
@@ -258,8 +258,8 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
     plan
 }
 
-/// `ours` with what `theirs` changed in `base`, unless both changed the same lines. A file that is carried begins
-/// with one at another path.
+/// Applies to `ours` the changes from `base` to `theirs`; `None` if both sides changed the same lines. `is_carried` is
+/// true for a file that starts as a copy of another file.
 pub fn adapted(base: &str, ours: &str, theirs: &str, is_carried: bool) -> Option<String> {
     let merge = Merge::of(base, ours, theirs);
     let merge = if is_carried { merge.beside() } else { merge };
@@ -301,8 +301,8 @@ impl File<'_> {
         }
     }
 
-    /// Converts `change`, which is a change of `ours`, to a change of the file on disk. Ours and the disk differ for a
-    /// file that starts as a copy of another file, and for a file that git left open.
+    /// Converts `change`, a change of the user's version, to a change of the file on disk. The two differ for a file
+    /// that starts as a copy of another file, for a file that git left open, and for an input of the command.
     fn on_disk(self, change: Change, disk: Option<&str>) -> Change {
         if self.ours == disk || matches!(change, Change::Conflict(_)) {
             return change;
@@ -335,7 +335,7 @@ impl File<'_> {
         Change::Conflict(merge::differences(Reason::Contradicts, ours, theirs))
     }
 
-    /// Not on disk. If the user deleted the file, it stays deleted even if the render has changed.
+    /// A file that is not on disk. If the user deleted it, it stays deleted even if the render has changed.
     fn missing(self, theirs: &str) -> Change {
         match self.base {
             None => Change::Create(theirs.to_owned()),
@@ -345,7 +345,7 @@ impl File<'_> {
         }
     }
 
-    /// On disk, but no longer rendered.
+    /// A file that is on disk, but no longer rendered.
     fn dropped(self, ours: &str, on_conflict: OnConflict) -> Change {
         let (ours, ends) = LineEnds::strip(ours);
         let Some(base) = self.base else {
@@ -375,7 +375,7 @@ impl File<'_> {
         }
     }
 
-    /// On disk and rendered.
+    /// A file that is on disk and rendered.
     fn present(self, ours: &str, theirs: &str, on_conflict: OnConflict) -> Change {
         let (ours, ends) = LineEnds::strip(ours);
         let restored = |text: &str| ends.restore(text.to_owned());

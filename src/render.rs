@@ -1,9 +1,8 @@
-//! Render: a pure function from a [`Project`] to the files of that project. No clock, no environment,
-//! no disk.
+//! Render: a pure function from a [`Project`] to the files of that project. It uses no clock, environment or disk.
 //!
-//! `templates/` mirrors what it renders to, with one folder for each scope: `project/` is rendered
-//! once, `group/` once for each group, and so on. The path of a template is a template too. A template
-//! that renders to nothing stands for no file.
+//! The folders in `templates/` are scopes: `project/` is rendered once, `group/` once for each group, and so on. Below
+//! its scope, a template has the path of the file that it renders to. The path is a template too. A template that
+//! renders to an empty text makes no file.
 
 mod view;
 
@@ -21,40 +20,39 @@ use crate::{
     templates::{TEMPLATES, files},
 };
 
-/// The template of what stands above each Rust file.
+/// The template of the header of each Rust file.
 const HEADER: &str = "header.tera";
 
-/// The folder of the templates of features, each of which has a folder there if it has files of its
-/// own.
+/// The folder of the templates of features. A feature with its own files has a folder in it.
 const FEATURE: &str = "feature";
 
-/// The files of a project, without `PROJECT`.
+/// The files of a project, except `PROJECT`.
 #[derive(Debug, Default)]
 pub struct Rendered {
     /// The text of each file.
     pub texts: Texts,
     /// The origin of each file.
     pub origins: BTreeMap<String, Origin>,
-    /// How long the texts are together.
+    /// The size of all texts together.
     total: Total,
 }
 
-/// The template and the item from which a file is rendered. An origin contains neither the name nor
-/// the domain of the project: when they change, a file may get another path, but keeps its origin.
+/// The template and the item from which a file is rendered. An origin contains neither the name nor the domain of the
+/// project: when these change, a file may get another path, but keeps its origin.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
     template: &'static str,
     item: Item,
 }
 
-/// What a template is rendered for, such as `webapp/v1/Guestbook`. What does not belong to the name of
-/// an item is empty, as everything is for the project itself.
+/// The item for which a template is rendered, such as `webapp/v1/Guestbook`. Parts that do not apply are empty; for the
+/// project itself, all of them are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Item {
-    /// The group as `PROJECT` has it.
+    /// The group, spelled as in `PROJECT`.
     group: String,
     version: String,
-    /// The kind, or the controller.
+    /// The kind or the controller.
     name: String,
 }
 
@@ -70,18 +68,18 @@ impl Item {
 }
 
 impl Origin {
-    /// The API group of its item; empty for the project itself, and where the domain alone is the group.
+    /// The API group of the item; empty for the project itself, and if the domain is the whole group.
     pub fn group(&self) -> &str {
         &self.item.group
     }
 
-    /// The kind of its item, if that is a version of a kind of the project.
+    /// The kind of the item, if the item is a version of a kind of the project.
     pub fn kind(&self) -> Option<&str> {
         let Item { version, name, .. } = &self.item;
         (!version.is_empty() && !name.is_empty()).then_some(name)
     }
 
-    /// The origin of the same file for an item of another group.
+    /// The origin of the same template for an item of another group.
     #[must_use]
     pub fn in_group(&self, group: &str) -> Self {
         let mut origin = self.clone();
@@ -89,7 +87,7 @@ impl Origin {
         origin
     }
 
-    /// The origin of the same file for another version.
+    /// The origin of the same template for another version.
     #[must_use]
     pub fn in_version(&self, version: &str) -> Self {
         let mut origin = self.clone();
@@ -115,12 +113,12 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Renders all files of `project` but `PROJECT`.
+/// Renders all files of `project`, except `PROJECT`.
 ///
 /// # Errors
 ///
-/// For a defect in a template, such as an unknown name, or two templates that render to one path;
-/// the error names the template. And when all files together are too large.
+/// When a template has a defect, such as an unknown name; when two templates render to the same path; and when all
+/// files together are too large. The error names the template.
 pub fn render(project: &Project) -> Result<Rendered> {
     let view = view::Project::new(project)?;
     let mut renderer = Renderer::new(&view)?;
@@ -138,12 +136,12 @@ pub fn render(project: &Project) -> Result<Rendered> {
     Ok(all)
 }
 
-/// The path of each file of `project`, by its origin, without the texts: also of files whose template renders to
-/// nothing.
+/// The path of each file of `project`, by its origin, without rendering the texts. Includes the files whose template
+/// would render to an empty text.
 ///
 /// # Errors
 ///
-/// As [`render`].
+/// See [`render`].
 pub fn places(project: &Project) -> Result<BTreeMap<Origin, String>> {
     let view = view::Project::new(project)?;
     let mut renderer = Renderer::new(&view)?;
@@ -152,7 +150,7 @@ pub fn places(project: &Project) -> Result<BTreeMap<Origin, String>> {
     Ok(renderer.places.unwrap_or_default())
 }
 
-/// The text of a vendored file, whether the project has it or not.
+/// The text of a vendored file, even if the project does not have the file.
 pub fn vendored(path: &str) -> Option<&'static str> {
     let path = path.strip_prefix(Runtime::FOLDER)?.strip_prefix('/')?;
     let file = kube_manager::source::FILES
@@ -177,14 +175,14 @@ struct Renderer {
     tera: Tera,
     header: String,
     rendered: Rendered,
-    /// What is made instead of texts, for [`places`].
+    /// Paths to collect instead of texts, for [`places`].
     places: Option<BTreeMap<Origin, String>>,
 }
 
 impl Renderer {
     fn new(view: &view::Project) -> Result<Self> {
         let mut tera = Tera::new();
-        // None of these occurs in a rendered file, as `{{` does in Rust and `{#` in shells.
+        // None of these delimiters occurs in a rendered file, unlike `{{` in Rust and `{#` in shells.
         tera.set_delimiters(Delimiters {
             block_start: "[%".into(),
             block_end: "%]".into(),
@@ -202,7 +200,7 @@ impl Renderer {
         for file in files(&TEMPLATES).filter(|file| file.path().extension().is_some()) {
             let (name, path) = (template(file)?, path(file)?);
             let text = file.contents_utf8().context("a template is not UTF-8")?;
-            // Without the last line end, a part can stand in the middle of a line.
+            // Without the last newline, a template can be included in the middle of a line.
             templates.push((name, text.trim_end()));
             templates.push((path, path));
         }
@@ -218,7 +216,7 @@ impl Renderer {
         Ok(renderer)
     }
 
-    /// Renders each template for each item that it is there for.
+    /// Renders the templates of each scope for all items of the scope.
     fn scopes(&mut self, project: &Project, view: &view::Project) -> Result<()> {
         self.scope("project", "project", (), &Item::default())?;
         for feature in &project.features {
@@ -253,7 +251,7 @@ impl Renderer {
             self.scope("kind", "crd", crd, &item)?;
         }
         for controller in &view.controllers {
-            // Without the kind and its version, because a group has no two controllers with one name.
+            // The item has no kind and version, because the name of a controller is unique in its group.
             let group = controller.kind.group.key.as_str();
             let item = Item::new(group, "", &controller.short_name);
             self.scope("controller", "controller", controller, &item)?;
@@ -265,8 +263,8 @@ impl Renderer {
         Ok(())
     }
 
-    /// Renders the templates in the folder `scope` for `item`, which they call `name`. `key` tells the
-    /// item from the others, without the domain.
+    /// Renders the templates in the folder `scope` for `item`, which the templates call `name`. `key` identifies the
+    /// item without the domain.
     fn scope(&mut self, scope: &str, name: &str, item: impl Serialize, key: &Item) -> Result<()> {
         let Some(folder) = TEMPLATES.get_dir(scope) else {
             ensure!(scope.starts_with(FEATURE), "no templates/{scope}");
@@ -284,8 +282,8 @@ impl Renderer {
         Ok(())
     }
 
-    /// Renders the bodies of the functions that say what each controller makes. The template of a
-    /// controller gets them as `bodies`, because an `include` cannot have a computed name.
+    /// Renders the bodies of the functions that build the owned objects of each controller. The template of a
+    /// controller gets them as `bodies`, because the name in an `include` cannot be computed.
     fn bodies(&mut self, controllers: &[view::Controller]) -> Result<()> {
         let mut bodies = BTreeMap::new();
         for controller in controllers {
@@ -321,7 +319,7 @@ impl Renderer {
         self.insert(&place(self)?, &text, origin)
     }
 
-    /// Adds a file, with the header above it if it is one of Rust.
+    /// Adds a file. A Rust file gets the header.
     fn insert(&mut self, path: &str, text: &str, origin: Origin) -> Result<()> {
         let is_rust = path.rsplit_once('.').is_some_and(|(_, end)| end == "rs");
         let text = match self.header.as_str() {
@@ -331,7 +329,7 @@ impl Renderer {
         self.rendered.insert(path.to_owned(), text, origin)
     }
 
-    /// What the template `name` renders to: nothing, or a text that ends in one newline.
+    /// The text that the template `name` renders to: empty, or with exactly one newline at the end.
     fn text(&self, name: &str, context: &Context) -> Result<String> {
         let text = self
             .tera
@@ -344,11 +342,11 @@ impl Renderer {
     }
 }
 
-/// A text as a YAML scalar: in quotes where it would be read as something else, such as `on` or `1.5`.
-/// By the library that writes the manifests of the rendered operator, so that both agree.
+/// A filter: a text as a YAML scalar, quoted if YAML would read it as something else, such as `on` or `1.5`. It uses
+/// the library that writes the manifests of the rendered operator, so that both agree.
 fn yaml(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
     let mut options = serde_yaml::SerializerOptions::default();
-    // On one line, whatever its length.
+    // Never wrap a long text.
     options.folded_wrap_chars = usize::MAX;
     let mut scalar = String::new();
     serde_yaml::to_fmt_writer_with_options(&mut scalar, &text, options)
@@ -356,7 +354,7 @@ fn yaml(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
     Ok(scalar.trim_end().to_owned())
 }
 
-/// A text as a literal of Rust.
+/// A filter: a text as a Rust literal.
 #[expect(clippy::unnecessary_wraps, reason = "what a filter is")]
 fn rust(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
     Ok(format!("{text:?}"))
@@ -369,7 +367,7 @@ fn template<'a>(file: &File<'a>) -> Result<&'a str> {
         .context("the path of a template is not UTF-8")
 }
 
-/// The template of the path that `file` is rendered to, which is its own name as well.
+/// The template of the path that `file` is rendered to. Its name is the same text.
 fn path<'a>(file: &File<'a>) -> Result<&'a str> {
     template(file)?
         .strip_suffix(".tera")

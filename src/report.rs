@@ -1,9 +1,7 @@
-//! Everything that the user sees. Data goes to stdout, messages to stderr; no text depends on
-//! colour.
+//! Everything that the user sees. Data goes to stdout, messages go to stderr. All texts are readable without color.
 //!
-//! Pure functions make the texts, and [`Outcome::print`] writes them at the end. Only questions are
-//! printed earlier. Text from a file, the record or the command line goes through [`visible`]
-//! before it is printed to a terminal.
+//! Pure functions build the texts, and [`Outcome::print`] prints them at the end. Only questions are printed earlier.
+//! Text from a file, the record or the command line goes through [`visible`] before it is printed to a terminal.
 
 use std::{
     fmt::{Display, Write as _},
@@ -27,7 +25,7 @@ pub use self::{
     plan::{NextStep, Story, text as plan},
 };
 
-/// Writes `bytes` to stdout. It is no error if the reader closes it early.
+/// Writes `bytes` to stdout. A reader that closes the pipe early causes no error.
 fn data(bytes: &[u8]) -> Result<()> {
     match io::stdout().lock().write_all(bytes) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -41,13 +39,13 @@ pub fn question(question: &str, default: Option<&dyn Display>) {
     say(&format!("{question}{}: ", default.unwrap_or_default()));
 }
 
-/// Writes once, so that the lines of a message stay together. Ignores a closed stderr, which must
-/// not stop the command half-way.
+/// Writes the text in one call, so that the lines of a message stay together. Ignores a closed stderr, which must not
+/// stop the command halfway.
 pub fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// The error, what caused it, and its hint.
+/// The error, its causes and its hint.
 fn error_text(error: &anyhow::Error) -> String {
     let mut text = error_line(error);
     for cause in error.chain().skip(1) {
@@ -70,11 +68,11 @@ fn aside(label: &str, message: &str) -> String {
     format!("{label} {}\n", lines(message))
 }
 
-/// The most characters in a line of a message. A value in it may have megabytes.
+/// The most characters in one line of a message: a message may contain a value of several megabytes.
 const MAX_LINE: usize = 5_000;
 
-/// The lines of a message. All but the first are indented, so that no line of a message looks like
-/// a label of rscaffold.
+/// The lines of a message. All but the first are indented, so that no line of a value looks like a label of rscaffold,
+/// such as `error:`.
 fn lines(message: impl Display) -> String {
     let mut text = String::new();
     for line in message.to_string().lines() {
@@ -121,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_shows_what_a_terminal_would_obey() {
+    fn an_error_escapes_control_characters() {
         console::set_colors_enabled_stderr(false);
         let error = Err::<(), _>(anyhow!("`a\x1b[2J` is bad\nhint: obey\r").context("`\u{202e}`"))
             .or_hint("remove `\u{7}`")

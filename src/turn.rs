@@ -1,6 +1,6 @@
-//! One turn of the loop: changes the work tree when the project changes.
+//! One run of a command: updates the work tree after a change of the project.
 //!
-//! First it collects the sides of all files. Then [`reconcile`] makes a plan from them.
+//! A turn first collects the sides of all files. Then [`reconcile`] makes a plan from them.
 
 mod base;
 mod branches;
@@ -27,18 +27,18 @@ use crate::{
 use given::Known;
 use moves::Sources;
 
-/// Where a turn starts, and where it leads.
+/// The input of a turn.
 #[derive(Debug)]
 pub struct Turn<'a> {
-    /// The folder.
+    /// The project's folder.
     pub tree: &'a WorkTree,
-    /// The project in `PROJECT` on disk; `None` if there is no such file, and if git left it open.
+    /// The project in `PROJECT` on disk; `None` if there is no such file, or if git left it open.
     pub before: Option<Project>,
     /// The new project.
     pub after: Project,
-    /// What was written last.
+    /// The record of what was written last.
     pub record: Record,
-    /// The files that git left open, for a command that merges them.
+    /// The files that git left open, for a command that resolves them.
     pub branches: Option<Unmerged>,
     /// Files and folders to leave unchanged in this turn.
     pub excluded: Vec<String>,
@@ -46,16 +46,16 @@ pub struct Turn<'a> {
     pub given: GivenTexts,
 }
 
-/// Texts that the user gives: each is the user's edit of a file.
+/// Texts that come from the user with a command. Each counts as the user's edit of a file.
 #[derive(Debug, Default)]
 pub struct GivenTexts {
-    /// The texts.
+    /// The text of each file.
     pub texts: Texts,
-    /// Whether they also replace edits.
+    /// Whether the texts also replace the user's earlier edits.
     pub replace: bool,
 }
 
-/// The files of a turn. A plan follows from them and a policy.
+/// The sides of all files in a turn. Together with a policy they determine the plan.
 #[derive(Debug)]
 pub struct Files {
     sides: Sides,
@@ -96,8 +96,8 @@ impl Turn<'_> {
         Ok(Files { sides, known })
     }
 
-    /// Sets theirs of the excluded files to the text that the tool wrote last. So their record is also unchanged, and a
-    /// later turn finds the changes.
+    /// Sets theirs of the excluded files to the text that the tool wrote last. So the record of these files also stays
+    /// the same, and a later turn finds the changes.
     fn exclude(&self, sides: &mut Sides) -> Result<()> {
         for excluded in &self.excluded {
             let is_in = |path: &str| {
@@ -127,7 +127,7 @@ impl Turn<'_> {
 
     /// Resolves conflict markers, except for conflicts that the user must decide.
     ///
-    /// Only markers that the tool or git wrote count. Others are text.
+    /// Only markers that the tool or git wrote count. Other markers are plain text.
     fn settle_markers(&self, sides: &mut Sides, policy: &Policy, sources: &Sources) -> Result<()> {
         let marked = sides.disk.iter();
         let marked = marked.filter_map(|(path, text)| Some((path.clone(), Marked::parse(text)?)));
@@ -150,10 +150,10 @@ impl Turn<'_> {
     }
 }
 
-/// What to do about conflict markers of the tool.
+/// The hint for conflict markers of the tool.
 const DECIDE: &str = "resolve the conflict markers, and run the command again";
 
-/// Refuses the `open` ones of the files with conflict markers.
+/// Returns an error for those files with conflict markers for which `open` returns true.
 fn refuse(
     marked: &BTreeMap<String, Marked>,
     open: impl Fn(&str) -> bool,
@@ -176,7 +176,7 @@ fn put(texts: &mut Texts, path: &str, text: Option<String>) {
 }
 
 impl Files {
-    /// What happens to each file.
+    /// The change of each file.
     ///
     /// # Errors
     /// When `policy` names a file that rscaffold does not write.

@@ -51,27 +51,27 @@ pub use read::read_text;
 pub use snapshot::{Snapshot, snapshot};
 pub use workspace::Workspace;
 
-/// The record of what was written last, base of the next command.
+/// The record of what was written last, which is the base of the next command's merge.
 pub const LAST_APPLIED: &str = ".rscaffold/last-applied.jsonl";
 
 /// A project's folder, locked against other commands for as long as this value lives.
 #[derive(Debug)]
 pub struct WorkTree {
-    /// The path from which cargo's workspace is searched; everything else is read and written through `jail`.
+    /// Where the search for the cargo workspace starts. Everything else is read and written through `jail`.
     root: PathBuf,
     jail: Jail,
     seen: Seen,
 }
 
-/// What helps against a record that cannot be read.
+/// The hint for a record that cannot be read.
 const RESTORE: &str = "restore it, for example with `git restore .rscaffold`, or recreate it with \
                        `rscaffold apply --rebuild-base`, which says what is lost";
 
-/// The top folder of the project that `folder` is part of, if it is part of one.
+/// The top folder of the project that contains `folder`; `None` if `folder` is not in a project.
 pub fn top(folder: &Path) -> Option<&Path> {
     let is_top = |folder: &&Path| {
         let project = read_text(&folder.join(Project::FILE), limits::FILE).ok();
-        // A file of another tool may have this name.
+        // Another tool's file may have the same name.
         project.is_some_and(|text| text.contains(Project::LAYOUT))
             || folder.join(LAST_APPLIED).is_file()
     };
@@ -79,10 +79,10 @@ pub fn top(folder: &Path) -> Option<&Path> {
 }
 
 impl WorkTree {
-    /// Opens the folder `root`, which has to exist; changes nothing in it.
+    /// Opens the folder `root`, which must exist. Changes nothing in the folder.
     ///
     /// # Errors
-    /// When the folder cannot be opened, or another command works in it for more than some seconds.
+    /// When the folder cannot be opened, or another command keeps it locked for several seconds.
     pub fn open(root: impl Into<PathBuf>) -> Result<Self> {
         let root = root.into();
         let folder = lock(&root, lock::PATIENCE)?;
@@ -101,7 +101,7 @@ impl WorkTree {
         self.read_text(Project::FILE)
     }
 
-    /// The cargo workspace above the folder that it is part of.
+    /// The cargo workspace that the project is a member of, if its root is in a folder above the project.
     ///
     /// # Errors
     /// When the folder or its Cargo.toml cannot be read.
@@ -121,11 +121,11 @@ impl WorkTree {
             .or_hint(RESTORE)
     }
 
-    /// What git left open in the folder, of `PROJECT`, of the files that the record has, and of those that the
-    /// branches have in their records.
+    /// The unresolved conflicts that git left in `PROJECT`, in the files of the record `recorded`, and in the files
+    /// that the records of the branches name.
     ///
     /// # Errors
-    /// When git cannot be run, or a commit has a record that is damaged.
+    /// When git cannot be run, or the record of a commit is damaged.
     pub fn unmerged(&self, recorded: &Texts) -> Result<Unmerged> {
         let paths = recorded.keys().map(String::as_str);
         git::unmerged(&self.root, &paths.chain([Project::FILE]).collect())
@@ -137,8 +137,8 @@ impl WorkTree {
     /// [`WorkTree::apply`] refuses to write it.
     ///
     /// # Errors
-    /// When one of them is no path of the project or leads out of it, or is not a readable, regular
-    /// file; and when a file, or all together, are too large.
+    /// When a path is not a path of the project or leads out of it, or is not a readable, regular file; and when a
+    /// file, or all files together, are too large.
     pub fn ours<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<Texts> {
         let mut texts = Texts::new();
         let mut walk = self.jail.walk();
@@ -155,9 +155,8 @@ impl WorkTree {
 
     /// Carries out `plan`, and writes `record`.
     ///
-    /// Before the first file changes, every text is on disk, beside the file that it replaces. So a
-    /// full disk or a read-only folder changes nothing. After that there are only renames, and each
-    /// of them is atomic.
+    /// Writes every new text to a temporary file beside the file that it replaces, before the first file changes. So a
+    /// full disk or a read-only folder changes nothing. After that there are only renames, and each rename is atomic.
     ///
     /// First, the temporary files of an earlier command that was killed are removed.
     ///
@@ -189,8 +188,8 @@ impl WorkTree {
         let mut stage = Stage::new(&self.jail)?;
         let files = plan.changes.iter();
         let mut files: Vec<_> = files.filter(|(path, _)| *path != Project::FILE).collect();
-        // A file that starts as another file is written before the other file changes or is deleted: so the same
-        // command, run again, still finds the other file.
+        // A file that starts as a copy of another file is written before the other file changes or is deleted. So the
+        // same command still finds the other file when the user runs it again.
         files.sort_by_key(|(path, change)| (**change == Change::Delete, self.seen.has(path)));
         for (path, change) in files {
             if let Some(text) = change.text() {
@@ -198,7 +197,7 @@ impl WorkTree {
                 ensure_readable(path, u64::try_from(text.len())?, limits::FILE)?;
             }
             match change {
-                // The file is deleted already, but a command may have been killed before it removed the folder.
+                // The file is deleted already, but a command may have been killed before it removed the empty folders.
                 Change::Unchanged if !record.texts.contains_key(path) => {
                     let path = ProjectPath::new(path)?;
                     stage.steps.push_back(Step::Prune(path));
@@ -210,7 +209,7 @@ impl WorkTree {
         ensure_readable(LAST_APPLIED, length, limits::RECORD)?;
         let path = ProjectPath::new(LAST_APPLIED)?;
         let mut walk = self.jail.walk();
-        // A record of another length is not read: it may be too large.
+        // A record of another length differs anyway. It is not read, because it may be too large.
         let place = walk.find(path)?;
         let place = place.filter(|place| !place.is_file() || place.len() == length);
         let written = place.map_or(Ok(None), |place| place.read(path))?;
@@ -225,10 +224,10 @@ impl WorkTree {
         Ok(stage)
     }
 
-    /// Refuses the file at `path`, which was read, if it is not UTF-8 text.
+    /// Checks that the file at `path`, which was read, is UTF-8 text.
     ///
     /// # Errors
-    /// When it is not.
+    /// When the file is not UTF-8 text.
     pub fn ensure_text(&self, path: &str) -> Result<()> {
         self.seen.ensure_text(path)
     }

@@ -1,4 +1,4 @@
-//! The controllers of a kind: its own, which is named after the kind, and additional ones.
+//! The controllers of a kind: the kind's own controller, which has the name of the kind, and additional ones.
 
 use std::{cell::LazyCell, collections::BTreeMap, ops::Not};
 
@@ -9,22 +9,22 @@ use super::{Image, Project, Resource, resource::change};
 use crate::names::{ControllerName, GroupVersionKind};
 
 /// A controller of a kind.
-// The fields stand in the order of the file.
+// The fields are in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the fields of a controller")]
 pub struct Controller {
     /// Whether the controller cleans up before an object is deleted.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub finalizer: bool,
-    /// The image that it runs in a Deployment for each object.
+    /// The image that the controller runs in a Deployment for each object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<Image>,
-    /// Its name, which is unique in the group.
+    /// The controller's name, unique in the group.
     pub name: ControllerName,
-    /// The kinds of objects that it makes, each in the spelling that [`Project::parse`] gives it.
+    /// The kinds of the objects that the controller creates, in the spelling of [`Project::parse`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owns: Vec<GroupVersionKind>,
-    /// The kinds of objects that its objects refer to, in the same spelling.
+    /// The kinds that the controller's objects refer to, in the same spelling.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watches: Vec<GroupVersionKind>,
 }
@@ -48,7 +48,7 @@ impl Resource {
         self.controllers.iter().find(|there| there.name == *name)
     }
 
-    /// Adds a controller, or replaces the one of its name. The kind's own is the first.
+    /// Adds a controller, or replaces the controller with the same name. The kind's own controller stays the first.
     pub fn set_controller(&mut self, controller: Controller) {
         self.remove_controller(&controller.name);
         self.controllers.push(controller);
@@ -66,12 +66,12 @@ impl Resource {
             .sort_by(|a, b| (a.name != own, &a.name).cmp(&(b.name != own, &b.name)));
     }
 
-    /// Whether a controller is the kind's own, as each kind has at most one.
+    /// Whether a controller is the kind's own controller: the one with the name of the kind.
     pub fn is_own(&self, controller: &Controller) -> bool {
         controller.name == self.kind.controller()
     }
 
-    /// The Rust module of a controller, in that of the group.
+    /// The Rust module of a controller, within the module of the group.
     pub fn controller_module(&self, controller: &Controller) -> String {
         if self.is_own(controller) {
             self.kind.module()
@@ -80,7 +80,7 @@ impl Resource {
         }
     }
 
-    /// Refuses what needs a controller, as `controller` has it.
+    /// Checks that a resource without a controller has no settings that need one. `controller` holds these settings.
     pub fn without_controller(&self, controller: &Controller) -> Result<()> {
         ensure!(
             !controller.finalizer,
@@ -101,7 +101,7 @@ impl Resource {
         Ok(())
     }
 
-    /// What these controllers would lose or change with those of `after` in their place.
+    /// The controllers and settings that would be lost or changed if the controllers of `after` replaced these.
     pub(super) fn changes_of_controllers(&self, after: &Self) -> Vec<String> {
         let changes = self.controllers.iter().flat_map(|before| {
             let name = before.name.as_str();
@@ -120,7 +120,7 @@ impl Resource {
         changes.collect()
     }
 
-    /// Keeps what the controllers of `before` run, own and watch.
+    /// Adds the images, owned kinds and watched kinds that the controllers of `before` have.
     pub(super) fn keep_related(&mut self, before: &Self) {
         for controller in &mut self.controllers {
             if let Some(before) = before.controller(&controller.name) {
@@ -144,8 +144,8 @@ impl Project {
         resources.flat_map(|resource| resource.controllers.iter().map(move |it| (resource, it)))
     }
 
-    /// The name of a controller in the cluster: for its events, field manager and finalizer. Other
-    /// projects may have controllers of a kind of Kubernetes, so the name contains the project then.
+    /// The name of a controller in the cluster: for its events, field manager and finalizer. Other projects may have
+    /// controllers for the same built-in kind, so the name for such a kind contains the project's name.
     pub fn controller_name(&self, resource: &Resource, controller: &Controller) -> String {
         let name = &controller.name;
         if resource.has_api() {
@@ -158,10 +158,10 @@ impl Project {
 
     /// Checks that the name of each controller is unique, in the cluster and as a Rust module.
     pub(super) fn validate_controllers(&self) -> Result<()> {
-        // What Kubernetes takes as the prefix of a label, and of a finalizer.
+        // The maximum length of a prefix of a label or a finalizer in Kubernetes.
         const MAX: usize = 253;
         let mut named = BTreeMap::new();
-        // What each kind calls its own one, in the cluster and in Rust.
+        // The name of each kind's own controller, in the cluster and in Rust.
         let of_kinds = LazyCell::new(|| {
             let mut all = BTreeMap::new();
             for resource in self.resources.iter() {
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_is_called_alike_in_rust_and_in_the_cluster() {
+    fn a_controller_has_the_same_name_in_rust_and_in_the_cluster() {
         let mut project = empty();
         *project.resources = vec![
             with_controller(api("webapp", "v1", "HTTPRoute"), "nightly-backup"),
@@ -261,7 +261,7 @@ mod tests {
             error([twice]),
             "`webapp/v1/Guestbook` has the controller `backup` twice"
         );
-        // Whether that kind has a controller or not: it may get one.
+        // The name is taken even if that kind has no controller: it may get one later.
         let page = without_controller(api("webapp", "v1", "HTTPPage"));
         for (kind, own, name) in [
             (guestbook(), "HTTPPage", "httppage"),
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_that_is_not_stored_has_none_of_any_name() {
+    fn a_version_that_is_not_stored_has_no_controllers() {
         let v1 = without_controller(guestbook());
         let v2 = with_controller(unserved(api("webapp", "v2", "Guestbook")), "backup");
         assert_eq!(

@@ -1,5 +1,4 @@
-//! The conversion between the versions of a kind by a webhook: one version is the hub, and the operator
-//! converts each spoke to the hub and back.
+//! Conversion webhooks: one version of a kind is the hub, and the operator converts each spoke to the hub and back.
 
 use std::collections::BTreeSet;
 
@@ -22,12 +21,12 @@ impl Project {
         self.versions(resource).find(|it| it.spokes().is_some())
     }
 
-    /// Whether objects of other versions become objects of this one.
+    /// Whether objects of the other versions can be converted to this version.
     pub fn is_converted(&self, resource: &Resource) -> bool {
         self.converts(resource, resource)
     }
 
-    /// Whether objects of `resource` become objects of `other`, another version of the kind, and back.
+    /// Whether objects of `resource` can be converted to `other`, another version of the kind, and back.
     pub(super) fn converts(&self, resource: &Resource, other: &Resource) -> bool {
         let by_webhook = |it: &Resource| {
             let is_member = |hub: &Resource| members(hub).any(|member| *member == it.version);
@@ -38,8 +37,8 @@ impl Project {
             || by_webhook(resource) && by_webhook(other)
     }
 
-    /// Has a webhook convert `spokes` to the version `hub` and back; without `spokes`, all other versions
-    /// of the kind. A version that is new there is served from then on, and returned if it was not.
+    /// Makes `hub` the hub of its kind, and adds `spokes`, or all other versions of the kind if `spokes` is empty.
+    /// Every version that joins the conversion is served from then on. Returns those that were not served before.
     ///
     /// # Errors
     /// If there is no such hub or spoke, another version is the hub, or the versions contradict each other.
@@ -121,10 +120,10 @@ impl Project {
         Ok(served)
     }
 
-    /// Ends the conversion of which the version `id` is the hub. Returns the hub as it was.
+    /// Removes the conversion webhook whose hub is the version `id`. Returns the hub as it was.
     ///
     /// # Errors
-    /// If it is not the hub, or several versions are served.
+    /// If the version is not the hub, or several versions are served.
     pub fn remove_conversion(&mut self, id: &GroupVersionKind) -> Result<Resource> {
         let mut project = self.clone();
         let index = project.index(id)?;
@@ -158,7 +157,7 @@ impl Project {
         Ok(before)
     }
 
-    /// Removes a version from the conversion of its kind; without any spoke, the conversion ends.
+    /// Removes a version from the conversion of its kind. Without any spokes left, the kind has no conversion webhook.
     ///
     /// # Errors
     /// If the version is the hub.
@@ -182,7 +181,7 @@ impl Project {
         Ok(())
     }
 
-    /// Checks that a kind has one hub, that its spokes are there, and that no other version is served.
+    /// Checks that a kind has one hub, that its spokes exist, and that no other version is served.
     pub(super) fn validate_conversions(&self) -> Result<()> {
         for hub in self.hubs() {
             let (kind, group) = (&hub.kind, self.full_group(hub));
@@ -238,13 +237,13 @@ impl Project {
     }
 }
 
-/// The versions that are converted: `hub` and its spokes.
+/// The versions that take part in the conversion: `hub` and its spokes.
 fn members(hub: &Resource) -> impl Iterator<Item = &Version> {
     let spokes = hub.spokes().into_iter().flatten();
     [&hub.version].into_iter().chain(spokes)
 }
 
-/// Versions, as a message lists them.
+/// A list of versions for a message.
 fn names(versions: &BTreeSet<Version>) -> String {
     let names: Vec<_> = versions.iter().map(|it| format!("`{it}`")).collect();
     names.join(", ")
@@ -274,7 +273,7 @@ mod tests {
         resource
     }
 
-    /// `v2` is stored and has the controller; `v1` and `v1beta1` are not served.
+    /// A kind whose version `v2` is stored and has the controller; `v1` and `v1beta1` are not served.
     fn ships() -> Project {
         project([
             unserved(api("sea", "v1beta1", "Ship")),
@@ -287,7 +286,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Makes `version` the hub, and `spokes` its spokes. Returns the versions that are served with that.
+    /// Makes `version` the hub, and adds `spokes`. Returns the versions that are served only since then.
     fn convert(project: &mut Project, version: &str, spokes: &[&str]) -> Result<Vec<String>> {
         let id = id(&format!("sea/{version}/Ship"));
         let hub = project.find(&id).unwrap().unwrap().clone();
@@ -306,7 +305,7 @@ mod tests {
         let new = convert(&mut ships, "v2", &["v1"]).unwrap();
         assert_eq!(new, ["sea/v1/Ship"]);
         assert_eq!(served(&ships), ["v1", "v2"]);
-        // A spoke more, and what was taken out of service stays so.
+        // Adding a spoke does not serve a version again that was taken out of service.
         let v1 = ships.resources[1].clone();
         assert_eq!(v1.version.as_str(), "v1");
         let v1 = at_stage(v1, Stage::Unserved, Conversion::Missing);
@@ -365,7 +364,7 @@ mod tests {
             .iter()
             .map(|it| it.own().unwrap().conversion);
         assert!(conversions.eq([Conversion::Missing; 2]));
-        // The way back is closed: the schemas differ now.
+        // The conversion cannot be changed back: the schemas may differ now.
         let refused = ships.add(at("v1", Stage::Served), true).unwrap_err();
         assert_eq!(
             refused.to_string(),
@@ -508,9 +507,9 @@ mod tests {
         assert_eq!(merge(&both, &beta, &v1).unwrap(), none);
         assert_eq!(merge(&beta, &beta, &none).unwrap(), none);
         assert_eq!(Project::parent(&beta, &v1, &both).unwrap(), none);
-        // One of them ends the conversion of what was there.
+        // One branch ends the conversion that existed before.
         assert_eq!(merge(&beta, &both, &none).unwrap(), v1);
-        // Each of the branches has a hub.
+        // Each branch has its own hub.
         let mut other = none.clone();
         convert(&mut other, "v1", &[]).unwrap();
         assert_eq!(

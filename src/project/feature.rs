@@ -5,9 +5,8 @@ use std::{collections::BTreeSet, fmt};
 use clap::{ValueEnum, builder::PossibleValue};
 use serde::{Deserialize, Serialize};
 
-/// A part of a project that is switched on and off as a whole.
-// In the order of the file, which is alphabetical. The names are clap's, the comments are printed by
-// `--help`.
+/// A part of a project that can be turned on and off as a whole.
+// In alphabetical order, as in the file. clap takes the names, and `--help` prints the doc comments of the variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Feature {
@@ -45,7 +44,7 @@ impl Feature {
         Self::value_variants()
     }
 
-    /// The features of a project that does not name any.
+    /// The features of a `PROJECT` file that does not list any.
     pub fn usual() -> BTreeSet<Self> {
         BTreeSet::from([
             Self::Agents,

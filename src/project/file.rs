@@ -40,11 +40,11 @@ const FORMER_HEADERS: [&str; 2] = [
 ",
 ];
 
-/// The fields that older versions did not write.
+/// The fields that older versions of rscaffold did not write.
 const ADDED: [&str; 2] = ["features", "runtime"];
 
-/// Separates the list that grows from the fields above it: changes on both sides of this line are
-/// never adjacent, so they merge.
+/// A line between the other fields and the growing list of resources. With it, changes on both sides are never
+/// adjacent, so git can merge them.
 const RESOURCES: &str = "# One entry for each version of a kind.\n";
 
 /// The version of the file's format.
@@ -65,12 +65,12 @@ impl Project {
             "`{file}` is empty: restore it, for example with `git restore {file}`"
         );
         let mut project: Self = yaml::read(file, text).or_else(|error| {
-            // The fields of another tool's file are unknown, but that is not the reason.
+            // Checked first: the fields of another tool's file are unknown, which would hide the real reason.
             Self::check_format(text)?;
             Err(error)
         })?;
         Format::of(&project).check()?;
-        // Before the rest, which takes long with many.
+        // Checked before the other steps, which are slow with many resources.
         (project.ensure_few_resources()).with_context(|| format!("`{file}` is too large"))?;
         project.leave_out_own_domain();
         project.sort();
@@ -81,16 +81,16 @@ impl Project {
         Ok(project)
     }
 
-    /// Refuses the text of a `PROJECT` file of another tool.
+    /// Checks that the text of a `PROJECT` file is not from another tool.
     ///
     /// # Errors
-    /// When it is one.
+    /// When another tool wrote it.
     pub fn check_format(text: &str) -> Result<()> {
         yaml::read_or_default::<Format>(text).check()
     }
 
-    /// The text that the tool would have written for the same fields. The user made every difference
-    /// between it and `ours`.
+    /// The text that rscaffold would have written for the same fields, with the header and fields that `ours` has.
+    /// Every difference between the two texts is an edit by the user.
     pub fn written(&self, ours: &str) -> Result<String> {
         let former = FORMER_HEADERS.into_iter();
         let header = former
@@ -113,7 +113,7 @@ impl Project {
         sorted.sort();
         let mut fields: BTreeMap<String, Value> = from_value(to_value(&sorted)?)?;
         fields.retain(|field, _| has(field));
-        // An entry does not know the crate, which the path of its module begins with.
+        // The path of a type's module begins with the name of the crate, which `Entry` does not contain.
         let entries = fields.get_mut("resources").and_then(Value::as_array_mut);
         for (entry, resource) in entries.into_iter().flatten().zip(sorted.resources.iter()) {
             let (path, ident) = (sorted.type_path(resource), sorted.repo.crate_name().ident());
@@ -128,7 +128,7 @@ impl Project {
             let served = sorted.versions(resource).filter(|it| it.is_served());
             let api = entry.get_mut("api").and_then(Value::as_object_mut);
             if let Some(api) = api.filter(|_| served.count() == 1) {
-                // The one that is served can only be the one.
+                // If one version is served, it is the stored one, so the field is not needed.
                 api.remove("storage");
             }
         }
@@ -137,12 +137,12 @@ impl Project {
         Ok(format!("{header}{above}{RESOURCES}{below}"))
     }
 
-    /// Whether an older rscaffold than this wrote it last.
+    /// Whether an older rscaffold than this one last wrote the project.
     pub fn is_older(&self) -> bool {
         self.is_before(env!("CARGO_PKG_VERSION"))
     }
 
-    /// Whether an rscaffold older than `version` wrote it last.
+    /// Whether an rscaffold older than `version` last wrote the project.
     pub fn is_before(&self, version: &str) -> bool {
         age(&self.cli_version, version) == Some(Ordering::Less)
     }
@@ -155,23 +155,22 @@ impl Project {
 pub(super) struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     api: Option<ApiEntry>,
-    /// Whether there is a controller, and it is the kind's own: `finalizer`, `image`, `owns` and `watches`
-    /// describe it.
+    /// Whether the kind has exactly one controller, its own. `finalizer`, `image`, `owns` and `watches` belong to it.
     #[serde(default, skip_serializing_if = "Not::not")]
     controller: bool,
-    /// The controllers, if there is any other.
+    /// All controllers, if there are others than the kind's own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     controllers: Vec<Controller>,
     #[serde(default, skip_serializing_if = "Not::not")]
     core: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     domain: Option<Domain>,
-    /// Whether others define the kind: `module`, `namespaced` and `path` describe it.
+    /// Whether another project defines the kind. `module`, `namespaced` and `path` belong to it.
     #[serde(default, skip_serializing_if = "Not::not")]
     external: bool,
     #[serde(default, skip_serializing_if = "Not::not")]
     finalizer: bool,
-    /// Left out where the domain alone is the group, as kubebuilder does.
+    /// Left out if the domain is the whole group, as in kubebuilder.
     #[serde(default = "Group::none", skip_serializing_if = "Group::is_empty")]
     group: Group,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -183,13 +182,14 @@ pub(super) struct Entry {
     namespaced: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     owns: Vec<GroupVersionKind>,
-    /// The Rust type of an `external` kind whose types were not made from a CRD. Else it follows from the rest.
+    /// The Rust type of an `external` kind whose types are not made from a CRD. For other kinds, rscaffold computes the
+    /// path, and ignores the value that it reads.
     path: Option<String>,
-    /// The usual one may be left out, as kubebuilder does.
+    /// May be left out if it is the default, as in kubebuilder.
     plural: Option<Plural>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     short_names: Vec<ShortName>,
-    /// Of an `external` kind.
+    /// Used for an `external` kind.
     #[serde(default, skip_serializing_if = "Types::is_example")]
     types: Types,
     version: Version,
@@ -200,12 +200,12 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// The group of the kind `id`, and its domain. A group may be left out where the domain says all.
+    /// The group of the kind `id`, and its domain. The entry may leave out the group if the domain is the whole group.
     fn group_and_domain(&self, id: &GroupVersionKind) -> Result<(Group, Option<Domain>)> {
         let (group, domain) = (self.group.clone(), self.domain.clone());
         Ok(match domain {
             _ if !group.is_empty() => (group, domain),
-            // The group in full says the same.
+            // An external group may be given as domain alone: `domain` is then the whole group.
             Some(domain) if self.external => (domain.as_str().parse()?, None),
             None if self.external => {
                 bail!("`{id}` is `external`, so it needs a `group` or a `domain`")
@@ -215,8 +215,7 @@ impl Entry {
         })
     }
 
-    /// By whom the kind `id` is defined, which Kubernetes does not have, and whether its objects live in
-    /// namespaces.
+    /// The definition of the kind `id`, which is not built in, and whether the kind is namespaced.
     fn definition(
         &mut self,
         id: &GroupVersionKind,
@@ -244,7 +243,7 @@ impl Entry {
     }
 }
 
-/// What the file says of a kind that the project defines.
+/// The `api` of a resource in the file: a kind that the project defines.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a field of the file")]
@@ -268,7 +267,7 @@ struct ApiEntry {
 }
 
 impl ApiEntry {
-    /// What the file says of the version `id`.
+    /// The version `id` as described by this entry.
     fn own(self, id: &GroupVersionKind, spokes: Option<BTreeSet<Version>>) -> Result<Own> {
         let stage = match (self.served, self.storage) {
             (true, true) => Stage::Stored,
@@ -295,7 +294,7 @@ impl ApiEntry {
 }
 
 impl Own {
-    /// What the file says of it.
+    /// The `api` of this version in the file.
     fn entry(&self, namespaced: bool) -> ApiEntry {
         ApiEntry {
             conversion: self.conversion,
@@ -319,7 +318,7 @@ enum CrdVersion {
     V1,
 }
 
-/// The first version of a kind is served.
+/// The default of the field `served`.
 fn served() -> bool {
     true
 }
@@ -466,7 +465,7 @@ impl From<Resource> for Entry {
     }
 }
 
-/// The fields that tell which tool wrote a `PROJECT` file.
+/// The fields that identify the tool that wrote a `PROJECT` file.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Format {
@@ -475,7 +474,7 @@ struct Format {
     version: Option<String>,
 }
 
-/// kubebuilder takes a single text, too.
+/// kubebuilder also accepts a single string.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Layout {
@@ -531,7 +530,7 @@ impl Format {
     }
 }
 
-/// An older rscaffold must not undo what a newer one did.
+/// Refuses a file from a newer rscaffold: an older one must not undo its changes.
 fn check_age(theirs: &str, ours: &str) -> Result<()> {
     let file = Project::FILE;
     let age = age(theirs, ours).with_context(|| {
@@ -545,7 +544,7 @@ fn check_age(theirs: &str, ours: &str) -> Result<()> {
     Ok(())
 }
 
-/// How two versions of rscaffold compare.
+/// The order of two versions of rscaffold.
 fn age(a: &str, b: &str) -> Option<Ordering> {
     let [a, b] = [a, b].map(|version| version.parse::<semver::Version>().ok());
     Some(a?.cmp_precedence(&b?))
@@ -637,14 +636,14 @@ version: '3'
         assert_eq!(format!("{error:#}"), expected);
     }
 
-    /// The text with one of its lines changed.
+    /// The text of the file, with the line `line` replaced by `by`.
     fn with(line: &str, by: &str) -> String {
         assert_eq!(TEXT.matches(line).count(), 1, "{line}");
         TEXT.replace(line, by)
     }
 
     #[test]
-    fn a_project_goes_there_and_back() {
+    fn a_project_survives_writing_and_reading() {
         let project = project();
         assert_eq!(project.to_text().unwrap(), TEXT);
         assert_eq!(Project::parse(TEXT).unwrap(), project);
@@ -688,7 +687,7 @@ version: '3'
         assert!(format!("{error:#}").ends_with(reason), "{error:#}");
     }
 
-    /// The project with two versions of a kind, which the API server uses so.
+    /// The project with two versions of a kind.
     fn versions(one: Own, other: Own) -> Project {
         let mut project = empty();
         for (version, own) in [("v1", one), ("v2", other)] {
@@ -701,7 +700,7 @@ version: '3'
         project
     }
 
-    /// What the text of `PROJECT` has in `api` of each resource.
+    /// The lines of `api` of all resources in the text of `PROJECT`.
     fn api_lines(text: &str) -> Vec<&str> {
         let lines = text.lines().filter_map(|line| line.strip_prefix("    "));
         lines
@@ -710,7 +709,7 @@ version: '3'
     }
 
     #[test]
-    fn what_the_api_server_does_with_each_version() {
+    fn the_stage_of_each_version_is_written_and_read() {
         let none = Conversion::None;
         let old = |stage, warning: Option<&str>| Own {
             stage,
@@ -730,7 +729,7 @@ version: '3'
             ..Own::further(none)
         };
         let cases: [(_, _, &[&str]); 5] = [
-            // As before there were conversions.
+            // The first version, as rscaffold wrote it before it had conversions.
             (
                 Own::first(),
                 Own::further(Conversion::Missing),
@@ -777,7 +776,7 @@ version: '3'
             assert_eq!(api_lines(&text), expected);
             assert_eq!(Project::parse(&text).unwrap(), project);
         }
-        // It may be said of the only one, too.
+        // The field is also accepted for the only version.
         let said = with(
             "    crdVersion: v1\n    namespaced: true\n",
             "    crdVersion: v1\n    namespaced: true\n    storage: true\n",
@@ -786,7 +785,7 @@ version: '3'
     }
 
     #[test]
-    fn what_a_version_cannot_be() {
+    fn invalid_versions_are_refused() {
         let error = |lines: &str| {
             let api = "    crdVersion: v1\n    namespaced: true\n";
             let error = Project::parse(&with(api, &format!("{api}    {lines}\n"))).unwrap_err();
@@ -839,7 +838,7 @@ version: '3'
             project.written(&without_features).unwrap(),
             without_features
         );
-        // Of a header that no version wrote, the tool would have written the current one.
+        // For a header that no version of rscaffold wrote, the current header is used.
         let (_, other) = new.split_once('\n').unwrap();
         assert_eq!(project.written(other).unwrap(), new);
     }
@@ -886,7 +885,7 @@ version: '3'
     }
 
     #[test]
-    fn a_kind_of_others_says_where_its_type_is() {
+    fn an_external_kind_needs_the_path_of_its_type() {
         let lines = "\
 \x20 controller: true
   domain: io
@@ -939,7 +938,7 @@ version: '3'
     }
 
     #[test]
-    fn types_of_a_kind_of_others_that_come_from_a_crd_are_in_the_project() {
+    fn types_of_an_external_kind_from_a_crd_are_in_the_project() {
         let lines = "\
 - controller: true
   domain: io
@@ -965,7 +964,7 @@ version: '3'
             project.types_file(&project.resources[0]),
             "src/external/cert_manager/v1/certificate.rs"
         );
-        // For readers, so it may be missing, or of another place.
+        // The path is only for readers, so it may be missing or wrong.
         let path = "  path: guestbook::external::cert_manager::v1::Certificate\n";
         for other in ["", "  path: here\n"] {
             let other = Project::parse(&text(&lines.replace(path, other))).unwrap();
@@ -1065,7 +1064,7 @@ version: '3'
     }
 
     #[test]
-    fn what_a_controller_alone_can_do_is_said_of_one() {
+    fn settings_of_a_controller_need_a_controller() {
         let error = |lines: &str| {
             let error = Project::parse(&controlled(lines)).unwrap_err().to_string();
             let (_, error) = error.split_once("`resources[2]`: ").unwrap();
@@ -1106,7 +1105,7 @@ version: '3'
     }
 
     #[test]
-    fn features_may_be_left_out_and_may_be_none() {
+    fn features_may_be_missing_or_empty() {
         let mut project = empty();
         let text = project.to_text().unwrap();
         let (before, after) = text.split_once("features:\n").unwrap();
@@ -1153,7 +1152,7 @@ version: '3'
     }
 
     #[test]
-    fn what_follows_from_the_rest_may_be_left_out_or_wrong() {
+    fn computed_fields_may_be_missing_or_wrong() {
         let text = with("  plural: shelves\n", "");
         assert_eq!(Project::parse(&text).unwrap(), project());
         let text = with("  - v1/ConfigMap", "  - core/v1/ConfigMap");
@@ -1168,7 +1167,7 @@ version: '3'
     }
 
     #[test]
-    fn a_bad_name_is_told_with_line_and_field() {
+    fn an_error_about_a_name_has_line_and_field() {
         assert_error(
             &with("kind: Guestbook", "kind: guestbook"),
             "`PROJECT` line 41, `resources[2].kind`: `guestbook` is not a kind: it must begin with \
@@ -1246,7 +1245,7 @@ version: '3'
     }
 
     #[test]
-    fn text_that_is_no_yaml() {
+    fn invalid_yaml_is_refused() {
         assert_error(
             &with("domain: com", "domain: com: org"),
             "`PROJECT` line 4: mapping values are not allowed in this context",
@@ -1269,7 +1268,7 @@ version: '3'
     }
 
     #[test]
-    fn projects_of_others() {
+    fn projects_of_other_tools_are_refused() {
         let go = "\
 domain: testproject.org
 layout:
@@ -1302,7 +1301,7 @@ version: \"3\"
 
     #[test]
     fn a_newer_rscaffold_wrote_it() {
-        // Even if it has fields that this one does not know.
+        // Even if the file has fields that this version does not know.
         let ours = env!("CARGO_PKG_VERSION");
         assert_error(
             &with("cliVersion: 0.1.0", "cliVersion: 99.0.0\nnews: true"),

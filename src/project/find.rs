@@ -1,4 +1,4 @@
-//! Resources and groups by the names that users give them.
+//! Finds resources and groups by the names that users give.
 
 use anyhow::{Result, anyhow, bail};
 
@@ -9,10 +9,10 @@ use crate::{
 };
 
 impl Project {
-    /// The resource that `id` names. Its group may be given as in `PROJECT` or in full.
+    /// The resource that `id` names. Its group may be short, as in `PROJECT`, or in full.
     ///
     /// # Errors
-    /// When `id` names two.
+    /// When `id` matches two resources.
     pub fn find(&self, id: &GroupVersionKind) -> Result<Option<&Resource>> {
         let mut named = self
             .resources
@@ -24,8 +24,8 @@ impl Project {
         }
     }
 
-    /// The version of a kind of the project that a new version begins with: the hub of its conversion, or
-    /// the stored one if there is no hub. `group` is as in `PROJECT`.
+    /// The version from which a new version of a kind is copied: the hub of the kind's conversion, or the stored
+    /// version if there is no hub. `group` is spelled as in `PROJECT`.
     pub fn hub(&self, group: &str, kind: &str) -> Option<&Resource> {
         let is_it = |it: &&Resource| it.group.as_str() == group && it.kind.as_str() == kind;
         let called = kind.to_ascii_lowercase();
@@ -34,10 +34,10 @@ impl Project {
         hub.or_else(|| versions().find(|it| it.is_stored()))
     }
 
-    /// The kind that `id` names: a resource of the project, or a kind that Kubernetes has.
+    /// The kind that `id` names: a resource of the project, or a built-in kind of Kubernetes.
     ///
     /// # Errors
-    /// When `id` names two.
+    /// When `id` matches two kinds.
     pub fn find_kind(&self, id: &GroupVersionKind) -> Result<Option<Resource>> {
         let builtin = builtin::named(id).and_then(Resource::builtin);
         match (self.find(id)?, builtin) {
@@ -49,11 +49,11 @@ impl Project {
         }
     }
 
-    /// The group of a new kind of the project, and its domain if that is not the project's. `group`
-    /// is given as in `PROJECT` or in full.
+    /// The group of a new kind of the project, and the domain of the group if it is not the project's domain. `group`
+    /// may be short, as in `PROJECT`, or in full.
     ///
     /// # Errors
-    /// When `group` names two.
+    /// When `group` matches two groups.
     pub fn group(&self, group: &Group) -> Result<(Group, Option<Domain>)> {
         let is_meant = |it: &&Resource| it.has_api() && self.is_in(it, group);
         let named = self.resources.iter().filter(is_meant);
@@ -67,11 +67,11 @@ impl Project {
         Ok((there.group.clone(), there.domain.clone()))
     }
 
-    /// The name of `id` in the spelling of `PROJECT`: the groups of Kubernetes are given in full.
+    /// `id` in the spelling of `PROJECT`. Groups of Kubernetes are given in full.
     pub(super) fn canonical_name(&self, id: &GroupVersionKind) -> GroupVersionKind {
         let kind = match self.find_kind(id) {
             Ok(Some(kind)) => kind,
-            // The name that older versions gave a kind of the project's own group `core`.
+            // Older versions of rscaffold named a kind of the project's own group `core` without the group.
             Ok(None) if id.group().is_empty() => match self.find_kind(&in_core(id)) {
                 Ok(Some(kind)) => kind,
                 _ => return id.clone(),
@@ -92,7 +92,7 @@ impl Project {
         names.find(is_it).unwrap_or_else(|| id.clone())
     }
 
-    /// Where the resource is that has the group, version and kind of this one.
+    /// The index of the resource with the group, version and kind of this resource.
     pub fn position(&self, resource: &Resource) -> Option<usize> {
         let is_it = |at: &usize| {
             let other = &self.resources[*at];
@@ -118,7 +118,7 @@ impl Project {
     }
 }
 
-/// The kind of the same name in the group that is called `core`.
+/// The name of the same kind in the group `core`.
 fn in_core(id: &GroupVersionKind) -> GroupVersionKind {
     let (version, kind) = (id.version().clone(), id.kind().clone());
     GroupVersionKind::new(Group::core(), version, kind)
@@ -175,7 +175,7 @@ mod tests {
                 assert_eq!(kind.as_ref(), Some(found), "{name}");
             }
         }
-        // Kubernetes has it, if not the project.
+        // The project does not have this kind, but Kubernetes has it.
         let deployment = project.find_kind(&id("apps/v1/Deployment")).unwrap();
         let expected = without_controller(core("apps", "v1", "Deployment"));
         assert_eq!(deployment.as_ref(), Some(&expected));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_project_is_as_short_as_it_can_be() {
+    fn a_name_in_project_has_the_shortest_group() {
         let mut project = empty();
         *project.resources = vec![
             api("webapp", "v1", "Guestbook"),
@@ -194,7 +194,7 @@ mod tests {
             ("networking/v1/Ingress", "networking.k8s.io/v1/Ingress"),
             ("core/v1/Pod", "v1/Pod"),
             ("nowhere/v1/Guestbook", "nowhere/v1/Guestbook"),
-            // Without the domain, it would also be that of Kubernetes.
+            // Without the domain, the name would also match a kind of Kubernetes.
             ("apps.com/v1/Deployment", "apps.com/v1/Deployment"),
             ("apps/v1/Deployment", "apps/v1/Deployment"),
         ];
@@ -236,7 +236,7 @@ mod tests {
             ("webapp/v1/Guestbook", 2, "webapp/v1/Guestbook"),
             ("v1/Node", 3, "v1/Node"),
             ("core/v1/Node", 3, "v1/Node"),
-            // `v1/Pod` would also be the Pod of Kubernetes.
+            // `v1/Pod` would also match the Pod of Kubernetes.
             ("example.com/v1/Pod", 1, "example.com/v1/Pod"),
         ] {
             let found = project.find_kind(&id(name)).unwrap();
@@ -303,7 +303,7 @@ mod tests {
             ("library", ("library", Some("example.org"))),
             ("library.example.org", ("library", Some("example.org"))),
             ("press.com", ("press", None)),
-            // A new kind is the project's, in a group of its domain.
+            // A new kind belongs to the project, in a group of its domain.
             ("gateway", ("gateway", None)),
         ];
         for (name, (short, domain)) in cases {
@@ -313,7 +313,7 @@ mod tests {
         }
         let none = Group::none();
         assert_eq!(project.group(&none).unwrap(), (none.clone(), None));
-        // The name in full joins the group that is there.
+        // The full name means the existing group.
         let project = with_bare_kinds();
         let full = "example.com".parse().unwrap();
         assert_eq!(project.group(&full).unwrap(), (none, None));

@@ -12,8 +12,8 @@ use crate::{
     names::{CommandWord, ImageName, Port, UserId},
 };
 
-/// An image, and how its container runs.
-// The fields stand in the order of the file.
+/// An image, and the settings of its container.
+// The fields are in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     rename_all = "camelCase",
@@ -21,25 +21,25 @@ use crate::{
     expecting = "the fields of an image"
 )]
 pub struct Image {
-    /// The command of the container; empty for the image's own.
+    /// The command of the container; empty for the default of the image.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<CommandWord>,
-    /// Its name, which the operator's environment can replace.
+    /// The name of the image. A variable in the operator's environment can override it.
     pub name: ImageName,
-    /// The port on which the container listens, unless an object names another one.
+    /// The port on which the container listens, unless the object sets another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<Port>,
-    /// The user of the container; none for the image's own.
+    /// The user of the container; `None` for the default of the image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_as_user: Option<UserId>,
 }
 
 impl Image {
-    /// The kind of the objects that run it.
+    /// The kind of the objects that run an image.
     pub const KIND: &str = "apps/v1/Deployment";
 }
 
-/// As messages show it: `memcached:1.6, command memcached -v, port 11211, user 1001`.
+/// Shown as in `memcached:1.6, command memcached -v, port 11211, user 1001`.
 impl fmt::Display for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name.as_str())?;
@@ -67,14 +67,15 @@ impl Controller {
 }
 
 impl Project {
-    /// The image that a controller of the kind of `resource` runs: the types of the kind have fields for it.
+    /// The image that a controller of the kind of `resource` runs. If there is one, the types of the kind have fields
+    /// for it.
     pub fn image(&self, resource: &Resource) -> Option<&Image> {
         let mut controllers = self.versions(resource).flat_map(|it| &it.controllers);
         controllers.find_map(|controller| controller.image.as_ref())
     }
 
-    /// Checks that each image has a kind whose types have fields for it, a Deployment, and a variable of its
-    /// own.
+    /// Checks that each image has a kind whose types have fields for it, a Deployment that runs it, and a unique
+    /// environment variable.
     pub(super) fn validate_images(&self) -> Result<()> {
         let mut variables = BTreeMap::new();
         for (resource, controller) in self.controllers() {

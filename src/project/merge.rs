@@ -1,4 +1,4 @@
-//! Projects of branches that are merged.
+//! Merges the projects of two branches.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +12,15 @@ impl Project {
     /// projects can be merged.
     ///
     /// # Errors
-    /// When the branches changed the same thing in two ways, or the project contradicts itself with the
-    /// changes of both.
+    /// When the branches changed the same value differently, or the merged project contradicts itself.
     pub fn merge(parent: Option<&Self>, ours: &Self, theirs: &Self) -> Result<Self> {
         let merged = differing_from(parent, ours, theirs)?;
         merged.validate()?;
         Ok(merged)
     }
 
-    /// The common ancestor of `ours` and `theirs`, if `merged` is their merge: where the sides differ, it has the side
-    /// that `merged` does not have.
+    /// The common ancestor of `ours` and `theirs`, computed from `merged`, their merge: where the sides differ, the
+    /// ancestor has the value that `merged` does not have.
     ///
     /// # Errors
     /// When `merged` is not a merge of the two.
@@ -30,7 +29,7 @@ impl Project {
     }
 }
 
-/// Gives fields of `$ours` the values that the two sides make. An error names the field, and whose it is.
+/// Sets each field of `$ours` to the result of `pick`. An error names the field and `$of`.
 macro_rules! pick_fields {
     ($third:expr, $ours:ident, $theirs:ident, $of:expr; $($field:ident: $name:literal),+ $(,)?) => {$(
         let third = $third.map(|it| &it.$field);
@@ -39,8 +38,8 @@ macro_rules! pick_fields {
     )+};
 }
 
-/// The project that has, of each thing in which `ours` and `theirs` differ, the one that `third` does not
-/// have.
+/// Combines `ours` and `theirs`. Where the sides differ, the result has the value that `third` does not have. With the
+/// common ancestor as `third`, the result is the merge; with the merge as `third`, the result is the ancestor.
 fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> Result<Project> {
     let mut result = Project {
         features: BTreeSet::new(),
@@ -79,7 +78,7 @@ fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> 
     Ok(result)
 }
 
-/// As [`differing_from`], for a resource that all three have.
+/// Like [`differing_from`], for a resource that all three projects have.
 fn pick_resource(third: &Resource, mut ours: Resource, theirs: &Resource) -> Result<Resource> {
     let of = format!(" of {ours}");
     pick_fields!(
@@ -123,7 +122,7 @@ fn pick_resource(third: &Resource, mut ours: Resource, theirs: &Resource) -> Res
     Ok(ours)
 }
 
-/// The spokes that the two sides make, each by itself.
+/// Combines the spokes one by one, as [`pick_entries`] does.
 fn pick_spokes(
     third: Option<BTreeSet<Version>>,
     ours: Option<BTreeSet<Version>>,
@@ -139,7 +138,7 @@ fn pick_spokes(
     Some(picked).filter(|it| !it.is_empty())
 }
 
-/// Gives `ours` the entries that the two sides make.
+/// Combines lists entry by entry: an entry that only one side has stays if `third` does not have it.
 fn pick_entries<T: PartialEq>(third: &[T], ours: &mut Vec<T>, theirs: Vec<T>) {
     let is_new = |entry: &T| !third.contains(entry);
     ours.retain(|entry| is_new(entry) || theirs.contains(entry));
@@ -148,8 +147,8 @@ fn pick_entries<T: PartialEq>(third: &[T], ours: &mut Vec<T>, theirs: Vec<T>) {
     ours.extend(others.collect::<Vec<_>>());
 }
 
-/// The value of both sides, or where they differ, the one that `third` does not have. An error says
-/// that they disagree on `what`.
+/// The value that both sides have. If they differ, the value that `third` does not have. An error says that the
+/// branches disagree on `what`.
 fn pick<T: PartialEq>(third: Option<&T>, ours: T, theirs: T, what: &str) -> Result<T> {
     if ours == theirs || third == Some(&theirs) {
         Ok(ours)
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_branch_has_is_new_there_or_deleted_on_the_other() {
+    fn a_resource_of_one_branch_is_new_or_deleted_on_the_other() {
         let page = || api("webapp", "v1", "Page");
         let captain = || api("crew", "v1", "Captain");
         let (none, one, other, both) = (
@@ -307,7 +306,7 @@ mod tests {
         assert_eq!(error(None, &empty(), &other), expected);
     }
 
-    /// A kind of four versions, of which `spokes` are served and converted to the first one.
+    /// A kind with four versions. The versions `spokes` are served, and converted to the hub `v1alpha1`.
     fn ships(spokes: &[&str]) -> Vec<Resource> {
         let version = |version: &str| {
             let is_spoke = spokes.contains(&version);
@@ -340,11 +339,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_parent_of_what_two_branches_make_is_where_they_come_from(
+        fn the_parent_of_a_merge_merges_to_the_same_project(
             [parent, ours, theirs] in [projects(), projects(), projects()],
         ) {
             let merged = Project::merge(Some(&parent), &ours, &theirs).unwrap();
-            // What both branches have done alike is not to be seen in their difference.
+            // A change that both branches made is not visible as a difference between them.
             let again = Project::parent(&ours, &theirs, &merged).unwrap();
             prop_assert_eq!(Project::merge(Some(&again), &ours, &theirs).unwrap(), merged);
         }

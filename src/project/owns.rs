@@ -1,5 +1,5 @@
-//! The kinds that a controller works with besides its own: those that it owns, and those that its objects
-//! refer to. They are kinds of the project, of Kubernetes and of others.
+//! The kinds that a controller works with besides its own: kinds that it owns, and kinds that its objects refer to. The
+//! project, Kubernetes or another project defines them.
 
 use anyhow::{Result, anyhow, bail, ensure};
 
@@ -9,8 +9,8 @@ use crate::{
     names::{GroupVersionKind, Identifiers, Kind},
 };
 
-/// Names that a controller's file uses already where it calls a function that is named after an owned
-/// kind: of functions and variables.
+/// Names of functions and variables that a controller's file already uses. A function for an owned kind cannot have
+/// them.
 const TAKEN: [&str; 10] = [
     "all",
     "labels",
@@ -23,22 +23,22 @@ const TAKEN: [&str; 10] = [
     "restricted_pod",
     "sample",
 ];
-/// What the functions begin with that find the objects of a watched kind.
+/// The prefix of the functions that find the objects of a watched kind.
 const REFERENCED: &str = "referenced_";
-/// A variable where a controller's file names an object of a watched kind.
+/// A variable in a controller's file, next to a variable for an object of a watched kind.
 const NAMESPACE: &str = "namespace";
 
-/// What a kind is to a controller.
+/// The relation of a controller to a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
-    /// The controller makes objects of it.
+    /// The controller creates objects of the kind.
     Owned,
-    /// The controller's objects refer to objects of it.
+    /// The controller's objects refer to objects of the kind.
     Watched,
 }
 
 impl Relation {
-    /// As in "cannot own".
+    /// The verb for messages, as in "cannot own".
     fn verb(self) -> &'static str {
         match self {
             Self::Owned => "own",
@@ -47,16 +47,16 @@ impl Relation {
     }
 }
 
-/// A kind that a controller works with.
+/// A kind that a controller owns or watches.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RelatedKind {
-    /// What it is to the controller.
+    /// The relation of the controller to the kind.
     pub relation: Relation,
-    /// The kind; only a resource of the project has its controllers.
+    /// The kind. Only a resource of the project has controllers here.
     pub resource: Resource,
-    /// What the controller calls its objects.
+    /// The names for the objects of the kind in the controller's file.
     pub identifiers: Identifiers,
-    /// What the controller calls its type.
+    /// The name of the type in the controller's file.
     pub type_name: String,
 }
 
@@ -67,7 +67,7 @@ impl RelatedKind {
         a.one == b.one || a.many == b.many || self.type_name == other.type_name
     }
 
-    /// Whether something else has the name of a function or variable for its objects.
+    /// Whether the name for the objects of the kind collides with another function or variable.
     fn is_taken(&self) -> bool {
         let name = self.identifiers.one.as_str();
         match self.relation {
@@ -78,7 +78,7 @@ impl RelatedKind {
 }
 
 impl Project {
-    /// The path to import the type of `resource` with `use`, under the name `name`.
+    /// The path after `use` that imports the type of `resource` under the name `name`.
     pub fn import(&self, resource: &Resource, name: &str) -> String {
         let path = self.type_path(resource);
         if path.rsplit("::").next() == Some(name) {
@@ -88,11 +88,11 @@ impl Project {
         }
     }
 
-    /// What a controller of `owner` owns, and then what it watches.
+    /// The kinds that a controller of `owner` owns, followed by the kinds that it watches.
     ///
     /// # Errors
     ///
-    /// When it cannot own or watch one of these kinds.
+    /// When the controller cannot own or watch one of these kinds.
     pub fn related(&self, owner: &Resource, controller: &Controller) -> Result<Vec<RelatedKind>> {
         let mut kinds = Vec::<RelatedKind>::new();
         let owns = controller.owns.iter().map(|id| (Relation::Owned, id));
@@ -136,7 +136,7 @@ impl Project {
         Ok(kinds)
     }
 
-    /// The kind that `id` names, or why it cannot be owned or watched.
+    /// The kind that `id` names, or the reason why the controller cannot own or watch it.
     fn related_kind(&self, relation: Relation, id: &GroupVersionKind) -> Result<RelatedKind> {
         let Some(kind) = self.find_kind(id)? else {
             bail!(
@@ -155,7 +155,7 @@ impl Project {
             relation,
             identifiers: kind.kind.identifiers(),
             type_name: self.type_name(&kind),
-            // A built-in kind with the short name of its group, however `PROJECT` spells that.
+            // A built-in kind has the short name of its group, whichever spelling `PROJECT` uses.
             resource: builtin::named(id)
                 .filter(|_| kind.is_builtin())
                 .and_then(Resource::builtin)
@@ -163,7 +163,7 @@ impl Project {
         })
     }
 
-    /// The advice for a name of a kind that does not exist.
+    /// A hint for the name of a kind that does not exist.
     fn instead(&self, kind: &Kind) -> String {
         let own = self.resources.iter();
         let own = own.map(|own| (own.id().to_string(), own.kind.as_str()));
@@ -175,10 +175,9 @@ impl Project {
         }
     }
 
-    /// Adds the group to the names of the `kinds` that would clash with another name in the controller's
-    /// file.
+    /// Adds the group to the names of those `kinds` whose names would collide in the controller's file.
     fn tell_apart(&self, owner: &Resource, kinds: &mut [RelatedKind]) -> Result<()> {
-        // The controller has these of its own kind in scope.
+        // The types of the controller's own kind, which are in scope.
         let types = [
             self.type_name(owner),
             format!("{}Spec", owner.kind),
@@ -234,7 +233,7 @@ mod tests {
         *,
     };
 
-    /// `owner` in a project that has `others`, too.
+    /// A project with the resources `owner` and `others`.
     fn project(
         mut owner: Resource,
         owns: &[&str],
@@ -253,7 +252,7 @@ mod tests {
         project.validate().unwrap_err().to_string()
     }
 
-    /// The names in the file of the controller.
+    /// The names in the controller's file.
     #[track_caller]
     fn names(
         owner: Resource,
@@ -275,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_of_others_is_owned_under_either_name_of_its_group() {
+    fn an_external_kind_is_owned_by_its_short_or_full_group() {
         let route = external("gateway", "v1", "HTTPRoute", "gateway_api::HttpRoute");
         let route = with_domain(route, "io");
         for group in ["gateway", "gateway.io"] {
@@ -362,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_that_is_not_there() {
+    fn an_unknown_kind_cannot_be_owned() {
         let cannot =
             |id: &str, reason: &str| format!("`webapp/v1/Guestbook` cannot own `{id}`: {reason}");
         let nowhere = "neither this project nor Kubernetes has this kind";
@@ -435,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_have_one_name_in_rust_gets_that_of_its_group() {
+    fn colliding_rust_names_get_the_name_of_the_group() {
         let own = |group, kind| without_controller(api(group, "v1", kind));
         assert_eq!(
             names(
@@ -460,7 +459,7 @@ mod tests {
                 "press_endpoint press_endpoints PressEndpoint"
             ]
         );
-        // What the file of the controller has already: its own types, and functions.
+        // Names that the controller's file already has: its own types and functions.
         assert_eq!(
             names(
                 api("webapp", "v1", "Deployment"),

@@ -1,4 +1,4 @@
-//! Resources and controllers that are removed.
+//! Removes resources, controllers and webhooks from a project.
 
 use anyhow::{Result, anyhow, ensure};
 
@@ -8,13 +8,13 @@ use crate::names::{ControllerName, GroupVersionKind};
 impl Project {
     /// Removes the resource called `id` with its controllers. Returns the resource as it was.
     ///
-    /// If the API server stores this version, it stores the newest remaining one from then on, of those
-    /// that it serves if there are any. That one takes over controllers and webhooks. With its last spoke, a
-    /// hub is none any more.
+    /// If the removed version was the stored one, another version becomes the stored one: a served version if there is
+    /// one, and the newest of these. It takes over the controllers and webhooks. A hub that loses its last spoke is no
+    /// longer a hub.
     ///
     /// # Errors
-    /// If there is none, or it is the hub of its kind, or a controller owns or watches it, or the remaining
-    /// resources contradict each other.
+    /// If the resource does not exist, is the hub of its kind, or is owned or watched by a controller; or if the
+    /// remaining resources contradict each other.
     pub fn remove(&mut self, id: &GroupVersionKind) -> Result<Resource> {
         let mut project = self.clone();
         let index = project.index(id)?;
@@ -48,11 +48,11 @@ impl Project {
         Ok(resource)
     }
 
-    /// Removes the controller `name` of the resource `id`, and with its last controller a kind of
-    /// Kubernetes itself. Returns the resource as it was.
+    /// Removes the controller `name` of the resource `id`. A built-in kind without any controllers and webhooks is
+    /// removed too. Returns the resource as it was.
     ///
     /// # Errors
-    /// If there is none, or the remaining resources contradict each other.
+    /// If there is no such controller, or the remaining resources contradict each other.
     pub fn remove_controller(
         &mut self,
         id: &GroupVersionKind,
@@ -77,11 +77,11 @@ impl Project {
         Ok(before)
     }
 
-    /// Removes the webhooks of the resource `id` that are in `which`, and with the last of them a kind of
-    /// Kubernetes itself that has no controller. Returns the resource as it was.
+    /// Removes the webhooks of the resource `id` that are in `which`. A built-in kind without any controllers and
+    /// webhooks is removed too. Returns the resource as it was.
     ///
     /// # Errors
-    /// If there is none, or the remaining resources contradict each other.
+    /// If there is no such webhook, or the remaining resources contradict each other.
     pub fn remove_webhooks(&mut self, id: &GroupVersionKind, which: &Webhooks) -> Result<Resource> {
         let mut project = self.clone();
         let index = project.index(id)?;
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_last_is_removed_without_a_trace() {
+    fn removing_undoes_adding() {
         let before = project([api("webapp", "v1", "Guestbook")]);
         for resource in [
             api("crew", "v1", "Captain"),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_version_takes_the_place_of_the_one_that_is_served() {
+    fn the_newest_version_replaces_a_removed_served_version() {
         let v1 = with_controller(api("webapp", "v1", "Guestbook"), "backup");
         let mut project = project([
             v1.clone(),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_controller_owns_stays() {
+    fn an_owned_kind_cannot_be_removed() {
         let mut owner = api("webapp", "v1", "Guestbook");
         owner.controllers[0].owns = vec![id("press/v1/Page")];
         let mut project = project([owner, without_controller(api("press", "v1", "Page"))]);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_told_with_what_is() {
+    fn an_error_about_a_missing_name_lists_the_existing_ones() {
         let mut project = project([api("webapp", "v1", "Guestbook")]);
         assert_eq!(
             project
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_of_kubernetes_goes_with_its_last_controller() {
+    fn a_builtin_kind_is_removed_with_its_last_controller() {
         let pod = with_controller(core("core", "v1", "Pod"), "audit");
         let mut project = project([pod]);
         let name = "audit".parse().unwrap();

@@ -1,4 +1,4 @@
-//! A version of a kind, and by whom the kind is defined: by the project, by Kubernetes, or by others.
+//! A version of a kind, and its definition: by the project, by Kubernetes, or by another project.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,36 +23,36 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Entry", into = "Entry")]
 pub struct Resource {
-    /// Its group without the domain, or nothing where that is the group; `core` for the core group.
+    /// The group without the domain; empty if the domain is the whole group; `core` for the core group.
     pub group: Group,
-    /// Its version.
+    /// The version.
     pub version: Version,
-    /// Its kind.
+    /// The kind.
     pub kind: Kind,
-    /// The domain of its group, if it has one that is not the project's.
+    /// The domain of the group, if the group has a domain other than the project's.
     pub domain: Option<Domain>,
-    /// Whether its objects live in namespaces.
+    /// Whether the objects are namespaced.
     pub namespaced: bool,
-    /// Its name in URLs.
+    /// The name in URLs.
     pub plural: Plural,
-    /// Its abbreviations for kubectl, which only kinds of the project have.
+    /// The short names for kubectl, which only kinds of the project have.
     pub short_names: Vec<ShortName>,
-    /// By whom the kind is defined.
+    /// Who defines the kind.
     pub definition: Definition,
-    /// Its controllers, its own one first.
+    /// The controllers; the kind's own controller is the first.
     pub controllers: Vec<Controller>,
-    /// Its webhooks.
+    /// The admission webhooks.
     pub webhooks: Webhooks,
 }
 
-/// By whom a kind is defined.
+/// Who defines a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Definition {
     /// By the project.
     Own(Own),
     /// By Kubernetes.
     Builtin(Builtin),
-    /// By others. Without a domain, [`Resource::group`] is the whole group.
+    /// By another project. Without a domain, [`Resource::group`] is the whole group.
     External(External),
 }
 
@@ -61,31 +61,30 @@ pub enum Definition {
 pub struct Own {
     /// What the API server does with this version.
     pub stage: Stage,
-    /// What the API server tells clients that use it.
+    /// What the API server tells clients that use this version.
     pub deprecation: Deprecation,
-    /// How objects of another version become objects of this one without a webhook; the same for all
-    /// versions of a kind.
+    /// How the API server converts other versions to this one without a webhook; the same for all versions of a kind.
     pub conversion: Conversion,
     /// The versions that a webhook converts to this one and back, if this one is the hub of its kind.
     pub spokes: Option<BTreeSet<Version>>,
-    /// What its Rust types begin with.
+    /// The initial content of the Rust types.
     pub types: Types,
 }
 
-/// What the Rust types of a version begin with.
+/// The initial content of the Rust types of a version.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Types {
-    /// An example of a spec, and a status with conditions. Controllers and webhooks know both.
+    /// An example of a spec, and a status with conditions. Rendered controllers and webhooks use their fields.
     #[default]
     #[serde(skip)]
     Example,
-    /// The schema of a CRD that was given: nothing is known of its fields.
+    /// The schema of a CRD. The fields are not known to the templates.
     Given,
 }
 
 impl Types {
-    /// Whether they begin with the example.
+    /// Whether the types start from the example.
     pub fn is_example(&self) -> bool {
         *self == Self::Example
     }
@@ -94,21 +93,21 @@ impl Types {
 /// What the API server does with a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// Nothing: no client can use it.
+    /// The API server does not serve the version.
     Unserved,
-    /// It serves the version, and stores objects in another one.
+    /// The API server serves the version, and stores objects in another version.
     Served,
-    /// It serves the version, and stores all objects of the kind in it.
+    /// The API server serves the version, and stores all objects of the kind in it.
     Stored,
 }
 
 /// What the API server tells clients that use a version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Deprecation {
-    /// Nothing: the version is not deprecated.
+    /// Nothing, because the version is not deprecated.
     #[default]
     No,
-    /// That the version is deprecated.
+    /// The default warning that the version is deprecated.
     Yes,
     /// This warning.
     Warning(Warning),
@@ -117,7 +116,7 @@ pub enum Deprecation {
 impl FromStr for Deprecation {
     type Err = anyhow::Error;
 
-    /// As the command line has it.
+    /// Reads the value of the command line option.
     fn from_str(text: &str) -> Result<Self> {
         Ok(match text {
             "false" => Self::No,
@@ -144,12 +143,12 @@ pub enum Conversion {
 }
 
 impl Conversion {
-    /// Whether there is none.
+    /// Whether the API server does not convert.
     pub fn is_missing(&self) -> bool {
         *self == Self::Missing
     }
 
-    /// As `PROJECT` has it.
+    /// The value in `PROJECT`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -171,8 +170,8 @@ impl Own {
         }
     }
 
-    /// Another version of a kind with this `conversion`. Without one, the API server would hand out the
-    /// same object in either version, but without what only the other one has.
+    /// Another version of a kind with this `conversion`. Without a conversion, the version is not served: clients would
+    /// get the same object in both versions, without the fields that only the other version has.
     pub fn further(conversion: Conversion) -> Self {
         let stage = match conversion {
             Conversion::Missing => Stage::Unserved,
@@ -188,22 +187,22 @@ impl Own {
     }
 }
 
-/// Where the type of a kind is that others define.
+/// The location of the Rust type of an external kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum External {
-    /// In a crate, or in code that the user has written.
+    /// In a crate, or in the user's own code.
     At {
-        /// The crate that Cargo.toml gets for it; none if that has the crate already.
+        /// The crate to add to Cargo.toml; `None` if Cargo.toml already has the crate.
         dependency: Option<Dependency>,
-        /// Its Rust type.
+        /// The path of the Rust type.
         path: TypePath,
     },
-    /// In `src/external`, made from a CRD that was given.
+    /// In `src/external`, made from a CRD.
     Given,
 }
 
 impl External {
-    /// As changes name it.
+    /// The text for messages about changes.
     fn as_str(&self) -> &str {
         match self {
             Self::At { path, .. } => path.as_str(),
@@ -212,7 +211,7 @@ impl External {
     }
 }
 
-/// As errors name it: `webapp/v1/Guestbook`.
+/// Shown as in `webapp/v1/Guestbook`.
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.definition {
@@ -225,7 +224,7 @@ impl fmt::Display for Resource {
 }
 
 impl Resource {
-    /// A namespaced kind of this name in `group`, with its usual plural and no controllers.
+    /// A namespaced kind with this name in `group`, with its default plural and no controllers.
     pub fn new(group: Group, id: &GroupVersionKind, definition: Definition) -> Self {
         Self {
             group,
@@ -241,7 +240,7 @@ impl Resource {
         }
     }
 
-    /// A kind of Kubernetes, in the short spelling of its group.
+    /// A built-in kind, with the short name of its group.
     pub fn builtin(builtin: Builtin) -> Option<Self> {
         let id: GroupVersionKind = builtin.id().parse().ok()?;
         let group = builtin.short_group().parse().ok()?;
@@ -252,17 +251,17 @@ impl Resource {
         })
     }
 
-    /// Its name, with its group as in `PROJECT`.
+    /// The group, version and kind; the group is spelled as in `PROJECT`.
     pub fn id(&self) -> GroupVersionKind {
         self.id_in(self.group.clone())
     }
 
-    /// Its name, with its group in this spelling.
+    /// The group, version and kind; the group is spelled as `group`.
     pub fn id_in(&self, group: Group) -> GroupVersionKind {
         GroupVersionKind::new(group, self.version.clone(), self.kind.clone())
     }
 
-    /// The file of its sample, in `config/samples`.
+    /// The file name of the sample, in `config/samples`.
     pub fn sample_file(&self) -> String {
         let name = format!("{}_{}.yaml", self.version, self.kind.lower());
         self.group.prefixed(&name, '_')
@@ -273,7 +272,7 @@ impl Resource {
         self.own().is_some()
     }
 
-    /// What is known of the version if the project defines it.
+    /// The definition, if the project defines the kind.
     pub fn own(&self) -> Option<&Own> {
         match &self.definition {
             Definition::Own(own) => Some(own),
@@ -281,7 +280,7 @@ impl Resource {
         }
     }
 
-    /// The same, to change it.
+    /// The mutable definition, if the project defines the kind.
     pub(super) fn own_mut(&mut self) -> Option<&mut Own> {
         match &mut self.definition {
             Definition::Own(own) => Some(own),
@@ -294,7 +293,7 @@ impl Resource {
         self.own()?.spokes.as_ref()
     }
 
-    /// Whether its Rust types come from a CRD that was given, so that nothing is known of their fields.
+    /// Whether the Rust types come from a CRD, so that the templates do not know their fields.
     pub fn has_given_types(&self) -> bool {
         match &self.definition {
             Definition::Own(own) => own.types == Types::Given,
@@ -303,7 +302,7 @@ impl Resource {
         }
     }
 
-    /// What is known of the kind if others define it.
+    /// The definition, if another project defines the kind.
     pub fn external(&self) -> Option<&External> {
         match &self.definition {
             Definition::External(external) => Some(external),
@@ -311,17 +310,17 @@ impl Resource {
         }
     }
 
-    /// Whether Kubernetes has the kind.
+    /// Whether the kind is built into Kubernetes.
     pub fn is_builtin(&self) -> bool {
         matches!(self.definition, Definition::Builtin(_))
     }
 
-    /// Whether the API server serves a version that the project defines.
+    /// Whether the project defines this version, and the API server serves it.
     pub fn is_served(&self) -> bool {
         self.own().is_some_and(|own| own.stage != Stage::Unserved)
     }
 
-    /// Whether the API server stores objects in this version, which the project defines.
+    /// Whether the project defines this version, and the API server stores objects in it.
     pub fn is_stored(&self) -> bool {
         self.own().is_some_and(|own| own.stage == Stage::Stored)
     }
@@ -346,7 +345,7 @@ impl Resource {
         }
     }
 
-    /// What would be lost or changed with `after` in place of this resource.
+    /// The settings that would be lost or changed if `after` replaced this resource.
     pub(super) fn changes(&self, after: &Self) -> Vec<String> {
         let mut changes = self.changes_of_crd(after);
         if let (Some(before), Some(after)) = (self.external(), after.external()) {
@@ -365,7 +364,7 @@ impl Resource {
         changes
     }
 
-    /// In what the CRDs of two versions differ. All versions of a kind are one CRD.
+    /// The differences between the CRDs of two versions. All versions of a kind share one CRD.
     pub(super) fn changes_of_crd(&self, after: &Self) -> Vec<String> {
         let scope = |it: &Self| ["Cluster", "Namespaced"][usize::from(it.namespaced)];
         let short_names = |it: &Self| match it.short_names.as_slice() {
@@ -380,7 +379,7 @@ impl Resource {
         changes.into_iter().flatten().collect()
     }
 
-    /// In what this version contradicts another one of the same kind.
+    /// The first difference between this version and another one that must not exist within a kind.
     pub(super) fn contradiction(&self, other: &Self) -> Option<String> {
         let conversion = |it: &Self| {
             it.own()
@@ -393,14 +392,14 @@ impl Resource {
         changes.chain(conversion).next()
     }
 
-    /// Takes over what all versions of a kind have in common, because they are one CRD.
+    /// Copies the settings that all versions of a kind share, because they have one CRD.
     pub(super) fn share_crd(&mut self, version: &Self) {
         self.plural.clone_from(&version.plural);
         self.namespaced = version.namespaced;
         self.short_names.clone_from(&version.short_names);
     }
 
-    /// Takes over the source of a crate that `other` has, too.
+    /// Copies the source of a crate that `other` has, too.
     pub(super) fn share_dependency(&mut self, other: &Self) {
         if let Definition::External(External::At {
             dependency: Some(own),
@@ -414,25 +413,24 @@ impl Resource {
     }
 }
 
-/// A setting that would change: "plural `guestbooks` -> `books`".
+/// The message about a setting that would change: "plural `guestbooks` -> `books`".
 pub(super) fn change(what: &str, before: &str, after: &str) -> Option<String> {
     (before != after).then(|| format!("{what} `{before}` -> `{after}`"))
 }
 
 impl Project {
-    /// The API group as Kubernetes knows it: `webapp.com`, or `apps` of a built-in kind. The core
-    /// group is empty.
+    /// The API group as Kubernetes names it: `webapp.com`, or `apps` for a built-in kind. The core group is empty.
     pub fn full_group(&self, resource: &Resource) -> String {
         self.group_parts(resource).concat()
     }
 
-    /// Whether both are in one API group.
+    /// Whether both resources are in the same API group.
     pub(super) fn is_same_group(&self, a: &Resource, b: &Resource) -> bool {
         let bytes = |of| self.group_parts(of).into_iter().flat_map(str::bytes);
         bytes(a).eq(bytes(b))
     }
 
-    /// The API group of a resource, in parts.
+    /// The parts of a resource's API group: their concatenation is the group.
     fn group_parts<'a>(&'a self, resource: &'a Resource) -> [&'a str; 3] {
         let usual = match &resource.definition {
             Definition::Own(_) => Some(&self.domain),
@@ -447,7 +445,7 @@ impl Project {
         }
     }
 
-    /// The group as people call it: `webapp`, or `example.com` if the group is the domain alone.
+    /// The short name of the group: `webapp`, or `example.com` if the domain is the whole group.
     pub fn group_name<'a>(&'a self, resource: &'a Resource) -> &'a str {
         if resource.group.is_empty() {
             self.domain.as_str()
@@ -456,13 +454,13 @@ impl Project {
         }
     }
 
-    /// The Rust module of the group: `webapp`, or `example_com` if the group is the domain alone.
+    /// The Rust module of the group: `webapp`, or `example_com` if the domain is the whole group.
     pub fn group_module(&self, resource: &Resource) -> String {
         resource.group.module(&self.domain)
     }
 
-    /// What the project's code calls the Rust type of a resource: like its kind, or with the name of
-    /// its group, if the code needs the name of the kind for another type.
+    /// The name of the Rust type of a resource in the project's code. It is the kind, or contains the group if the code
+    /// needs the name of the kind for another type.
     pub fn type_name(&self, resource: &Resource) -> String {
         let kind = &resource.kind;
         let is_given = |it: &Resource| it.has_given_types();
@@ -490,7 +488,7 @@ impl Project {
         }
     }
 
-    /// The file of the types of a kind of the project, or of a kind of others with types from a CRD.
+    /// The file of the types, for a kind of the project or an external kind with types from a CRD.
     pub fn types_file(&self, resource: &Resource) -> String {
         let parent = ["external", "api"][usize::from(resource.has_api())];
         let (group, version) = (self.group_module(resource), &resource.version);
@@ -509,7 +507,7 @@ impl Project {
         )
     }
 
-    /// The file of the webhooks of a kind that are asked before an object is stored.
+    /// The file of the admission webhooks of a kind.
     pub fn webhook_file(&self, resource: &Resource) -> String {
         let group = self.group_module(resource);
         format!("src/webhook/{group}/{}.rs", resource.kind.module())
@@ -533,14 +531,13 @@ impl Project {
         format!("src/webhook/{group}/{module}.rs")
     }
 
-    /// The crates that Cargo.toml gets for the kinds that others define, in order.
+    /// The sorted crates that Cargo.toml gets for external kinds.
     pub fn dependencies(&self) -> BTreeSet<&Dependency> {
         let dependencies = self.resources.iter().filter_map(Resource::dependency);
         dependencies.collect()
     }
 
-    /// Checks that Cargo.toml can have the crates of the kinds that others define, and that the types
-    /// are in them.
+    /// Checks that Cargo.toml can have the crates of the external kinds, and that the types are in these crates.
     pub(super) fn validate_dependencies(&self) -> Result<()> {
         let mut crates = BTreeMap::new();
         for resource in self.resources.iter() {
@@ -600,13 +597,13 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_of_a_group_of_ones_own_is_not_shown_as_that_of_kubernetes() {
+    fn a_kind_of_the_projects_group_is_not_shown_as_a_builtin_kind() {
         assert_eq!(api("core", "v1", "Pod").to_string(), "`core/v1/Pod`");
         assert_eq!(core("core", "v1", "Pod").to_string(), "`v1/Pod`");
     }
 
     #[test]
-    fn the_same_is_known_of_a_kind_wherever_it_is_defined() {
+    fn names_of_a_kind_are_known_wherever_it_is_defined() {
         let project = empty();
         let cases = [
             (
@@ -625,7 +622,7 @@ mod tests {
                 with_domain(certificate(), "io"),
                 "cert-manager.io certificates cert_manager::v1::Certificate",
             ),
-            // Without a domain the group is the whole.
+            // Without a domain, the group is the whole group.
             (
                 certificate(),
                 "cert-manager certificates cert_manager::v1::Certificate",
@@ -650,12 +647,12 @@ mod tests {
     }
 
     #[test]
-    fn crates_that_cargo_takes() {
+    fn valid_crates_are_accepted() {
         let mut project = empty();
         let issuer = external("cert-manager", "v1", "Issuer", "cert_manager::v1::Issuer");
         *project.resources = vec![
             with_dependency(certificate(), "cert-manager@0.1"),
-            // Known without a controller, to be owned.
+            // A resource without a controller, which other controllers can own.
             without_controller(with_dependency(issuer.clone(), "cert-manager@0.1")),
             external("a", "v1", "A", "crate::a::A"),
         ];

@@ -1,4 +1,4 @@
-//! The list of resources, with an index: a large project has many, and each is looked up by its kind.
+//! The list of resources, with an index by kind, because a large project looks up many resources.
 
 use std::{
     collections::HashMap,
@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 use super::Resource;
 use crate::names::Kind;
 
-/// The resources of a project, in the order of `PROJECT`. It is a `Vec` that also finds a resource by its kind.
+/// The resources of a project, in the order of `PROJECT`: a `Vec` with an index by kind.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Resources {
     list: Vec<Resource>,
-    /// Where the resources are in `list` that have a kind, by the kind in lower case. Each change of the list
-    /// drops it, and the next question makes it anew.
+    /// The positions in `list` of the resources of each kind, by the kind in lower case. Mutable access to the list
+    /// clears the index, and the next lookup builds it again.
     #[serde(skip)]
     index: OnceLock<HashMap<String, Vec<usize>>>,
 }
@@ -34,7 +34,7 @@ impl Resources {
         self.positions(lower).iter().map(|at| &self.list[*at])
     }
 
-    /// Where the resources are whose kind is `lower` in lower case.
+    /// The positions of the resources whose kind is `lower` in lower case.
     pub(super) fn positions(&self, lower: &str) -> &[usize] {
         let index = self.index.get_or_init(|| {
             let mut index = HashMap::<_, Vec<_>>::new();

@@ -1,4 +1,4 @@
-//! Where a project has the crate from that runs its operator.
+//! The source of the crate that runs the operator of a project.
 
 use std::{
     fmt::{self, Display},
@@ -8,22 +8,22 @@ use std::{
 use anyhow::{Error, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-/// Where a project has the crate `kube-manager` from.
+/// The source of the crate `kube-manager`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Runtime {
-    /// A folder of the project, [`Runtime::FOLDER`], which rscaffold writes.
+    /// [`Runtime::FOLDER`], a folder of the project that rscaffold writes.
     #[default]
     Vendored,
     /// The Rust registry, crates.io.
     Registry,
-    /// Another project of the same cargo workspace. This is the way from one project to the folder of
-    /// the other: `../guestbook/crates/kube-manager`.
+    /// The copy in another project of the same cargo workspace. The value is the relative path from this project to
+    /// that folder: `../guestbook/crates/kube-manager`.
     Shared(String),
 }
 
 impl Runtime {
-    /// The folder of the crate in a project that has it vendored.
+    /// The folder of the crate in a project with a vendored crate.
     pub const FOLDER: &str = "crates/kube-manager";
 
     /// The folder of the crate; `None` if it is in the registry.
@@ -55,7 +55,7 @@ impl FromStr for Runtime {
             "registry" => return Ok(Self::Registry),
             _ => {}
         }
-        // None of them needs to be escaped in TOML.
+        // These characters need no escape in TOML.
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._+/".contains(c);
         let is_part = |part: &str| !matches!(part, "" | ".");
         ensure!(

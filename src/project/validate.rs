@@ -1,4 +1,4 @@
-//! Checks that the parts of a project go together.
+//! Checks that the parts of a project are consistent.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,14 +11,15 @@ use super::{Conversion, Error, Project, Resource, Runtime};
 use crate::{builtin, limits::RESOURCES, visible::is_hidden};
 
 impl Project {
-    /// Checks that all parts of the project go together.
+    /// Checks that the parts of the project are consistent.
     pub fn validate(&self) -> Result<()> {
         ensure!(
             self.owner.as_ref().is_none_or(|owner| is_line(owner)),
             "`owner` must be one line of visible text of at most 200 characters, as in `The Guestbook Authors`"
         );
         self.ensure_few_resources()?;
-        // The image is built from the folder of the project, or from that of its workspace.
+        // A shared runtime is outside of the project's folder. Only the image build of a workspace member includes the
+        // folders of the workspace.
         ensure!(
             self.workspace.is_some() || !matches!(self.runtime, Runtime::Shared(_)),
             "the `runtime` is `{}`, outside of the project: only a member of a cargo workspace can \
@@ -42,7 +43,7 @@ impl Project {
         Ok(())
     }
 
-    /// Refuses more resources than the files can be made of.
+    /// Checks the limit on the number of resources.
     pub(super) fn ensure_few_resources(&self) -> Result<()> {
         let resources = self.resources.len();
         ensure!(
@@ -53,9 +54,9 @@ impl Project {
     }
 
     fn validate_resource(&self, resource: &Resource) -> Result<()> {
-        // File systems take names of 255 bytes: `<full group>_<plural>.yaml` of the manifest, and
-        // those of sample and roles, of which `<group>_<kind>_viewer_role.yaml` ends longest. The
-        // first is then within the 253 that Kubernetes takes, too.
+        // File names have at most 255 bytes. The longest ones are `<full group>_<plural>.yaml` of the CRD, and
+        // `<group>_<kind>_viewer_role.yaml` among the samples and roles. With `MAX`, the name of the CRD is also within
+        // the 253 characters that Kubernetes allows.
         const MAX: usize = 250;
         const MAX_ID: usize = 230;
         let (mut short_names, mut seen) = (resource.short_names.iter(), BTreeSet::new());
@@ -106,7 +107,7 @@ impl Project {
         Ok(())
     }
 
-    /// The versions of one kind are one CRD, and have one controller.
+    /// Checks that the versions of a kind agree: they share one CRD, and only one of them has controllers.
     fn validate_versions(&self) -> Result<()> {
         for resource in self.resources.iter() {
             let called = self.resources.of_kind(&resource.kind);
@@ -160,7 +161,7 @@ impl Project {
         Ok(())
     }
 
-    /// Every name of a kind, in URLs, for kubectl and in manifests, is unique in its group.
+    /// Checks that the names of a kind (in URLs, for kubectl and in manifests) are unique in the group.
     fn validate_kubernetes_names(&self) -> Result<()> {
         let mut owners = BTreeMap::new();
         for resource in self.resources.iter().filter(|it| !it.is_builtin()) {
@@ -183,7 +184,7 @@ impl Project {
         Ok(())
     }
 
-    /// No two names become the same name in Rust. Modules of kinds differ, because their singulars do.
+    /// Checks that Rust names do not collide. The modules of kinds differ, because the singulars of the kinds do.
     fn validate_rust_names(&self) -> Result<()> {
         let mut groups = BTreeMap::new();
         let mut types = BTreeMap::new();
@@ -233,7 +234,7 @@ impl Project {
     }
 }
 
-/// Whether `text` can be the owner of a project, who is named in comments: at most 200 characters.
+/// Whether `text` can be the owner of a project, which appears in comments: one line of at most 200 characters.
 pub fn is_line(text: &str) -> bool {
     const MAX: usize = 200;
     !text.trim().is_empty() && !text.contains(is_hidden) && text.chars().count() <= MAX
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_together_is_valid() {
+    fn consistent_resources_are_valid() {
         assert_valid([
             api("webapp", "v1", "Guestbook"),
             unserved(api("webapp", "v1alpha1", "Guestbook")),
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_domain_that_is_a_group_has_a_dot_and_is_the_projects() {
+    fn a_kind_without_a_group_needs_a_domain_with_a_dot() {
         let guestbook = || in_domain(api("webapp", "v1", "Guestbook"));
         assert_eq!(
             error([guestbook()]),

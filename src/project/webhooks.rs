@@ -1,4 +1,4 @@
-//! The webhooks of a kind: what the API server asks before it stores an object. Those that convert are in
+//! The admission webhooks of a kind: the API server calls them before it stores an object. Conversion webhooks are in
 //! `conversion.rs`.
 
 use std::{
@@ -12,27 +12,27 @@ use serde::{Deserialize, Serialize};
 use super::{Error, Project, Resource, resource::change};
 use crate::names::{Version, WebhookPath};
 
-/// The group whose objects decide which webhooks are called, so none is called for them.
+/// The API server calls no webhooks for the objects of this group, because they configure the webhooks.
 const NEVER_ASKED: &str = "admissionregistration.k8s.io";
 
-/// The webhooks of a version of a kind.
+/// The admission webhooks of a version of a kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Webhooks {
-    /// The one that fills in what an object leaves open.
+    /// The webhook that sets the default values of an object.
     pub defaulting: Option<Webhook>,
-    /// The one that says whether an object may be stored.
+    /// The webhook that accepts or rejects an object.
     pub validation: Option<Webhook>,
 }
 
 /// A webhook.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Webhook {
-    /// Where it is served, if that is not the usual path.
+    /// The path of the webhook, if it is not the default path.
     pub path: Option<WebhookPath>,
 }
 
-/// What the file says of them.
-// The fields stand in the order of the file.
+/// The `webhooks` of a resource in the file.
+// The fields are in the order of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct WebhooksEntry {
@@ -60,7 +60,7 @@ enum WebhookVersion {
 }
 
 impl WebhooksEntry {
-    /// What the file says of webhooks and spokes; `None` if there is nothing to say.
+    /// The `webhooks` of the file, from webhooks and spokes; `None` if there are neither.
     pub(super) fn new(webhooks: &Webhooks, spokes: Option<&BTreeSet<Version>>) -> Option<Self> {
         let Webhooks {
             defaulting,
@@ -78,7 +78,7 @@ impl WebhooksEntry {
         })
     }
 
-    /// The webhooks of a version and, if it is the hub of its kind, its spokes.
+    /// The webhooks of a version, and its spokes if it is the hub of its kind.
     pub(super) fn read(self) -> Result<(Webhooks, Option<BTreeSet<Version>>)> {
         let webhook = |is_there: bool, path: Option<WebhookPath>, name: &str| {
             ensure!(
@@ -111,12 +111,12 @@ impl WebhooksEntry {
 }
 
 impl Webhooks {
-    /// Whether there is none.
+    /// Whether the version has no webhooks.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What these would lose or change with `after` in their place.
+    /// The webhooks and paths that would be lost or changed if `after` replaced these webhooks.
     pub(super) fn changes(&self, after: &Self) -> Vec<String> {
         let pairs = [
             ("defaulting", &self.defaulting, &after.defaulting),
@@ -143,14 +143,14 @@ impl Webhooks {
     }
 }
 
-/// What a webhook of a kind is called, and where it is served.
+/// The name and path of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Names {
-    /// Unique in the cluster's configuration: `mguestbook-v1.kb.io`.
+    /// The name in the configuration, unique in the cluster: `mguestbook-v1.kb.io`.
     pub name: String,
-    /// Whether that is the name that every project has for such a webhook.
+    /// Whether the name is kubebuilder's default, which does not contain the group.
     pub usual: bool,
-    /// `/mutate-webapp-example-com-v1-guestbook`
+    /// The path on the server: `/mutate-webapp-example-com-v1-guestbook`.
     pub path: String,
 }
 
@@ -160,8 +160,7 @@ impl Project {
         self.resources.iter().filter(|it| !it.webhooks.is_empty())
     }
 
-    /// The names of a webhook of `resource`; `letter` and `verb` are `m` and `mutate`, or `v` and
-    /// `validate`.
+    /// The name and path of a webhook of `resource`. `letter` and `verb` are `m` and `mutate`, or `v` and `validate`.
     pub fn webhook_names(
         &self,
         resource: &Resource,
@@ -172,7 +171,7 @@ impl Project {
         let (lower, version) = (resource.kind.lower(), &resource.version);
         let group = self.full_group(resource);
         let alike = |it: &&Resource| !it.webhooks.is_empty() && it.version == *version;
-        // Only one of a name has the usual one: the first.
+        // If several kinds would have the default name, only the first one gets it.
         let usual = self.resources.called(&lower).find(alike) == Some(resource);
         let name = if usual {
             format!("{letter}{lower}-{version}.kb.io")
@@ -185,7 +184,7 @@ impl Project {
         Names { name, usual, path }
     }
 
-    /// Checks that webhooks can be called, and that each has a path of its own.
+    /// Checks that the API server can call the webhooks, and that each webhook has a unique path.
     pub(super) fn validate_webhooks(&self) -> Result<()> {
         let mut paths = BTreeMap::new();
         for resource in self.webhooks() {
@@ -301,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn webhooks_that_cannot_be() {
+    fn invalid_webhooks_are_refused() {
         let two = [
             api("crew", "v1", "Captain"),
             with_webhooks(unserved(api("crew", "v2", "Captain")), &[""], &[]),
@@ -353,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn webhooks_move_with_what_is_served() {
+    fn webhooks_move_with_the_stored_version() {
         let mut project = project([
             with_webhooks(api("crew", "v1", "Captain"), &[""], &[]),
             unserved(api("crew", "v2", "Captain")),

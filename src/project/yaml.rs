@@ -1,4 +1,4 @@
-//! YAML as `PROJECT` has it.
+//! Reads and writes the YAML of `PROJECT`.
 
 use std::borrow::Cow;
 
@@ -12,11 +12,10 @@ use serde_yaml::{
 
 use crate::visible::visible;
 
-/// Reads the text of `file`. A text that looks like a number needs quotes, and only `true` and
-/// `false` are booleans.
+/// Reads the text of `file`. A string that looks like a number needs quotes, and only `true` and `false` are booleans.
 ///
 /// # Errors
-/// Name the line and the field.
+/// Give the line and the field.
 pub fn read<T: DeserializeOwned>(file: &str, text: &str) -> Result<T> {
     let mut options = limits();
     options.no_schema = true;
@@ -28,15 +27,15 @@ pub fn read<T: DeserializeOwned>(file: &str, text: &str) -> Result<T> {
     read.map_err(|error| located(file, &error, &track.path().to_string()))
 }
 
-/// Reads the fields of `T` from a text that may have others, too. The default if that fails.
+/// Reads the fields of `T` from a text that may have other fields, too. Returns the default if that fails.
 pub fn read_or_default<T: DeserializeOwned + Default>(text: &str) -> T {
     serde_yaml::from_str_with_options(text, limits()).unwrap_or_default()
 }
 
-/// The documents of a text that others wrote, such as manifests. None takes long to read.
+/// The documents of a text that rscaffold did not write, such as manifests. Limits keep the time to read it short.
 ///
 /// # Errors
-/// Names the line and the reason, such as too many aliases.
+/// Give the line and the reason, such as too many aliases.
 pub fn documents(text: &str) -> Result<Vec<Value>> {
     let options = serde_yaml::options! {
         alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 10_000 },
@@ -57,7 +56,7 @@ pub fn documents(text: &str) -> Result<Vec<Value>> {
     })
 }
 
-/// Limits what aliases can copy, so that no text takes long to read.
+/// Limits how much aliases can copy, so that every text is read in a short time.
 fn limits() -> Options {
     serde_yaml::options! {
         alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: 1_000 },
@@ -67,7 +66,7 @@ fn limits() -> Options {
     }
 }
 
-/// File, line, field, reason.
+/// An error with file, line, field and reason.
 fn located(file: &str, error: &Error, path: &str) -> anyhow::Error {
     let line = error.location().map_or(1, |location| location.line());
     let mut cause = error.without_snippet();
@@ -79,12 +78,12 @@ fn located(file: &str, error: &Error, path: &str) -> anyhow::Error {
         _ => path.to_owned(),
     };
     let reason = reason(cause);
-    // Of a field that is missing, the parser gives a line further down.
+    // For a missing field, the parser gives a line below the object.
     let line = match cause {
         Error::SerdeMissingField { .. } => String::new(),
         _ => format!(" line {line}"),
     };
-    // `.` is the whole text, and `?` a field whose name was not read.
+    // `.` stands for the whole text, and `?` for a field whose name was not read.
     let field = match field.as_str() {
         field if field == "." || field.contains('?') => String::new(),
         field => format!(", `{field}`"),
@@ -118,14 +117,14 @@ fn reason(error: &Error) -> Cow<'_, str> {
     }
 }
 
-/// The text of a value. A text has quotes where YAML 1.2 takes it for something else: single ones,
-/// unless it needs an escape.
+/// The text of a value. A string gets quotes if YAML 1.2 would read it as another type. The quotes are single, unless
+/// the string needs an escape.
 pub fn write(value: impl Serialize) -> Result<String> {
     write_as(value, true)
 }
 
-/// The same for a manifest, which kubectl reads: a text has quotes also where YAML 1.1 takes it for something
-/// else, such as `y`.
+/// The same for a manifest, which kubectl reads. A string also gets quotes if YAML 1.1 would read it as another type,
+/// such as `y`.
 pub fn write_manifest(value: impl Serialize) -> Result<String> {
     write_as(value, false)
 }
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_stands_for_what_cannot_be_read() {
+    fn the_default_replaces_an_unreadable_text() {
         let title = |text| read_or_default::<BTreeMap<String, String>>(text);
         assert_eq!(title("title: 12")["title"], "12");
         assert!(title("title: [").is_empty());

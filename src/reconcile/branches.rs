@@ -1,9 +1,9 @@
 //! Merges a file that git left open between two branches.
 //!
-//! git knows three texts: one for each branch, and one for their common ancestor. These texts differ in edits of users,
-//! but also in what the tool rendered in each commit. So each text is first brought to the new render, by a three-way
-//! merge with the text that the tool had written in that commit as base. The three results differ only in edits of
-//! users, and are merged again.
+//! git knows three texts: one for each branch, and one for their common ancestor. These texts differ in the edits of
+//! users, and in what the tool rendered in each commit. So each text is first brought to the new render, by a three-way
+//! merge whose base is the text that the tool had written in that commit. After that the three texts differ only in the
+//! edits of users, and are merged again.
 
 use super::{
     Conflict, LineEnds, Reason,
@@ -78,12 +78,12 @@ pub fn three_way(
             }
             Ok(Some(merge.ours()))
         }
-        // One branch deleted the file, the other one edited it.
+        // One branch deleted the file, and the other one edited it.
         (_, ours, theirs) => Err(differences(ours.as_deref(), theirs.as_deref())),
     }
 }
 
-/// The differences of two branches; `None` for a branch without the file.
+/// The conflict over all differences of two branches; `None` for a branch without the file.
 pub fn differences(ours: Option<&str>, theirs: Option<&str>) -> Conflict {
     let [ours, theirs] = [ours, theirs].map(Option::unwrap_or_default);
     merge::differences(Reason::Branches, ours, theirs)

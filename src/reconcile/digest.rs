@@ -1,5 +1,5 @@
-//! The record has only a digest of vendored files, because the binary contains their texts, which are as long as all
-//! other files together.
+//! The record has only a digest of each vendored file: the binary contains the text, and the texts of all vendored
+//! files are as long as all other files together.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -57,7 +57,7 @@ mod tests {
         let texts = [(VENDORED, "abc"), ("src/lib.rs", "abc")];
         let texts = texts.map(|(path, text)| (path.to_owned(), text.to_owned()));
         let recorded = recorded(texts.into());
-        // That of FIPS 180-2.
+        // A test vector of FIPS 180-2.
         let expected = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\n";
         assert_eq!(recorded[VENDORED], expected);
         assert_eq!(recorded["src/lib.rs"], "abc");
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(resolve(&recorded, ["a\r\nb\r\n"]), "a\nb\n");
         assert_eq!(resolve(&recorded, ["a\n"]), recorded);
         assert_eq!(resolve("a\n", ["b\n"]), "a\n");
-        // git has put those of two branches together.
+        // git has merged the digests of two branches.
         let two = recorded.repeat(2);
         assert_eq!(resolve(&two, [two.as_str()]), two);
         assert!(is_digest(&recorded) && !is_digest(&two));

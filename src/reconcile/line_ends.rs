@@ -1,4 +1,4 @@
-//! The line ends of a user's file. They are the user's choice, and do not count as changes.
+//! The line ends of a user's file. They are the user's choice, so a difference in line ends is not an edit.
 
 use std::borrow::Cow;
 

@@ -92,7 +92,7 @@ e
     }
 
     #[test]
-    fn what_was_marked_can_be_undone() {
+    fn marked_conflicts_can_be_undone() {
         let text = format!("a\n{}b\n{}", mark("1\n", ""), mark("", "2\n"));
         let marked = Marked::parse(&text).unwrap();
         assert!(marked.own);
@@ -100,7 +100,7 @@ e
     }
 
     #[test]
-    fn what_is_no_pair_of_markers_is_text() {
+    fn unpaired_markers_are_text() {
         for text in [
             "",
             "a << b\n",

@@ -18,7 +18,7 @@ pub(super) struct Merge<'a>(Vec<Part<'a>>);
 enum Part<'a> {
     /// Merged lines.
     Settled(&'a str),
-    /// Conflicting lines.
+    /// Conflicting lines of both sides.
     Clash(Clash<'a>),
 }
 
@@ -39,10 +39,10 @@ impl<'a> Merge<'a> {
         Self(parts.flat_map(Part::settle).collect())
     }
 
-    /// Resolves the conflicts in which ours and theirs changed only neighbouring lines, but no common line.
+    /// Resolves the conflicts in which ours and theirs changed neighbouring lines, but no common line.
     ///
-    /// This is for a file that starts as a copy of another file. There, theirs changes only names that the tool gives,
-    /// such as the version of a kind.
+    /// This is for a file that starts as a copy of another file. There, theirs changes only names that the tool
+    /// chooses, such as the version of a kind.
     pub(super) fn beside(self) -> Self {
         let parts = self.0.into_iter();
         Self(parts.flat_map(Part::settle_beside).collect())
@@ -88,7 +88,7 @@ impl<'a> Merge<'a> {
         merge
     }
 
-    /// A file that one side removed and the other changed: the whole file is a conflict.
+    /// One conflict over the whole file: for a file that one side removed, and for two unrelated files.
     pub(super) fn nothing(base: &'a str, ours: &'a str, theirs: &'a str) -> Self {
         Self(vec![Part::Clash(Clash {
             above: 0,
@@ -132,7 +132,7 @@ impl<'a> Merge<'a> {
         self.text(|clash| [clash.ours, clash.theirs].concat())
     }
 
-    /// The merged text, with both between conflict markers in conflicts.
+    /// The merged text, with ours and theirs between conflict markers in conflicts.
     pub(super) fn marked(&self) -> String {
         let is_open = self.is_open();
         self.text(|clash| {
@@ -192,9 +192,9 @@ impl<'a> Clash<'a> {
         self.base.is_empty() && (self.ours.is_empty() || self.theirs.is_empty())
     }
 
-    /// Both sides inserted lines at the same place. If one side has all lines of the other, it is the result: so a user
-    /// may add by hand what the tool adds later, and a command continues the work of a killed one. Otherwise the sides
-    /// conflict where they differ.
+    /// Resolves a conflict in which both sides inserted lines at the same place. If one side has all lines of the
+    /// other, that side is the result. So a user may add by hand what the tool adds later, and a command can complete
+    /// the work of a killed one. Otherwise the sides conflict where they differ.
     fn settle_insertions(self) -> Vec<Part<'a>> {
         let mut merge = Merge::compare(self.ours, self.ours, self.theirs);
         if merge.clashes().all(|it| it.ours.is_empty()) {
@@ -223,7 +223,7 @@ impl<'a> Clash<'a> {
             self.ours.contains(change.text) && !before.any(|line| in_ours.contains(line))
         };
         if !self.base.is_empty() && theirs.iter().all(is_done) {
-            // By a command that was killed.
+            // A killed command has made these changes already.
             return vec![Part::Settled(self.ours)];
         }
         // Both lists are sorted, so the changes that may conflict with a change are adjacent.
@@ -260,7 +260,7 @@ impl<'a> Clash<'a> {
     }
 }
 
-/// Lines that replace others.
+/// An edit: a text that replaces a range of lines.
 struct Change<'a> {
     /// The replaced range, in bytes.
     at: Range<usize>,
@@ -311,11 +311,11 @@ pub(super) fn differences(reason: Reason, ours: &str, theirs: &str) -> Conflict 
     }
 }
 
-/// The common lines of `old` and `new`: the offset of each line in `new` by its offset in `old`, and the ends of both
-/// texts.
+/// The common lines of `old` and `new`: a map from the offset of each line in `old` to its offset in `new`. The ends of
+/// both texts are in the map too.
 ///
-/// Lines that occur once in a text show best which blocks belong together, so they are matched first, as in a merge by
-/// git. The shortest diff would match frequent lines, such as `.PHONY` or a brace, of unrelated blocks.
+/// Lines that occur only once in a text are matched first, as in a merge by git, because they show best which blocks
+/// belong together. The shortest diff would match frequent lines of unrelated blocks, such as `.PHONY` or a brace.
 fn kept(old: &str, new: &str) -> BTreeMap<usize, usize> {
     let input = InternedInput::new(old, new);
     let mut diff = Diff::compute(Algorithm::Histogram, &input);

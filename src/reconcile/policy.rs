@@ -1,4 +1,4 @@
-//! The policy for conflicts: one answer for all files, and answers for single files.
+//! The policy for conflicts: one choice for all files, and choices for single files.
 
 use std::{
     collections::BTreeMap,
@@ -42,14 +42,14 @@ impl Display for OnConflict {
 /// What to do with the conflicting lines of each file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// The answer for all files that are not in `by_path`.
+    /// The choice for all files that are not in `by_path`.
     pub everywhere: OnConflict,
-    /// The answers for single files.
+    /// The choices for single files.
     pub by_path: BTreeMap<String, OnConflict>,
 }
 
 impl Policy {
-    /// The answer for the file at `path`.
+    /// The choice for the file at `path`.
     pub fn of(&self, path: &str) -> OnConflict {
         *self.by_path.get(path).unwrap_or(&self.everywhere)
     }

@@ -40,7 +40,7 @@ fn plan(sides: &Sides, on_conflict: OnConflict) -> Plan {
     reconcile(sides, &policy, |_, _| true)
 }
 
-/// What is on disk once `change` was applied.
+/// The text on disk after `change` is applied.
 fn applied(ours: State, change: &Change) -> Option<String> {
     match change {
         Change::Delete => None,
@@ -65,7 +65,7 @@ fn hunk(line: usize, base: &[&str], ours: &[&str], theirs: &[&str]) -> Hunk {
     }
 }
 
-/// One row of the table: the same outcome under every policy.
+/// One row of the table, with the same outcome under every policy.
 fn row(path: &str, base: State, ours: State, theirs: State, expected: &Change) {
     for on_conflict in POLICIES {
         let actual = change(path, base, ours, theirs, on_conflict);
@@ -73,7 +73,7 @@ fn row(path: &str, base: State, ours: State, theirs: State, expected: &Change) {
     }
 }
 
-/// One row that ends in a conflict: its outcome under each policy.
+/// One row that ends in a conflict, with its outcome under each policy.
 fn row_of_conflict(
     (base, ours, theirs): (State, State, State),
     (reason, hunks): (Reason, Vec<Hunk>),
@@ -112,7 +112,7 @@ fn new_file_is_created() {
 }
 
 #[test]
-fn file_that_is_the_render_already_is_unchanged() {
+fn file_that_equals_the_render_is_unchanged() {
     for base in [None, Some("old\n"), Some("new\n")] {
         for path in [MERGED, DERIVED] {
             row(path, base, Some("new\n"), Some("new\n"), &Change::Unchanged);
@@ -150,7 +150,7 @@ fn code_that_was_there_before_is_a_conflict_as_a_whole() {
 }
 
 #[test]
-fn patterns_that_were_there_before_stay_beside_those_of_the_tool() {
+fn existing_patterns_stay_with_the_tools_patterns() {
     let state = (Some("/target\n.idea\n"), Some("/target\n# why\n*.tmp\n"));
     for on_conflict in [OnConflict::Abort, OnConflict::Theirs, OnConflict::Markers] {
         assert_eq!(
@@ -228,7 +228,7 @@ fn removed_file_without_news_stays_removed() {
 }
 
 #[test]
-fn removed_file_stays_removed_whatever_the_news() {
+fn removed_file_stays_removed_even_with_news() {
     row(
         MERGED,
         Some("old\nsame\n"),
@@ -404,7 +404,7 @@ fn clashing_insertions_share_the_lines_that_both_have() {
 }
 
 #[test]
-fn an_insertion_of_one_side_alone_is_in_nobodys_way_where_others_clash() {
+fn an_insertion_of_one_side_is_merged_where_others_clash() {
     row_of_conflict(
         (
             Some("top\n"),
@@ -418,7 +418,7 @@ fn an_insertion_of_one_side_alone_is_in_nobodys_way_where_others_clash() {
             mark("top\n<<<<<<< yours\nmine\n=======\nnew\n>>>>>>> rscaffold\nboth\nnew too\n"),
         ],
     );
-    // Where nothing else clashes, these are what the user decides.
+    // If nothing else conflicts, the user must decide these insertions.
     let conflict = conflict(change(
         MERGED,
         Some("top\n"),
@@ -546,8 +546,8 @@ fn plan_has_every_path_of_the_sides() {
     assert!(!plan.is_noop());
 }
 
-/// The change of a file whose text in ours is not the one on disk: it comes from another path, or git
-/// left it open.
+/// The change of a file whose text in ours is not the text on disk: it comes from another path, or git left the file
+/// open.
 fn change_on_disk(
     [base, ours, theirs]: [State; 3],
     disk: State,
@@ -576,7 +576,7 @@ fn a_file_that_moves_is_written_at_its_new_path() {
     let edited = [Some("a\n"), Some("mine\n"), Some("a\n")];
     assert_eq!(moved(untouched, None), create("b\n"));
     assert_eq!(moved(edited, None), merge("mine\n"));
-    // By a command that was killed.
+    // A killed command has written the file already.
     assert_eq!(moved(untouched, Some("b\n")), Change::Unchanged);
     assert_eq!(moved(edited, Some("mine\n")), EDITED);
     for sides in [untouched, edited] {
@@ -602,7 +602,7 @@ fn a_file_that_moves_takes_its_conflict_along() {
 }
 
 #[test]
-fn a_file_that_git_left_open_gets_what_the_branches_make() {
+fn a_file_that_git_left_open_gets_the_merged_text() {
     let open = |sides, disk| change_on_disk(sides, disk, false, OnConflict::Abort);
     let markers = Some("<<<<<<< HEAD\na\n=======\nb\n>>>>>>> theirs\n");
     assert_eq!(
@@ -631,7 +631,7 @@ fn markers_that_a_killed_command_wrote_are_not_marked_once_more() {
         Change::Keep(Kept::Marked)
     );
     assert_eq!(change(marked, OnConflict::Ours), OURS);
-    // These are the user's text, or about another text.
+    // These markers are the user's text, or belong to another text.
     let texts =
         [("rscaffold", "theirs"), ("b\n", "c\n")].map(|(from, to)| marked.replace(from, to));
     for text in &texts {
@@ -641,7 +641,7 @@ fn markers_that_a_killed_command_wrote_are_not_marked_once_more() {
 }
 
 #[test]
-fn a_plan_is_stale_where_the_code_says_more() {
+fn a_plan_is_stale_if_make_manifests_must_be_run() {
     let is_stale = |path: &str, [base, ours, theirs]: [State; 3], on_conflict| {
         let texts = |path: &str, text: State| {
             let text = text.map(|text| (path.to_owned(), text.to_owned()));
@@ -681,7 +681,7 @@ fn a_file_is_marked_until_its_markers_are_resolved() {
     assert!(!marked([old, old, None], true));
 }
 
-/// Lines of a small alphabet, so that they meet often; some look like conflict markers.
+/// Lines of a small alphabet, so that they often collide. Some look like conflict markers.
 fn lines() -> impl Strategy<Value = String> {
     let line = prop::sample::select(vec![
         "a",
@@ -699,7 +699,7 @@ fn lines() -> impl Strategy<Value = String> {
         .prop_map(|lines| lines.iter().flat_map(|line| [line, "\n"]).collect())
 }
 
-/// What a user or a tool makes of a text: most lines stay.
+/// An edit of a text that keeps most lines.
 fn edited(text: &str) -> impl Strategy<Value = String> + use<> {
     let lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     let edits = prop::collection::vec((0..=lines.len(), 0..3_usize, self::lines()), 0..3);
@@ -714,7 +714,7 @@ fn edited(text: &str) -> impl Strategy<Value = String> + use<> {
     })
 }
 
-/// Base, ours and theirs: edits of one text, or strangers to each other.
+/// Base, ours and theirs: edits of one text, or unrelated texts.
 fn texts() -> impl Strategy<Value = [String; 3]> {
     let related = lines().prop_flat_map(|base| {
         let (ours, theirs) = (edited(&base), edited(&base));
@@ -727,7 +727,7 @@ fn texts() -> impl Strategy<Value = [String; 3]> {
     .prop_map(|(base, ours, theirs)| [base, ours, theirs])
 }
 
-/// How a user's editor or git may write the lines of `text`.
+/// The lines of `text` with the line ends that an editor or git may write.
 fn any_line_ends(text: &str, crlf: bool, open: bool) -> String {
     let text = if open {
         text.strip_suffix('\n').unwrap_or(text)
@@ -780,8 +780,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     prop::collection::vec((removed, inserted), EDITED_LINES)
 }
 
-/// The edited text. No line stands in it twice: where lines repeat, what moved where is anybody's
-/// guess.
+/// The edited text. Every line in it is unique: with repeated lines, it is ambiguous which line moved.
 fn apply(side: &str, edit: &Edit) -> String {
     let lines = edit
         .iter()
@@ -793,8 +792,7 @@ fn apply(side: &str, edit: &Edit) -> String {
     lines.collect()
 }
 
-/// A line that stands n times more often in `side` than in `base` stands at least n times in
-/// `result`.
+/// Whether `result` contains each line that `side` added to `base`, as often as `side` added it.
 fn has_what_was_added(result: &str, base: &str, side: &str) -> bool {
     let (result, base) = (count(result), count(base));
     let of = |counts: &BTreeMap<&str, usize>, line: &str| counts.get(line).copied().unwrap_or(0);
@@ -803,7 +801,7 @@ fn has_what_was_added(result: &str, base: &str, side: &str) -> bool {
         .all(|(line, n)| of(&result, line) >= n.saturating_sub(of(&base, line)))
 }
 
-/// Short texts in which line ends of every kind meet.
+/// Short texts that mix all kinds of line ends.
 const SMALL: &str = "[ab\r\n=]{0,30}";
 
 proptest! {
@@ -920,7 +918,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_it_panic(
+    fn no_text_causes_a_panic(
         base in SMALL,
         ours in SMALL,
         theirs in SMALL,
@@ -935,7 +933,7 @@ proptest! {
     }
 }
 
-/// As [`change`], also for a file that neither base nor theirs has.
+/// Like [`change`], also for a file that neither base nor theirs has.
 fn change_or_nothing(
     path: &str,
     [base, ours, theirs]: [&Option<String>; 3],

@@ -70,7 +70,7 @@ fn two_templates_with_one_path_are_an_error() {
     );
 }
 
-/// Words of which the paths of templates, keywords and names of modules are made.
+/// Words that collide with paths of templates, keywords and names of modules.
 fn words() -> impl Strategy<Value = Vec<&'static str>> {
     const WORDS: &[&str] = &[
         "async", "control", "main", "metrics", "mod", "plane", "role",
@@ -113,7 +113,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn no_two_files_meet_whatever_the_names(
+    fn no_two_files_have_the_same_path(
         kinds in prop::collection::vec(
             (
                 (words(), prop::sample::select(&["-", "."][..])),
@@ -150,7 +150,7 @@ proptest! {
 }
 
 #[test]
-fn each_template_of_what_is_owned_is_that_of_a_builtin_kind() {
+fn each_template_of_an_owned_kind_belongs_to_a_builtin_kind() {
     let folder = TEMPLATES.get_dir("owned").unwrap();
     let templates = folder.dirs().flat_map(files);
     let known: Vec<_> = builtin::all()

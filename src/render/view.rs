@@ -1,4 +1,4 @@
-//! What templates see of a [`project::Project`]: each name in each form that some file needs.
+//! The data that templates see of a [`project::Project`]: each name in every form that a file needs.
 #![expect(
     clippy::struct_excessive_bools,
     clippy::struct_field_names,
@@ -21,7 +21,7 @@ use crate::{
     templates::{self, TEMPLATES},
 };
 
-/// What every template sees.
+/// The data that every template sees.
 #[derive(Serialize)]
 pub struct Project {
     project_name: String,
@@ -29,68 +29,67 @@ pub struct Project {
     /// The crate in Rust code, such as `my_operator`.
     crate_ident: String,
     domain: String,
-    /// The name of the Lease that replicas share.
+    /// The name of the Lease that the replicas share.
     lease: String,
-    /// The same, if it is not the usual one.
+    /// The same name, if it is not the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     unusual_lease: Option<String>,
     repository: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<String>,
-    /// Its SPDX identifier.
+    /// The SPDX identifier of the license.
     license: Option<&'static str>,
-    /// The lines above each source file; without any, they name license and owner.
+    /// The lines of the custom header of each source file. If there are none, the header names license and owner.
     license_header: Vec<String>,
     namespaced: bool,
-    /// Where the cargo workspace is that the project is a member of.
+    /// The root of the cargo workspace that the project is a member of.
     workspace: Option<String>,
-    /// The folder of the runtime's crate; `None` if that is in the registry.
+    /// The folder of the runtime crate; `None` if the crate comes from the registry.
     runtime: Option<String>,
-    /// The version of the runtime's crate.
+    /// The version of the runtime crate.
     runtime_version: &'static str,
-    /// Whether the runtime's crate is in the folder of the project.
+    /// Whether the runtime crate is in the folder of the project.
     vendored: bool,
-    /// Whether each feature is enabled, with `_` in its name.
+    /// Whether each feature is enabled, by its name with `_`.
     features: BTreeMap<String, bool>,
-    /// [`project::Project::has_secure_metrics`]
+    /// The result of [`project::Project::has_secure_metrics`].
     metrics_secure: bool,
-    /// Whether cert-manager makes the certificate for that.
+    /// Whether cert-manager issues the certificate for secure metrics.
     metrics_certificate: bool,
-    /// Whether cert-manager makes any certificate.
+    /// Whether cert-manager issues any certificate.
     certificates: bool,
-    /// Whether a `NetworkPolicy` protects the operator: asked for, or because an operator of one
-    /// namespace usually has no other way to protect its metrics.
+    /// Whether a `NetworkPolicy` protects the operator: if the feature is on, and for an operator of one namespace,
+    /// whose metrics usually have no other protection.
     network_policy: bool,
-    /// `Role`, or `ClusterRole` where the operator serves all namespaces.
+    /// `Role`, or `ClusterRole` if the operator watches all namespaces.
     role_kind: &'static str,
     /// The rules of role.yaml.
     rules: BTreeSet<Rule>,
-    /// What Cargo.toml gets for kinds that others define.
+    /// The dependencies in Cargo.toml for kinds that other projects define.
     dependencies: Vec<Value>,
     pub groups: Vec<Group>,
     pub apis: Vec<Api>,
-    /// The kinds that others define, if their types are in `src/external`.
+    /// The kinds that other projects define, if their types are in `src/external`.
     pub externals: Vec<External>,
     pub crds: Vec<Crd>,
     pub controllers: Vec<Controller>,
-    /// Those that are asked before an object is stored.
+    /// The admission webhooks.
     pub webhooks: Vec<Webhook>,
-    /// Whether any of them sets defaults.
+    /// Whether there is a defaulting webhook.
     defaulting: bool,
-    /// Whether anything is asked if an object is valid: a webhook of the user, or one that bounds the size of
-    /// objects that are converted.
+    /// Whether there is a validating webhook: of the user, or one that limits the size of objects that are converted.
     validating: bool,
-    /// Whether a webhook converts versions of any kind.
+    /// Whether any kind has a conversion webhook.
     converting: bool,
     /// Whether a controller runs an image.
     runs_images: bool,
     /// Whether the operator serves webhooks of any sort.
     serves_webhooks: bool,
-    /// Who makes the certificates that they are served with.
+    /// The source of the certificates for webhooks.
     webhook_certificates: Option<WebhookCertificates>,
-    /// Whether a controller has a test on an API server.
+    /// Whether a controller has a test against an API server.
     tested: bool,
-    /// Whether there are controllers of kinds that others define.
+    /// Whether a controller reconciles a kind that another project defines.
     needs_others: bool,
 }
 
@@ -102,44 +101,44 @@ pub struct Group {
     pub versions: Vec<Version>,
     /// The versions of the kinds in `src/external`.
     pub external_versions: Vec<Version>,
-    /// The kinds that have webhooks which are asked before an object is stored.
+    /// The kinds with admission webhooks.
     webhooks: Vec<GroupWebhook>,
-    /// The modules of the kinds that a webhook converts.
+    /// The modules of the kinds with a conversion webhook.
     conversions: BTreeSet<String>,
-    /// The modules of its controllers.
+    /// The modules of the controllers.
     controllers: BTreeSet<String>,
-    /// Those of them that have a test on an API server.
+    /// The modules of the controllers that have a test against an API server.
     tested: BTreeSet<String>,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct GroupNames {
     module: String,
-    /// As people call it, such as `webapp`, or `example.com` if the group is the domain alone.
+    /// The short name, such as `webapp`, or `example.com` if the domain is the whole group.
     pub name: String,
-    /// As the API server knows it, such as `webapp.example.com`.
+    /// The name in Kubernetes, such as `webapp.example.com`.
     full: String,
-    /// As `PROJECT` has it, which may be empty: it does not change with the domain.
+    /// The name in `PROJECT`, which may be empty. It does not change with the domain.
     #[serde(skip)]
     pub key: names::Group,
 }
 
-/// A version of a group. Its name is its module, too.
+/// A version of a group. The name of the version is also the name of its module.
 #[derive(Serialize)]
 pub struct Version {
     pub name: String,
     group: GroupNames,
-    /// The modules of the kinds that have it.
+    /// The modules of the kinds that have this version.
     kinds: BTreeSet<String>,
-    /// The modules that convert it to the hub of such a kind and back.
+    /// The modules that convert this version of a kind to the kind's hub and back.
     conversions: BTreeSet<String>,
 }
 
-/// What templates see of any kind.
+/// The data that templates see of any kind.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct Kind {
     pub kind: String,
-    /// What the code calls its Rust type.
+    /// The name of the Rust type in the code.
     #[serde(rename = "type")]
     type_name: String,
     /// The singular: the kind in lower case.
@@ -148,13 +147,14 @@ pub struct Kind {
     pub group: GroupNames,
     pub version: String,
     namespaced: bool,
-    /// Whether the kind is not the project's own.
+    /// Whether another project or Kubernetes defines the kind.
     foreign: bool,
-    /// Whether nothing is known of its fields: it is not the project's own, or its types come from a CRD.
+    /// Whether the templates do not know the fields of the kind: another project or Kubernetes defines it, or its types
+    /// come from a CRD.
     opaque: bool,
-    /// Whether Kubernetes itself has the kind.
+    /// Whether the kind is built into Kubernetes.
     core: bool,
-    /// The file of its sample, in `config/samples`.
+    /// The file name of the sample, in `config/samples`.
     sample: String,
 }
 
@@ -165,29 +165,29 @@ pub struct Api {
     pub kind: Kind,
     module: String,
     short_names: Vec<ShortName>,
-    /// Served by the API server.
+    /// Whether the API server serves this version.
     served: bool,
-    /// Stored by the API server.
+    /// Whether the API server stores objects in this version.
     stored: bool,
-    /// Whether the API server can convert between it and the other versions.
+    /// Whether objects of the other versions can be converted to this version.
     converted: bool,
-    /// The version to which a webhook converts this one and back, which is not this one.
+    /// The hub to which a webhook converts this version and back; `None` for the hub itself.
     hub: Option<String>,
-    /// The versions that a webhook converts to this one and back, oldest first.
+    /// If this version is the hub: the versions that are converted to it and back, oldest first.
     spokes: Vec<String>,
-    /// The module about conversion, in each version that has a hub, and of the webhooks.
+    /// The name of the conversion module, which each spoke and the webhooks have.
     conversion_module: String,
     deprecated: bool,
     deprecation_warning: Option<String>,
-    /// The image that a controller of the kind runs: the spec has fields for it.
+    /// The image that a controller of the kind runs. If there is one, the spec has fields for it.
     image: Option<project::Image>,
-    /// Whether a controller makes objects of the kind.
+    /// Whether a controller owns objects of the kind.
     owned: bool,
-    /// Those of its CRD, sorted.
+    /// The sorted annotations of the CRD.
     annotations: Vec<Annotation>,
 }
 
-/// A version of a kind that others define, with types from a CRD.
+/// A version of a kind that another project defines, with types from a CRD.
 #[derive(Serialize)]
 pub struct External {
     #[serde(flatten)]
@@ -200,14 +200,14 @@ pub struct External {
 pub struct Crd {
     #[serde(flatten)]
     pub stored: Api,
-    /// What the names of its files and roles begin with.
+    /// The prefix of the names of its files; `role` is the prefix of the names of its roles.
     file: String,
     role: String,
-    /// Oldest first.
+    /// All versions, oldest first.
     versions: Vec<Api>,
-    /// In the order in which kube's `merge_crds` leaves them: the stored one, then newest first.
+    /// All versions in the order of kube's `merge_crds`: the stored version, then the newest first.
     manifest_versions: Vec<Api>,
-    /// Which version is converted to which, if a webhook does that.
+    /// The conversion by a webhook.
     conversion: Option<Conversion>,
 }
 
@@ -215,9 +215,9 @@ pub struct Crd {
 #[derive(Serialize)]
 struct Conversion {
     hub: String,
-    /// Oldest first.
+    /// The spokes, oldest first.
     spokes: Vec<String>,
-    /// The name of the webhook that bounds the size of the objects, and its path.
+    /// The webhook that limits the size of the objects.
     bound: Bound,
 }
 
@@ -228,7 +228,8 @@ struct Bound {
 }
 
 impl Bound {
-    /// As the operator calls it. `is_first` says whether no group before has a kind of this name.
+    /// The same name and path as in the operator. `is_first` is false if an earlier group has a kind with the same
+    /// name.
     fn new(kind: &Kind, is_first: bool) -> Self {
         let (lower, group) = (&kind.lower, &kind.group.full);
         Self {
@@ -246,60 +247,59 @@ impl Bound {
 pub struct Controller {
     #[serde(flatten)]
     pub kind: Kind,
-    /// Unique in the group, such as `guestbook`.
+    /// The name in the group, such as `guestbook`.
     pub short_name: String,
-    /// Unique in the cluster, such as `guestbook.webapp.example.com`.
+    /// The name in the cluster, such as `guestbook.webapp.example.com`.
     pub name: String,
     module: String,
-    /// Whether it is the kind's own. Else others may work on the same objects, and it has names of
-    /// its own for what it makes and says.
+    /// Whether it is the kind's own controller. The names of objects and conditions of other controllers contain the
+    /// controller's name, because several controllers may work on the same objects.
     own: bool,
-    /// Whether other controllers of the kind write the status, too.
+    /// Whether other controllers of the kind also write the status.
     shares_status: bool,
-    /// The condition that it sets in the status, such as `Ready`.
+    /// The condition in the status, such as `Ready`.
     condition: String,
     finalizer: bool,
-    /// The image that it runs.
+    /// The image that the controller runs.
     image: Option<project::Image>,
-    /// The variable of the operator's environment that names the image.
+    /// The environment variable of the operator that sets the image.
     image_variable: String,
-    /// Whether the API server takes what it makes as it is. Where it does not, somebody has to say
-    /// what it shall be.
+    /// Whether the API server accepts the rendered objects without changes. Otherwise the user must complete them.
     is_complete: bool,
-    /// Whether what it makes becomes ready only in a cluster with nodes.
+    /// Whether the owned objects become ready only in a cluster with nodes.
     needs_nodes: bool,
-    /// Whether it makes a claim of a volume.
+    /// Whether the controller owns a persistent volume claim.
     claims: bool,
-    /// Whether it has a test on an API server: not if that lacks the CRD of a kind that others
-    /// define.
+    /// Whether the controller has a test against an API server. It has none for a kind whose fields are unknown, and
+    /// none if it works with a kind that another project defines, because that API server lacks the CRD.
     tested: bool,
-    /// The kinds of objects that it makes.
+    /// The kinds of the objects that the controller creates.
     pub owns: Vec<Owned>,
-    /// The kinds of objects that its objects refer to.
+    /// The kinds that the controller's objects refer to.
     watches: Vec<Watched>,
-    /// What `use` takes for the kinds that it works with, in the order of rustfmt.
+    /// The `use` paths of the kinds that the controller works with, in the order of rustfmt.
     imports: Vec<String>,
-    /// Whether something of what it owns selects Pods by their labels.
+    /// Whether an owned object selects Pods by their labels.
     labels: bool,
-    /// Whether something of what it owns runs Pods.
+    /// Whether an owned object runs Pods.
     runs_pods: bool,
 }
 
-/// The webhooks of a kind.
+/// The admission webhooks of a kind.
 #[derive(Serialize)]
 pub struct Webhook {
     #[serde(flatten)]
     pub kind: Kind,
     module: String,
-    /// What `use` takes for the type of the kind.
+    /// The `use` path of the type of the kind.
     import: String,
     defaulting: Option<Hook>,
     validation: Option<Hook>,
-    /// Whether the spec has the example that every kind begins with, but for those that run an image.
+    /// Whether the spec has the field `title` of the example. Kinds that run an image have other fields.
     has_title: bool,
 }
 
-/// What the module of a group says of the webhooks of a kind.
+/// The admission webhooks of a kind in the module of its group.
 #[derive(Serialize)]
 struct GroupWebhook {
     module: String,
@@ -307,14 +307,14 @@ struct GroupWebhook {
     validation: bool,
 }
 
-/// A webhook.
+/// An admission webhook.
 #[derive(Serialize)]
 struct Hook {
     name: String,
-    /// Whether every project gives it that name.
+    /// Whether the name is the default.
     usual_name: bool,
     path: String,
-    /// Whether the path follows from the kind.
+    /// Whether the path is the default.
     usual_path: bool,
 }
 
@@ -332,12 +332,12 @@ struct Watched {
 pub struct Owned {
     #[serde(flatten)]
     kind: Kind,
-    /// What the controller calls one of its objects, and many.
+    /// The names for one object and for many objects in the controller's code.
     #[serde(flatten)]
     identifiers: Identifiers,
-    /// Whether its Pods run the image of the controller.
+    /// Whether the Pods of the objects run the image of the controller.
     runs_image: bool,
-    /// The template of the body of the function that makes one.
+    /// The template of the body of the function that builds an object.
     #[serde(skip)]
     pub template: &'static str,
 }
@@ -346,7 +346,7 @@ pub struct Owned {
 struct Rule {
     group: String,
     resources: Vec<String>,
-    /// The names of the objects; all of them if there is none.
+    /// The names of the objects; empty for all objects.
     names: Vec<String>,
     verbs: BTreeSet<&'static str>,
 }
@@ -354,7 +354,7 @@ struct Rule {
 impl Project {
     /// # Errors
     ///
-    /// When a built-in kind is not in the table of those: `project` was not validated.
+    /// When a built-in kind is unknown, because `project` was not validated.
     pub fn new(project: &project::Project) -> Result<Self> {
         let controllers = project
             .controllers()
@@ -374,7 +374,8 @@ impl Project {
         let externals: Vec<_> = externals.collect();
         let webhooks = project.webhooks().map(|it| Webhook::new(project, it));
         let mut webhooks: Vec<_> = webhooks.collect();
-        // The order in which the modules of the groups hand them to the manager, which writes them so.
+        // The modules of the groups pass the webhooks to the manager in this order, in which the operator writes them
+        // to the manifests.
         webhooks.sort_by_key(|it| it.kind.group.module.clone());
         let crate_name = project.repo.crate_name();
         let has = |feature| project.features.contains(&feature);
@@ -384,7 +385,7 @@ impl Project {
         let metrics_certificate = metrics_secure && has(Feature::Certmanager);
         let webhook_certificates = project.webhook_certificates();
         let crds = crds(&apis);
-        // Only a ClusterRole can have the rights of a storage migration.
+        // Only a ClusterRole can grant the permissions for a storage migration.
         let migrated = crds.iter().filter(|_| !project.namespaced);
         let rules = rules(&controllers, migrated);
         let converting = project.hubs().next().is_some();
@@ -468,7 +469,7 @@ impl Kind {
         }
     }
 
-    /// A kind that a controller works with, with the name that the controller has for its type.
+    /// A kind that a controller works with. The type has the name that the controller's file uses.
     fn related(project: &project::Project, related: &RelatedKind) -> Self {
         Self {
             type_name: related.type_name.clone(),
@@ -476,14 +477,14 @@ impl Kind {
         }
     }
 
-    /// Whether others than the project and Kubernetes define it.
+    /// Whether another project defines the kind.
     fn is_external(&self) -> bool {
         self.foreign && !self.core
     }
 }
 
 impl Api {
-    /// `owned` are the kinds that controllers make objects of.
+    /// `owned` are the kinds that controllers own.
     fn new(
         project: &project::Project,
         resource: &Resource,
@@ -533,7 +534,7 @@ impl Controller {
         if kind.opaque {
             imports.push(project.import(resource, &kind.type_name));
         } else {
-            // A `*` imports these already.
+            // A `*` import already contains these types.
             let types = format!("crate::api::{}::{}::", kind.group.module, kind.version);
             imports.retain(|path| !path.starts_with(&types) || path.contains(" as "));
         }
@@ -612,7 +613,7 @@ impl Webhook {
     }
 }
 
-/// Sorts imports as rustfmt does: part by part, those of the project first.
+/// Sorts imports as rustfmt does: the project's own paths first, and paths part by part.
 fn sort_imports(paths: &mut [String]) {
     paths.sort_by_cached_key(|path| {
         let parts: Vec<_> = path.split("::").map(str::to_owned).collect();
@@ -621,7 +622,7 @@ fn sort_imports(paths: &mut [String]) {
 }
 
 impl Owned {
-    /// The template of the kinds that have none of their own.
+    /// The template for kinds without a template of their own.
     const OTHER: &str = "owned/other.rs.tera";
 
     fn new(project: &project::Project, owned: RelatedKind, has_image: bool) -> Self {
@@ -640,7 +641,7 @@ impl Owned {
     }
 }
 
-/// The kinds of `apis`, each with all of its versions.
+/// The CRDs: the kinds of `apis`, each with all of its versions.
 fn crds(apis: &[Api]) -> Vec<Crd> {
     let mut kinds = BTreeMap::<_, Vec<Api>>::new();
     for api in apis {
@@ -670,8 +671,8 @@ fn crds(apis: &[Api]) -> Vec<Crd> {
     kinds.into_values().filter_map(crd).collect()
 }
 
-/// The rules of `controllers`, and of the storage migration of `crds`, as the operator merges them: `rbac::merge` in
-/// the rendered project.
+/// The RBAC rules for `controllers`, and for the storage migration of `crds`. They are merged in the same way as
+/// `rbac::merge` does in the rendered project.
 fn rules<'a>(controllers: &'a [Controller], crds: impl Iterator<Item = &'a Crd>) -> BTreeSet<Rule> {
     let mut verbs_of = BTreeMap::<(&str, Vec<String>, String), BTreeSet<&'static str>>::new();
     let mut allow = |group, names: Vec<String>, resource, verbs: &[&'static str]| {
@@ -732,7 +733,7 @@ fn rules<'a>(controllers: &'a [Controller], crds: impl Iterator<Item = &'a Crd>)
     rules.collect()
 }
 
-/// The versions that `kinds` of one group have, each with its module and that of its conversion.
+/// The versions of `kinds`, which are in one group. Each kind comes with its module and its conversion module.
 fn versions<'a>(
     kinds: impl Iterator<Item = (&'a Kind, &'a String, Option<&'a String>)>,
 ) -> Vec<Version> {
@@ -750,7 +751,7 @@ fn versions<'a>(
     versions.into_values().collect()
 }
 
-/// What there is about the kinds of each group.
+/// The items of `all` by the group of their kind.
 fn by_group<T>(all: &[T], kind: impl Fn(&T) -> &Kind) -> BTreeMap<&GroupNames, Vec<&T>> {
     let mut groups = BTreeMap::<_, Vec<_>>::new();
     for one in all {
@@ -759,7 +760,7 @@ fn by_group<T>(all: &[T], kind: impl Fn(&T) -> &Kind) -> BTreeMap<&GroupNames, V
     groups
 }
 
-/// The groups of all kinds, in the order of their modules.
+/// The groups of all kinds, sorted.
 fn groups(
     project: &project::Project,
     apis: &[Api],

@@ -1,4 +1,4 @@
-//! Shows conflicts, so that the user can see why and choose.
+//! Shows conflicts with their reasons and the ways to resolve them.
 
 use std::{collections::BTreeSet, fmt::Write as _, mem::take};
 
@@ -60,7 +60,7 @@ fn hint(reason: Reason) -> &'static str {
     }
 }
 
-/// Prints one conflict, for a question about it.
+/// Prints one conflict, before the user is asked about it.
 pub fn show(path: &str, conflict: &Conflict) {
     say(&format!("\n{}", file(path, conflict)));
 }

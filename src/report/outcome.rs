@@ -52,7 +52,7 @@ impl Outcome {
     }
 }
 
-/// A malformed command line; the error does not depend on the project.
+/// A malformed command line. The error does not depend on the project.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);

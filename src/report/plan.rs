@@ -1,4 +1,4 @@
-//! Which files changed, and what to do next.
+//! The list of changed files, and the next steps.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::{
 /// The assumed width of a terminal.
 const WIDTH: usize = 80;
 
-/// If there are more new files and the story allows it, only their folders are listed.
+/// With more new files than this, only their folders are listed if the story allows it.
 const FOLD: usize = 8;
 
 /// The remark about a file that the user deleted.
@@ -33,16 +33,16 @@ pub struct Story {
     pub folded: bool,
     /// The purpose of a new file, by its path.
     pub remarks: BTreeMap<String, &'static str>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// What to do next.
+    /// Commands for the user to run next.
     pub next: Vec<NextStep>,
 }
 
 /// A command to copy.
 #[derive(Debug)]
 pub struct NextStep {
-    /// As typed in a shell.
+    /// The command, as typed in a shell.
     command: String,
     /// The reason; may be empty.
     why: String,
@@ -58,7 +58,7 @@ impl NextStep {
     }
 }
 
-/// What happens to a file, as the user reads it.
+/// The change of a file, in the words for the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Verb {
     Create,
@@ -84,7 +84,7 @@ impl Verb {
         })
     }
 
-    /// Its name in a list, the word that counts files with it, and its color.
+    /// The name in a list, the word for counts, and the color.
     fn words(self) -> (&'static str, &'static str, Style) {
         let style = Style::new().for_stderr();
         match self {
@@ -171,7 +171,7 @@ pub(super) fn list(plan: &Plan, story: &Story) -> String {
     text
 }
 
-/// One line for many new files: folders with their counts, then files, as far as they fit.
+/// One line for many new files: folders with their counts, then files, as many as fit in the line.
 fn folded(paths: &[Cow<str>]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for path in paths {
@@ -200,7 +200,7 @@ fn folded(paths: &[Cow<str>]) -> String {
     format!("  {}  {line}\n", style.apply_to(name))
 }
 
-/// "8 created, 3 updated, 30 unchanged"
+/// The counts of files, as in "8 created, 3 updated, 30 unchanged".
 fn counts(plan: &Plan, dry_run: bool) -> String {
     let mut counts: BTreeMap<Verb, usize> = BTreeMap::new();
     for verb in plan.changes.values().filter_map(Verb::of) {
@@ -217,7 +217,7 @@ fn counts(plan: &Plan, dry_run: bool) -> String {
     counts.collect::<Vec<_>>().join(", ")
 }
 
-/// Commands to copy, with what they are for as a shell comment.
+/// Commands to copy, with their reasons as shell comments.
 fn next(steps: &[&NextStep]) -> String {
     let mut text = String::new();
     let steps = steps

@@ -10,12 +10,12 @@ use crate::{
 };
 
 impl Turn<'_> {
-    /// The files that the tool wrote last.
+    /// The texts that the tool wrote last.
     ///
     /// Where two branches changed neighbouring lines of the record, git keeps the lines of both, including lines that
     /// one branch has deleted. So a record with two projects is recomputed: the recorded files of both branches are
     /// merged in the same way as git merged the files on disk. While git still knows the commits, the files come from
-    /// the records in these commits; later, they are rendered.
+    /// the records in these commits. Later, they are rendered.
     pub(super) fn base(&mut self) -> Texts {
         let mut base = mem::take(&mut self.record.texts);
         let [ours, theirs] = self.record.projects.as_slice() else {
@@ -29,7 +29,7 @@ impl Turn<'_> {
         let paths: BTreeSet<String> = paths.into_iter().flatten().collect();
         for path in paths {
             let [parent, ours, theirs] = [&parent, &ours, &theirs].map(|it| it.get(&path).cloned());
-            // In a conflict, the lines of both are taken: other lines on disk conflict with one of them anyway.
+            // On a conflict, the record keeps the lines of both: other lines on disk conflict with them anyway.
             if let Ok(text) = three_way(parent, ours, theirs) {
                 put(&mut base, &path, text);
             }
@@ -37,14 +37,15 @@ impl Turn<'_> {
         base
     }
 
-    /// The files that the tool wrote last at the common ancestor and on each branch; `None` if git does not know them.
+    /// The texts that the tool wrote last in the common ancestor and on each branch; `None` if git does not know the
+    /// commits.
     fn recorded(&self) -> Option<[Texts; 3]> {
         let commits = self.branches.as_ref()?.commits.as_ref()?;
         let commits = [commits.parent.as_ref()?, &commits.ours, &commits.theirs];
         Some(commits.map(|commit| commit.record.texts.clone()))
     }
 
-    /// The rendered files of the projects at the common ancestor and on the branches; `None` if another version of
+    /// The rendered files of the projects in the common ancestor and on the branches; `None` if another version of
     /// rscaffold wrote them.
     fn renders(&self, ours: &str, theirs: &str) -> Option<[Texts; 3]> {
         let merged = self.before.as_ref().unwrap_or(&self.after);

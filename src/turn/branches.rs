@@ -1,4 +1,4 @@
-//! What git left open between two branches.
+//! Resolves the conflicts that git left between two branches.
 
 use anyhow::{Result, anyhow};
 
@@ -19,8 +19,8 @@ use crate::{
 };
 
 impl<'a> Turn<'a> {
-    /// The turn that brings the files in `tree` in line with `PROJECT`, whose text is `text`. If git left `PROJECT`
-    /// open, both sides are merged.
+    /// The turn that brings the files in `tree` in line with `PROJECT`, whose text is `text`. If `PROJECT` has conflict
+    /// markers of git, both sides are merged.
     ///
     /// # Errors
     /// When the branches contradict each other, or git does not know which branches the markers in `PROJECT` come from.
@@ -75,11 +75,11 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// The merged project of the branches, if git merged `PROJECT` to `text` without a conflict: the merged lines may
-/// describe a project that neither branch has.
+/// The merge of the two branches' projects, if git merged `PROJECT` to `text` without a conflict. git merges lines, so
+/// its text may describe a project that follows from neither branch.
 ///
 /// After the merge is committed, git no longer knows the branches. Then the record has the projects of both branches,
-/// and `project` must be their merge.
+/// and `project` must be a merge of them.
 fn merged(
     text: &str,
     project: &Project,
@@ -112,7 +112,7 @@ fn both(parent: Option<&str>, ours: &str, theirs: &str) -> Result<Project> {
     Project::merge(parent.as_ref(), &ours, &theirs)
 }
 
-/// Refuses branches that different versions of rscaffold wrote.
+/// Checks that the same version of rscaffold wrote both branches.
 fn ensure_one_version(ours: &str, theirs: &str) -> Result<()> {
     if ours == theirs {
         return Ok(());
@@ -126,11 +126,11 @@ fn ensure_one_version(ours: &str, theirs: &str) -> Result<()> {
     )
 }
 
-/// Sets ours of each file that git left open to the merged text; if the branches conflict, the file is also open in
+/// Sets ours of each file that git left open to the merged text. If the branches conflict, the file is also open in
 /// `sides`.
 ///
 /// # Errors
-/// When the branches are of different versions of rscaffold, or `PROJECT` of one cannot be read.
+/// When different versions of rscaffold wrote the branches, or `PROJECT` of a branch cannot be read.
 pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides, sources: &Sources) -> Result<()> {
     let commits = unmerged.commits.as_ref();
     if let Some(Commits { ours, theirs, .. }) = commits {
@@ -155,7 +155,7 @@ pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides, sources: &Sources) 
         };
         let (base, ours) = match merged {
             Ok(text) => (sides.theirs.get(target).cloned(), text),
-            // `make manifests` will write another text than both sides.
+            // `make manifests` will replace the text of either side.
             Err(_) if is_derived(path) => (Some(String::new()), stages.ours.clone()),
             Err(conflict) => {
                 let conflict = at(conflict, disk);
@@ -176,7 +176,7 @@ fn version(commit: &Commit) -> Result<String> {
     Ok(project.map_or_else(String::new, |project| project.cli_version))
 }
 
-/// A file on a branch, where it has this `text`.
+/// The file at `path` on a branch, where it has this `text`.
 fn side(path: &str, commit: Option<&Commit>, text: Option<String>) -> Result<Side> {
     let base = match (path, &text) {
         (Project::FILE, Some(text)) => Some(Project::parse(text)?.written(text)?),
@@ -191,8 +191,8 @@ fn side(path: &str, commit: Option<&Commit>, text: Option<String>) -> Result<Sid
     Ok(Side { base, ours: text })
 }
 
-/// Whether the text on `disk` is the one that git left, or the user has begun to edit it; `stages` are the texts in the
-/// index. `None` if the user has resolved the conflict.
+/// Whether the text on `disk` is the one that git left; `false` if the user has begun to edit it. `None` if the user
+/// has resolved the conflict. `stages` are the texts in the index.
 fn is_open(disk: &str, stages: &Stages) -> Option<bool> {
     let is_same = |text: &String| is_same(disk, text);
     match (&stages.ours, &stages.theirs) {
@@ -211,7 +211,7 @@ fn is_same(a: &str, b: &str) -> bool {
     LineEnds::strip(a).0 == LineEnds::strip(b).0
 }
 
-/// Moves the conflict to the line of git's marker, where the user finds it.
+/// Moves the conflict to the line below git's marker, where the user sees it.
 fn at(mut conflict: Conflict, disk: &str) -> Conflict {
     for hunk in &mut conflict.hunks {
         let first = [&hunk.ours, &hunk.theirs, &hunk.base];
@@ -236,7 +236,7 @@ mod tests {
     const OURS: &str = "a\nB\nc\n";
     const MARKED: &str = "a\n<<<<<<< HEAD\nB\n=======\nx\n>>>>>>> theirs\nc\n";
 
-    /// With what git wrote, or without if it does not tell.
+    /// Without `written`, git has not recorded the text that it wrote.
     fn open(disk: &str, [ours, theirs, written]: [&str; 3]) -> Option<bool> {
         let [ours, theirs, written] =
             [ours, theirs, written].map(|text| (!text.is_empty()).then(|| text.to_owned()));
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_has_begun_to_decide_is_not_what_git_left() {
+    fn a_file_that_the_user_has_edited_differs_from_gits_text() {
         for (text, by) in [("B\n", ""), ("x\n", ""), ("c\n", "d\n"), ("a\n", "")] {
             let disk = MARKED.replacen(text, by, 1);
             let stages = [OURS, "a\nx\nc\n", MARKED];
@@ -308,8 +308,8 @@ mod tests {
         assert_eq!(made("as the user wants it\n"), None);
     }
 
-    /// The sides of the file at `path`, which git left open with these texts where the branches parted,
-    /// on ours and on theirs. `commits` are these three, if git tells.
+    /// The sides of the file at `path`, which git left open. The texts are those in the common ancestor, on ours and on
+    /// theirs; `commits` are these three commits, if they are known.
     fn settled(
         path: &str,
         texts: [&str; 3],
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn a_file_has_the_new_render_and_the_edits_of_both_branches() {
         let path = "src/lib.rs";
-        // What rscaffold wrote in each commit, and the text there.
+        // For each commit: the text that rscaffold wrote, and the text of the file.
         let [parent, ours, theirs] = [
             ("a\nb\n", "a\nb\n"),
             ("a\nours\nb\n", "mine\na\nours\nb\n"),
@@ -387,7 +387,7 @@ mod tests {
             assert_eq!(sides.open.contains_key(path), !is_derived, "{path}");
             let ours = if is_derived { OURS } else { MARKED };
             assert_eq!(sides.ours(path), Some(ours));
-            // Only the operator's code says what both make together.
+            // Only the operator's code determines the text for both changes.
             let plan = reconcile(&sides, &Policy::default(), |_, _| true);
             assert_eq!(plan.is_stale, is_derived, "{path}");
         }

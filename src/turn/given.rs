@@ -1,22 +1,22 @@
-//! Texts that the user gives with a command, such as types from a CRD. Each is the user's edit of a file. The record
-//! keeps it, so that a later command can tell what the user has edited since.
+//! Texts that come from the user with a command, such as types from a CRD. Each counts as the user's edit of a file.
+//! The record keeps the text, so that a later command can find the edits that the user made since.
 
 use super::{Sides, Sources, Turn, put};
 use crate::reconcile::{Texts, adapted, is_derived};
 
-/// What the record has of given texts after a turn.
+/// What the record contains about given texts after a turn.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     /// The given texts.
     pub given: Texts,
-    /// The renders of files that are merged with a given text instead.
+    /// The new renders of the files whose theirs is a given text. The record needs the render.
     pub rendered: Texts,
 }
 
 impl Turn<'_> {
-    /// Has the given texts be what the user made of the files. Of a file that had a given text before, the edits of
-    /// the user are merged with the new text. Any other file that the user edited or deleted stays so, unless the
-    /// texts replace it.
+    /// Makes the given texts the user's version of their files. If a file had a given text before, the user's edits
+    /// since then are merged with the new text. Any other file that the user edited or deleted stays as it is, unless
+    /// the given texts replace it.
     pub(super) fn give(&self, sides: &mut Sides, sources: &Sources) -> Known {
         let mut known = Known {
             given: self.given_before(sides, sources),
@@ -24,18 +24,18 @@ impl Turn<'_> {
         };
         for (path, text) in &self.given.texts {
             let Some(theirs) = sides.theirs.get(path).cloned() else {
-                // A file of the user's alone, which no later turn knows.
+                // rscaffold does not render this file, so it belongs to the user, and later turns do not know it.
                 if !sides.disk.contains_key(path) {
                     sides.set_ours(path, Some(text.clone()));
                     sides.given.insert(path.clone());
                 }
                 continue;
             };
-            // Of a file that begins with another one, the base is that of the other one.
+            // A file that starts as a copy of another file has the base of the other file.
             let base = (sides.base.get(path)).filter(|_| !sides.carried.contains(path));
             let disk = sides.disk.get(path);
             let is_new = match (disk, base) {
-                // Also if a command that was killed has written it.
+                // A killed command may have written the text already.
                 (Some(disk), None) => disk == text,
                 (Some(disk), Some(base)) => disk == base,
                 (None, base) => base.is_none(),
@@ -60,7 +60,7 @@ impl Turn<'_> {
             |path: &String| sides.base.contains_key(path) && !sides.theirs.contains_key(path);
         let dropped: Vec<_> = known.given.keys().filter(|it| is_dropped(it)).collect();
         for path in dropped {
-            // What is as it was given goes, too.
+            // If the file still has the given text, it is deleted with its template.
             sides.base.insert(path.clone(), known.given[path].clone());
         }
         known
@@ -69,7 +69,7 @@ impl Turn<'_> {
         known
     }
 
-    /// The texts that were given earlier, as they would have been given for the new render.
+    /// The texts that were given earlier, adapted to the new render.
     fn given_before(&self, sides: &Sides, sources: &Sources) -> Texts {
         let before = &self.record.given;
         let stayed = before.iter();

@@ -32,8 +32,8 @@ impl Turn<'_> {
     ///   item is now in another group;
     /// - a file of a new version of a kind: the same file of the version that is the kind's hub.
     ///
-    /// `origins` are those of the new render. A derived file never starts as another file, because it would keep the
-    /// old names until `make manifests` writes it.
+    /// `origins` are the origins of the new render. A derived file never starts as another file, because it would keep
+    /// the old names until `make manifests` writes it.
     pub(super) fn sources(
         &self,
         sides: &Sides,
@@ -48,7 +48,7 @@ impl Turn<'_> {
             return Ok(sources);
         }
         let is_any_gone = base.keys().any(is_gone);
-        // After a merge of branches, the record can be about several projects.
+        // After a merge of branches, the record can have several projects.
         let recorded = self.record.projects.iter();
         let recorded = recorded.filter_map(|text| match &self.before {
             Some(before) if sides.disk.get(Project::FILE) == Some(text) => Some(before.clone()),
@@ -109,7 +109,7 @@ impl Turn<'_> {
             put(&mut sides.base, new, base);
             sides.carried.insert(new.clone());
             let has = |path| sides.disk.contains_key(path);
-            // A killed command or the user has created it.
+            // A killed command or the user has already created the file.
             let is_there = has(new) && (stays || !has(old));
             if !is_there {
                 self.tree.ensure_text(old)?;

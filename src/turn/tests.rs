@@ -24,7 +24,7 @@ pub(super) fn guestbook() -> Project {
     }
 }
 
-/// The same under another name, which is in the paths of its chart.
+/// The same project with another name, which is in the paths of its chart.
 fn library() -> Project {
     Project {
         project_name: "library".parse().unwrap(),
@@ -32,7 +32,7 @@ fn library() -> Project {
     }
 }
 
-/// A commit that has this project, and the texts that rscaffold wrote last.
+/// A commit with this project, and a record with these texts.
 pub(super) fn commit(project: &Project, texts: Texts) -> Commit {
     Commit {
         project: Some(project.to_text().unwrap()),
@@ -43,16 +43,16 @@ pub(super) fn commit(project: &Project, texts: Texts) -> Commit {
     }
 }
 
-/// The folder of a project.
+/// A folder with a project.
 struct Folder(TempDir);
 
 impl Folder {
-    /// The project `guestbook`, as it is rendered.
+    /// The folder with the rendered files of the project `guestbook`.
     fn new() -> Self {
         Self::of(guestbook())
     }
 
-    /// This project, as it is rendered.
+    /// The folder with the rendered files of `project`.
     fn of(project: Project) -> Self {
         let folder = Self(tempfile::tempdir().unwrap());
         folder.apply(None, project);
@@ -90,7 +90,7 @@ impl Folder {
         plan
     }
 
-    /// Gives `text` for the file at `path`, and applies what follows.
+    /// Gives `text` for the file at `path`, and applies the plan.
     fn give(&self, path: &str, text: String) -> Plan {
         let tree = WorkTree::open(self.0.path()).unwrap();
         let turn = Turn {
@@ -132,7 +132,7 @@ impl Folder {
         self.0.path().join(path).exists()
     }
 
-    /// Runs git, and gives whether git did what it was asked for.
+    /// Runs git, and returns whether it succeeded.
     fn git(&self, arguments: &[&str]) -> bool {
         let output = Command::new("git")
             .args(["-c", "user.name=me", "-c", "user.email=me@example.com"])
@@ -172,7 +172,7 @@ fn a_given_text_is_merged_with_the_next_one() {
     let first = with_three_replicas(&rendered);
     folder.give(VALUES, first.clone());
     assert_eq!(folder.read(VALUES), first);
-    // The same again changes nothing, also after an edit.
+    // The same text again changes nothing, even after an edit.
     let edited = |text: &str| format!("{text}\n# mine\n");
     folder.edit(VALUES, edited);
     assert!(folder.give(VALUES, first.clone()).is_noop());
@@ -181,10 +181,10 @@ fn a_given_text_is_merged_with_the_next_one() {
     let plan = folder.give(VALUES, second.clone());
     assert!(matches!(plan.changes[VALUES], Change::Merge(_)));
     assert_eq!(folder.read(VALUES), edited(&second));
-    // A turn that gives nothing takes nothing back.
+    // A turn without a given text keeps the text of an earlier turn.
     assert!(folder.plan(Some(guestbook()), guestbook()).is_noop());
 
-    // What the user has changed as well is a conflict, and the user's text stays.
+    // If the user changed the same lines, there is a conflict, and the user's text stays.
     folder.edit(VALUES, |text| text.replace("replicas: 5", "replicas: 7"));
     let plan = folder.give(VALUES, first);
     let conflict = plan.conflicts().next().unwrap().1;
@@ -193,7 +193,7 @@ fn a_given_text_is_merged_with_the_next_one() {
 }
 
 #[test]
-fn a_given_text_goes_with_its_file_unless_the_user_has_edited_it() {
+fn a_given_text_is_deleted_with_its_file_unless_the_user_has_edited_it() {
     let gone = |edit: Option<&str>, moves: bool| {
         let folder = Folder::new();
         folder.give(VALUES, with_three_replicas(&folder.read(VALUES)));
@@ -254,7 +254,7 @@ fn edits_move_with_a_file_whose_path_changes() {
     assert_eq!(plan.changes[VALUES], Change::Delete);
     assert!(folder.read(MOVED).contains("\nreplicas: 3\n"));
     assert!(!folder.has("charts/guestbook"));
-    // And back again.
+    // Rename it back.
     folder.apply(Some(library()), guestbook());
     assert!(folder.read(VALUES).contains("\nreplicas: 3\n"));
 }
@@ -265,7 +265,7 @@ fn edits_move_after_an_edit_of_the_project_by_hand() {
         project_name: "shelf".parse().unwrap(),
         ..guestbook()
     };
-    // The name that the user wrote may be another one than that of the command that comes next.
+    // The next command may use another name than the user wrote.
     for by_hand in [library(), shelf] {
         let folder = Folder::new();
         folder.edit(VALUES, with_three_replicas);
@@ -326,7 +326,7 @@ fn a_move_that_was_killed_is_completed() {
         folder.read(MOVED),
         folder.read(crate::worktree::LAST_APPLIED),
     );
-    // Killed after the file was written to its new path, before it left the old one, and after that.
+    // Killed after the file was written to its new path: once with the file still at its old path, and once without.
     for is_there in [true, false] {
         let folder = Folder::new();
         folder.write(MOVED, &new);
@@ -354,9 +354,9 @@ fn comments_in_the_project_stay() {
 }
 
 #[test]
-fn the_project_has_to_say_what_was_asked_for() {
+fn a_merged_project_must_have_the_requested_settings() {
     let folder = Folder::new();
-    // Where the new name goes.
+    // The place of the new name.
     folder.edit(Project::FILE, |text| {
         text.replace(
             "projectName: guestbook\n",
@@ -434,7 +434,7 @@ fn markers_stop_a_command_where_git_put_them() {
     assert!(folder.git(&["switch", "--quiet", "--create=theirs"]) && commit("theirs"));
     assert!(folder.git(&["switch", "--quiet", "main"]) && commit("ours"));
     assert!(!folder.git(&["merge", "theirs"]), "they clash");
-    // Here they are text.
+    // In this file, the markers are text.
     let markers = "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> theirs\n";
     folder.edit("Makefile", |text| format!("{text}{markers}"));
 
@@ -483,7 +483,7 @@ fn a_project_that_does_not_follow_from_the_branches_is_for_the_user_to_confirm()
     }
 }
 
-/// The base of a turn to `project`, after git merged the record of two projects.
+/// The base of a turn to `project`, after git merged the records of two projects.
 fn merged_base(project: &Project, record: Record, commits: Option<Commits>) -> Texts {
     let folder = tempfile::tempdir().unwrap();
     let mut turn = Turn {
@@ -502,7 +502,7 @@ fn merged_base(project: &Project, record: Record, commits: Option<Commits>) -> T
 }
 
 #[test]
-fn a_record_that_git_merged_is_made_anew() {
+fn a_record_that_git_merged_is_recomputed_from_renders() {
     let with = |features: &[Feature]| Project {
         features: features.iter().copied().chain([Feature::Helm]).collect(),
         ..guestbook()
@@ -510,7 +510,7 @@ fn a_record_that_git_merged_is_made_anew() {
     let ours = with(&[Feature::Agents]);
     let theirs = with(&[Feature::Prometheus]);
     let both = with(&[Feature::Agents, Feature::Prometheus]);
-    // What git kept of a file that no project has any more.
+    // git kept lines of a file that neither project has.
     let texts = Texts::from([("LICENSE".to_owned(), "MIT\n".to_owned())]);
     let base = |ours: &Project, theirs: &Project| {
         let record = Record {
@@ -523,7 +523,7 @@ fn a_record_that_git_merged_is_made_anew() {
     let mut expected = render(&both).unwrap().texts;
     assert_eq!(base(&ours, &theirs), expected);
 
-    // Nobody knows what an older rscaffold rendered.
+    // The render of an older rscaffold is unknown.
     let older = |project: &Project| Project {
         cli_version: "0.1.0".to_owned(),
         ..project.clone()
@@ -538,7 +538,7 @@ fn a_record_that_git_merged_is_made_anew() {
 }
 
 #[test]
-fn a_record_that_git_merged_is_made_of_those_of_the_branches() {
+fn a_record_that_git_merged_is_recomputed_from_the_commits() {
     let texts = |files: &[(&str, &str)]| -> Texts {
         let owned = |&(path, text): &(&str, &str)| (path.to_owned(), text.to_owned());
         files.iter().map(owned).collect()
@@ -577,8 +577,7 @@ const V2: &str = "src/api/webapp/v2/guestbook.rs";
 const SAMPLE_V1: &str = "config/samples/webapp_v1_guestbook.yaml";
 const SAMPLE_V2: &str = "config/samples/webapp_v2_guestbook.yaml";
 
-/// The project `guestbook` with these versions of a kind in `group`, and what the API server does with
-/// each.
+/// The project `guestbook` with these versions of a kind in `group`, each at this stage.
 fn kind_in(group: &str, versions: &[(&str, Stage)]) -> Project {
     let mut project = guestbook();
     for (version, stage) in versions {
@@ -610,19 +609,19 @@ fn two_versions() -> Project {
     kind(&[("v1", Stage::Stored), ("v2", Stage::Unserved)])
 }
 
-/// The types of a user.
+/// The types with a field that the user added.
 fn with_pages(types: &str) -> String {
     let line = "    pub title: String,\n";
     assert!(types.contains(line), "{types}");
     types.replace(line, "    pub title: String,\n\n    pub pages: u32,\n")
 }
 
-/// The sample of a user.
+/// The sample with a comment that the user added.
 fn with_remark(sample: &str) -> String {
     format!("# Ours.\n{sample}  pages: 3\n")
 }
 
-/// A project with one version of a kind, which the user has edited.
+/// A project with one version of a kind, whose files the user has edited.
 fn edited() -> Folder {
     let folder = Folder::of(one_version());
     folder.edit(V1, with_pages);
@@ -641,7 +640,7 @@ fn a_version_begins_with_the_files_of_the_stored_version() {
     let fresh = render(&two_versions()).unwrap().texts;
     assert_eq!(folder.read(V2), with_pages(&fresh[V2]));
     assert_eq!(folder.read(SAMPLE_V2), with_remark(&fresh[SAMPLE_V2]));
-    // The first version stays as it is, and what was rendered is recorded.
+    // The first version stays unchanged, and the record has the render.
     assert_eq!([folder.read(V1), folder.read(SAMPLE_V1)], [v1, sample]);
     let record = WorkTree::open(folder.0.path()).unwrap().record().unwrap();
     assert_eq!(record.texts[V2], fresh[V2]);
@@ -651,7 +650,7 @@ fn a_version_begins_with_the_files_of_the_stored_version() {
 }
 
 #[test]
-fn a_version_of_files_that_nobody_edited_is_new() {
+fn a_version_of_unedited_files_equals_the_template() {
     let folder = Folder::of(one_version());
     let plan = folder.apply(Some(one_version()), two_versions());
     let fresh = render(&two_versions()).unwrap().texts;
@@ -665,7 +664,7 @@ fn a_version_begins_with_the_one_that_was_stored_also_after_an_edit_of_the_proje
     let stored = kind(&[("v1", Stage::Unserved), ("v2", Stage::Stored)]);
     for after in [two_versions(), stored] {
         let expected = with_pages(&render(&after).unwrap().texts[V2]);
-        // By a command, and by `apply` after an edit of PROJECT.
+        // Once by a command, and once by `apply` after an edit of `PROJECT`.
         for before in [one_version(), after.clone()] {
             let folder = edited();
             folder.write(Project::FILE, &before.to_text().unwrap());
@@ -673,7 +672,7 @@ fn a_version_begins_with_the_one_that_was_stored_also_after_an_edit_of_the_proje
             assert_eq!(folder.read(V2), expected);
         }
     }
-    // Not with the one that was there first, nor with the newest.
+    // The source is neither the first version nor the newest one.
     let before = kind(&[
         ("v1alpha1", Stage::Unserved),
         ("v1", Stage::Stored),
@@ -688,7 +687,7 @@ fn a_version_begins_with_the_one_that_was_stored_also_after_an_edit_of_the_proje
 }
 
 #[test]
-fn versions_that_are_new_together_begin_with_the_template() {
+fn versions_that_are_added_together_start_from_the_template() {
     let folder = Folder::of(guestbook());
     folder.apply(Some(guestbook()), two_versions());
     let fresh = render(&two_versions()).unwrap().texts;
@@ -726,7 +725,7 @@ fn a_group_with_another_name_keeps_its_files() {
     folder.edit("src/api/webapp/mod.rs", |text| {
         format!("{text}\nmod ours;\n")
     });
-    // It gets a version on the way.
+    // The group gets a version at the same time.
     let after = kind_in("press", &[("v1", Stage::Stored), ("v2", Stage::Unserved)]);
     let fresh = render(&after).unwrap().texts;
     folder.write(Project::FILE, &after.to_text().unwrap());
@@ -745,7 +744,7 @@ fn a_group_with_another_name_keeps_its_files() {
 
 #[test]
 fn a_version_that_a_killed_command_began_is_completed() {
-    // The first version gets another text as well.
+    // The text of the first version changes as well.
     let after = kind(&[("v1", Stage::Unserved), ("v2", Stage::Stored)]);
     let done = edited();
     done.apply(Some(one_version()), after.clone());
@@ -779,7 +778,7 @@ fn lines_of_the_user_beside_the_version_stay_beside_it() {
     );
 }
 
-/// The plan of a second version, where the user has changed the name of the first one in its types.
+/// The plan for a second version, after the user changed the name of the first version in its types.
 fn clash(folder: &Folder, on_conflict: OnConflict) -> Plan {
     let policy = Policy {
         everywhere: on_conflict,
@@ -810,7 +809,7 @@ fn types_in_which_the_user_changed_the_version_are_for_the_user_to_decide() {
     let Change::Mark(marked) = &clash(&folder, OnConflict::Markers).changes[V2] else {
         panic!("no markers");
     };
-    // A command that was killed has written them.
+    // A killed command has already written the markers.
     folder.write(V2, marked);
     let again = clash(&folder, OnConflict::Markers);
     assert_eq!(again.changes[V2], Change::Keep(Kept::Marked));
@@ -823,7 +822,7 @@ fn a_file_in_the_place_of_a_version_is_a_conflict() {
     folder.write(V2, "pub struct Guestbook;\n");
     let plan = clash(&folder, OnConflict::Abort);
     assert!(plan.conflicts().any(|(path, _)| path == V2));
-    // But a copy by hand is what was asked for.
+    // A copy that the user made is accepted.
     let copy = with_pages(&render(&two_versions()).unwrap().texts[V2]);
     folder.write(V2, &format!("{copy}// by hand\n"));
     folder.apply(Some(one_version()), two_versions());
@@ -876,7 +875,7 @@ fn types_that_git_left_open_are_merged_before_they_are_copied() {
     };
     git(&["init", "--quiet", "--initial-branch=main"]);
     commit();
-    // Two lines of the tool, one beside the other.
+    // The tool changes two lines, one next to the user's lines.
     git(&["switch", "--quiet", "--create=theirs"]);
     let mut theirs = one_version();
     theirs.resources[0].namespaced = false;
@@ -910,7 +909,7 @@ fn types_that_git_left_open_are_merged_before_they_are_copied() {
     }
 }
 
-/// What a user does at each line: deletes the line, or inserts some above it.
+/// The edits of a user: for each line, whether it is deleted, and how many lines are inserted above it.
 fn edits() -> impl Strategy<Value = Vec<(usize, bool, usize)>> {
     prop::collection::vec((0..80_usize, any::<bool>(), 0..3_usize), 1..6)
 }
@@ -941,7 +940,7 @@ proptest! {
             (V1, V2, "    version = "),
             (SAMPLE_V1, SAMPLE_V2, "apiVersion: "),
         ] {
-            // What the tool changed, and nothing else, is another one.
+            // Only the lines that the tool changed differ.
             let [of_old, of_new] = [&fresh[old], &fresh[new]].map(|text| {
                 let start = text.find(name).unwrap();
                 let end = text[start..].find("kind").unwrap();

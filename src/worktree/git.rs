@@ -1,9 +1,9 @@
-//! What git left open in the project's folder: files of which a merge, a rebase, a cherry-pick, a revert
-//! or a stash has two versions.
+//! The conflicts that git left in the project's folder: files of which a merge, a rebase, a cherry-pick, a revert or a
+//! stash has several versions.
 //!
-//! git alone knows which files these are, what stood in them where the branches parted, and which
-//! commits it merges. It is asked only when that matters. The commands read the index and objects; none
-//! of them runs hooks or filters, refreshes the index, or fetches.
+//! Only git knows which files these are, what they contained in the common ancestor, and which commits it merges. The
+//! `git` commands here run only when a command needs this. They read the index and objects; none of them runs hooks or
+//! filters, refreshes the index, or fetches.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,42 +22,42 @@ use crate::{
     project::Project,
 };
 
-/// What git left open.
+/// The conflicts that git left in the folder.
 #[derive(Debug, Default)]
 pub struct Unmerged {
     /// The files, by path.
     pub stages: BTreeMap<String, Stages>,
-    /// The commits that are merged, if git tells.
+    /// The commits that git merges, if they can be determined.
     pub commits: Option<Commits>,
 }
 
-/// The texts of a file that git left open; `None` where the file does not exist.
+/// The versions of a file with a conflict; `None` where the file does not exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stages {
-    /// Where the branches parted.
+    /// In the common ancestor.
     pub parent: Option<String>,
     /// On the branch that is checked out.
     pub ours: Option<String>,
     /// On the other branch.
     pub theirs: Option<String>,
-    /// As git wrote the file into the folder. `None` if git does not tell.
+    /// As git wrote the file into the folder, with conflict markers. `None` if git does not record that.
     pub written: Option<String>,
 }
 
 /// The commits that git merges.
 #[derive(Debug)]
 pub struct Commits {
-    /// Where the branches parted; `None` where git made up a common ancestor, and where there is none.
+    /// The common ancestor; `None` if there is none, or if it is not a commit because git merged several ancestors.
     pub parent: Option<Commit>,
     /// On the branch that is checked out.
     pub ours: Commit,
     /// On the other branch.
     pub theirs: Commit,
-    /// The text of `PROJECT` as git merged it, and wrote it into the folder. `None` if git does not tell.
+    /// The text of `PROJECT` as git merged it and wrote it into the folder. `None` if git does not record that.
     pub merged: Option<String>,
 }
 
-/// What a commit has of the tool's own files.
+/// The tool's own files in a commit.
 #[derive(Debug)]
 pub struct Commit {
     /// The text of `PROJECT`.
@@ -66,8 +66,8 @@ pub struct Commit {
     pub record: Record,
 }
 
-/// How git names the commits of a merge that is not finished: the other branch, and where it parted;
-/// without the second, that is the merge base of the first and `HEAD`.
+/// The revisions of the operations that stop at a conflict: the other side, and the common ancestor. `None` stands for
+/// the merge base of the other side and `HEAD`.
 const OPERATIONS: [(&str, Option<&str>); 5] = [
     ("MERGE_HEAD", None),
     ("CHERRY_PICK_HEAD", Some("CHERRY_PICK_HEAD^")),
@@ -76,11 +76,11 @@ const OPERATIONS: [(&str, Option<&str>); 5] = [
     ("refs/stash", Some("refs/stash^")),
 ];
 
-/// How git names the tree that it wrote into the folder, with conflict markers.
+/// The name of the tree that git wrote into the folder, with conflict markers.
 const AUTO_MERGE: &str = "AUTO_MERGE";
 
-/// Asks git what is open in the folder `root`, of the files at `paths` and of those that one of the
-/// branches has in its record. That is nothing if there is no git.
+/// Lists the conflicts in the folder `root`, of the files at `paths` and of those in the records of the branches. The
+/// list is empty if git is not installed or the folder is not in a repository.
 pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Unmerged> {
     let git = Git { root };
     let mut open = git.open()?;
@@ -106,7 +106,7 @@ pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Unmerged> 
     let texts = git.texts(names)?;
     let text = |name: String| texts.get(&name).cloned();
     let stages = open.into_keys().map(|path| {
-        // git has a text of the parent also for a file that it takes for a renamed one.
+        // git may give a text of the parent for another file that it considers renamed to this path.
         let is_there = |it: &Commit| path == Project::FILE || it.record.texts.contains_key(&path);
         let stages = Stages {
             parent: text(in_index(&path, 0)).filter(|_| parent.is_none_or(is_there)),
@@ -120,7 +120,7 @@ pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Unmerged> 
     Ok(Unmerged { stages, commits })
 }
 
-/// The object of a file where the branches parted, on ours, and on theirs.
+/// The objects of a file in the common ancestor, on our side, and on their side.
 type Objects = [Option<String>; 3];
 
 struct Git<'a> {
@@ -128,13 +128,13 @@ struct Git<'a> {
 }
 
 impl Git<'_> {
-    /// git in the folder, without anything that a repository could have it run.
+    /// A git command in the folder. Its settings keep the repository from running other programs.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut git = Command::new("git");
         git.current_dir(self.root)
             .args(["--no-optional-locks", "-c", "core.fsmonitor=false"])
             .args(["-c", "safe.bareRepository=explicit"])
-            // What is larger is never read, so git need not have it in memory.
+            // git need not load larger files into memory: rscaffold never reads them.
             .args(["-c", "core.bigFileThreshold=128m"])
             .args(arguments)
             .env("GIT_NO_LAZY_FETCH", "1")
@@ -143,7 +143,7 @@ impl Git<'_> {
         git
     }
 
-    /// What git prints; `None` if it refuses or is not there.
+    /// The output of a git command; `None` if git fails or is not installed.
     fn output(&self, arguments: &[&str]) -> Result<Option<Vec<u8>>> {
         match self.command(arguments).output() {
             Ok(output) => Ok(output.status.success().then_some(output.stdout)),
@@ -152,7 +152,8 @@ impl Git<'_> {
         }
     }
 
-    /// Gives `take` each entry that git prints with `-z`, until that has enough: there may be many.
+    /// Passes each entry that git prints with `-z` to `take`, until `take` returns `false`. So a long output is never
+    /// in memory as a whole.
     fn entries(
         &self,
         arguments: &[&str],
@@ -171,7 +172,7 @@ impl Git<'_> {
                 break;
             }
         }
-        // git ends when nobody reads what it prints.
+        // git ends by itself when its output is closed.
         git.wait().context("failed to wait for `git`")?;
         taken.map(drop)
     }
@@ -183,7 +184,7 @@ impl Git<'_> {
         Ok(text.lines().next().map(str::to_owned))
     }
 
-    /// The files that the index has in several versions.
+    /// The files that the index has in several versions, each with its objects.
     fn open(&self) -> Result<BTreeMap<String, Objects>> {
         let mut open = BTreeMap::<String, Objects>::new();
         self.entries(&["ls-files", "--unmerged", "-z"], |entry| {
@@ -196,7 +197,8 @@ impl Git<'_> {
                 bail!("failed to read the output of `git ls-files`: `{fields}`");
             };
             let stage = ["1", "2", "3"].iter().position(|it| *it == stage);
-            // A link or a submodule is not a text, and `git cat-file` takes a name for each line.
+            // Symbolic links and submodules have no text. A path with a newline cannot be passed to `git cat-file`,
+            // which reads one name per line.
             let is_text = mode.starts_with("100") && !path.contains('\n');
             if let Some(stage) = stage.filter(|_| is_text) {
                 open.entry(path.to_owned()).or_default()[stage] = Some(object.to_owned());
@@ -212,8 +214,8 @@ impl Git<'_> {
 
     /// The commits that git merges.
     ///
-    /// Several operations can be under way at once, and a stash can be there without any. So only the
-    /// commits count that have the very objects that the index has.
+    /// Several operations can be in progress at once, and a stash can exist without any operation. So an operation
+    /// counts only if its commits contain the same objects as the index.
     fn commits(&self, open: &BTreeMap<String, Objects>, prefix: &str) -> Result<Option<Commits>> {
         for (theirs, parent) in OPERATIONS {
             let commit = |name: &str| self.line(&["rev-parse", "--verify", "--quiet", name]);
@@ -232,7 +234,7 @@ impl Git<'_> {
                     match (there.get(&name(path)), &objects[stage]) {
                         (Some(there), Some(object)) if there == object => {}
                         (None, None) => {}
-                        // Of a file that git takes for a renamed one, the commit has another path.
+                        // git may consider the file renamed: then the commit has the object at another path.
                         (None, Some(object)) => _ = elsewhere.insert(object.as_str()),
                         (Some(_), _) => return Ok(false),
                     }
@@ -254,7 +256,7 @@ impl Git<'_> {
         Ok(None)
     }
 
-    /// Whether a commit has files with all of these `objects`, at any path.
+    /// Whether a commit contains all of these `objects`, at any path.
     fn has_all(&self, commit: &str, mut objects: BTreeSet<&str>) -> Result<bool> {
         if !objects.is_empty() {
             self.entries(&["ls-tree", "-r", "--full-tree", "-z", commit], |entry| {
@@ -282,7 +284,7 @@ impl Git<'_> {
         })
     }
 
-    /// The objects of the files that `names` stand for, by name.
+    /// The objects of the files with these `names`, by name.
     fn objects(&self, names: impl IntoIterator<Item = String>) -> Result<BTreeMap<String, String>> {
         let mut objects = BTreeMap::new();
         self.cat_file("--batch-check", names, |name, object, _, _| {
@@ -292,7 +294,7 @@ impl Git<'_> {
         Ok(objects)
     }
 
-    /// The texts of the files that `names` stand for, by name. What is not UTF-8 has none.
+    /// The texts of the files with these `names`, by name. Files that are not UTF-8 are left out.
     fn texts(&self, names: impl IntoIterator<Item = String>) -> Result<BTreeMap<String, String>> {
         let (mut texts, mut all) = (BTreeMap::new(), Total::default());
         self.cat_file("--batch", names, |name, _, bytes, output| {
@@ -319,8 +321,8 @@ impl Git<'_> {
         Ok(texts)
     }
 
-    /// Has `git cat-file` tell of each file that `names` stand for, and gives `take` the name, the object,
-    /// its size, and what follows with `--batch`.
+    /// Runs `git cat-file` for the files with these `names`. Passes to `take` the name, the object and the size of each
+    /// existing file, and the output, from which `--batch` gives the content.
     fn cat_file(
         &self,
         how: &str,
@@ -338,7 +340,7 @@ impl Git<'_> {
         let output = child.stdout.take();
         let mut output = BufReader::new(output.context("`git cat-file` has no output")?);
         let mut tell = |name: String| {
-            // One by one, so that neither side waits for the other to read.
+            // One name at a time, so that neither process waits for the other to read.
             writeln!(input, "{name}").context("failed to ask `git cat-file`")?;
             let mut header = String::new();
             output.read_line(&mut header)?;
@@ -359,7 +361,7 @@ impl Git<'_> {
     }
 }
 
-/// What helps where git has more than can be read.
+/// The hint for content in git that is too large.
 const BY_HAND: &str = "settle the file by hand, for example with `git checkout --ours` and `git add`, and run \
                        the command again";
 
@@ -371,8 +373,8 @@ mod tests {
 
     use super::*;
 
-    /// A repository with a project in its folder `operator`, two branches that changed the same file, and
-    /// what the other one is called.
+    /// A repository with a project in its folder `operator`, and the branches `main` and `theirs`, which changed the
+    /// same files.
     struct Repository(TempDir);
 
     impl Repository {
@@ -410,13 +412,13 @@ mod tests {
             self.save(branch);
         }
 
-        /// Commits what is in the folder.
+        /// Commits the current files of the folder.
         fn save(&self, message: &str) {
             assert!(self.git(&["add", "--all"]));
             assert!(self.git(&["commit", "--quiet", "--message", message]));
         }
 
-        /// Runs git, and gives whether it did what it was asked for.
+        /// Runs git, and returns whether it succeeded.
         fn git(&self, arguments: &[&str]) -> bool {
             let output = Command::new("git")
                 .args(["-c", "user.name=me", "-c", "user.email=me@example.com"])
@@ -438,7 +440,7 @@ mod tests {
     #[track_caller]
     fn assert_open(repository: &Repository, [parent, ours, theirs]: [&str; 3]) {
         let unmerged = repository.unmerged().expect("git left something open");
-        // The others are not among the paths, and not in a record.
+        // The other files with conflicts are neither among the paths nor in a record.
         let paths: Vec<_> = unmerged.stages.keys().collect();
         assert_eq!(paths, ["Makefile"]);
         let text = |text: &str| Some(format!("{text}\n"));
@@ -529,7 +531,7 @@ mod tests {
         let write = |path: &str, branch: &str| {
             fs::write(repository.0.path().join(path), text(branch)).unwrap();
         };
-        // The file is not in the record before both branches have it.
+        // The file is in the record only after both branches have it.
         let record = repository.folder().join(LAST_APPLIED);
         let recorded = fs::read(&record).unwrap();
         fs::write(&record, "").unwrap();
@@ -594,7 +596,7 @@ mod tests {
         repository.git(&["add", "--all"]);
         assert!(repository.unmerged().is_none());
         let folder = tempfile::tempdir().unwrap();
-        // In the second one git cannot be started, as where it is not installed.
+        // In the second folder git cannot be started, as if it were not installed.
         for folder in [folder.path(), &folder.path().join("missing")] {
             let open = unmerged(folder, &BTreeSet::new()).unwrap();
             assert!(open.stages.is_empty() && open.commits.is_none());

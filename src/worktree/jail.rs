@@ -1,8 +1,8 @@
-//! The project's folder as a jail: no path leads out of it.
+//! Confines all paths to the project's folder.
 //!
-//! Each folder is opened from the folder above it, and never through a symbolic link. The target of
-//! a link is computed first, and then opened like any other path. So another program cannot replace
-//! a folder by a link between the check and the use.
+//! Each folder is opened from the folder above it, and never through a symbolic link. The target of a link is computed
+//! first, and then opened like any other path. So another program cannot replace a folder by a link between the check
+//! and the use.
 
 use std::{
     fs::File,
@@ -25,12 +25,12 @@ use crate::hint::OrHint;
 pub(super) struct Jail(Dir);
 
 impl Jail {
-    /// `folder` is the project's, opened.
+    /// Confines paths to `folder`, the opened project folder.
     pub(super) fn new(folder: File) -> Self {
         Self(Dir::from_std_file(folder))
     }
 
-    /// The number that the file system gives to the folder.
+    /// The inode number of the folder.
     pub(super) fn inode(&self) -> io::Result<u64> {
         Ok(self.0.dir_metadata()?.ino())
     }
@@ -44,17 +44,17 @@ impl Jail {
     }
 }
 
-/// One pass over files of the project, fastest in the order of their paths.
+/// One pass over files of the project. Sorted paths are the fastest.
 ///
-/// A folder stays open while the next file is in it, too. A later pass needs a new walk, which sees
-/// the folders as they are then.
+/// A folder stays open while the following files are in it. A later pass needs a new walk, because folders may have
+/// changed by then.
 pub(super) struct Walk<'a> {
     root: &'a Dir,
     /// The open folders with their paths, each within the one before it.
     open: Vec<(String, Dir)>,
 }
 
-/// A place for a file: `name` in `folder`, after symbolic links were followed.
+/// The place of a file: `name` in `folder`, after symbolic links were followed.
 pub(super) struct Place<'a> {
     pub(super) folder: &'a Dir,
     pub(super) name: String,
@@ -63,10 +63,10 @@ pub(super) struct Place<'a> {
 }
 
 impl Walk<'_> {
-    /// The place of the file at `path`, after any symbolic link; `None` if its folder is missing.
+    /// The place of the file at `path`, after symbolic links were followed; `None` if its folder is missing.
     ///
     /// # Errors
-    /// When a link leads nowhere or out of the project, or a file stands in the place of a folder.
+    /// When a link leads nowhere or out of the project, or a part of the path that must be a folder is a file.
     pub(super) fn find(&mut self, path: ProjectPath) -> Result<Option<Place<'_>>> {
         if !self.enter(path.folder())? {
             return Ok(None);
@@ -87,19 +87,19 @@ impl Walk<'_> {
         }))
     }
 
-    /// The folder at `path`, after any symbolic link; the project's folder without a path. `None` if
-    /// the folder is missing.
+    /// The folder at `path`, after symbolic links were followed; the project's folder if `path` is `None`. Returns
+    /// `None` if the folder is missing.
     ///
     /// # Errors
-    /// As [`Walk::find`].
+    /// See [`Walk::find`].
     pub(super) fn folder(&mut self, path: Option<ProjectPath>) -> Result<Option<&Dir>> {
         Ok(self.enter(path)?.then(|| self.here()))
     }
 
-    /// Creates the folder at `path` and the folders above it; adds each that was missing to `made`.
+    /// Creates the folder at `path` and the folders above it. Adds each created folder to `made`.
     ///
     /// # Errors
-    /// As [`Walk::find`], and when a folder cannot be created.
+    /// See [`Walk::find`]; and when a folder cannot be created.
     pub(super) fn make_folder(
         &mut self,
         path: Option<ProjectPath>,
@@ -153,7 +153,7 @@ impl Walk<'_> {
         Ok(true)
     }
 
-    /// Where the symbolic link at `path` leads: a path of the project without any link.
+    /// The target of the symbolic link at `path`: a path of the project that contains no link.
     fn target(&self, path: ProjectPath) -> Result<String> {
         let real = match self.resolve(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -174,7 +174,7 @@ impl Walk<'_> {
             )
     }
 
-    /// The path without any link that `path` leads to; `None` if that is not in the folder.
+    /// `path` with every symbolic link resolved; `None` if the result is outside of the folder.
     fn resolve(&self, path: ProjectPath) -> io::Result<Option<PathBuf>> {
         let (mut real, mut left) = (PathBuf::new(), PathBuf::from(path.as_str()));
         let mut links = 0;
@@ -202,22 +202,21 @@ impl Walk<'_> {
     }
 }
 
-/// How many links are followed for one path, as Linux does.
+/// The most links that are followed for one path, as in Linux.
 const MAX_LINKS: usize = 40;
 
 impl Place<'_> {
-    /// Whether a regular file is there.
+    /// Whether the place holds a regular file.
     pub(super) fn is_file(&self) -> bool {
         self.metadata.as_ref().is_some_and(Metadata::is_file)
     }
 
-    /// How many bytes the file has.
+    /// The size of the file in bytes; 0 if the file does not exist.
     pub(super) fn len(&self) -> u64 {
         self.metadata.as_ref().map_or(0, Metadata::len)
     }
 
-    /// The bytes of the file, if it exists, and its metadata from when it was opened. Errors name
-    /// the file `path`.
+    /// The bytes of the file, if it exists, and its metadata at the time it was opened. Errors call the file `path`.
     ///
     /// # Errors
     /// When it is not a readable, regular file, or too large.
@@ -225,9 +224,9 @@ impl Place<'_> {
         let Some(metadata) = &self.metadata else {
             return Ok(None);
         };
-        // Opening a socket fails with an error that does not help.
+        // Checked before the file is opened, because the error of opening a socket is not helpful.
         ensure_regular(metadata, path)?;
-        // Meanwhile, the file may have become a link, or a named pipe, which blocks without a writer.
+        // The file may have been replaced since: by a link, or by a named pipe, which would block without a writer.
         let mut options = OpenOptions::new();
         options.read(true).follow(FollowSymlinks::No).nonblock(true);
         let unreadable = |error| unreadable(error, path);
@@ -263,11 +262,11 @@ mod tests {
 
     use super::*;
 
-    /// A project beside a secret.
+    /// A project folder beside a file `secret`.
     struct Top(TempDir);
 
     impl Top {
-        /// With these files, each of which has its path as its text.
+        /// Creates these files, each with its path as its text, and these links.
         fn new(files: &[&str], links: &[(&str, &str)]) -> Self {
             let top = Self(tempfile::tempdir().expect("a temporary folder"));
             for file in [&["../secret", ".git/HEAD"], files].concat() {
@@ -288,7 +287,7 @@ mod tests {
             Jail::new(File::open(self.at("")).unwrap())
         }
 
-        /// The text at `path`, or why it cannot be had.
+        /// The text at `path`, or the error.
         fn read(&self, path: &str) -> Result<Option<String>, String> {
             let path = ProjectPath::new(path).unwrap();
             let (jail, text) = (self.jail(), |(_, bytes)| String::from_utf8(bytes).unwrap());
@@ -445,7 +444,7 @@ mod tests {
         let place = walk.find(path).unwrap().unwrap();
         fs::rename(top.at("a"), top.at("moved")).unwrap();
         symlink("..", top.at("a")).unwrap();
-        // The folder that was found, wherever it is now.
+        // The walk still reads from the folder that it found, even after that folder was moved.
         let (_, bytes) = place.read(path).unwrap().unwrap();
         assert_eq!(bytes, b"a/b/c");
         let error = "`a` is a symbolic link that leads out of the project".to_owned();

@@ -1,9 +1,9 @@
-//! The record of what was written last. For each line of a file it has a line, a JSON array of the path
-//! and that line with its line end, such as `["src/lib.rs","pub mod api;\n"]`. Above them stand facts,
-//! each a JSON object, such as `{"project":"..."}`.
+//! The record of what was written last. It has one line for each line of a file: a JSON array of the path and the line
+//! with its line ending, such as `["src/lib.rs","pub mod api;\n"]`. Above these lines are facts, each a JSON object,
+//! such as `{"project":"..."}`.
 //!
-//! Each line of the record is complete by itself. So git can take the lines of both branches
-//! (`merge=union` in `.gitattributes`), and the result is still a record.
+//! Each line of the record is valid alone. So git can take the lines of both branches (`merge=union` in
+//! `.gitattributes`), and the result is still a record.
 
 use std::{
     borrow::Cow,
@@ -23,37 +23,37 @@ use crate::{
 /// What was written last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record {
-    /// The files, without `PROJECT`.
+    /// The text of each file, except `PROJECT`.
     pub texts: Texts,
-    /// The text of `PROJECT` that they were rendered from. After a merge of branches it can be several,
-    /// and in the record of an older rscaffold it is missing.
+    /// The text of `PROJECT` that the files were rendered from. After a merge of branches there can be several; the
+    /// record of an older rscaffold has none.
     pub projects: Vec<String>,
     /// Files that were written with conflict markers.
     pub marked: BTreeSet<String>,
-    /// What the user gave with a command instead of the render of a file, such as types from a CRD.
+    /// Texts that came from the user with a command and replace the rendered file, such as types from a CRD.
     pub given: Texts,
 }
 
-/// A line of the record about a file: the path, and a line of the text.
+/// A line of the record for a file: the path, and a line of the text.
 #[derive(Deserialize)]
 struct Line<'a>(#[serde(borrow)] Cow<'a, str>, #[serde(borrow)] Cow<'a, str>);
 
-/// A line of a text.
+/// The second part of a [`Line`], after the path.
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Any other line of the record.
+/// Every other line of the record.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Fact<'a> {
     Project(Cow<'a, str>),
     Marked(Cow<'a, str>),
-    /// A path, and all of its text: lines of two texts must not mix.
+    /// A path and the whole text, in one record line: a union merge must not mix the lines of two texts.
     Given(Cow<'a, str>, Cow<'a, str>),
 }
 
 impl Record {
-    /// Writes the record line by line: that of a large project is longer than all of its files.
+    /// Writes the record line by line, because the record of a large project is longer than all of its files together.
     pub fn write(&self, mut record: impl Write) -> Result<()> {
         let projects = self.projects.iter().map(|text| Fact::Project(text.into()));
         let marked = self.marked.iter().map(|path| Fact::Marked(path.into()));
@@ -65,7 +65,7 @@ impl Record {
         }
         for (path, text) in &self.texts {
             let start = beginning(path)?;
-            // An empty text has no line, but is a file.
+            // An empty file has no lines, but still needs a line in the record.
             let empty = text.is_empty().then_some("");
             for line in text.split_inclusive('\n').chain(empty) {
                 record.write_all(start.as_bytes())?;
@@ -77,28 +77,28 @@ impl Record {
         Ok(())
     }
 
-    /// The length of its text in bytes.
+    /// The length of the record's text in bytes.
     pub(super) fn length(&self) -> Result<u64> {
         let mut length = Length(0);
         self.write(&mut length)?;
         Ok(length.0)
     }
 
-    /// Whether `text` is that of the record.
+    /// Whether `text` is the text of this record.
     pub(super) fn is(&self, text: &[u8]) -> bool {
         let mut rest = Rest(text);
         self.write(&mut rest).is_ok() && rest.0.is_empty()
     }
 
-    /// Reads the record. The lines of a file need not follow each other: after a merge they may not.
+    /// Reads the record. The lines of a file need not be consecutive, because a merge by git may separate them.
     ///
     /// # Errors
-    /// For the first line that is none of a record, or is beyond its limits.
+    /// For the first line that is not a line of a record, or exceeds the limits.
     pub fn parse(text: &str) -> Result<Self> {
         let mut record = Self::default();
         let mut several = BTreeSet::new();
         let mut all = Total::default();
-        // How a line begins that is about the same file as the one above, and the text of that file.
+        // The prefix of a further line for the same file as the line above, and the text of that file.
         let mut last: Option<(String, &mut String)> = None;
         for (number, line) in (1..).zip(text.lines()) {
             let damage = |_| damage(number, line);
@@ -144,13 +144,13 @@ impl Record {
             last = Some((start, text));
         }
         ensure_limits(0, record.texts.len())?;
-        // After a merge of branches that gave two texts, neither of them is what the file begins with.
+        // If the merged branches gave a file different texts, neither text is its base.
         record.given.retain(|path, _| !several.contains(path));
         Ok(record)
     }
 }
 
-/// Refuses more than a project can have.
+/// Checks that the record does not have more entries than a project can have.
 fn ensure_limits(projects: usize, files: usize) -> Result<()> {
     ensure!(
         projects <= RECORDED_PROJECTS,
@@ -163,12 +163,12 @@ fn ensure_limits(projects: usize, files: usize) -> Result<()> {
     Ok(())
 }
 
-/// How each line about the file at `path` begins.
+/// The prefix of each line for the file at `path`.
 fn beginning(path: &str) -> Result<String> {
     Ok(format!("[{},", serde_json::to_string(path)?))
 }
 
-/// Counts bytes, and keeps none.
+/// Counts the written bytes, without keeping them.
 struct Length(u64);
 
 impl Write for Length {
@@ -182,7 +182,7 @@ impl Write for Length {
     }
 }
 
-/// What is left of a text. It takes what it begins with, and nothing else.
+/// The rest of an expected text. Each write must match the beginning of the rest.
 struct Rest<'a>(&'a [u8]);
 
 impl Write for Rest<'_> {
@@ -196,14 +196,14 @@ impl Write for Rest<'_> {
     }
 }
 
-/// Refuses a path that is none of a project.
+/// Checks that a path of the record can be a path of a project.
 fn check(number: usize, path: &str) -> Result<()> {
     let path = ProjectPath::new(path);
     path.map_err(|error| anyhow!("line {number}: {error}"))?;
     Ok(())
 }
 
-/// What is wrong with a line that is none of a record.
+/// The error for a line that is not a line of a record.
 fn damage(number: usize, line: &str) -> Error {
     let markers = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
     if markers.iter().any(|marker| line.starts_with(marker)) {

@@ -12,8 +12,8 @@ use super::{jail::Jail, path::ProjectPath};
 
 /// The prefix of the names of temporary files that a command in this folder creates.
 ///
-/// It contains the folder's inode, because a folder of this project may hold another project: the
-/// lock on this folder does not keep commands out of that one, whose temporary files must stay.
+/// The prefix contains the inode of the folder, because a folder of this project may contain another project. The lock
+/// on this folder does not keep commands out of the other project, whose temporary files must stay.
 pub(super) fn prefix(jail: &Jail) -> Result<String> {
     let inode = jail
         .inode()
@@ -21,8 +21,8 @@ pub(super) fn prefix(jail: &Jail) -> Result<String> {
     Ok(format!(".rscaffold-{inode}-"))
 }
 
-/// Removes temporary files of earlier commands from the folders of the files `paths`, and from the
-/// folders of their targets where these are links.
+/// Removes the temporary files of earlier commands from the folders of the files at `paths`. For a symbolic link, also
+/// from the folder of its target.
 ///
 /// A file that cannot be removed does no harm: git ignores it.
 pub(super) fn remove<'a>(jail: &'a Jail, paths: impl IntoIterator<Item = &'a str>) {
@@ -38,7 +38,7 @@ pub(super) fn remove<'a>(jail: &'a Jail, paths: impl IntoIterator<Item = &'a str
             Ok(Some(folder)) => remove_from(folder, &prefix),
             _ => BTreeSet::new(),
         });
-        // The temporary file of a link was created beside its target.
+        // The temporary file for a link was created beside the target of the link.
         if links.contains(OsStr::new(path.name()))
             && let Ok(Some(place)) = walk.find(path)
         {
@@ -47,7 +47,7 @@ pub(super) fn remove<'a>(jail: &'a Jail, paths: impl IntoIterator<Item = &'a str
     }
 }
 
-/// Removes the temporary files from `folder`. Gives the symbolic links in it.
+/// Removes the temporary files from `folder`. Returns the names of the symbolic links in `folder`.
 fn remove_from(folder: &Dir, prefix: &str) -> BTreeSet<OsString> {
     let mut links = BTreeSet::new();
     for entry in folder.entries().into_iter().flatten().flatten() {

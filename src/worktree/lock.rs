@@ -1,4 +1,4 @@
-//! One command at a time in one folder.
+//! The lock that keeps other commands out of a project's folder.
 
 use std::{
     fs::{File, TryLockError},
@@ -11,19 +11,17 @@ use anyhow::{Context, Result, anyhow};
 
 use crate::hint::OrHint;
 
-/// How long a command waits for another one: many times the duration of any command.
+/// How long a command waits for another command: much longer than any command takes.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Opens the folder `root` and locks it, until the returned file is dropped or its process ends in
-/// whatever way.
+/// Opens the folder `root` and locks it, until the returned file is dropped or the process ends for any reason.
 ///
-/// The folder itself is locked, not a file in it: so a command that is refused leaves nothing
-/// behind.
+/// The lock is on the folder itself, not on a file in it. So a refused command leaves no file behind.
 pub(super) fn lock(root: &Path, patience: Duration) -> Result<File> {
     let folder = File::open(root)
         .with_context(|| format!("failed to open the folder `{}`", root.display()))?;
     let deadline = Instant::now() + patience;
-    // Some network file systems cannot lock a folder: there, a command runs without a lock.
+    // Some network file systems cannot lock a folder. There, a command runs without a lock.
     while let Err(TryLockError::WouldBlock) = folder.try_lock() {
         if Instant::now() >= deadline {
             return Err(anyhow!(

@@ -1,4 +1,4 @@
-//! Which paths may name a file of the project.
+//! The paths that may name a file of the project.
 
 use std::{borrow::Cow, fmt};
 
@@ -6,16 +6,15 @@ use anyhow::{Result, bail};
 
 use crate::visible::is_hidden;
 
-/// A path below the project's folder, such as `src/lib.rs`, that is none of git's own files.
+/// A path below the project's folder, such as `src/lib.rs`, that does not belong to git.
 ///
-/// The record names paths, and the record comes from a repository, which may be hostile.
+/// The paths come from the record, and so from a repository that may be hostile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ProjectPath<'a>(&'a str);
 
 impl<'a> ProjectPath<'a> {
     /// # Errors
-    /// When `path` is not relative, has a part such as `..`, leads into `.git`, or has invisible
-    /// characters.
+    /// When `path` is not relative, has a part such as `..`, leads into `.git`, or has invisible characters.
     pub(super) fn new(path: &'a str) -> Result<Self> {
         if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
             bail!("`{path}` is not a path within the project");
@@ -38,7 +37,7 @@ impl<'a> ProjectPath<'a> {
         self.0.rsplit('/').next().unwrap_or(self.0)
     }
 
-    /// The folder of the file: `src` of `src/lib.rs`; `None` if that is the project's folder.
+    /// The folder of the file: `src` of `src/lib.rs`; `None` for the project's folder.
     pub(super) fn folder(self) -> Option<Self> {
         self.0.rsplit_once('/').map(|(folder, _)| Self(folder))
     }
@@ -50,7 +49,7 @@ impl<'a> ProjectPath<'a> {
             .map(move |end| Self(&self.0[..end]))
     }
 
-    /// Whether it is `folder` or below it.
+    /// Whether the path is `folder` or is below it.
     pub(super) fn is_in(self, folder: &str) -> bool {
         let rest = self.0.strip_prefix(folder);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -63,9 +62,9 @@ impl fmt::Display for ProjectPath<'_> {
     }
 }
 
-/// Whether some file system takes `name` for `.git`. macOS ignores case and some characters. Windows
-/// ignores dots and spaces at the end and what follows `:` or `\`, and has the short name `git~1`.
-/// Linux can mount such file systems.
+/// Whether some file system treats `name` as `.git`. macOS ignores case and some characters. Windows ignores dots and
+/// spaces at the end and everything after `:` or `\`, and has the short name `git~1`. Linux can mount such file
+/// systems.
 fn is_git(name: &str) -> bool {
     let is_ignored = |c| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     let mut name = Cow::from(name.split([':', '\\']).next().unwrap_or(name));
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_none_of_git() {
+    fn a_path_does_not_belong_to_git() {
         for name in [
             ".git",
             ".GIT",

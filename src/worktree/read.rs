@@ -1,4 +1,4 @@
-//! Reads files, none of them without a limit.
+//! Reads files, each with a size limit.
 
 use std::{
     io::{self, Read},
@@ -28,7 +28,7 @@ pub(super) fn max(path: &str) -> u64 {
     }
 }
 
-/// The bytes of `file`; `None` if there are more than `max`, whatever its metadata says.
+/// The bytes of `file`; `None` if there are more than `max`, even if the metadata of the file gives a smaller size.
 pub(super) fn read(file: impl Read, max: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     file.take(max + 1).read_to_end(&mut bytes)?;
@@ -37,16 +37,16 @@ pub(super) fn read(file: impl Read, max: u64) -> io::Result<Option<Vec<u8>>> {
         .then_some(bytes))
 }
 
-/// The text of a file anywhere, which the user names. It is a regular file of at most `max` bytes: what
-/// has no end or keeps a reader waiting, such as a device or a named pipe, is refused.
+/// The text of a file anywhere on the disk, whose path comes from the user. The file must be regular and have at most
+/// `max` bytes. Devices and named pipes are refused: a read of them may block or never end.
 ///
 /// # Errors
-/// Say the reason alone, without the path.
+/// Give the reason only, without the path.
 pub fn read_text(path: &Path, max: u64) -> Result<String> {
     let mut options = OpenOptions::new();
-    // A named pipe, which takes the place of the file meanwhile, blocks without a writer.
+    // A named pipe may replace the file after the check. Without `nonblock`, opening the pipe would wait for a writer.
     options.read(true).nonblock(true);
-    // Opening a socket fails with an error that does not help.
+    // Checked before the file is opened, because the error of opening a socket is not helpful.
     ensure!(std::fs::metadata(path)?.is_file(), "it is not a file");
     let file = File::open_ambient_with(path, &options, ambient_authority())?;
     ensure!(file.metadata()?.is_file(), "it is not a file");
@@ -54,7 +54,7 @@ pub fn read_text(path: &Path, max: u64) -> Result<String> {
     String::from_utf8(bytes).context("it is not UTF-8 text")
 }
 
-/// Refuses the file at `path` in the project, which has more than `max` bytes.
+/// The error for the file at `path` in the project, which has more than `max` bytes.
 pub(super) fn refuse<T>(path: &str, max: u64) -> Result<T> {
     let hint = match path {
         LAST_APPLIED => RESTORE,

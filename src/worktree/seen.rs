@@ -1,4 +1,4 @@
-//! The state of each file when it was read. A plan holds only as long as that state does.
+//! The state of each file when it was read. A plan is valid only while the files stay in this state.
 
 use std::{cell::RefCell, collections::BTreeMap};
 
@@ -8,11 +8,11 @@ use cap_std::fs::{Metadata, MetadataExt};
 use super::{jail::Walk, path::ProjectPath};
 use crate::hint::OrHint;
 
-/// The files that were read, and those that did not exist.
+/// The state of every path that was read, including paths without a file.
 #[derive(Debug, Default)]
 pub(super) struct Seen(RefCell<BTreeMap<String, File>>);
 
-/// A file as it was when it was read last.
+/// The state of a file when it was last read.
 #[derive(Debug)]
 struct File {
     /// `None` if the file did not exist.
@@ -20,7 +20,7 @@ struct File {
     is_text: bool,
 }
 
-/// Differs after each save of a file, whether an editor overwrites the file or replaces it.
+/// Changes with each save of a file, whether an editor overwrites the file or replaces it.
 type Stamp = ([u64; 3], [i64; 4]);
 
 fn stamp(it: &Metadata) -> Stamp {
@@ -29,8 +29,8 @@ fn stamp(it: &Metadata) -> Stamp {
 }
 
 impl Seen {
-    /// Notes that the `file` at `path` was read, with its metadata from before; `None` if it did not
-    /// exist.
+    /// Records the `file` that was read at `path`, with its metadata at the time it was opened; `None` if the file did
+    /// not exist.
     pub(super) fn note(&self, path: &str, file: Option<&(Metadata, Vec<u8>)>) {
         let file = File {
             stamp: file.map(|(metadata, _)| stamp(metadata)),
@@ -39,13 +39,13 @@ impl Seen {
         self.0.borrow_mut().insert(path.to_owned(), file);
     }
 
-    /// Whether the file at `path` was read, and existed.
+    /// Whether the file at `path` was read and existed.
     pub(super) fn has(&self, path: &str) -> bool {
         let seen = self.0.borrow();
         seen.get(path).is_some_and(|file| file.stamp.is_some())
     }
 
-    /// Refuses a file that is not text.
+    /// Checks that the file at `path` is text.
     pub(super) fn ensure_text(&self, path: &str) -> Result<()> {
         let is_text = self.0.borrow().get(path).is_none_or(|file| file.is_text);
         ensure!(
@@ -56,8 +56,8 @@ impl Seen {
         Ok(())
     }
 
-    /// Refuses to write into a file that another program has changed since it was read: that change
-    /// would be lost.
+    /// Checks that no other program has changed the file at `path` since it was read: writing the file would lose that
+    /// change.
     pub(super) fn ensure_current(&self, walk: &mut Walk, path: ProjectPath) -> Result<()> {
         let now = walk.find(path)?.and_then(|place| place.metadata);
         let now = now.as_ref().map(stamp);

@@ -1,4 +1,4 @@
-//! The files of a folder that is not this project's, such as a Go project's: read, never written.
+//! The files of a folder outside of this project, such as a Go project: read, never written.
 
 use std::{collections::BTreeMap, fs::File, path::Path};
 
@@ -14,7 +14,7 @@ use crate::{
     visible::visible,
 };
 
-/// How deep folders are looked into.
+/// How many levels of folders are read.
 const MAX_DEPTH: usize = 24;
 
 /// What was found in a folder.
@@ -22,17 +22,17 @@ const MAX_DEPTH: usize = 24;
 pub struct Snapshot {
     /// The text of each file that was asked for, by its path in the folder.
     pub texts: Texts,
-    /// Every other file, with the number of its bytes.
+    /// Every other file, with its size in bytes.
     pub others: BTreeMap<String, u64>,
-    /// What could not be read, with the reason.
+    /// The paths that could not be read, with the reason.
     pub unread: BTreeMap<String, String>,
 }
 
-/// Reads the files of the folder `root` that are `wanted`, by their paths. Folders that begin with a dot, and
-/// those called as one of `without`, are left out.
+/// Reads the files below the folder `root` for whose path `wanted` returns true. Folders whose name begins with a dot
+/// or is in `without` are skipped.
 ///
 /// # Errors
-/// When the folder cannot be opened. What cannot be read in it is in [`Snapshot::unread`].
+/// When the folder cannot be opened. Files and folders in it that cannot be read are listed in [`Snapshot::unread`].
 pub fn snapshot(root: &Path, without: &[&str], wanted: impl Fn(&str) -> bool) -> Result<Snapshot> {
     let opened = File::open(root).and_then(|folder| {
         if folder.metadata()?.is_dir() {
@@ -59,7 +59,7 @@ pub fn snapshot(root: &Path, without: &[&str], wanted: impl Fn(&str) -> bool) ->
     Ok(reader.found)
 }
 
-/// Reads one file after the other.
+/// Reads the files one by one.
 struct Reader<'a> {
     walk: Walk<'a>,
     found: Snapshot,
@@ -68,7 +68,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The files in the folder at `path`, and the folders in it.
+    /// The files and the folders in the folder at `path`.
     fn list(&mut self, path: &str, without: &[&str]) -> (Vec<String>, Vec<String>) {
         let (mut files, mut folders) = (Vec::new(), Vec::new());
         let listed = self.names(path);
@@ -101,7 +101,7 @@ impl Reader<'_> {
         (files, folders)
     }
 
-    /// The names in the folder at `path`, sorted; whether each is a folder.
+    /// The sorted names in the folder at `path`, each with whether it is a folder.
     fn names(&mut self, path: &str) -> Result<Vec<(String, bool)>> {
         let path = match path {
             "" => None,
@@ -113,7 +113,7 @@ impl Reader<'_> {
                 let entry = entry?;
                 let name = entry.file_name().to_string_lossy().into_owned();
                 names.push((name, entry.file_type()?.is_dir()));
-                // One more than are looked at, so that the caller says so.
+                // One name more than the limit, so that the caller reports the excess.
                 if names.len() > ENTRIES {
                     break;
                 }
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wanted_is_read_and_the_rest_is_named() {
+    fn wanted_files_are_read_and_the_others_are_listed() {
         let top = folder();
         let read = snapshot(&top.path().join("go"), &["vendor"], |it| {
             it != "picture.png"
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_named_with_the_reason() {
+    fn unreadable_files_are_listed_with_the_reason() {
         let top = folder();
         let go = top.path().join("go");
         fs::write(go.join("bytes.go"), [0xff, 0xfe]).unwrap();

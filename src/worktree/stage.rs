@@ -1,4 +1,4 @@
-//! Changes of files: none is made before all are prepared.
+//! Changes of several files. No file changes before all changes are prepared.
 
 use std::{
     collections::VecDeque,
@@ -15,26 +15,26 @@ use super::{
 };
 use crate::{hint::OrHint, reconcile::Change};
 
-/// Changes below a folder: prepared one by one, then made in the same order by [`Stage::commit`].
+/// Changes below a folder. They are prepared one by one, and then made in the same order by [`Stage::commit`].
 ///
-/// Dropped before that, it leaves the folder as it was.
+/// A stage that is dropped without a commit leaves the folder as it was.
 pub(super) struct Stage<'a> {
     walk: Walk<'a>,
     names: Names,
     pub(super) steps: VecDeque<Step<'a>>,
-    /// Folders that were created for new files, each after the folder that contains it.
+    /// Folders that were created for new files. A folder comes after the folder that contains it.
     folders: Vec<String>,
 }
 
 pub(super) enum Step<'a> {
-    /// Renames the temporary file of this name to the file at `path`, which is in the same folder.
+    /// Renames the file `temporary` to the name of the file at `path`, in the same folder.
     Write {
         path: ProjectPath<'a>,
         temporary: String,
     },
     /// Removes the file at this path, and the folders that it leaves empty.
     Remove(ProjectPath<'a>),
-    /// Removes the folders above this path, which no longer exists, that are empty.
+    /// Removes the empty folders above this path. The file itself no longer exists.
     Prune(ProjectPath<'a>),
 }
 
@@ -61,7 +61,7 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// Prepares to make `change` at `path`.
+    /// Prepares the change `change` of the file at `path`.
     pub(super) fn change(&mut self, path: &'a str, change: &Change) -> Result<()> {
         match change {
             Change::Delete => self.remove(path),
@@ -69,12 +69,12 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Prepares to write `text` to `path`. A symbolic link stays one, and permissions stay.
+    /// Prepares to write `text` to `path`. A symbolic link stays a link, and the permissions stay the same.
     pub(super) fn write(&mut self, path: &'a str, text: &str) -> Result<()> {
         self.write_with(path, |file| Ok(file.write_all(text.as_bytes())?))
     }
 
-    /// The same with the text that `write` writes.
+    /// Prepares to write to `path` what the function `write` writes.
     pub(super) fn write_with(
         &mut self,
         path: &'a str,
@@ -85,7 +85,7 @@ impl<'a> Stage<'a> {
             .with_context(|| format!("failed to write `{path}`"))
     }
 
-    /// Puts a text beside the file at `path`; beside its target if it is a symbolic link.
+    /// Writes the text to a temporary file beside the file at `path`, or beside its target if it is a symbolic link.
     fn prepare(
         &mut self,
         path: ProjectPath<'a>,
@@ -95,17 +95,17 @@ impl<'a> Stage<'a> {
         let place = self.walk.find(path)?.context(GONE)?;
         let (temporary, mut file) = self.names.create(place.folder)?;
         self.steps.push_back(Step::Write { path, temporary });
-        // Before the text, which others may not be allowed to read.
+        // Set before the text is written, because the permissions may keep the text from other users.
         if let Some(metadata) = place.metadata {
             file.set_permissions(metadata.permissions())?;
         }
-        // No fsync: it would take longer than everything else. The kernel has the text, so a kill
-        // cannot lose it. Only a crash of the machine within seconds can; then git has the old
-        // text, and the command can be run again.
+        // No fsync: it would take longer than everything else. The kernel has the text, so the text survives if the
+        // process is killed. A crash of the machine within the next seconds can lose it; then the user restores the old
+        // text with git, and runs the command again.
         write(&mut file)
     }
 
-    /// Prepares to remove the file at `path`; of a symbolic link, only the link.
+    /// Prepares to remove the file at `path`. If it is a symbolic link, only the link is removed.
     fn remove(&mut self, path: &'a str) -> Result<()> {
         let path = ProjectPath::new(path)?;
         self.ensure_writable(path)
@@ -114,7 +114,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Creates and removes a file beside the one at `path`, which shows that this is allowed.
+    /// Checks the permission to change the folder of `path`: creates a temporary file in the folder, and removes it.
     fn ensure_writable(&mut self, path: ProjectPath) -> Result<()> {
         let folder = self.walk.folder(path.folder())?.context(GONE)?;
         let (temporary, _) = self.names.create(folder)?;
@@ -124,8 +124,8 @@ impl<'a> Stage<'a> {
 
     /// Makes the changes.
     ///
-    /// If a change fails, the changes before it stay: undoing them would need more of what has just
-    /// failed, and the same command, run again, makes the rest.
+    /// If a change fails, the changes before it stay: undoing them needs the same kind of operation that has just
+    /// failed. The user can run the same command again to make the rest.
     pub(super) fn commit(mut self) -> Result<()> {
         let mut is_begun = false;
         while let Some(step) = self.steps.front() {
@@ -146,7 +146,7 @@ impl<'a> Stage<'a> {
 /// The reason when a folder has disappeared.
 const GONE: &str = "another program removed its folder at the same time";
 
-/// Makes `step`. Each path is resolved again, because a folder may have become a link meanwhile.
+/// Makes the change `step`. Each path is resolved again, because a folder may have been replaced by a link.
 fn make(walk: &mut Walk, step: &Step) -> Result<()> {
     match step {
         Step::Write { path, temporary } => walk
@@ -166,13 +166,13 @@ fn make(walk: &mut Walk, step: &Step) -> Result<()> {
     }
 }
 
-/// Removes the folders above `path` that are empty, from the innermost on.
+/// Removes the empty folders above `path`, the innermost folder first.
 fn prune(walk: &mut Walk, path: ProjectPath) -> Result<()> {
     let mut below = path.folder();
     while let Some(folder) = below {
         below = folder.folder();
         if let Some(above) = walk.folder(below)? {
-            // A folder that still holds something is not removed, nor is any above it.
+            // Fails if the folder is not empty. Then the folders above it are not empty either.
             let _ = above.remove_dir(folder.name());
         }
     }
@@ -189,7 +189,7 @@ impl Drop for Stage<'_> {
             }
         }
         for folder in self.folders.drain(..).rev() {
-            // A commit that failed halfway may have put a file there: then the folder stays.
+            // A commit that failed halfway may have put a file into the folder. Then the folder stays.
             if let Ok(path) = ProjectPath::new(&folder)
                 && let Ok(Some(above)) = self.walk.folder(path.folder())
             {
@@ -199,16 +199,16 @@ impl Drop for Stage<'_> {
     }
 }
 
-/// Makes temporary files, each with a name of its own.
+/// Creates temporary files with unique names.
 struct Names {
-    /// How the names begin.
+    /// The prefix of the names.
     prefix: String,
     /// How many names were tried.
     tried: usize,
 }
 
 impl Names {
-    /// A new file in `folder`, with the permissions of any new file.
+    /// Creates a file in `folder`, with the default permissions of a new file.
     fn create(&mut self, folder: &Dir) -> io::Result<(String, File)> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);

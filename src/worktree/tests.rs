@@ -76,7 +76,7 @@ fn read(root: &Path, path: &str) -> String {
     fs::read_to_string(root.join(path)).unwrap()
 }
 
-/// Everything below `root`: the files with their bytes and inodes, the folders with neither.
+/// All entries below `root`: files with their bytes and inodes, folders without either.
 fn listing(root: &Path) -> BTreeMap<PathBuf, Option<(Vec<u8>, u64)>> {
     let entries = WalkDir::new(root).min_depth(1).into_iter();
     let entries = entries.map(|entry| {
@@ -94,7 +94,7 @@ fn listing(root: &Path) -> BTreeMap<PathBuf, Option<(Vec<u8>, u64)>> {
     entries.collect()
 }
 
-/// As [`listing`], without what differs between two runs.
+/// Like [`listing`], without the inodes, which differ between two runs.
 fn contents(root: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let entries = listing(root).into_iter();
     entries
@@ -235,7 +235,7 @@ fn folders_that_a_killed_command_left_empty_are_removed() {
     let root = folder();
     let old = texts(&[("a/b/c/1", "1\n"), ("a/b/2", "2\n"), ("d/3", "3\n")]);
     run(root.path(), &old).unwrap();
-    // Killed after the first file, within its folders, and after the second file.
+    // Killed after the first file and a part of its folders, and after the second file.
     fs::remove_dir_all(root.path().join("a/b")).unwrap();
     fs::remove_file(root.path().join("d/3")).unwrap();
     run(root.path(), &texts(&[])).unwrap();
@@ -251,7 +251,7 @@ fn what_a_killed_command_left_is_removed_by_the_next() {
     symlink("../elsewhere/real", root.path().join("src/link")).unwrap();
     let old = texts(&[("PROJECT", "p\n"), ("src/link", "old\n"), ("a/b", "b\n")]);
     run(root.path(), &old).unwrap();
-    // Whoever is killed drops nothing.
+    // `mem::forget` skips the cleanup, as a kill does.
     let new = texts(&[("PROJECT", "q\n"), ("src/link", "new\n"), ("c/d", "d\n")]);
     let work_tree = WorkTree::open(root.path()).unwrap();
     let plan = plan(&work_tree, &new).unwrap();
@@ -262,7 +262,7 @@ fn what_a_killed_command_left_is_removed_by_the_next() {
 
     run(root.path(), &old).unwrap();
     let mut left = contents(root.path());
-    // The folder of a file that is not of this command.
+    // `c` was created for a file that is not in this command's plan.
     left.retain(|path, _| !path.starts_with("c"));
     assert_eq!(left, whole);
 
@@ -284,12 +284,12 @@ fn what_a_killed_command_left_is_removed_by_the_next() {
 }
 
 #[test]
-fn what_others_have_is_not_taken_for_left_over() {
+fn files_of_others_are_not_removed_as_leftovers() {
     let root = folder();
     for name in [".rscaffold-notes", ".rscaffold-0-a1b2c3"] {
         write(root.path(), name, "mine\n");
     }
-    // Another project is in a folder of this one, and its command is not at an end.
+    // A folder of this project contains another project, whose command still runs.
     let inner = root.path().join("inner");
     fs::create_dir(&inner).unwrap();
     let (work_tree, theirs) = (WorkTree::open(&inner).unwrap(), texts(&[("a", "a\n")]));
@@ -343,7 +343,7 @@ fn project_is_written_last() {
     let work_tree = WorkTree::open(root.path()).unwrap();
     let plan = plan(&work_tree, &theirs).unwrap();
     let stage = work_tree.stage(&plan, &record(&theirs)).unwrap();
-    // A folder that stands there only now lets the rename fail.
+    // The rename fails because a folder has this name now.
     fs::create_dir(root.path().join("PROJECT")).unwrap();
     let error = format!("{:#}", stage.commit().unwrap_err());
     assert!(error.starts_with("failed to write `PROJECT`: "), "{error}");
@@ -505,7 +505,7 @@ fn files_of_git_are_neither_read_nor_written() {
     }
 }
 
-/// What is prepared goes to the folder for which it was prepared, or nowhere.
+/// Prepared changes go to the folder for which they were prepared, or nowhere.
 #[test]
 fn a_link_that_is_put_there_while_a_plan_is_carried_out_leads_nowhere() {
     let theirs = texts(&[("config/new", "new\n"), ("config/old", "new\n")]);
@@ -528,7 +528,7 @@ fn a_link_that_is_put_there_while_a_plan_is_carried_out_leads_nowhere() {
     assert_eq!(listing(outside.path()), before);
 }
 
-/// What a repository may have in the place of a file.
+/// A possible entry of a hostile repository in the place of a file.
 #[derive(Debug, Clone)]
 enum Entry {
     File,
@@ -538,8 +538,8 @@ enum Entry {
     Socket,
 }
 
-/// Puts it at `path` in the folder `root`, if nothing is there. What does not go together with what is there
-/// is left out, and so is what would be outside already.
+/// Puts `entry` at `path` in the folder `root`, unless the place is taken, contradicts an existing entry, or is outside
+/// of `root`.
 fn put(root: &Path, path: &str, entry: &Entry) {
     let path = root.join(path);
     let above = path.parent().unwrap();
@@ -558,7 +558,7 @@ fn put(root: &Path, path: &str, entry: &Entry) {
     };
 }
 
-/// The same in the place of a file or link that is there.
+/// Replaces the file or link at `path`.
 fn swap(root: &Path, path: &str, entry: &Entry) {
     let above = fs::canonicalize(root.join(path).parent().unwrap());
     if above.is_ok_and(|above| above.starts_with(fs::canonicalize(root).unwrap())) {
@@ -597,7 +597,7 @@ fn entry() -> impl Strategy<Value = Entry> {
     ]
 }
 
-/// Paths of one to three parts that meet often.
+/// Paths of one to three parts, few enough that they often collide.
 fn any_path() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         6 => "[ab]",
@@ -849,7 +849,7 @@ fn damaged_record_is_an_error() {
     }
 }
 
-/// A record with `line` below a good one is refused because of what that `says`, and left as it is.
+/// A record whose second line is `line` is refused with a message that contains `says`, and stays unchanged.
 fn assert_damaged(line: &str, says: &str) {
     let root = folder();
     let record = format!("[\"b\",\"b\\n\"]\n{line}\n");
@@ -905,7 +905,7 @@ fn lines_of_two_branches_make_one_record() {
         texts: texts(&[("a", "1\n2\n"), ("b", "1\nours\ntheirs\n")]),
         projects: vec!["1\n".to_owned(), "2\n".to_owned()],
         marked: ["a".to_owned()].into(),
-        // That of `b` is another one on each branch.
+        // `b` is missing: each branch gave it another text.
         given: texts(&[("a", "1\n")]),
     };
     assert_eq!(Record::parse(record).unwrap(), expected);
@@ -962,20 +962,20 @@ fn the_top_folder_has_a_project_or_its_record() {
     for folder in [root.path(), &root.path().join("a"), &below] {
         assert_eq!(top(folder), Some(root.path()));
     }
-    // The project of another tool is in between.
+    // Another tool's project is in between.
     fs::write(
         root.path().join("a/PROJECT"),
         "layout: go.kubebuilder.io/v4\n",
     )
     .unwrap();
     assert_eq!(top(&below), Some(root.path()));
-    // A project whose `PROJECT` is lost is nearer.
+    // A nearer project has lost its `PROJECT`.
     fs::create_dir(below.join(".rscaffold")).unwrap();
     fs::write(below.join(LAST_APPLIED), "").unwrap();
     assert_eq!(top(&below), Some(below.as_path()));
 }
 
-/// A reader of a named pipe waits for a writer.
+/// Reading a named pipe blocks until there is a writer.
 #[cfg(unix)]
 #[test]
 fn a_named_pipe_above_the_project_keeps_no_command_waiting() {
@@ -1033,10 +1033,10 @@ fn files_that_are_too_large_together_are_refused() {
 }
 
 #[test]
-fn a_record_that_nobody_could_read_is_not_written() {
+fn a_record_that_is_too_large_to_read_is_not_written() {
     let root = folder();
     let work_tree = WorkTree::open(root.path()).unwrap();
-    // In the record, each of these bytes takes six.
+    // The record needs six bytes for each of these bytes.
     let record = record(&texts(&[("a", &"\u{1}".repeat(22 << 20))]));
     let error = work_tree.apply(&Plan::default(), &record).unwrap_err();
     let error = error.to_string();

@@ -1,4 +1,4 @@
-//! The cargo workspace that a folder is in.
+//! The cargo workspace that contains a folder.
 
 use std::{
     fs,
@@ -18,20 +18,20 @@ use crate::{
     visible::visible,
 };
 
-/// A workspace, as seen from a member that is not at its root.
+/// A workspace, from the point of view of a member that is not at its root.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Workspace {
-    /// Where it is.
+    /// The path from the member to the root of the workspace.
     pub root: WorkspaceRoot,
-    /// Where the member is, as the workspace's `members` have it.
+    /// The path from the root to the member, as in `members` of the workspace.
     pub member: String,
-    /// Whether its `members` name the member itself, not just by a pattern.
+    /// Whether `members` names the member itself, rather than only matching it by a pattern.
     pub is_listed: bool,
-    /// The runtime that another member has vendored: a workspace can have it once.
+    /// The runtime that another member has vendored. A workspace can contain the crate only once.
     pub runtime: Option<Runtime>,
 }
 
-/// What is read of the workspace in a Cargo.toml.
+/// The fields that are read of `[workspace]` in a Cargo.toml.
 #[derive(Deserialize)]
 struct Members {
     #[serde(default)]
@@ -40,9 +40,9 @@ struct Members {
     members: Vec<String>,
 }
 
-/// The workspace of a package in the folder `root`, as cargo finds it: in the nearest Cargo.toml
-/// above the folder that has a workspace and does not exclude the folder. `own` is the Cargo.toml of
-/// the package; if that has a workspace, the package is part of no other.
+/// The workspace of a package in the folder `root`, found as cargo does: in the nearest Cargo.toml above the folder
+/// that has a workspace and does not exclude the folder. `own` is the Cargo.toml of the package; if it has a workspace
+/// itself, the package is not a member of another one.
 pub(super) fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspace>> {
     if own.and_then(manifest).is_some() {
         return Ok(None);
@@ -54,7 +54,8 @@ pub(super) fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspa
         let Some(workspace) = text.as_deref().and_then(manifest) else {
             continue;
         };
-        // Cargo compares like this: `./a/` is `a`, `b/../a` is not, and a pattern matches nothing.
+        // Cargo compares paths in this way: `./a/` equals `a`, `b/../a` does not, and a pattern in `exclude` matches
+        // nothing.
         let is_above = |path: &String| root.starts_with(folder.join(path));
         if workspace.exclude.iter().any(is_above) && !workspace.members.iter().any(is_above) {
             continue;
@@ -84,10 +85,10 @@ pub(super) fn workspace(root: &Path, own: Option<&str>) -> Result<Option<Workspa
     Ok(None)
 }
 
-/// The runtimes that members of the workspace in `folder` have vendored. `members` are its patterns.
+/// The runtimes that members of the workspace in `folder` have vendored. `members` are the patterns of the workspace.
 ///
 /// # Errors
-/// When the patterns match too much to look at.
+/// When the patterns match too many files and folders.
 fn runtimes(folder: &Path, members: &[String]) -> Result<Vec<PathBuf>> {
     let mut search = Search::default();
     for pattern in members {
@@ -102,19 +103,19 @@ fn runtimes(folder: &Path, members: &[String]) -> Result<Vec<PathBuf>> {
     Ok(search.runtimes)
 }
 
-/// The most folders that a path of a member has.
+/// The most parts that the path of a member has.
 const MAX_PARTS: usize = 100;
 
-/// A search for members of a workspace.
+/// A search for vendored runtimes in the members of a workspace.
 #[derive(Default)]
 struct Search {
-    /// How many files and folders were looked at.
+    /// How many files and folders were visited.
     entries: usize,
     runtimes: Vec<PathBuf>,
 }
 
 impl Search {
-    /// Looks into the folders below `folder` that these `parts` of a pattern match.
+    /// Searches the folders below `folder` that match these `parts` of a pattern.
     fn members(&mut self, folder: &Path, parts: &[Component]) -> Result<()> {
         self.entry()?;
         let Some((part, rest)) = parts.split_first() else {
@@ -132,7 +133,7 @@ impl Search {
         if is_deep {
             self.members(folder, rest)?;
         }
-        // Cargo complains about a pattern that is wrong.
+        // An invalid pattern is skipped: cargo reports it.
         let Ok(pattern) = Pattern::new(name) else {
             return Ok(());
         };
@@ -140,7 +141,7 @@ impl Search {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             self.entry()?;
             let is_folder = if is_deep {
-                // A link may lead to where the search comes from.
+                // A link is not followed, because it may lead back to a folder above.
                 entry.file_type().is_ok_and(|it| it.is_dir())
             } else {
                 entry.path().is_dir()
@@ -164,7 +165,7 @@ impl Search {
     }
 }
 
-/// The workspace in the text of a Cargo.toml. Cargo complains about a text that is wrong.
+/// The workspace in the text of a Cargo.toml. An invalid text has none: cargo reports it.
 fn manifest(text: &str) -> Option<Members> {
     let mut manifest: toml::Table = text.parse().ok()?;
     manifest.remove("workspace")?.try_into().ok()
@@ -176,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    /// The workspace of the folder `member` below one with this Cargo.toml.
+    /// The workspace of the folder `member`, below a folder with this Cargo.toml.
     fn of(manifest: &str, member: &str) -> Option<Workspace> {
         let root = tempfile::tempdir().expect("a temporary folder");
         let folder = root.path().join(member);
@@ -259,8 +260,8 @@ mod tests {
         assert_eq!(runtime("tools"), "../operators/a/crates/kube-manager");
     }
 
-    /// The runtime that `b` finds in the workspace with these members, or why it cannot be found. Next to
-    /// it is `deep/a` with a runtime, and a folder that links to itself.
+    /// The runtime that `b` finds in the workspace with these members, or the error. The workspace also contains
+    /// `deep/a` with a runtime, and `deep` has links to itself.
     fn found(members: &[&str]) -> Result<Option<String>, String> {
         let root = tempfile::tempdir().expect("a temporary folder");
         let runtime = root.path().join("deep/a").join(Runtime::FOLDER);

@@ -3,7 +3,7 @@
 /// The version of the crate, such as `0.3.0`.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The files of the crate as a project has them: the path of each in its folder, and its text.
+/// The files of the crate as a project has them, each as its path in the crate's folder and its text.
 ///
 /// A project vendors only the runtime, with its optional features.
 pub const FILES: &[(&str, &str)] = &[
@@ -180,7 +180,7 @@ mod tests {
 
     use super::*;
 
-    /// The files in a folder of the crate, and in those below it.
+    /// The paths of all files in a folder of the crate and in the folders below it.
     fn files(folder: &str) -> BTreeSet<String> {
         let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
         let entries = fs::read_dir(crate_folder.join(folder)).expect("a folder");
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(files("src/runtime"), listed.collect());
     }
 
-    /// What the crate depends on, whether it is optional or not.
+    /// The dependencies in a manifest, including optional ones.
     fn dependencies(manifest: &mut Table) -> Table {
         let dependencies = manifest.remove("dependencies").expect("dependencies");
         let Value::Table(dependencies) = dependencies else {
@@ -221,7 +221,7 @@ mod tests {
         plain.collect()
     }
 
-    /// What a feature of a crate switches on, besides the runtime.
+    /// What a feature of the crate enables, except the runtime.
     fn feature(manifest: &Table, name: &str) -> Vec<String> {
         let names = manifest["features"][name].as_array().expect("a list");
         let names = names

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::{super::Hunk, *};
 
-/// A file that the tool wrote as `base` and that is `ours`; nothing for one that is not there.
+/// A file with the text `ours` that the tool wrote as `base`. An empty text stands for a missing file.
 fn side(base: &str, ours: &str) -> Side {
     Side {
         base: text(base),
@@ -10,7 +10,7 @@ fn side(base: &str, ours: &str) -> Side {
     }
 }
 
-/// The merged text, or the lines that clash.
+/// The merged text, or the conflicting lines.
 fn merge(
     parent: Option<Side>,
     ours: Side,
@@ -31,7 +31,7 @@ const OTHER: &str = "top\nb\nbottom\n";
 const BOTH: &str = "top\na\nb\nbottom\n";
 
 #[test]
-fn lines_of_the_tool_are_those_of_the_render() {
+fn lines_of_the_tool_come_from_the_render() {
     let parent = || side(LIST, LIST);
     for parent in [Some(parent()), None] {
         let merged = merge(parent, side(ONE, ONE), side(OTHER, OTHER), BOTH);
@@ -66,7 +66,7 @@ fn an_edit_that_one_branch_takes_back_is_gone() {
     assert_eq!(merged, Ok(text(BOTH)));
 }
 
-/// The line that a user inserted above a file.
+/// The line that the user inserted at the top of a file.
 fn mine() -> Hunk {
     Hunk {
         line: 1,
@@ -114,23 +114,23 @@ fn lines_that_one_branch_deletes_and_the_other_changes_are_open() {
 #[test]
 fn a_file_that_one_branch_deletes() {
     let parent = || Some(side(LIST, LIST));
-    // By hand, while the other one has the tool change it.
+    // The user deletes it, while the tool changes it on the other branch.
     assert_eq!(
         merge(parent(), side(LIST, ""), side(ONE, ONE), ONE),
         Ok(text(""))
     );
-    // By hand, while the other one edits it.
+    // The user deletes it, while the other branch edits it.
     let edited = side(LIST, "mine\ntop\nbottom\n");
     assert!(merge(parent(), side(LIST, ""), edited, LIST).is_err());
-    // By the tool, while the other one has the tool change it.
+    // The tool deletes it, while the tool changes it on the other branch.
     assert_eq!(
         merge(parent(), side("", ""), side(ONE, ONE), ""),
         Ok(text(""))
     );
-    // By the tool, while the other one edits it.
+    // The tool deletes it, while the other branch edits it.
     let edited = side(LIST, "mine\ntop\nbottom\n");
     assert_eq!(merge(parent(), side("", ""), edited, ""), Err(vec![mine()]));
-    // By the tool, while the other one has a file of the user in its place.
+    // The tool deletes it, while the other branch has a user's file in its place.
     let others = side("", "mine\n");
     let nothing = Some(side("", ""));
     assert_eq!(
@@ -164,7 +164,7 @@ fn branches_with_other_line_ends_have_the_same_text() {
 
 const LINES: usize = 12;
 
-/// For each line: whether it is deleted, changed, or gets a line above it.
+/// For each line: whether the line is deleted, changed, or gets another line above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Edit {
     Nothing,
@@ -183,7 +183,7 @@ fn edits() -> impl Strategy<Value = Vec<Edit>> {
     prop::collection::vec(edit, LINES)
 }
 
-/// The text after the edits. All lines differ, and tell who wrote them.
+/// The text after the edits. All lines differ and name their author.
 fn edited(text: &str, who: &str, edits: &[Edit]) -> String {
     let lines = text.split_inclusive('\n').zip(edits).enumerate();
     let lines = lines.map(|(number, (line, edit))| match edit {
@@ -198,7 +198,7 @@ fn edited(text: &str, who: &str, edits: &[Edit]) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// The users edit above the branches and on each of them, and so does the tool.
+    /// Users and the tool edit the text before the branches split, and on each branch.
     #[test]
     fn whatever_is_merged_has_every_edit_of_both_branches(
         [before, ours, theirs] in [edits(), edits(), edits()],
