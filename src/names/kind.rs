@@ -290,7 +290,7 @@ mod tests {
 
     /// A template that comes to use another type must not break a kind of its name.
     #[test]
-    fn every_type_that_the_templates_name_is_taken() {
+    fn no_kind_has_the_name_of_a_type_in_the_templates() {
         // Macros and values, which live beside the types of the same name; what is reached through
         // a type or a trait; and what only the controllers of built-in kinds import.
         const HARMLESS: &[&str] = &[
