@@ -200,7 +200,7 @@ proptest! {
 
     /// The users edit above the branches and on each of them, and so does the tool.
     #[test]
-    fn whatever_is_merged_has_every_edit_of_both_branches(
+    fn a_clean_merge_has_every_edit_of_both_branches(
         [before, ours, theirs] in [edits(), edits(), edits()],
         [one, other] in [any::<prop::sample::Index>(), any::<prop::sample::Index>()],
         knows_parent: bool,
