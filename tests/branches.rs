@@ -130,7 +130,7 @@ fn edits_on_both_branches_are_kept() {
 }
 
 #[test]
-fn what_one_branch_deleted_does_not_come_back() {
+fn an_api_that_one_branch_deleted_stays_deleted() {
     let delete = "delete api --group webapp --version v1 --kind Guestbook";
     for (ours, theirs) in [(delete, VISITOR), (VISITOR, delete)] {
         let project = merged(&[INIT, GUESTBOOK], command(ours), command(theirs));
