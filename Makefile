@@ -91,7 +91,7 @@ bench: tools ## Measure rscaffold, and compare its operator with one in Go: take
 .PHONY: merges
 merges: ## Merge ten thousand pairs of random branches, and look for lost edits: takes half an hour.
 	MERGES=10000 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --locked --target-dir target/merges \
-		$(PACKAGES) --test tests -- whatever_apply_accepts --nocapture
+		$(PACKAGES) --test tests -- a_merge_that_apply_accepts --nocapture
 
 # What builds the website, compiled once for each version.
 MDBOOK_VERSION = 0.5.4

@@ -721,7 +721,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_are_secure_by_a_feature_and_cluster_wide_permissions() {
+    fn secure_metrics_need_a_feature_and_cluster_wide_permissions() {
         let (secure, auth) = (Feature::MetricsSecure, Feature::MetricsAuth);
         for (features, namespaced, expected) in [
             ([].as_slice(), false, false),

@@ -21,7 +21,7 @@ fn package(kind: &str) -> Project {
 }
 
 #[test]
-fn what_cargo_has_just_made_is_nobodys() {
+fn files_that_cargo_has_just_written_are_replaced() {
     for kind in ["--bin", "--lib"] {
         let project = package(kind);
         assert_same(project.rscaffold(INIT), &Project::new(&[INIT]), kind);
@@ -29,7 +29,7 @@ fn what_cargo_has_just_made_is_nobodys() {
 }
 
 #[test]
-fn a_package_is_asked_what_shall_become_of_it() {
+fn files_of_an_existing_package_are_conflicts() {
     let project = package("--lib");
     let mine = "//! Mine.\n\n/// Signs.\npub fn sign() {}\n";
     project.write("src/lib.rs", mine);

@@ -44,7 +44,7 @@ fn command(line: &str) -> impl Fn(&Project) {
 }
 
 #[test]
-fn apis_at_different_places_merge_by_git_alone() {
+fn git_merges_apis_at_different_places() {
     // What is added stands above and below what is there.
     let project = merged(&[INIT, GUESTBOOK], command(CAPTAIN), command(ANIMAL));
     // The rules for people and the events are one list, of which each API adds to both ends.
@@ -58,7 +58,7 @@ fn apis_at_different_places_merge_by_git_alone() {
 }
 
 #[test]
-fn apis_at_one_place_are_settled_by_apply() {
+fn apply_merges_apis_at_the_same_place() {
     for (ours, theirs) in [
         (GUESTBOOK, CAPTAIN),
         (CAPTAIN, GUESTBOOK),
@@ -130,7 +130,7 @@ fn edits_on_both_branches_are_kept() {
 }
 
 #[test]
-fn what_one_branch_deleted_does_not_come_back() {
+fn an_api_that_one_branch_deleted_stays_deleted() {
     let delete = "delete api --group webapp --version v1 --kind Guestbook";
     for (ours, theirs) in [(delete, VISITOR), (VISITOR, delete)] {
         let project = merged(&[INIT, GUESTBOOK], command(ours), command(theirs));
@@ -166,7 +166,7 @@ fn a_feature_that_one_branch_disabled_stays_so() {
 }
 
 #[test]
-fn lines_of_the_user_are_for_the_user_to_decide() {
+fn conflicting_edits_of_users_are_left_to_the_user() {
     let edit = |comment: &'static str| {
         move |project: &Project| {
             let main = "    let cli = Cli::parse();\n";
@@ -192,7 +192,7 @@ fn lines_of_the_user_are_for_the_user_to_decide() {
 }
 
 #[test]
-fn branches_that_contradict_each_other_are_for_the_user_to_settle() {
+fn contradicting_branches_are_left_to_the_user() {
     let project = merged(
         &[INIT],
         command("create api --group webapp --version v1 --kind Guestbook --plural books"),

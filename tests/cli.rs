@@ -276,7 +276,7 @@ fn the_end_of_input_ends_the_questions() {
 
 /// A command that waits for its answer, or that Ctrl-Z has stopped, keeps its folder locked.
 #[test]
-fn a_second_command_is_told_of_the_first_and_runs_when_that_has_ended() {
+fn a_second_command_is_refused_until_the_first_has_ended() {
     let top = TempDir::new().unwrap();
     let mut first = at_a_terminal(top.path(), &["init", "--project-name=guestbook"]);
     first

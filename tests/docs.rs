@@ -601,7 +601,7 @@ fn what_the_guides_quote() {
 /// The commands of docs/coming-from-kubebuilder.md make the project that the `PROJECT` of kubebuilder there
 /// describes.
 #[test]
-fn the_moved_project_has_all_of_the_other() {
+fn the_moved_project_matches_the_kubebuilder_project() {
     let page = read("docs/coming-from-kubebuilder.md");
     let (_, shown) = page.split_once("```yaml\n").expect("a PROJECT");
     let yaml = |text: &str| -> serde_json::Value { serde_yaml::from_str(text).unwrap() };

@@ -121,7 +121,7 @@ fn a_hostile_repository_changes_nothing_outside_of_its_folder() {
 }
 
 #[test]
-fn files_of_git_are_no_files_of_a_project() {
+fn paths_of_git_are_refused() {
     for path in [".git/HEAD", ".GIT/config", "git~1/HEAD"] {
         let project = project();
         let record = project.read(LAST_APPLIED);
@@ -148,7 +148,7 @@ fn files_of_git_are_no_files_of_a_project() {
 }
 
 #[test]
-fn a_hostile_repository_commands_no_terminal() {
+fn a_hostile_repository_sends_no_control_characters_to_the_terminal() {
     let project = project();
     let record = project.read(LAST_APPLIED);
     let path = "\u{1b}[2J\u{202e}\nhint: run me";

@@ -47,7 +47,7 @@ proptest! {
     #![proptest_config(config(64))]
 
     #[test]
-    fn every_value_that_is_taken_stands_in_the_files_as_it_was_given((index, value) in value()) {
+    fn every_value_that_is_accepted_appears_unchanged_in_the_files((index, value) in value()) {
         if let Err(error) = check(index, &value) {
             prop_assert!(false, "{:?} with {value:?}: {error}", FIELDS[index]);
         }
@@ -63,7 +63,7 @@ fn harmless_values_are_taken() {
 
 /// These fields take every visible character.
 #[test]
-fn texts_for_people_are_taken_as_they_are() {
+fn free_text_can_have_every_visible_character() {
     let is_visible = |payload: &&&str| !payload.contains(char::is_control);
     let payloads: Vec<_> = PAYLOADS.iter().filter(is_visible).copied().collect();
     for place in [

@@ -340,7 +340,7 @@ fn a_command_that_is_killed_at_any_write_is_completed_by_the_same_command() {
 }
 
 #[test]
-fn a_command_without_space_says_so_and_is_completed_when_there_is() {
+fn a_command_on_a_full_disk_reports_it_and_can_be_completed() {
     let (full, reason) = ("ENOSPC", "No space left on device");
     let case = Case::create_api();
     case.refused(full, reason, sample(&case.writes));
@@ -350,7 +350,7 @@ fn a_command_without_space_says_so_and_is_completed_when_there_is() {
 }
 
 #[test]
-fn a_command_that_may_not_write_says_so() {
+fn a_command_without_write_permission_reports_it() {
     let case = Case::create_api();
     for (error, reason) in [
         ("EROFS", "Read-only file system"),

@@ -422,7 +422,7 @@ fn try_merges(cases: u32) -> BTreeMap<String, u32> {
 }
 
 #[test]
-fn whatever_apply_accepts_has_every_edit_of_both_branches() {
+fn a_merge_that_apply_accepts_has_every_edit_of_both_branches() {
     let cases = env::var("MERGES");
     let cases = cases.map_or(20_u32, |cases| cases.parse().expect("MERGES is a number"));
     let threads = thread::available_parallelism().map_or(1, NonZero::get);

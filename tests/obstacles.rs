@@ -165,7 +165,7 @@ proptest! {
     #![proptest_config(config(48))]
 
     #[test]
-    fn whatever_is_in_the_way_a_command_ends_soon_and_harms_nothing(
+    fn special_files_neither_block_a_command_nor_do_harm(
         command in select(&COMMANDS[..]),
         obstacle in select(&OBSTACLES[..]),
         path in any::<prop::sample::Index>(),

@@ -54,7 +54,7 @@ const CASES: &[(&[&str], &str, &str)] = &[
 ];
 
 #[test]
-fn a_project_is_as_if_what_is_deleted_had_never_been() {
+fn a_delete_command_reverts_what_was_added() {
     for (start, add, delete) in CASES {
         let project = Project::new(&[&[INIT], *start].concat());
         let before = project.copy();
@@ -66,7 +66,7 @@ fn a_project_is_as_if_what_is_deleted_had_never_been() {
 }
 
 #[test]
-fn the_version_that_is_left_is_served() {
+fn the_remaining_version_is_served() {
     let (v1, v2) = (
         "create api --group webapp --version v1 --kind Guestbook --controller-name backup",
         "create api --group webapp --version v2 --kind Guestbook",
@@ -81,7 +81,7 @@ fn the_version_that_is_left_is_served() {
 }
 
 #[test]
-fn what_the_user_changed_is_a_conflict() {
+fn deleting_a_changed_file_is_a_conflict() {
     let controller = "src/controller/webapp/guestbook.rs";
     let project = Project::new(&[
         INIT,
@@ -114,7 +114,7 @@ fn what_the_user_changed_is_a_conflict() {
 }
 
 #[test]
-fn what_is_needed_is_not_deleted() {
+fn a_kind_that_a_controller_owns_is_not_deleted() {
     let project = Project::new(&[
         INIT,
         "create api --group press --version v1 --kind Page --controller=false",

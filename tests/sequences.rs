@@ -37,7 +37,7 @@ fn variable(name: &str, usual: u64) -> u64 {
 }
 
 #[test]
-fn whatever_is_accepted_follows_from_its_project_alone() {
+fn after_accepted_commands_all_files_follow_from_project() {
     let (seed, count) = (variable("SEED", 0), variable("SEQUENCES", 6));
     let texts = RefCell::new(BTreeMap::new());
     let [mut accepted, mut refused] = [0, 0];

@@ -136,7 +136,7 @@ fn a_project_grows_from_its_description_alone() {
 }
 
 #[test]
-fn a_diff_is_what_a_patch_takes() {
+fn git_can_apply_a_diff() {
     let project = Project::new(&[&[INIT], APIS.as_slice()].concat());
     project.replace(
         "src/main.rs",
@@ -160,7 +160,7 @@ fn a_diff_is_what_a_patch_takes() {
 }
 
 #[test]
-fn a_record_that_is_lost_or_damaged_is_made_anew() {
+fn a_lost_or_damaged_record_can_be_rebuilt() {
     let settings = "edit --enable prometheus";
     for damage in [None, Some("nonsense\n")] {
         let project = Project::new(&[&[INIT], APIS.as_slice()].concat());

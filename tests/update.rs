@@ -183,7 +183,7 @@ fn an_edited_file_of_the_former_runtime_is_a_conflict_that_says_what_to_do() {
 
 /// A line that both changed is shown as it was, as the user has it, and as it would be.
 #[test]
-fn what_both_changed_is_a_conflict() {
+fn a_line_that_both_changed_is_a_conflict() {
     let version = root().join("tests/update/0.1.0");
     let project = older(&version);
     edit(&project);
@@ -243,7 +243,7 @@ fn a_project_of_a_newer_version_is_refused() {
 }
 
 #[test]
-fn what_is_excluded_is_brought_up_to_date_by_a_later_command() {
+fn excluded_files_are_updated_by_a_later_command() {
     for folder in versions() {
         let expected = older(&folder);
         expected.rscaffold("update");

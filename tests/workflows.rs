@@ -59,7 +59,7 @@ fn actions_are_pinned_to_commits() {
 /// What runs on a pull request runs code of whoever opened it: with a token that may read, and that
 /// is not left in the work tree.
 #[test]
-fn pull_requests_get_no_rights() {
+fn pull_requests_get_no_permissions() {
     let mut checkouts = 0;
     for workflow in workflows() {
         let text = fs::read_to_string(&workflow).unwrap();

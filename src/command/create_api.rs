@@ -96,7 +96,7 @@ Examples:
 /// its default.
 #[derive(Debug, Default, Args)]
 struct ApiSettings {
-    /// Plural of the kind, in lower case [default: the English one]
+    /// Plural of the kind, in lower case [default: the English plural]
     #[arg(long)]
     plural: Option<Plural>,
 
@@ -110,8 +110,7 @@ struct ApiSettings {
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     resource: Option<bool>,
 
-    /// Whether to create a controller [default: true for a new kind, false for another version of
-    /// it]
+    /// Whether to create a controller [default: true for a new kind, false for another version of the kind]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     controller: Option<bool>,
@@ -153,8 +152,8 @@ struct ApiSettings {
     #[arg(long)]
     storage: bool,
 
-    /// Whether the API server serves this version [default: true for the first version of a kind, and
-    /// for another one if there is a conversion]
+    /// Whether the API server serves this version [default: true for the first version of a kind, and for other
+    /// versions with a conversion]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     served: Option<bool>,
@@ -167,8 +166,8 @@ struct ApiSettings {
 
     /// How the API server converts between the versions of the kind: `none` is for equal schemas, which
     /// `make manifests` checks. `lossy` accepts different schemas: a write through one version loses the fields that
-    /// only other versions have. For a conversion without loss, use `create webhook --conversion` [default: not at all,
-    /// and one version is served]
+    /// only other versions have. For a conversion without loss, use `create webhook --conversion` [default: no
+    /// conversion, so only one version is served]
     #[arg(long, value_name = "HOW", value_enum)]
     #[arg(hide_possible_values = true)]
     conversion: Option<Conversion>,
@@ -185,7 +184,7 @@ struct ImageSettings {
     #[arg(long = "image", value_name = "IMAGE", required = false)]
     name: ImageName,
 
-    /// Command of the container, as words separated by commas [default: the image's own]
+    /// Command of the container, as words separated by commas [default: the command of the image]
     #[arg(
         long = "image-container-command",
         value_name = "WORDS",
@@ -198,7 +197,7 @@ struct ImageSettings {
     #[arg(long = "image-container-port", value_name = "PORT", requires = "name")]
     port: Option<Port>,
 
-    /// Numeric ID of the user that runs the container, not root [default: the image's own]
+    /// Numeric ID of the user that runs the container, not root [default: the user of the image]
     #[arg(long, value_name = "USER", requires = "name")]
     run_as_user: Option<UserId>,
 }
@@ -225,13 +224,13 @@ pub(super) struct ExternalType {
     #[arg(long = "external-api-path", required = false)]
     path: TypePath,
 
-    /// Domain of that kind's group: `--group cert-manager` then means `cert-manager.<DOMAIN>` [default: none, the group
-    /// is given in full]
+    /// Domain of that kind's group: `--group cert-manager` then means `cert-manager.<DOMAIN>` [default: none, if
+    /// `--group` is the full name of the group]
     #[arg(long = "external-api-domain", requires = "path")]
     domain: Option<Domain>,
 
     /// Crate to add to Cargo.toml for that type: `cert-manager@0.1`, `certs@../certs` or
-    /// `certs@https://github.com/me/certs?tag=v1` [default: none, Cargo.toml has it already]
+    /// `certs@https://github.com/me/certs?tag=v1` [default: none, if Cargo.toml already has the crate]
     #[arg(long = "external-api-crate", value_name = "CRATE", requires = "path")]
     #[arg(alias = "external-api-module")]
     dependency: Option<Dependency>,

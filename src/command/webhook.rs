@@ -64,7 +64,7 @@ pub struct CreateWebhook {
     #[arg(long, value_name = "PATH", requires = "programmatic_validation")]
     validation_path: Option<WebhookPath>,
 
-    /// Plural of a kind that another project defines, in lower case [default: the English one]
+    /// Plural of a kind that another project defines, in lower case [default: the English plural]
     #[arg(long)]
     plural: Option<Plural>,
 

@@ -495,7 +495,7 @@ fn a_schema_with_many_branches_is_fast() {
 }
 
 #[test]
-fn types_for_a_client_have_no_schema_and_take_values_that_come_later() {
+fn types_for_a_client_have_no_schema_and_accept_later_values() {
     let text = include_str!("../../tests/crds/lamps.yaml");
     let [lamp, switch] = parse("lamps.yaml", text).unwrap().try_into().unwrap();
     let types = types_for_use(&lamp, &lamp.versions[0], "Lamp");

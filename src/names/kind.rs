@@ -290,9 +290,9 @@ mod tests {
 
     /// If a template starts to use another type, a kind with the name of that type must not break.
     #[test]
-    fn every_type_that_the_templates_name_is_taken() {
-        // Macros and values, which have other namespaces than types; items that are reached through a type or a trait;
-        // and imports that only the controllers of built-in kinds have.
+    fn no_kind_has_the_name_of_a_type_in_the_templates() {
+        // Macros and values, which live beside the types of the same name; what is reached through
+        // a type or a trait; and what only the controllers of built-in kinds import.
         const HARMLESS: &[&str] = &[
             "CustomResource",
             "KubeSchema",

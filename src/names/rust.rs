@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dependencies_are_those_of_a_project() {
+    fn the_list_of_dependencies_is_complete() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let manifest = fs::read_to_string(root.join("tests/golden/types/Cargo.toml")).unwrap();
         let manifest: toml::Table = toml::from_str(&manifest).unwrap();

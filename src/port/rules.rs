@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_cannot_end_its_literal() {
+    fn a_name_cannot_end_its_string_literal() {
         let right = Right::new("a\"b", "pods\\", None);
         let text = line(&right, &["Get"]);
         assert_eq!(

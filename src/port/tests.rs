@@ -571,7 +571,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_a_go_project_says_is_taken_as_data(changes in vec(changes(), 1..8)) {
+    fn text_of_a_go_project_is_data_and_never_code(changes in vec(changes(), 1..8)) {
         let mut files = go_project();
         for change in &changes {
             change.make(&mut files.texts);

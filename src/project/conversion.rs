@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_converted_is_served() {
+    fn every_converted_version_is_served() {
         let mut ships = ships();
         let new = convert(&mut ships, "v2", &["v1"]).unwrap();
         assert_eq!(new, ["sea/v1/Ship"]);
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hub_stays_where_it_is_when_the_stored_version_changes() {
+    fn the_hub_stays_when_the_stored_version_changes() {
         let mut ships = ships();
         convert(&mut ships, "v2", &[]).unwrap();
         let v2 = ships.resources[2].clone();
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn conversions_that_cannot_be() {
+    fn impossible_conversions_are_refused() {
         let refused = |version: &str, spokes: &[&str]| {
             let mut ships = ships();
             convert(&mut ships, "v2", &["v1"]).unwrap();
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn hubs_and_spokes_that_contradict_each_other() {
+    fn contradicting_hubs_and_spokes_are_refused() {
         let v1 = || unserved(api("sea", "v1", "Ship"));
         let v2 = || api("sea", "v2", "Ship");
         assert_eq!(
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_that_goes_is_no_spoke_any_more_and_the_last_one_ends_the_conversion() {
+    fn deleting_the_last_spoke_ends_the_conversion() {
         let mut ships = ships();
         convert(&mut ships, "v2", &[]).unwrap();
         let hub = ships.remove(&id("sea/v2/Ship")).unwrap_err();

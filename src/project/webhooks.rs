@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_kubebuilder_and_each_is_there_once() {
+    fn webhook_names_are_unique_and_those_of_kubebuilder() {
         let project = project([
             with_webhooks(api("ship", "v1", "Bar"), &[], &[""]),
             with_webhooks(api("foo.policy", "v1", "Bar"), &[], &["/custom"]),
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn webhooks_go_one_by_one_and_with_the_last_a_kind_of_kubernetes() {
+    fn removing_the_last_webhook_removes_a_kind_of_kubernetes() {
         let id = "v1/Pod".parse().unwrap();
         let pod = || without_controller(core("core", "v1", "Pod"));
         let mut both = project([with_webhooks(pod(), &[""], &[""])]);

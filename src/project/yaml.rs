@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_take_long_to_read_is_refused_at_once() {
+    fn yaml_that_would_take_long_to_read_is_refused_at_once() {
         let start = Instant::now();
         let brackets = "[".repeat(100_000);
         assert_error(&brackets, "`BOOK` line 1: recursion limit exceeded");

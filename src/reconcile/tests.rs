@@ -808,7 +808,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn nothing_that_the_user_added_is_lost_unasked(
+    fn no_line_of_the_user_is_lost_without_a_conflict(
         [base, ours, theirs] in texts(),
         crlf: bool,
         open: bool,
@@ -836,7 +836,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_diffy_merges_is_merged_alike(ours in edit(), theirs in edit()) {
+    fn texts_that_diffy_merges_are_merged_to_the_same_text(ours in edit(), theirs in edit()) {
         let base = apply("base", &vec![(false, 0); EDITED_LINES]);
         let (ours, theirs) = (apply("ours", &ours), apply("theirs", &theirs));
         let merge = Merge::of(&base, &ours, &theirs);

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn people_see_what_a_terminal_would_obey_and_a_patch_has_it() {
+    fn control_characters_are_escaped_for_people_and_kept_in_a_patch() {
         console::set_colors_enabled(false);
         let file = "a\u{202e}".to_owned();
         let plan = Plan {

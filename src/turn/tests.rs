@@ -743,8 +743,8 @@ fn a_group_with_another_name_keeps_its_files() {
 }
 
 #[test]
-fn a_version_that_a_killed_command_began_is_completed() {
-    // The text of the first version changes as well.
+fn a_version_that_a_killed_command_started_is_completed() {
+    // The first version gets another text as well.
     let after = kind(&[("v1", Stage::Unserved), ("v2", Stage::Stored)]);
     let done = edited();
     done.apply(Some(one_version()), after.clone());
@@ -917,7 +917,7 @@ fn edits() -> impl Strategy<Value = Vec<(usize, bool, usize)>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
     #[test]
-    fn each_edit_of_a_version_is_in_the_next_one(edits in edits()) {
+    fn every_edit_of_a_version_is_copied_to_the_next_version(edits in edits()) {
         let folder = Folder::of(one_version());
         for (path, name) in [(V1, "    version = \"v1\",\n"), (SAMPLE_V1, "apiVersion: webapp.com/v1\n")] {
             let text = folder.read(path);

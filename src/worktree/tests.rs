@@ -158,7 +158,7 @@ fn conflict_writes_nothing() {
 }
 
 #[test]
-fn folder_that_cannot_be_made_writes_nothing() {
+fn nothing_is_written_if_a_folder_cannot_be_created() {
     let root = folder();
     run(root.path(), &texts(&[("a", "old\n"), ("gone/a", "old\n")])).unwrap();
     let before = listing(root.path());
@@ -244,7 +244,7 @@ fn folders_that_a_killed_command_left_empty_are_removed() {
 }
 
 #[test]
-fn what_a_killed_command_left_is_removed_by_the_next() {
+fn leftovers_of_a_killed_command_are_removed_by_the_next() {
     let root = folder();
     write(root.path(), "elsewhere/real", "old\n");
     fs::create_dir(root.path().join("src")).unwrap();
@@ -507,7 +507,7 @@ fn files_of_git_are_neither_read_nor_written() {
 
 /// Prepared changes go to the folder for which they were prepared, or nowhere.
 #[test]
-fn a_link_that_is_put_there_while_a_plan_is_carried_out_leads_nowhere() {
+fn a_link_created_while_a_command_writes_is_not_followed() {
     let theirs = texts(&[("config/new", "new\n"), ("config/old", "new\n")]);
     let old = texts(&[("config/gone", "old\n"), ("config/old", "old\n")]);
     let (root, outside) = (folder(), folder());
@@ -610,7 +610,7 @@ fn any_path() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn nothing_outside_of_the_project_and_nothing_of_git_ever_changes(
+    fn no_file_outside_of_the_project_or_of_git_ever_changes(
         entries in prop::collection::vec((any_path(), entry()), 0..6),
         recorded in prop::collection::btree_set(any_path(), 0..5),
         bad in prop::option::weighted(0.1, prop::sample::select(
@@ -758,7 +758,7 @@ fn file_that_is_not_text_stays_as_it_is() {
 }
 
 #[test]
-fn file_that_another_program_changes_meanwhile_is_not_written() {
+fn file_that_another_program_changes_meanwhile_is_not_overwritten() {
     type Edit = fn(&Path, &str);
 
     let old = texts(&[
@@ -978,7 +978,7 @@ fn the_top_folder_has_a_project_or_its_record() {
 /// Reading a named pipe blocks until there is a writer.
 #[cfg(unix)]
 #[test]
-fn a_named_pipe_above_the_project_keeps_no_command_waiting() {
+fn a_named_pipe_above_the_project_blocks_no_command() {
     let outer = tempfile::tempdir().unwrap();
     for name in [Project::FILE, "Cargo.toml"] {
         let pipe = outer.path().join(name);

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_for_members_has_an_end() {
+    fn the_search_for_workspace_members_is_limited() {
         let links = "deep/".to_owned() + &"*/".repeat(30);
         let often = "**/".repeat(MAX_PARTS);
         let context = "failed to look for the members of the workspace in `..`";

@@ -13,7 +13,7 @@ use crate::{
 /// Where the project is a member of a workspace, its Cargo.lock and target folder are the
 /// workspace's.
 #[test]
-fn a_member_of_a_workspace_builds_with_it() {
+fn a_workspace_member_builds_with_the_workspace() {
     let _building = building();
     let workspace = scaffolded("workspace").expect("a folder");
     let write = |path: &str, text: &str| {

@@ -146,7 +146,7 @@ fn wait_for_urls(cluster: &Cluster, count: usize) {
 const DRY_RUN: &str = "create --dry-run=server -o json";
 
 #[test]
-fn a_laptop_is_called_by_url_while_it_serves_and_not_needed_after() {
+fn make_run_serves_webhooks_by_url_and_is_not_needed_afterwards() {
     let (project, cluster) = (project(), &new_cluster());
     project.make_on(cluster, "install");
     let send = |name: &str, fields: &str| send(cluster, DRY_RUN, name, fields);
@@ -199,7 +199,7 @@ fn a_laptop_is_called_by_url_while_it_serves_and_not_needed_after() {
 }
 
 #[test]
-fn a_machine_that_cannot_be_called_is_not_waited_for() {
+fn an_unreachable_machine_delays_no_request() {
     let (project, cluster) = (project(), &new_cluster());
     project.make_on(cluster, "install");
     let launch = || {
@@ -372,7 +372,7 @@ impl Site {
 }
 
 #[test]
-fn run_install_and_deploy_follow_one_another_in_any_order() {
+fn run_install_and_deploy_work_in_any_order() {
     let mut site = Site {
         cluster: new_cluster(),
         operator: None,
@@ -508,7 +508,7 @@ impl Converted {
 }
 
 #[test]
-fn a_laptop_converts_while_it_runs_and_what_was_deployed_comes_back() {
+fn make_run_converts_and_restores_the_deployed_conversion() {
     let site = Converted {
         cluster: new_cluster(),
     };
@@ -571,7 +571,7 @@ fn a_laptop_converts_while_it_runs_and_what_was_deployed_comes_back() {
 }
 
 #[test]
-fn install_and_deploy_put_back_what_a_killed_run_has_led() {
+fn install_and_deploy_restore_the_conversion_after_a_killed_run() {
     let site = Converted {
         cluster: new_cluster(),
     };

@@ -437,7 +437,7 @@ fn a_certificate_of_cert_manager_is_renewed_without_a_failed_request() {
 }
 
 #[test]
-fn a_folder_of_files_is_trusted_and_followed() {
+fn a_certificate_in_a_folder_is_trusted_and_reloaded() {
     let cluster = &new_cluster();
     let deployed = &Deployed::new(cluster, "--enable webhook-files");
     let folder = TempDir::new().expect("a temporary folder");
@@ -477,7 +477,7 @@ fn a_folder_of_files_is_trusted_and_followed() {
 }
 
 #[test]
-fn a_deployment_takes_back_nothing_that_was_injected() {
+fn a_deployment_keeps_the_injected_authorities() {
     let cluster = &new_cluster();
     let deployed = Deployed::by_make(cluster, admission::project());
     let deploy = || deployed.project.make_on(cluster, "install deploy install");

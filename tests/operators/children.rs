@@ -74,7 +74,7 @@ fn patch(object: &str, patch: &str) {
 }
 
 #[test]
-fn children_are_as_their_owner_asks_for() {
+fn owned_objects_reach_their_desired_state() {
     let project = project();
     let operator = project.start();
     let title = "configmap one -o jsonpath={.data.title}";
@@ -319,7 +319,7 @@ fn they_share_its_status(project: &Project, operator: &Operator) {
 
 /// Both make objects of one kind for the same owner, write its status and hold it back.
 #[test]
-fn two_controllers_of_one_kind_do_not_get_into_each_others_way() {
+fn two_controllers_of_one_kind_do_not_interfere() {
     let project = Project::scaffold(
         "pair",
         &[

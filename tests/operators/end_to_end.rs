@@ -264,7 +264,7 @@ fn a_namespaced_operator_stays_in_its_namespace() {
 ///
 /// The names of all objects begin with that of the project: the longest one is accepted.
 #[test]
-fn deploy_makes_a_pod_that_pod_security_admits() {
+fn pod_security_admission_accepts_the_deployed_pod() {
     let name = "deployed-under-the-longest-name-that-a-project-may-have";
     let namespace = format!("{name}-system");
     let project = Project::new(

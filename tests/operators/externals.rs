@@ -87,7 +87,7 @@ fn take(project: &Path, file: &Path, crd: &Crd, rest: &str) {
 }
 
 #[test]
-fn types_of_others_take_part_on_a_real_api_server() {
+fn types_of_other_projects_work_on_a_real_api_server() {
     let (project, crd) = project();
     {
         let _building = building();

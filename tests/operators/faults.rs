@@ -213,7 +213,7 @@ fn pauses(lines: &[String]) -> Vec<f64> {
 }
 
 #[test]
-fn an_api_server_that_restarts_is_found_again() {
+fn the_operator_reconnects_to_a_restarted_api_server() {
     let mut cluster = new_cluster();
     let project = project();
     let crd = project.path().join("config/crd");
@@ -243,7 +243,7 @@ fn an_api_server_that_restarts_is_found_again() {
 }
 
 #[test]
-fn what_changes_while_connections_are_refused_is_heard_of_later() {
+fn changes_while_connections_are_refused_are_seen_later() {
     let mut fixture = Fixture::new("refused");
     fixture.apply("changed", "fine");
     fixture.ready("changed");
@@ -274,7 +274,7 @@ fn a_request_that_is_never_answered_is_sent_again() {
 }
 
 #[test]
-fn a_watch_that_falls_silent_is_begun_anew() {
+fn a_silent_watch_is_restarted() {
     let mut fixture = Fixture::new("silent");
     fixture.apply("before", "fine");
     fixture.ready("before");
@@ -330,7 +330,7 @@ fn a_proxy_of_the_environment_is_not_for_this_machine() {
 }
 
 #[test]
-fn a_conflict_is_settled_without_an_error() {
+fn a_conflict_is_retried_without_an_error() {
     let fixture = Fixture::new("conflict");
     let conflict = fixture
         .proxy
@@ -354,7 +354,7 @@ fn a_conflict_is_settled_without_an_error() {
 }
 
 #[test]
-fn an_api_server_that_fails_requests_for_one_object_delays_no_other() {
+fn failed_requests_for_one_object_delay_no_other() {
     let fixture = Fixture::new("failures");
     let (limited, broken) = (
         fixture.writes_status("limited"),
@@ -384,7 +384,7 @@ fn an_api_server_that_fails_requests_for_one_object_delays_no_other() {
 }
 
 #[test]
-fn nothing_is_lost_with_a_watch_that_expires() {
+fn no_change_is_lost_when_a_watch_expires() {
     let fixture = Fixture::new("expiry");
     for name in ["same", "changed", "deleted"] {
         fixture.apply(name, "fine");
@@ -415,7 +415,7 @@ fn nothing_is_lost_with_a_watch_that_expires() {
 }
 
 #[test]
-fn a_crd_may_come_late_and_go_for_a_while() {
+fn a_crd_can_be_created_late_and_be_away_for_a_while() {
     let cluster = new_cluster();
     let project = project();
     let mut operator = project.operator().on(&cluster).start();
@@ -450,7 +450,7 @@ fn a_crd_may_come_late_and_go_for_a_while() {
 }
 
 #[test]
-fn an_object_that_does_not_fit_its_type_harms_no_other() {
+fn an_object_that_does_not_fit_its_type_affects_no_other() {
     let fixture = Fixture::new("misfit");
     fixture.apply("unreadable", "5");
     fixture
@@ -464,7 +464,7 @@ fn an_object_that_does_not_fit_its_type_harms_no_other() {
 }
 
 #[test]
-fn an_object_that_always_fails_is_tried_less_and_less_and_delays_no_other() {
+fn an_object_that_always_fails_is_retried_with_growing_pauses_and_delays_no_other() {
     let fixture = Fixture::new("failing");
     let failure = ["cannot reconcile", "as asked for", "hopeless"];
     fixture.apply("hopeless", "fail");
@@ -489,7 +489,7 @@ fn an_object_that_always_fails_is_tried_less_and_less_and_delays_no_other() {
 }
 
 #[test]
-fn objects_that_are_slow_to_go_delay_those_of_the_same_name_alone() {
+fn slow_deletions_delay_only_objects_of_the_same_name() {
     let fixture = Fixture::new("going");
     let names: Vec<_> = (0..10).map(|number| format!("slow-{number}")).collect();
     let probes = names.iter().map(|name| probe("going", name, "fine"));
@@ -514,7 +514,7 @@ fn objects_that_are_slow_to_go_delay_those_of_the_same_name_alone() {
 }
 
 #[test]
-fn a_reconcile_that_panics_harms_no_other() {
+fn a_reconcile_that_panics_affects_no_other_object() {
     let fixture = Fixture::start("panicking", |launch| {
         launch.args("--metrics-bind-address 127.0.0.1:0 --metrics-secure=false")
     });
@@ -534,7 +534,7 @@ fn a_reconcile_that_panics_harms_no_other() {
 }
 
 #[test]
-fn a_right_that_the_role_lacks_is_named_with_the_rule_that_gives_it() {
+fn a_missing_permission_is_named_with_the_rule_that_grants_it() {
     let fixture = Fixture::without_rights("limited");
     let lacks = |failure: &str, rule: &str| {
         let rule = rule.replace('"', r#"\""#);
@@ -593,7 +593,7 @@ fn a_right_that_the_role_lacks_is_named_with_the_rule_that_gives_it() {
 }
 
 #[test]
-fn an_operator_that_may_do_nothing_ends_all_the_same() {
+fn an_operator_without_permissions_ends_after_a_signal() {
     let mut fixture = Fixture::without_rights("powerless");
     fixture.operator.says(&["cannot watch"]);
     fixture.operator.signal("TERM");
@@ -602,7 +602,7 @@ fn an_operator_that_may_do_nothing_ends_all_the_same() {
 }
 
 #[test]
-fn what_a_killed_operator_had_in_hand_is_done_by_the_next() {
+fn work_of_a_killed_operator_is_completed_by_the_next() {
     let mut fixture = Fixture::new("killed");
     let hold = fixture.proxy.hold(fixture.writes_status("orphan"));
     fixture.apply("orphan", "fine");
@@ -621,7 +621,7 @@ fn what_a_killed_operator_had_in_hand_is_done_by_the_next() {
 }
 
 #[test]
-fn a_reconcile_in_flight_ends_before_the_operator_and_none_starts() {
+fn a_running_reconcile_ends_before_the_operator_and_none_starts() {
     run(&mut kubectl("create namespace draining-too"));
     // One at a time, of two namespaces.
     let mut fixture = Fixture::start("draining", |launch| {
@@ -655,7 +655,7 @@ fn a_reconcile_in_flight_ends_before_the_operator_and_none_starts() {
 }
 
 #[test]
-fn a_reconcile_that_does_not_end_is_not_waited_for_longer_than_the_pod_has() {
+fn the_operator_ends_in_time_although_a_reconcile_hangs() {
     let mut fixture = Fixture::new("endless");
     let hold = fixture.proxy.hold(fixture.writes_status("endless"));
     fixture.apply("endless", "fine");
@@ -690,7 +690,7 @@ fn a_status_of_an_object_that_was_just_deleted_is_no_error() {
 }
 
 #[test]
-fn a_signal_that_arrives_twice_at_once_is_an_ordinary_stop() {
+fn two_signals_at_once_count_as_one() {
     let mut fixture = Fixture::new("stopped-twice");
     let hold = fixture.proxy.hold(fixture.writes_status("slow"));
     fixture.apply("slow", "fine");

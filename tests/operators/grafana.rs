@@ -121,7 +121,7 @@ pub fn finds_its_series(text: &str, metrics: &str) {
 }
 
 #[test]
-fn a_dashboard_that_asks_for_what_is_not_there_is_found_out() {
+fn a_dashboard_query_for_a_missing_series_is_detected() {
     let dashboard = |expr: &str, legend: &str| {
         let panel = serde_json::json!({"targets": [{"expr": expr, "legendFormat": legend}]});
         serde_json::json!({"panels": [panel], "templating": {"list": []}}).to_string()

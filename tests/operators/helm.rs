@@ -225,7 +225,7 @@ fn the_chart_installs_what_kustomize_does() {
 
 /// The values of a chart ask for what the features of a project do.
 #[test]
-fn a_value_does_what_the_feature_does() {
+fn a_chart_value_does_the_same_as_its_feature() {
     let everything = guestbook(EVERYTHING);
     let usual = guestbook("");
     for (value, feature, is_usual) in [
@@ -263,7 +263,7 @@ fn a_value_does_what_the_feature_does() {
 
 /// Of each way to have certificates for webhooks, a release can change to each other.
 #[test]
-fn values_say_who_makes_the_certificates_of_webhooks() {
+fn values_choose_the_source_of_webhook_certificates() {
     let ways = [
         ("", "certmanager.enable=false,webhook.secret="),
         (
@@ -320,7 +320,7 @@ fn the_image_that_a_controller_runs_is_a_value() {
 }
 
 #[test]
-fn values_do_what_they_say() {
+fn values_have_the_documented_effect() {
     let project = guestbook(EVERYTHING);
     let crds = [
         ("CustomResourceDefinition", "guestbooks.webapp.com"),
@@ -557,7 +557,7 @@ fn is_described(schema: &Value, path: &str) -> bool {
 }
 
 #[test]
-fn each_value_is_where_it_belongs() {
+fn each_value_is_written_to_its_place() {
     let project = with_webhooks(EVERYTHING);
     let usual = installs(&project, "");
     let mut tried = BTreeSet::new();
@@ -804,7 +804,7 @@ fn values_that_would_do_harm_are_refused() {
 }
 
 #[test]
-fn what_a_user_adds_to_the_chart_stays() {
+fn additions_of_a_user_to_the_chart_stay() {
     let project = guestbook("");
     let values = format!("{CHART}/values.yaml");
     project.replace(&values, "replicas: 1\n", "replicas: 3\n");
@@ -865,7 +865,7 @@ fn what_a_user_adds_to_the_chart_stays() {
 }
 
 #[test]
-fn an_api_server_takes_what_the_chart_installs() {
+fn an_api_server_accepts_the_objects_of_the_chart() {
     for settings in ["--enable network-policy", "--namespaced"] {
         let project = guestbook(settings);
         // A dry run makes no namespace.
@@ -978,7 +978,7 @@ fn many_values() -> Value {
 }
 
 #[test]
-fn a_release_takes_many_values_and_an_upgrade_without_them() {
+fn a_release_can_set_many_values_and_be_upgraded_without_them() {
     let project = Project::new(&[
         "init --domain example.com --project-name valued --enable helm",
         "create api --group valued --version v1 --kind Ledger",

@@ -19,7 +19,7 @@ fn becomes(cluster: &Cluster, arguments: &str, expected: &str) {
 }
 
 #[test]
-fn an_image_runs_as_its_object_and_the_environment_say() {
+fn a_pod_runs_the_image_of_its_object_and_the_environment() {
     let mut cluster = new_cluster();
     cluster.add_simulated_node(&|_| {}).expect("a node");
     let cluster = cluster;

@@ -245,7 +245,7 @@ fn one_replica_works_and_the_other_waits() {
 }
 
 #[test]
-fn a_killed_leader_is_followed_when_its_lease_is_over() {
+fn another_replica_leads_after_the_lease_of_a_killed_leader_ends() {
     let replicas = Replicas::new("killed-leader");
     let (mut one, two) = replicas.leader_and_standby(|launch| launch);
     replicas.apply("task", "fine");
@@ -324,7 +324,7 @@ fn a_leader_whose_connections_are_refused_ends_before_another_leads() {
 }
 
 #[test]
-fn a_leader_whose_packets_vanish_ends_before_another_leads() {
+fn a_disconnected_leader_ends_before_another_leads() {
     a_leader_that_is_cut_off_ends_first("vanished-leader", Proxy::vanish);
 }
 
@@ -400,7 +400,7 @@ fn a_leader_whose_lease_was_taken_ends() {
 }
 
 #[test]
-fn a_leader_that_blocks_ends_before_another_leads() {
+fn a_blocked_leader_ends_before_another_leads() {
     let replicas = Replicas::new("blocked-leader");
     // The call blocks the only thread, so nothing renews the lease.
     let mut one = replicas.start_with("one", |launch| {
@@ -433,7 +433,7 @@ fn a_lease_is_given_back_though_a_renewal_was_faster() {
 }
 
 #[test]
-fn a_lease_is_given_back_also_by_an_end_with_an_error() {
+fn the_lease_is_released_after_an_error_too() {
     let replicas = Replicas::new("error-leader");
     let proxy = Proxy::start(cluster());
     let mut one = replicas.start_with("one", |launch| launch.through(&proxy));
@@ -458,7 +458,7 @@ fn a_lease_is_given_back_also_by_an_end_with_an_error() {
 }
 
 #[test]
-fn a_paused_leader_does_nothing_when_it_wakes_up() {
+fn a_paused_leader_writes_nothing_when_it_resumes() {
     let replicas = Replicas::new("paused-leader");
     let proxy = Proxy::start(cluster());
     let mut one = replicas.start_with("one", |launch| launch.through(&proxy).args(SHORT));

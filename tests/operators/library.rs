@@ -56,7 +56,7 @@ fn tree(folder: &Path, arguments: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_crate_that_wants_the_types_gets_no_operator() {
+fn a_crate_can_use_the_types_without_the_operator() {
     let _building = building();
     let reader = &scaffolded("reader").expect("a folder");
     pin(reader).expect("a copy of the lock file");

@@ -56,7 +56,7 @@ fn selects(selector: &Value, labels: &Value) -> bool {
 }
 
 #[test]
-fn they_fit_together_with_every_combination_of_features() {
+fn manifests_fit_together_with_every_combination_of_features() {
     let project = Project::new(&[
         "init --domain com --repo guestbook",
         "create api --group webapp --version v1 --kind Guestbook",
@@ -88,7 +88,7 @@ fn they_fit_together_with_every_combination_of_features() {
 
 /// A name that YAML takes for something else unless it has quotes.
 #[test]
-fn labels_are_texts_whatever_a_project_is_called() {
+fn labels_are_strings_even_if_the_project_is_named_null() {
     let features: Vec<_> = Feature::all().iter().map(Feature::to_string).collect();
     let features = features.join(",");
     let project = Project::new(&[
@@ -423,7 +423,7 @@ const WAYS: [&str; 4] = [
 ];
 
 #[test]
-fn whoever_makes_certificates_is_found() {
+fn the_objects_for_certificates_are_found_with_every_source() {
     for way in WAYS {
         for namespaced in ["", " --namespaced"] {
             let settings = format!("{way}{namespaced}");
@@ -576,7 +576,7 @@ fn make_install_gives_kubectl_nothing_but_the_crds() {
 }
 
 #[test]
-fn an_api_server_takes_them() {
+fn an_api_server_accepts_the_manifests() {
     for settings in ["", " --namespaced"] {
         let project = Project::new(&[
             &format!("init --domain com --enable certmanager,network-policy,prometheus{settings}"),

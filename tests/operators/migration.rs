@@ -242,7 +242,7 @@ fn join(clients: Vec<ScopedJoinHandle<'_, Load>>) -> Vec<Load> {
 }
 
 #[test]
-fn what_is_stored_moves_while_others_read_and_write() {
+fn a_migration_loses_nothing_while_clients_read_and_write() {
     let count = env::var("OBJECTS").map_or(200, |it| it.parse().expect("a number"));
     let (mut shop, first) = Shop::new();
     shop.patience += Duration::from_millis(100) * count;
@@ -363,7 +363,7 @@ fn policy() -> [Value; 2] {
 }
 
 #[test]
-fn what_is_refused_is_told_and_a_migration_can_be_taken_back() {
+fn a_migration_reports_refused_objects_and_can_be_reverted() {
     let (shop, first) = Shop::new();
     shop.store("v1alpha1", |_| ());
     for name in ["good", "stuck"] {

@@ -197,7 +197,7 @@ fn without(rules: &[Value], right: &Right) -> Vec<Value> {
 }
 
 #[test]
-fn the_roles_have_each_verb_that_is_used_and_no_other() {
+fn the_roles_have_every_verb_in_use_and_no_other() {
     let balancer = Balancer::start(&[]);
     site::install(cluster(), project(), &balancer.address, |_| ());
     let rules = rules();

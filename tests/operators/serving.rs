@@ -150,7 +150,7 @@ fn readiness_waits_for_the_crd() {
 }
 
 #[test]
-fn metrics_are_for_those_who_may_get_them() {
+fn only_clients_with_permission_can_read_metrics() {
     let operator = start("secure", |launch| {
         launch.args("--metrics-bind-address 127.0.0.1:0")
     });
@@ -215,7 +215,7 @@ fn metrics_are_for_those_who_may_get_them() {
 }
 
 #[test]
-fn an_api_server_that_cannot_be_asked_lets_nobody_pass() {
+fn metrics_are_refused_if_the_api_server_cannot_check_the_client() {
     let proxy = Proxy::start(cluster());
     let operator = start("unasked", |launch| {
         let address = "--metrics-bind-address 127.0.0.1:0";
@@ -486,7 +486,7 @@ fn metrics_have_the_names_and_types_that_dashboards_expect() {
 }
 
 #[test]
-fn the_roles_give_what_is_needed_and_no_more() {
+fn the_roles_grant_the_needed_permissions_and_no_others() {
     let project = project();
     let operator = project
         .operator()
@@ -557,7 +557,7 @@ fn namespaced() -> &'static Project {
 }
 
 #[test]
-fn an_operator_of_namespaces_has_no_right_beyond_them() {
+fn an_operator_of_namespaces_has_no_permission_outside_of_them() {
     let project = namespaced();
     let manifests = kustomize(&project.path().join("config/default"));
     for manifest in &manifests {

@@ -176,7 +176,7 @@ fn reconciled_after(operator: &Operator, object: &str, change: impl FnOnce()) {
 }
 
 #[test]
-fn controllers_share_a_watch_and_each_hears_of_it() {
+fn controllers_share_a_watch_and_each_gets_its_events() {
     kubectl_runs("create namespace sharing");
     let project = project();
     let start = Instant::now();
@@ -224,7 +224,7 @@ fn controllers_share_a_watch_and_each_hears_of_it() {
 }
 
 #[test]
-fn a_controller_may_differ_from_the_others() {
+fn a_controller_can_have_its_own_settings() {
     let project = project();
     for namespace in ["main", "odd", "elsewhere"] {
         kubectl_runs(&format!("create namespace {namespace}"));
@@ -325,7 +325,7 @@ fn a_controller_may_differ_from_the_others() {
 }
 
 #[test]
-fn a_change_overtakes_what_the_start_has_queued() {
+fn a_change_overtakes_the_objects_of_the_first_list() {
     let project = project();
     kubectl_runs("create namespace queue");
     let names: Vec<_> = (0..COUNT).map(|number| format!("odd-{number}")).collect();
@@ -396,7 +396,7 @@ fn a_change_overtakes_what_the_start_has_queued() {
 }
 
 #[test]
-fn nothing_is_reconciled_before_each_watch_has_begun() {
+fn nothing_is_reconciled_before_every_watch_has_started() {
     let project = project();
     kubectl_runs("create namespace blind");
     kubectl_runs("create serviceaccount blind --namespace sharing-system");

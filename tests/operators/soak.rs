@@ -129,7 +129,7 @@ fn number<T: FromStr>(variable: &str, usual: T) -> T {
 }
 
 #[test]
-fn after_random_faults_the_state_is_the_desired_one_and_only_leaders_have_written() {
+fn after_random_faults_the_desired_state_is_reached_and_only_leaders_have_written() {
     let length = Duration::from_secs_f64(60.0 * number("MINUTES", 1.0));
     let objects: u32 = number("OBJECTS", 150);
     // Each object changes about once in 100 s.

@@ -304,7 +304,7 @@ pub fn book(version: &str, name: &str, spec: impl Into<Value>) -> Value {
 }
 
 #[test]
-fn each_version_is_written_and_read_as_the_other() {
+fn an_object_written_in_one_version_is_read_in_the_other() {
     let shop = Shop::new();
     let dune = json!({
         "title": "Dune", "first": "Frank", "last": "Herbert", "copies": 7, "colour": "Blue",
@@ -450,7 +450,7 @@ fn annotated(object: &Value) -> usize {
 type NewBook<'a> = &'a dyn Fn(&str, usize) -> Value;
 
 #[test]
-fn an_object_that_another_version_could_not_hold_is_refused() {
+fn an_object_that_another_version_cannot_preserve_is_refused() {
     let shop = Shop::new();
     let tagged = |name: &str, length: usize| {
         let tags = json!({"large": "x".repeat(length)});
@@ -674,7 +674,7 @@ fn without_the_operator_the_stored_version_is_served() {
 }
 
 #[test]
-fn the_crd_trusts_the_operator_also_after_another_installation() {
+fn the_crd_trusts_the_operator_after_another_installation() {
     let cluster = new_cluster();
     project().make_on(&cluster, "install");
     let client = || {

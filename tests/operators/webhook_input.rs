@@ -37,7 +37,7 @@ fn inputs() -> usize {
 }
 
 #[test]
-fn whatever_comes_to_the_port_is_answered_and_forgotten() {
+fn any_input_to_the_port_is_answered_and_leaves_nothing_behind() {
     let folder = TempDir::new().expect("a temporary folder");
     let certificate = certify(folder.path());
     let mut operator = serve(project().operator(), folder.path()).start();

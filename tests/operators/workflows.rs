@@ -12,7 +12,7 @@ use crate::{
 /// The linter is built with the version that its go.mod says. It would run others on the shell
 /// scripts if they were installed: nothing may depend on that.
 #[test]
-fn workflows_are_what_github_understands() {
+fn actionlint_accepts_the_workflows() {
     let actionlint = go_build("actionlint", "github.com/rhysd/actionlint/cmd/actionlint");
     let folders = ["tests/golden", ".github"].map(|folder| root().join(folder));
     let entries = folders.iter().flat_map(WalkDir::new);

@@ -419,7 +419,7 @@ fn a_new_kind_joins_the_existing_group() {
 }
 
 #[test]
-fn an_empty_group_is_the_domain_or_that_of_kubernetes() {
+fn an_empty_group_is_the_domain_or_the_core_group() {
     let shop = "resources:\n- {api: {crdVersion: v1, namespaced: true}, controller: true, kind: Shop, version: v1}";
     let kinds = KINDS.replace("domain: com", "domain: example.com");
     let project = Project::parse(&kinds.replace("resources:", shop)).unwrap();

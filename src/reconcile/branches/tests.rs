@@ -200,7 +200,7 @@ proptest! {
 
     /// Users and the tool edit the text before the branches split, and on each branch.
     #[test]
-    fn whatever_is_merged_has_every_edit_of_both_branches(
+    fn a_clean_merge_has_every_edit_of_both_branches(
         [before, ours, theirs] in [edits(), edits(), edits()],
         [one, other] in [any::<prop::sample::Index>(), any::<prop::sample::Index>()],
         knows_parent: bool,

@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_told_from_others_and_lists_by_what_they_have() {
+    fn sets_of_fields_differ_by_fields_and_by_list_items() {
         let same = |a, b| fields(&a) == fields(&b);
         assert!(same(json!({"a": {"b": 1}}), json!({"a": {"b": "2"}})));
         assert!(!same(json!({"a": {"b": 1}}), json!({"a": {}})));

@@ -896,7 +896,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_fails_refuses_the_request_if_it_may_not_be_ignored() {
+    async fn a_failed_webhook_refuses_the_request_unless_it_is_to_be_ignored() {
         let strict = Webhook::new::<Pod>(Purpose::Validate, Hook::new());
         let lenient = Hook::new().failure_policy(FailurePolicy::Ignore);
         let lenient = Webhook::new::<Deployment>(Purpose::Validate, lenient);

@@ -658,13 +658,13 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(1024))]
 
         #[test]
-        fn bytes_of_any_kind_are_malformed(body in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_are_rejected(body in prop::collection::vec(any::<u8>(), 0..200)) {
             let answer = block_on(answer(&Validates(Filled), &body));
             prop_assert!(matches!(answer, Err(Failure::Malformed(_))));
         }
 
         #[test]
-        fn a_review_that_is_damaged_is_answered_or_malformed(
+        fn a_damaged_review_is_answered_or_rejected(
             at in any::<prop::sample::Index>(), byte: u8, operation in "CREATE|UPDATE|DELETE|CONNECT",
         ) {
             let data = map(json!({"a": "b"}));
@@ -678,7 +678,7 @@ mod tests {
         }
 
         #[test]
-        fn objects_of_any_form_are_answered(
+        fn arbitrary_objects_are_answered(
             operation in "CREATE|UPDATE|DELETE|CONNECT", old in value(), new in value(),
         ) {
             let malformed = !match operation.as_str() {

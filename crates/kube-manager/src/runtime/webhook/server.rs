@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_api_server_repeats_calls_for_which_there_is_no_room() {
+    async fn calls_above_the_limit_get_code_429() {
         let (routes, registry) = served_at_once(2, &CancellationToken::new());
         let mut running = [(); 2].map(|()| Box::pin(post(&routes, "/hangs", review())));
         for call in &mut running {
@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn all_bodies_together_are_limited() {
+    async fn the_total_size_of_bodies_is_limited() {
         let (routes, _) = served(&CancellationToken::new());
         // Each request announces a larger body than it sends.
         let large = || {

@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_is_called_like_its_flag() {
+    fn a_variable_is_named_like_its_flag() {
         let flags = Options::augment_args(Command::default());
         let variables: Vec<_> = flags
             .get_arguments()
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_without_the_prefix_is_told() {
+    fn a_variable_without_the_prefix_is_reported() {
         let ignored = |set: &[&str]| ignored(|name| set.contains(&name));
         assert_eq!(
             ignored(&["WATCH_NAMESPACE", "LEADER_ELECT", "PATH"]),

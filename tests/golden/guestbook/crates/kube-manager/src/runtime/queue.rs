@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_is_left_aside_is_not_overtaken_by_all_others() {
+    fn a_waiting_object_is_not_overtaken_by_all_others() {
         let queue = queue(2);
         for object in ["a", "b", "c", "d", "e", "f", "g"] {
             queue.push(object, Priority::Low);

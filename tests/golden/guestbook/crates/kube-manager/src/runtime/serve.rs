@@ -415,7 +415,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_connection_that_says_nothing_is_closed() {
+    async fn a_silent_connection_is_closed() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.set_nonblocking(true).expect("a listener");
         let address = listener.local_addr().expect("an address");
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_good_token_waits_for_its_turn_among_bad_ones() {
+    async fn a_valid_token_is_accepted_after_many_invalid_tokens() {
         let go = Arc::new(SetOnce::new());
         let (gate, _) = gate(&go);
         let slow = (0..REVIEWS).map(|_| gate.review(question("slow")));

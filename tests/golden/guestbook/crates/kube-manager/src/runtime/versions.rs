@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_told_with_its_place() {
+    fn a_difference_is_reported_with_its_place() {
         let of = |title: Value| json!({"type": "object", "properties": {"title": title}});
         let text = of(json!({"type": "string", "maxLength": 80}));
         let list = |items: Value| of(json!({"type": "array", "items": items}));
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn no_manifest_is_written_of_a_kind_that_is_refused() {
+    fn no_manifest_is_written_for_a_refused_kind() {
         let (v1, v2) = (json!({"type": "object"}), json!({"type": "string"}));
         // A folder in which nothing can be written.
         let write = |crd| {

@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authority_of_a_wrong_clock_is_replaced() {
+    fn an_authority_from_a_wrong_clock_is_replaced() {
         let day = 86_400;
         let of_tomorrow = next(&Authorities::default(), at(day));
         let of_tomorrow = of_tomorrow.published(at(day)).expect("news");
@@ -368,7 +368,7 @@ mod tests {
         /// Three replicas that look at the Secret each in its own time, and two API servers that hear of
         /// a bundle up to the delay later.
         #[test]
-        fn each_leaf_in_use_is_trusted_by_each_api_server(
+        fn every_certificate_in_use_is_trusted_by_every_api_server(
             phases in prop::array::uniform3(0u64..10),
             lags in prop::array::uniform2(0u64..=40),
             outage in (0u64..1000, 0u64..300),

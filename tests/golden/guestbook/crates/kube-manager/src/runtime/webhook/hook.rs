@@ -686,7 +686,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespaced_operator_is_asked_for_its_own_namespaces_alone() {
+    fn a_namespaced_operator_gets_calls_for_its_own_namespaces_only() {
         let selected = |only: &[String], labels: &'static [Label]| {
             let hook = Hook::new().namespaces(labels);
             let webhook = Webhook::new::<Deployment>(Purpose::Default, hook);

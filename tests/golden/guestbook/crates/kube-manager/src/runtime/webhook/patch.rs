@@ -295,7 +295,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_type_sees_what_the_defaulter_made_and_the_rest_stays(raw in object(), after in object()) {
+        fn a_patch_has_the_defaults_and_keeps_unknown_fields(raw in object(), after in object()) {
             let (before, after) = (typed(&raw), typed(&after));
             let made = patched(&raw, &before, &after);
             prop_assert_eq!(typed(&made), after);

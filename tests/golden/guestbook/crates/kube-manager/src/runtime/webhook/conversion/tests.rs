@@ -321,7 +321,7 @@ fn convert(object: &Value, to: &str) -> Value {
 }
 
 #[test]
-fn an_object_comes_back_as_it_was() {
+fn an_object_comes_back_unchanged() {
     hub().assert_lossless();
 }
 
@@ -356,14 +356,14 @@ fn edits() -> impl Strategy<Value = (Value, Value)> {
 
 proptest! {
     #[test]
-    fn what_a_client_writes_through_an_old_version_wins((_, new) in edits()) {
+    fn a_write_through_an_old_version_wins((_, new) in edits()) {
         let version = version(new.as_object().expect("an object"));
         let stored = convert(&new, "v1");
         prop_assert_eq!(body(&convert(&stored, version)), body(&new));
     }
 
     #[test]
-    fn an_object_may_lack_what_its_schema_requires(
+    fn an_object_without_required_fields_is_converted(
         (object, way) in conversion().ways(),
         missing in prop::sample::select(&["name", "title", "author", "first", "width", "colour"][..]),
     ) {
@@ -383,7 +383,7 @@ fn book(spec: Value) -> Value {
 }
 
 #[test]
-fn an_edit_through_an_old_version_loses_nothing_else() {
+fn an_edit_through_an_old_version_keeps_all_other_data() {
     let chapter = |name: &str, note: &str| json!({"name": name, "pages": 7, "note": note});
     let hub = book(json!({
         "name": "Dune", "first": "Frank Patrick", "last": "Herbert", "colour": "Grey",
@@ -447,7 +447,7 @@ fn what_another_release_has_kept_stays() {
 }
 
 #[test]
-fn an_object_is_read_even_if_not_all_of_it_can_be_kept() {
+fn an_object_can_be_read_even_if_annotations_cannot_keep_all_data() {
     let tags = json!({"large": "x".repeat(kept::MOST)});
     let hub = book(json!({"name": "a", "first": "b", "last": "", "colour": "Red", "tags": tags}));
     let old = convert(&hub, "v1alpha1");
@@ -640,7 +640,7 @@ async fn an_object_that_is_too_large_for_another_version_is_refused() {
 }
 
 #[tokio::test]
-async fn an_object_that_is_too_large_already_can_become_smaller_and_go() {
+async fn an_object_that_is_already_too_large_can_shrink_and_be_deleted() {
     let (small, large, larger) = (tagged(9), tagged(kept::MOST + 1), tagged(kept::MOST + 2));
     let allows = async |old: &Value, new: &Value| bound(Some(old), new).await["allowed"] == true;
     assert!(!allows(&small, &large).await);
@@ -702,7 +702,7 @@ fn the_name_of_a_bound_is_unique() {
 proptest! {
     /// Objects whose own annotations leave little room.
     #[test]
-    fn whatever_the_bound_lets_pass_is_kept_by_each_version(
+    fn every_accepted_object_is_preserved_in_every_version(
         object in prop::sample::select(&VERSIONS[..]).prop_flat_map(books),
         room in 0..2500_usize,
     ) {
