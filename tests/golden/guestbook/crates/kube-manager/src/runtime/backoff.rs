@@ -23,8 +23,8 @@ impl<K: Eq + Hash> Backoff<K> {
         }
     }
 
-    /// The delay after one more failure. With [`PAUSE`] that is about 0.1 s, 0.2 s, 0.4 s, and so on, up to
-    /// 5 minutes.
+    /// The delay after one more failure. With [`PAUSE`], the delays are about 0.1 s, 0.2 s, 0.4 s, and so on, up to 5
+    /// minutes.
     pub fn failed(&self, key: K) -> Duration {
         self.failed
             .lock()
@@ -40,8 +40,8 @@ impl<K: Eq + Hash> Backoff<K> {
     }
 }
 
-/// Delays that double, from the start to the end of `range`. The jitter keeps objects that failed
-/// together from being retried together.
+/// Delays that double, from the start to the end of `range`. Jitter spreads the retries of objects that failed at the
+/// same time.
 pub fn growing(range: Range<Duration>) -> ExponentialBuilder {
     ExponentialBuilder::default()
         .with_min_delay(range.start)

@@ -26,7 +26,7 @@ use super::{
     watched::{Watched, Watches},
 };
 
-/// Starts to observe the controller's own kind in a namespace, or in all namespaces. The result is called
+/// Starts to observe the controller's own kind in a namespace, or in all namespaces. The returned observer is called
 /// with each event.
 pub(super) type Observe<K> = Box<dyn Fn(Option<&str>) -> Observer<K> + Send>;
 pub(super) type Observer<K> = Box<dyn FnMut(&Event<Guarded<K>>) + Send>;
@@ -69,13 +69,13 @@ where
         }
     }
 
-    /// Sends the requests of the controller.
+    /// The context, which sends the requests of the controller.
     pub fn context(&self) -> Context {
         self.context.clone()
     }
 
-    /// A client that sends requests also when this replica does not lead: for reads, and for what is safe
-    /// to do twice.
+    /// A client that also sends requests while this replica does not lead. Use it for reads, and for writes that are
+    /// safe to repeat.
     pub fn client_without_lease(&self) -> Client {
         self.unguarded.clone()
     }
@@ -178,7 +178,7 @@ where
         Watches::new(self, kind, watcher)
     }
 
-    /// Watches the kind `S`, and reconciles the objects that refer to a changed one. This is
+    /// Watches the kind `S`, and requeues the objects that refer to a changed object. This is
     /// [`watches`](Self::watches) with [`referenced_by`](Watches::referenced_by), for all objects of `S`.
     pub fn refers_to<S>(
         &mut self,
@@ -200,7 +200,7 @@ where
     /// are cluster-scoped. The operator's role must have the permissions there.
     pub fn namespaces(&mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) {
         let namespaces = namespaces.into_iter().map(Into::into);
-        // Each once.
+        // Removes duplicates.
         self.namespaces = Vec::from_iter(namespaces.collect::<BTreeSet<_>>());
     }
 

@@ -33,8 +33,8 @@ where
     K: Resource<DynamicType = ()> + Clone + 'static,
     F: Fn(&K) -> Option<u64>,
 {
-    /// An object is requeued when its `fingerprint` has changed, and by each change if it has none.
-    /// `store` has the objects of the watch.
+    /// An object is requeued when its `fingerprint` has changed. An object without a fingerprint is requeued by each
+    /// change. `store` has the objects of the watch.
     pub fn new(store: Store<K>, fingerprint: F) -> Self {
         Self {
             store,
@@ -46,11 +46,11 @@ where
         }
     }
 
-    /// The objects to requeue after `event`, which must be in the store. A deleted object is one of them.
+    /// The objects to requeue after `event`, including a deleted object. The store must have processed `event` already.
     pub fn take(&mut self, event: &Event<K>) -> Vec<ObjectRef<K>> {
         match event {
-            // A list, at the start or after an interrupted watch. The store has its objects only at
-            // the end of the list, so a reconcile before that would not find a new object.
+            // A list follows, at the start or after an interrupted watch. The store has the listed objects only at the
+            // end of the list, so an earlier reconcile would not find a new object.
             Event::Init => self.before = self.store.state(),
             Event::InitApply(_) => {}
             Event::InitDone => {
@@ -76,8 +76,8 @@ where
     }
 }
 
-/// A number for the desired state of `object`. Kinds without a generation, such as ConfigMaps, do not
-/// separate desired and observed state, so any change of them counts.
+/// A hash of the desired state of `object`. Kinds without a generation, such as ConfigMaps, do not separate desired and
+/// observed state, so any change counts.
 pub fn desired<K: Resource>(object: &K) -> Option<u64> {
     let meta = object.meta();
     let asked = (meta.generation?, &meta.labels, &meta.annotations);
@@ -86,13 +86,14 @@ pub fn desired<K: Resource>(object: &K) -> Option<u64> {
 
 /// The last known state of each object.
 struct Seen<F> {
-    /// By the hash of the object's key, which takes a fraction of the key's memory.
+    /// By the hash of the object's key, which needs less memory than the key.
     fingerprints: HashMap<u64, u64>,
     fingerprint: F,
 }
 
 impl<F> Seen<F> {
-    /// Whether `object` is new, has another fingerprint, or is at another point of its life.
+    /// Whether `object` is new, or its fingerprint, uid, finalizers or deletion state have changed. Remembers the new
+    /// state.
     fn is_new<K: Resource>(&mut self, object: &K) -> bool
     where
         F: Fn(&K) -> Option<u64>,
@@ -150,7 +151,7 @@ mod tests {
             .collect()
     }
 
-    /// The names of the objects that call for a reconcile.
+    /// The names of the objects to reconcile.
     fn woken(events: Vec<Event<Deployment>>, every: bool) -> String {
         let (store, mut writer) = reflector::store();
         let mut changes = Changes::new(store, |object| desired(object).filter(|_| !every));

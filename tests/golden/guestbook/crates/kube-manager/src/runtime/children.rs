@@ -1,5 +1,5 @@
-//! Creates, corrects and deletes the children of an object, with as few requests as possible. A watch
-//! delivers all children, so a child in its desired state costs no request.
+//! Creates, corrects and deletes the children of an object, with as few requests as possible. A watch delivers all
+//! children, so a child in its desired state needs no request.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -29,7 +29,7 @@ pub const VERBS: &[Verb] = &[
     Verb::Watch,
 ];
 
-/// The label of all children. Its value is the name of the operator: other objects are not watched.
+/// The label of all children. Its value is the name of the operator. Only objects with this label are watched.
 const LABEL: &str = "app.kubernetes.io/managed-by";
 
 /// Selects the children from all objects of their kind.
@@ -55,11 +55,11 @@ pub enum Error {
     /// A request failed.
     #[error("cannot {verb} {child}: {source}")]
     Request {
-        /// What the request was for, such as `create`.
+        /// The action of the request, such as `create`.
         verb: &'static str,
         /// Kind and name of the child.
         child: String,
-        /// Why it failed.
+        /// The error of the request.
         source: kube::Error,
     },
 }
@@ -78,8 +78,8 @@ impl Error {
 
 /// Creates, corrects and deletes the objects of kind `C` that the objects of a controller own.
 ///
-/// A kind that is known only at run time is a [`DynamicObject`](kube::core::DynamicObject), whose
-/// `types` a child needs: [`DynamicObject::new`](kube::core::DynamicObject::new) sets them.
+/// For a kind that is known only at run time, use [`DynamicObject`](kube::core::DynamicObject). A child then needs
+/// `types`, which [`DynamicObject::new`](kube::core::DynamicObject::new) sets.
 pub struct Children<C: Resource> {
     context: Context,
     kind: Kind<C::DynamicType>,
@@ -104,20 +104,20 @@ where
         uid.map(|uid| self.owned.by(uid)).unwrap_or_default()
     }
 
-    /// Brings the children of `owner` to their `desired` state: creates missing ones, corrects those
-    /// that differ, and deletes those that this controller has created and that are not in `desired`.
-    /// Sets owner reference, namespace and labels. Returns the children as the API server has them.
+    /// Brings the children of `owner` to their `desired` state: creates missing children, corrects children that
+    /// differ, and deletes children that this controller has created and that are not in `desired`. Sets owner
+    /// reference, namespace and labels. Returns the children as the API server has them.
     ///
-    /// One call takes all children of the kind. If the next step depends on the observed children, use
+    /// Pass all children of the kind in one call. If the next step depends on the observed children, use
     /// [`apply_one`](Self::apply_one), [`patch_spec`](Self::patch_spec) and [`delete`](Self::delete) for single
-    /// ones. Fields that are not set are left to other field managers, such as the replicas to an
-    /// autoscaler. Write values as the API server does, such as `1` for `1000m`: otherwise each
-    /// reconcile sends the child again, and logs that.
+    /// children. Fields that are not set are left to other field managers, such as the replicas to an autoscaler. Write
+    /// values in the form of the API server, such as `1` for `1000m`: otherwise each reconcile sends the child again,
+    /// and logs a warning.
     ///
     /// # Errors
     ///
-    /// When another object has the name of a child, when a child has no name or is in another namespace
-    /// than its owner, or when a request fails. The children after that one are not changed.
+    /// When another object has the name of a child, when a child has no name or is in another namespace than its owner,
+    /// or when a request fails. The children after that child are not changed.
     pub async fn apply<K>(
         &self,
         owner: &K,
@@ -134,7 +134,7 @@ where
         for child in self.of(owner) {
             let wanted = wanted.contains(&child.meta().uid);
             let going = child.meta().deletion_timestamp.is_some();
-            // Another controller may make children for the same owner.
+            // Another controller may create children for the same owner.
             if child.labels().contains_key(&self.mark()) && !wanted && !going {
                 self.delete(&child).await?;
             }
@@ -147,12 +147,11 @@ where
         format!("{}/applied", self.context.name())
     }
 
-    /// Creates or corrects one child of `owner`, like [`apply`](Self::apply), and leaves the others
-    /// alone.
+    /// Creates or corrects one child of `owner`, like [`apply`](Self::apply), and does not touch the other children.
     ///
     /// # Errors
     ///
-    /// As for [`apply`](Self::apply).
+    /// See [`apply`](Self::apply).
     pub async fn apply_one<K>(&self, owner: &K, child: C) -> Result<Arc<C>, Error>
     where
         K: Resource<DynamicType = ()>,
@@ -168,7 +167,7 @@ where
                 let params = self.context.post_params();
                 match self.api(&child).create(&params, &child).await {
                     Ok(created) => Ok(Arc::new(created)),
-                    // The watch may be behind, or the object may have another owner.
+                    // The watch may lag behind, or the object may have another owner.
                     Err(kube::Error::Api(status)) if status.is_already_exists() => {
                         self.correct(owner, child).await
                     }
@@ -178,8 +177,8 @@ where
         }
     }
 
-    /// Merges `patch` into the `spec` of a child. Returns `false`, and changes nothing, if the child
-    /// has changed since it was read: then the watch delivers the change and requeues the owner.
+    /// Merges `patch` into the `spec` of a child. Returns `false` and changes nothing if the child has changed since it
+    /// was read. The watch then delivers the change and requeues the owner.
     ///
     /// # Errors
     ///
@@ -211,9 +210,10 @@ where
         let shape = |child: &C| Some(child.labels().get(&mark)?.split_once('-')?.1.to_owned());
         let same_fields = shape(known).is_some_and(|known| shape(&child) == Some(known));
         if same_fields {
-            // An apply has no field to remove, so it does not matter who owns them.
+            // The fields have not changed, so the apply has no field to remove, and the owner of each field does not
+            // matter.
             match self.patch(known, child.clone(), field).await {
-                // The watch is behind.
+                // The watch lags behind.
                 Err(Error::Request {
                     source: kube::Error::Api(status),
                     ..
@@ -226,7 +226,7 @@ where
 
     /// Applies `child` to the object `live`, from which it differs in `field`.
     async fn patch(&self, live: &C, mut child: C, field: String) -> Result<Arc<C>, Error> {
-        // With the uid, the API server refuses the apply if another object has the name by now.
+        // With the uid, the API server rejects the apply if another object has the name now.
         child.meta_mut().uid = live.uid();
         let params = PatchParams::apply(&self.context.field_manager()).force();
         let (api, name) = (self.api(&child), child.name_any());
@@ -242,8 +242,8 @@ where
         Ok(Arc::new(patched))
     }
 
-    /// Corrects an existing object to be like `child`. Other programs may write to it at the same time,
-    /// for example its status.
+    /// Corrects an existing object to match `child`. Retries on conflicts, because other programs may write the object
+    /// at the same time, for example its status.
     async fn correct<K>(&self, owner: &K, child: C) -> Result<Arc<C>, Error>
     where
         K: Resource<DynamicType = ()>,
@@ -261,7 +261,7 @@ where
         }
     }
 
-    /// Tries once, if `owner` owns the object.
+    /// Tries once to correct the object, if `owner` owns it.
     async fn try_correct<K>(&self, owner: &K, child: C) -> Result<Arc<C>, Error>
     where
         K: Resource<DynamicType = ()>,
@@ -280,8 +280,8 @@ where
             return Ok(Arc::new(live));
         };
 
-        // The fields that were set by the creation belong to an Update, and an apply cannot remove
-        // those. So they are moved to an Apply of the same field manager.
+        // The creation has set the fields with an Update, and an apply cannot remove fields of an Update. So their
+        // ownership moves to an Apply of the same field manager.
         let manager = self.context.field_manager();
         let version = live.resource_version();
         let own = |fields: &ManagedFieldsEntry, operation: &str| {
@@ -292,7 +292,7 @@ where
         let fields = live.managed_fields_mut();
         if let Some(updated) = fields.iter().position(|it| own(it, "Update")) {
             if fields.iter().any(|it| own(it, "Apply")) {
-                // Each apply had all fields that there were, so these belong to both.
+                // An apply always had all fields, so the Apply owns these fields, too.
                 fields.remove(updated);
             } else {
                 fields[updated].operation = Some("Apply".to_owned());
@@ -306,7 +306,7 @@ where
         self.patch(&live, child, field).await
     }
 
-    /// Deletes a child. Returns `false` if it is deleted already.
+    /// Deletes a child. Returns `false` if the child is deleted already, or if another object has its name.
     ///
     /// # Errors
     ///
@@ -336,7 +336,7 @@ where
     }
 }
 
-/// Whether a request found its object: not if that is deleted, or has changed since it was read.
+/// Whether a request found its object. `false` if the object is deleted, or has changed since it was read.
 fn changed<T>(answer: kube::Result<T>) -> kube::Result<bool> {
     match answer {
         Ok(_) => Ok(true),
@@ -345,7 +345,7 @@ fn changed<T>(answer: kube::Result<T>) -> kube::Result<bool> {
     }
 }
 
-/// Sets owner reference, namespace and labels of a child of `owner`; `mark` is the label of its hash.
+/// Sets owner reference, namespace and labels of a child of `owner`. `mark` is the key of the label with its hash.
 fn adorn<C, K>(
     mut child: C,
     kind: &Kind<C::DynamicType>,
@@ -371,16 +371,17 @@ where
     child.meta_mut().owner_references = owner.controller_owner_ref(&()).map(|owner| vec![owner]);
     let labels = child.labels_mut();
     labels.insert(LABEL.to_owned(), operator.to_owned());
-    // Only the first hash shows that a field is no longer desired: other fields may be set by others. The second
-    // one is that of the fields alone.
+    // The first hash covers the whole child. It shows that a field is no longer desired, which a comparison with the
+    // live object cannot show, because other programs may set fields too. The second hash covers only which fields are
+    // set.
     let desired = json!(child);
     let [all, fields] = [&desired, &fields(&desired)].map(|it| digest(&it.to_string()));
     child.labels_mut().insert(mark, format!("{all}-{fields}"));
     Ok(child)
 }
 
-/// The fields of `value`, without what they have. Lists stay: what tells their items apart may be any part of
-/// them.
+/// The fields of `value`, without their values. Lists stay unchanged, because any part of an item may identify the
+/// item.
 fn fields(value: &Value) -> Value {
     match value {
         Value::Object(object) => {
@@ -397,15 +398,15 @@ fn describe<C: Resource>(kind: &Kind<C::DynamicType>, child: &C) -> String {
     format!("{} {}", C::kind(&kind.dyntype), child.name_any())
 }
 
-/// The path of the first field in which `live` differs from `desired`. Fields that `desired` does not
-/// set may have any value, and so may list elements with other names.
+/// The path of the first field in which `live` differs from `desired`. Fields that `desired` does not set may have any
+/// value. The same holds for list elements with other names.
 fn difference(live: &Value, desired: &Value) -> Option<String> {
     let named = |list: &[Value]| list.iter().all(|element| element["name"].is_string());
     match (live, desired) {
         (_, Value::Null) => None,
         (Value::Null, Value::Array(desired)) if desired.is_empty() => None,
         (Value::Object(live), Value::Object(desired)) => {
-            // The metadata last: its hash label always differs, other fields say what differs.
+            // The metadata comes last: its hash label always differs, and the other fields are more helpful in the log.
             let metadata = desired.get_key_value("metadata");
             let rest = desired.iter().filter(|(key, _)| *key != "metadata");
             rest.chain(metadata).find_map(|(key, desired)| {

@@ -1,4 +1,4 @@
-//! What a reconciler uses: the client, the status and the events of its objects.
+//! The context of a reconciler: its client, and the status and events of its objects.
 
 use std::{
     fmt::Debug,
@@ -30,7 +30,7 @@ use super::{
     written::Written,
 };
 
-/// Sends the requests of a reconciler: has a client, writes the status of objects, and records events about them.
+/// Sends the requests of a reconciler: contains a client, writes the status of objects, and records events about them.
 #[derive(Clone)]
 pub struct Context {
     /// Sends requests while this replica leads.
@@ -42,11 +42,11 @@ pub struct Context {
     recorder: Recorder,
 }
 
-/// Whether other controllers write the status of the controller's own kind, too.
+/// Whether other controllers also write the status of the controller's own kind.
 #[derive(Clone, Default)]
 pub(super) struct Shared {
     is_shared: Arc<AtomicBool>,
-    /// Of the status, if the CRD lets each controller have conditions of its own.
+    /// The schema of the status, if the CRD allows each controller to own conditions.
     schema: Arc<OnceLock<Option<JSONSchemaProps>>>,
 }
 
@@ -68,7 +68,7 @@ impl Context {
         }
     }
 
-    /// From now on, the controller applies its part of the status of its own kind.
+    /// Makes the controller apply its part of the status of its own kind from now on.
     pub(super) fn share_status(&self) {
         self.status.is_shared.store(true, Ordering::Relaxed);
     }
@@ -78,7 +78,7 @@ impl Context {
         self.status.is_shared.load(Ordering::Relaxed)
     }
 
-    /// The schema of the status of `K`, if the controller has to apply its part.
+    /// The schema of the status of `K`, if the controller applies its part.
     fn shared<K: CustomResourceExt + 'static>(&self) -> Option<&JSONSchemaProps> {
         let is_shared = self.shares_status() && self.written.is_about::<K>();
         let schema = &self.status.schema;
@@ -107,16 +107,16 @@ impl Context {
         }
     }
 
-    /// Writes the status of `object`. Returns `false` if `object` has that status already, which takes
-    /// no request, or if it is deleted.
+    /// Writes the status of `object`. Returns `false` if `object` has that status already, which needs no request, or
+    /// if the object is deleted.
     ///
-    /// The status is written as a whole. Where several controllers of the operator reconcile the kind, or
-    /// with [`Builder::shares_status`](super::Builder::shares_status), each controller applies its part:
-    /// what differs from the status of `object`, and what it has written before. The verb for that is
-    /// `Patch` instead of `Update`. This needs a CRD whose list of conditions is a map, by
-    /// `#[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]`. Without that, the status is written as a
-    /// whole. It is also written as a whole to remove a field that another program has written, or that this controller
-    /// has written before it shared the status.
+    /// By default, the status is written as a whole. If several controllers of the operator reconcile the kind, or with
+    /// [`Builder::shares_status`](super::Builder::shares_status), each controller applies only its part: the values
+    /// that differ from the status of `object`, and the values that the controller has written before. Applying a part
+    /// needs the verb `Patch` instead of `Update`, and a CRD whose list of conditions is a map, by
+    /// `#[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]`. Without such a list, the status is written as
+    /// a whole. It is also written as a whole to remove a field that another program has written, or that this
+    /// controller has written before it shared the status.
     ///
     /// # Errors
     ///
@@ -142,7 +142,7 @@ impl Context {
                 self.written.add(written);
                 Ok(true)
             }
-            // Without the name it would be the subresource that is missing.
+            // Without the name, the status subresource would be missing, not the object.
             Err(kube::Error::Api(error))
                 if error.is_not_found()
                     && error
@@ -156,8 +156,8 @@ impl Context {
         }
     }
 
-    /// Writes the status as a whole, so that fields which are no longer set are removed. The
-    /// resourceVersion makes the request fail if another program has written meanwhile.
+    /// Writes the status as a whole, so that unset fields are removed. The resourceVersion makes the request fail if
+    /// another program has written the object since it was read.
     async fn replace_status<K>(
         &self,
         api: &Api<K>,
@@ -170,7 +170,7 @@ impl Context {
     {
         let mut object = object.clone();
         *object.status_mut() = Some(status.clone());
-        // What the watch leaves of them is not what the API server has.
+        // The watch has removed entries of the managedFields, so they must not be sent.
         object.meta_mut().managed_fields = None;
         let params = self.post_params();
         api.replace_status(&object.name_any(), &params, &object)
@@ -200,7 +200,7 @@ impl Context {
         let patch = json!({
             "apiVersion": K::api_version(&()),
             "kind": K::kind(&()),
-            // With the uid, the API server refuses the apply if another object has the name by now.
+            // With the uid, the API server rejects the apply if another object has the name now.
             "metadata": {"name": name, "uid": object.uid()},
             "status": part,
         });
@@ -230,7 +230,7 @@ impl Context {
     }
 }
 
-/// 16 characters that tell `text` from others, the same in each version of the program.
+/// A hash of `text` with 16 characters, the same in each version of the program.
 pub(super) fn digest(text: &str) -> String {
     let mut hasher = FnvHasher::default();
     hasher.write(text.as_bytes());

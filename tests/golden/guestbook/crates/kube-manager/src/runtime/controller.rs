@@ -1,5 +1,5 @@
-//! Runs a reconciler: for each changed object, for several objects at once but never twice at once for
-//! the same object, and again after a failure. A failure affects one object only.
+//! Runs a reconciler for each changed object, and again after a failure. Several objects are reconciled at once, but
+//! never the same object twice at once. A failure affects one object only.
 
 use std::{
     any::{Any, TypeId},
@@ -53,11 +53,11 @@ use super::{
     written::Written,
 };
 
-/// How many objects the queue hands out for each that may be reconciled at once. kube's scheduler keeps an object
-/// for a millisecond or two: with as many objects as reconciles, quick reconciles would have to wait for more.
+/// How many objects the queue hands out for each concurrent reconcile. kube's scheduler keeps an object for a
+/// millisecond or two, so with fewer objects, quick reconciles would have to wait for more.
 const AHEAD: usize = 8;
 
-/// Why there was no successful reconcile.
+/// Why a reconcile did not succeed.
 #[derive(Debug, thiserror::Error)]
 enum Error<E: std::error::Error + 'static> {
     #[error(transparent)]
@@ -68,7 +68,7 @@ enum Error<E: std::error::Error + 'static> {
     Panic(String),
 }
 
-/// Why a finalizer stays.
+/// Why the finalizer stays on the object.
 #[derive(Debug, thiserror::Error)]
 enum Undone<E: std::error::Error + 'static> {
     #[error(transparent)]
@@ -78,8 +78,7 @@ enum Undone<E: std::error::Error + 'static> {
 }
 
 impl<E: std::error::Error + 'static> Error<E> {
-    /// Whether the object has changed since it was read. That is normal: the next reconcile gets the new
-    /// version.
+    /// Whether the object has changed since it was read. This is normal: the next reconcile gets the new version.
     fn is_conflict(&self) -> bool {
         match failure::reason(self) {
             "conflict" => true,
@@ -96,20 +95,20 @@ impl<E: std::error::Error + 'static> Error<E> {
     }
 }
 
-/// What a reconcile needs.
+/// The state that the reconciles of a controller share.
 struct Worker<R: Reconciler> {
     reconciler: R,
     client: Client,
     metrics: Metrics,
-    /// Those of the work queue.
+    /// The metrics of the work queue.
     queue: QueueMetrics,
     backoff: Backoff<Key>,
     /// Shared by all watched namespaces.
     slots: Semaphore,
-    /// Limits how many calls of `gone` run at once. They take no slot: a reconcile does not wait for
-    /// objects that are no longer there.
+    /// Limits how many calls of `gone` run at once. These calls take no slot: a reconcile does not wait for objects
+    /// that no longer exist.
     gone_slots: Semaphore,
-    /// The last call of `gone` for each object, until that has ended.
+    /// The last call of `gone` for each object, until the call ends.
     gone: Mutex<HashMap<Key, CancellationToken>>,
     written: Written,
     leadership: Leadership,
@@ -123,12 +122,12 @@ struct Part<R: Reconciler> {
     worker: Arc<Worker<R>>,
     store: Store<Guarded<R::Object>>,
     queue: Arc<Queue<Object<R::Object>>>,
-    /// Done after all watches have begun. Before that, a reconcile would not see all objects; and without
-    /// the right to watch, they would never change.
+    /// Done after all watches have begun. Before that, a reconcile would not see all objects; and without the
+    /// permission to watch, it would never see a change.
     synced: Shared<BoxFuture<'static, ()>>,
 }
 
-/// Starts the reconciler that `new` makes as tasks: one for each namespace to watch, or one for all.
+/// Starts the reconciler that `new` creates as tasks: one task for each watched namespace, or one for all namespaces.
 pub(super) fn start<R: Reconciler>(
     new: impl FnOnce(&mut Builder<R::Object>) -> R,
     runtime: &Runtime,
@@ -232,7 +231,7 @@ pub(super) fn start<R: Reconciler>(
     }
 }
 
-/// Reconciles what the queue hands out, until the process stops.
+/// Reconciles the objects from the queue, until the process stops.
 async fn run<R: Reconciler>(part: Arc<Part<R>>, concurrency: u16) {
     let stop = part.worker.stop.clone();
     let objects = part.queue.clone().objects();
@@ -244,9 +243,9 @@ async fn run<R: Reconciler>(part: Arc<Part<R>>, concurrency: u16) {
             .run(reconcile, |_, never, _| match *never {}, part.clone())
     );
     let mut gone = JoinSet::new();
-    // The results drive all reconciles, so nothing here may wait.
+    // Polling the results runs the reconciles, so nothing in this loop may wait.
     while let Some(result) = results.next().await {
-        // Other errors were logged where they happened.
+        // Other errors are logged where they happen.
         if let Err(controller::Error::ObjectNotFound(object)) = result {
             let object = object.into_kind_unchecked(());
             part.queue.forget(&object);
@@ -257,8 +256,8 @@ async fn run<R: Reconciler>(part: Arc<Part<R>>, concurrency: u16) {
     while gone.join_next().await.is_some() {}
 }
 
-/// Takes in the events of the watch of the controller's own kind: first to where reconciles look, then the
-/// changed objects to the `queue`.
+/// Handles the events of the watch of the controller's own kind: first updates the stores that reconciles read, then
+/// adds the changed objects to `queue`.
 fn handler<R: Reconciler>(
     worker: &Arc<Worker<R>>,
     mut store: Writer<Guarded<R::Object>>,
@@ -291,7 +290,7 @@ fn handler<R: Reconciler>(
     })
 }
 
-/// What of an object calls for a reconcile when it changes.
+/// The fingerprint of an object: the object is reconciled when the fingerprint changes. `None` means by each change.
 fn fingerprint<R: Reconciler>(
     predicate: Option<Arc<Fingerprint<R::Object>>>,
 ) -> impl Fn(&Guarded<R::Object>) -> Option<u64> {
@@ -303,10 +302,10 @@ fn fingerprint<R: Reconciler>(
     }
 }
 
-/// The objects of one watched namespace, or of all, and those of them that wait for a reconcile.
+/// The objects of one watched namespace, or of all, and the queue of objects that wait for a reconcile.
 type Queued<K> = (Store<Guarded<K>>, Arc<Queue<Object<K>>>);
 
-/// Queues the object with a key, where the controller has it.
+/// Queues the object with the given key in those parts of the controller that have the object.
 fn wake<K: Watchable + Resource<DynamicType = ()>>(
     parts: Vec<Queued<K>>,
     is_namespaced: bool,
@@ -345,22 +344,22 @@ async fn reconcile<R: Reconciler>(
             worker.slots.acquire().await
         } => slot,
     };
-    // A process that was paused must not work with the old objects in its memory.
+    // A process that was paused must not work with outdated objects from its memory.
     if !worker.leadership.holds() {
         return Ok(Action::await_change());
     }
     let newest = ObjectRef::from_obj(&*object);
-    // From here on, a change is one for the next reconcile.
+    // From here on, a change needs another reconcile.
     let _running = part.queue.begin(newest.clone());
     // The object may have changed while it was in the queue.
     let Some(object) = part.store.get(&newest) else {
-        // The queue ignored the deletion if that came just before this reconcile began. The next one ends
-        // with `gone`, because the store no longer has the object.
+        // The queue ignored the deletion if it came just before this reconcile began. The next reconcile ends with a
+        // call of `gone`, because the store no longer has the object.
         part.queue.push(newest, Priority::Normal);
         return Ok(Action::await_change());
     };
     let action = worker.reconcile(&object, &key).await;
-    // The watch may have delivered the object before the answer to its write arrived.
+    // The watch may have delivered the object before the answer to its write has arrived.
     let shown = part.store.get(&newest);
     worker.written.shown(&key, shown.as_deref());
     Ok(action)
@@ -390,7 +389,7 @@ impl<R: Reconciler> Worker<R> {
         };
         let newer = self.written.newer(&**object);
         let object = newer.as_ref().unwrap_or(object);
-        // The prefix of each line that the reconciler logs.
+        // The span adds its fields to each line that the reconciler logs.
         let span = tracing::info_span!("reconcile", %kind, namespace, object = name);
         let active = self.metrics.active.with_label_values(&[controller]);
         active.inc();
@@ -437,8 +436,8 @@ impl<R: Reconciler> Worker<R> {
         Action::requeue(pause)
     }
 
-    /// Tells the reconciler that an object is deleted. From this call on, [`told_gone`](Self::told_gone)
-    /// waits for the end of the future.
+    /// Calls the reconciler's `gone` for a deleted object. From this call on, [`told_gone`](Self::told_gone) waits
+    /// until the returned future ends.
     fn gone(
         self: Arc<Self>,
         object: ObjectRef<R::Object>,
@@ -461,7 +460,7 @@ impl<R: Reconciler> Worker<R> {
                 }
             }
             told.cancel();
-            // A later call for an object of the same name stays.
+            // A later call for an object with the same name stays in the map.
             let mut gone = self.gone.lock();
             if gone.get(&key).is_some_and(CancellationToken::is_cancelled) {
                 gone.remove(&key);
@@ -469,7 +468,7 @@ impl<R: Reconciler> Worker<R> {
         }
     }
 
-    /// Waits until the reconciler was told of the deletion of all earlier objects of this name.
+    /// Waits until `gone` has run for all earlier objects with this name.
     async fn told_gone(&self, key: &Key) {
         let told = self.gone.lock().get(key).cloned();
         if let Some(told) = told {
@@ -497,7 +496,7 @@ impl<R: Reconciler> Worker<R> {
             match event {
                 finalizer::Event::Apply(object) => self.reconciler.reconcile(&object).await,
                 finalizer::Event::Cleanup(object) => match self.reconciler.cleanup(&object).await {
-                    // To succeed would remove the finalizer.
+                    // Success would remove the finalizer.
                     Ok(action) if action != Action::await_change() => {
                         return Err(Undone::Cleanup(action));
                     }

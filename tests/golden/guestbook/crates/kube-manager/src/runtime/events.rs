@@ -21,10 +21,10 @@ use kube::{
 use parking_lot::Mutex;
 use serde_json::json;
 
-/// For how long after its last repetition an event is counted instead of recorded again.
+/// How long after its last repetition an event is still counted instead of recorded again.
 const SERIES: Duration = Duration::from_secs(6 * 60);
 
-/// The most bytes of a note, and of the name of an event.
+/// The most bytes of a note, and of an event's name.
 const NOTE: usize = 1024;
 const NAME: usize = 253;
 
@@ -42,7 +42,7 @@ impl Recorder {
     pub fn new(client: Client, controller: String) -> Self {
         Self {
             client,
-            // In a Pod this is its name.
+            // In a Pod, this is the name of the Pod.
             instance: std::env::var("HOSTNAME").unwrap_or_else(|_| controller.clone()),
             controller,
             recorded: Arc::default(),
@@ -67,7 +67,7 @@ impl Recorder {
             let series = json!({"series": {"count": count, "lastObservedTime": now}});
             let patch = Patch::Merge(series);
             match events.patch(&name, &PatchParams::default(), &patch).await {
-                // The API server keeps events for an hour, unless it is told otherwise.
+                // The event may have expired: by default, the API server keeps events for an hour.
                 Err(kube::Error::Api(status)) if status.is_not_found() => {}
                 patched => return patched.map(drop),
             }
@@ -97,7 +97,7 @@ impl Recorder {
 /// The events of the last minutes.
 #[derive(Default)]
 struct Recorded {
-    /// By the hash of what they say, and about which object.
+    /// By the hash of object, type, reason and note.
     series: HashMap<u64, Series>,
     /// When the expired events were last removed.
     swept: Option<Instant>,
@@ -117,7 +117,7 @@ impl Series {
 }
 
 impl Recorded {
-    /// Counts an event that was recorded before, and returns its name and how often it happened.
+    /// Counts the repetition of a recorded event. Returns the event's name and the count.
     fn repeats(&mut self, key: u64, now: Instant) -> Option<(String, i32)> {
         let series = self.series.get_mut(&key)?;
         if series.is_over(now) {
@@ -139,7 +139,7 @@ impl Recorded {
     }
 }
 
-/// A new name for an event about `object`. Not each name of an object is one for an event.
+/// A new name for an event about `object`. Some names of objects are not valid for events, so characters are replaced.
 fn name(object: &str, now: &MicroTime) -> String {
     let end = format!(".{:x}", now.0.as_nanosecond());
     let is_good = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '.';
@@ -148,7 +148,7 @@ fn name(object: &str, now: &MicroTime) -> String {
     format!("{object}{end}")
 }
 
-/// As many whole characters of `text` as fit into `bytes`.
+/// The start of `text`: as many whole characters as fit into `bytes`.
 fn start(text: &str, bytes: usize) -> &str {
     let mut end = text.len().min(bytes);
     while !text.is_char_boundary(end) {

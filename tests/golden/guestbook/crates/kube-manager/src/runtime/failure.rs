@@ -1,5 +1,4 @@
-//! What is known about a failed request: a reason from a closed set, for metrics; its causes and a hint,
-//! for people.
+//! Classifies a failed request: a reason from a fixed set, for metrics; its causes and a hint, for people.
 
 use std::{error::Error, iter::successors};
 
@@ -7,20 +6,20 @@ use kube::{core::Status, runtime::watcher};
 
 use super::rbac::Rule;
 
-/// The reason of a failure that did not come from a request.
+/// The reason of a failure that no request caused.
 const RECONCILER: &str = "reconciler";
 
-/// The first cause of `error`, or `error` itself, that is an `E`.
+/// The first error in the chain of `error` that is an `E`.
 fn cause<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     successors(Some(error), |&error| error.source()).find_map(|error| error.downcast_ref())
 }
 
-/// The error of a request that caused `error`, if there is one.
+/// The error of the request that caused `error`, if there is one.
 fn request<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a kube::Error> {
     cause(error)
 }
 
-/// The answer of the API server that caused `error`, also if it arrived in the middle of a watch.
+/// The API server's answer that caused `error`, even if it arrived during a watch.
 fn answer<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Status> {
     match request(error) {
         Some(kube::Error::Api(status)) => Some(status),
@@ -32,7 +31,7 @@ fn answer<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Status> {
     }
 }
 
-/// The reason of `error` in one word.
+/// The reason of `error` in one word, for metrics.
 pub fn reason(error: &(dyn Error + 'static)) -> &'static str {
     match answer(error) {
         Some(status) if status.is_already_exists() => "already_exists",
@@ -69,7 +68,7 @@ pub fn says(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// A hint how to fix `error`, if one is known. `rules` are those of the controller.
+/// A hint how to fix `error`, if there is one. `rules` are the rules of the controller.
 pub fn hint(error: &(dyn Error + 'static), rules: &[Rule]) -> Option<String> {
     let status = answer(error)?;
     match status.code {

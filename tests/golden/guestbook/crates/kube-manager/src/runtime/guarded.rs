@@ -1,4 +1,4 @@
-//! Objects as a watch delivers them, also those that do not fit their type.
+//! Objects as a watch delivers them, including those that do not fit their type.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -29,7 +29,7 @@ impl<K: Resource + Clone> Resource for Guarded<K> {
     type DynamicType = K::DynamicType;
     type Scope = K::Scope;
 
-    /// kube's own guard asks for whole objects, also of a type that has only the metadata.
+    /// kube's own guard requests whole objects, even for a type with only metadata.
     fn metadata_api() -> bool {
         K::metadata_api()
     }

@@ -1,16 +1,16 @@
-//! The probes: /healthz answers while the process runs, /readyz once the API server has answered all
-//! watches. Until then, /readyz names what each controller waits for.
+//! The probes. /healthz answers while the process runs. /readyz succeeds once the API server has answered all watches;
+//! until then, it says what each controller waits for.
 //!
-//! A Pod has one readiness, and those that call its webhooks need it before any watch is answered: an API
-//! server that lists objects may have to call a webhook first. So with webhooks, /readyz tells about them
-//! alone. /readyz/controllers tells about the controllers in any case.
+//! A Pod has one readiness, and callers of its webhooks need the Pod to be ready before any watch is answered: an API
+//! server that lists objects may have to call a webhook first. So with webhooks, /readyz reports only the state of the
+//! webhooks. /readyz/controllers always reports the state of the controllers.
 
 use std::{collections::BTreeMap, fmt::Write, sync::Arc};
 
 use axum::{Router, extract::State, http::StatusCode, routing::get};
 use parking_lot::Mutex;
 
-/// What the process waits for. A replica that waits for the lease is ready, because it has no work.
+/// What the process waits for. A replica that waits for the lease is ready, because it has no work to do.
 #[derive(Clone, Default)]
 pub struct Health(Arc<Mutex<BTreeMap<String, Check>>>);
 
@@ -35,7 +35,7 @@ impl Health {
         checks.insert(name.to_owned(), Check { ready, says });
     }
 
-    /// The routes of the probes. `controllers` is what /readyz/controllers tells about.
+    /// The routes of the probes. /readyz/controllers reports `controllers`.
     pub fn routes(&self, controllers: &Self) -> Router {
         let readyz = |health: &Self| get(readyz).with_state(health.clone());
         Router::new()

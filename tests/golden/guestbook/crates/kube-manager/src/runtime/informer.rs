@@ -1,4 +1,4 @@
-//! Informers: each watches a kind once, for all controllers of the process that need the same watch.
+//! Informers: each informer watches a kind once, for all controllers of the process that need the same watch.
 
 use std::{any::Any, mem, pin::pin, sync::Arc};
 
@@ -13,31 +13,30 @@ use super::{
     watch::{Extent, Key, Selector, Shown, Watcher, watch},
 };
 
-/// Takes in the events of a watch, in their order. It must not block: all controllers that share the watch
-/// wait for it.
+/// Handles the events of a watch in their order. It must not block, because all controllers that share the watch wait
+/// for it.
 pub type Handler<K> = Box<dyn FnMut(&Event<Guarded<K>>) + Send>;
 
 /// Requeues the object with this key, if the controller has it.
 pub type Wake = Arc<dyn Fn(Key) + Send + Sync>;
 
-/// More events for a controller, in addition to changes of its own kind: adds handlers that call the function, for the
-/// namespaces of the controller. Its reconciles wait for the result.
+/// Adds events for a controller, in addition to the changes of its own kind: registers handlers for the controller's
+/// namespaces that call the [`Wake`] function. The controller's reconciles wait for the returned watches.
 pub type Follow = Box<dyn FnOnce(&mut Informers, &[Option<String>], &Wake) -> Vec<Synced> + Send>;
 
 /// A watch for which reconciles wait.
 pub struct Synced {
-    /// The namespace of the objects that wait; `None` for all.
+    /// The namespace of the objects that wait; `None` for all objects.
     pub namespace: Option<String>,
     /// Set once the watch has begun.
     pub begun: Arc<SetOnce<()>>,
 }
 
-/// The informers of a process. They are collected before they start, so that each handler gets the first
-/// list.
+/// The informers of a process. They are all registered before they start, so that each handler gets the first list.
 #[derive(Default)]
 pub struct Informers(Vec<Box<dyn Start>>);
 
-/// Starts the informer of any kind.
+/// An informer for any kind, which can be started.
 trait Start: Any + Send {
     fn start(self: Box<Self>, runtime: &Runtime, tasks: &mut JoinSet<()>);
 }
@@ -45,15 +44,15 @@ trait Start: Any + Send {
 struct Informer<K: Watchable> {
     kind: Kind<K::DynamicType>,
     extent: Extent,
-    /// Each controller once.
+    /// Each controller is listed once.
     watchers: Vec<Watcher>,
     handlers: Vec<Handler<K>>,
     synced: Arc<SetOnce<()>>,
 }
 
 impl Informers {
-    /// Adds a handler of the objects in `extent` for the controller `watcher`. The result is set once the
-    /// watch has begun and the handler has the first list.
+    /// Adds a handler for the objects in `extent`, for the controller `watcher`. The result is set once the watch has
+    /// begun and the handler has received the first list.
     pub fn add<K: Watchable>(
         &mut self,
         watcher: Watcher,
@@ -82,8 +81,8 @@ impl Informers {
         synced
     }
 
-    /// Adds a handler for each of `namespaces`. It hands what the watch shows to `take`, and what that
-    /// returns to `wake`.
+    /// Adds a handler for each of `namespaces`. It passes each event of the watch to `take`, and the returned keys to
+    /// `wake`.
     pub fn follow<K: Watchable>(
         &mut self,
         watcher: Watcher,
@@ -114,7 +113,7 @@ impl Informers {
         namespaces.iter().map(follow_in).collect()
     }
 
-    /// Starts all of them as tasks, which end when the manager stops.
+    /// Spawns all informers in `tasks`. They end when the manager stops.
     pub fn start(self, runtime: &Runtime, tasks: &mut JoinSet<()>) {
         for informer in self.0 {
             informer.start(runtime, tasks);
@@ -153,7 +152,7 @@ impl<K: Watchable> Start for Informer<K> {
     }
 }
 
-/// The namespaces to watch: each of `namespaces`, or all of them for none.
+/// The namespaces to watch: each of `namespaces`, or all namespaces if the list is empty.
 pub fn some_or_all(namespaces: Vec<String>) -> Vec<Option<String>> {
     if namespaces.is_empty() {
         return vec![None];
@@ -161,8 +160,8 @@ pub fn some_or_all(namespaces: Vec<String>) -> Vec<Option<String>> {
     namespaces.into_iter().map(Some).collect()
 }
 
-/// A handler that hands what a watch shows to `take`, and what that returns to `wake`: the objects to
-/// requeue. The first list requeues none, because each object is reconciled after the start anyway.
+/// A handler that passes each event of a watch to `take`, and the returned keys of objects to `wake`. The first list
+/// requeues no objects, because each object is reconciled after the start anyway.
 fn follow<K: Watchable>(
     take: impl Fn(Shown<K>) -> Vec<Key> + Send + 'static,
     wake: impl Fn(Key) + Send + 'static,
@@ -280,7 +279,7 @@ mod tests {
             Event::InitApply(secret("first")),
             Event::InitDone,
         ];
-        // The second list is interrupted, and begins again.
+        // The second list is interrupted and starts again.
         let again = [Event::Init, Event::InitApply(secret("half")), Event::Init];
         let second = [Event::InitApply(secret("second")), Event::InitDone];
         let change = [

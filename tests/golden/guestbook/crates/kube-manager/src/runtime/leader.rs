@@ -1,7 +1,6 @@
-//! Leader election: one of several replicas works. The leader holds a Lease and renews it. The others
-//! wait until the leader releases the Lease, or has not renewed it for the lease duration. The
-//! algorithm is that of client-go. The clocks of other machines do not matter: a replica measures for
-//! how long it has seen the Lease unchanged.
+//! Leader election: only one of several replicas works. The leader holds a Lease and renews it. The others wait until
+//! the leader releases the Lease, or has not renewed it for the lease duration. The algorithm is that of client-go. It
+//! does not compare the clocks of machines: a replica measures how long it has seen the Lease unchanged.
 
 use std::{
     future::pending,
@@ -28,11 +27,11 @@ use tokio::{
 
 use super::{Runtime, failure, health::Health, metrics::Metrics, options::Election};
 
-/// Whether this process leads, shared by everything that works.
+/// Whether this process leads. All parts of the process share this state.
 #[derive(Clone)]
 pub struct Leadership(Arc<watch::Sender<Term>>);
 
-/// For how long this process leads.
+/// How long this process leads.
 #[derive(Clone, Copy, PartialEq)]
 enum Term {
     Standby,
@@ -51,14 +50,14 @@ impl Leadership {
         Self(Arc::new(watch::Sender::new(term)))
     }
 
-    /// The only process.
+    /// For a process without other replicas.
     #[cfg(test)]
     pub fn always() -> Self {
         Self(Arc::new(watch::Sender::new(Term::Always)))
     }
 
-    /// Whether this process leads at this moment, also right after it was paused and before the election
-    /// has run again.
+    /// Whether this process leads now. This is also correct right after the process was paused, before the election has
+    /// run again.
     pub fn holds(&self) -> bool {
         match *self.0.borrow() {
             Term::Standby => false,
@@ -70,17 +69,17 @@ impl Leadership {
     /// Waits until this process leads.
     pub async fn acquired(&self) {
         let leads = |term: &Term| *term != Term::Standby;
-        // It cannot fail, because `self` holds the sender.
+        // This cannot fail, because `self` holds the sender.
         let _ = self.0.subscribe().wait_for(leads).await;
     }
 
-    /// Lets the process continue after its lease has expired, because nothing that needs the lease still runs.
+    /// Lets the process continue after its lease has expired. Call this when nothing that needs the lease still runs.
     pub fn retire(&self) {
         self.0.send_replace(Term::Standby);
     }
 
-    /// Ends the process if it still runs some time after the end of its term: twice `margin`. It needs a
-    /// thread of its own: calls that block may occupy all threads of the runtime.
+    /// Ends the process if it still runs longer than twice `margin` after the end of its term. It needs its own thread,
+    /// because blocking calls may occupy all threads of the runtime.
     fn guard(&self, margin: Duration) {
         let mut is_over = false;
         loop {
@@ -93,16 +92,16 @@ impl Leadership {
                 );
                 process::exit(1);
             }
-            // A process that was paused is late, and can end by itself.
+            // A process that was paused gets here late, and gets the time to end by itself.
             is_over = left.is_zero();
             thread::sleep(if is_over { margin } else { left });
         }
     }
 }
 
-/// A unique identity for this process. Each call returns another one.
+/// A unique identity for this process. Each call returns a new one.
 pub fn identity() -> String {
-    // The host name is that of the Pod; the rest tells two processes on one machine apart.
+    // The host name is that of the Pod. The rest distinguishes two processes on one machine.
     let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "localhost".to_owned());
     let started = Timestamp::now().as_nanosecond();
     format!("{host}_{}_{started}", std::process::id())
@@ -118,7 +117,7 @@ pub struct Candidate {
     leadership: Leadership,
     health: Health,
     metrics: Metrics,
-    /// The Lease at its last observed change, and the time of that.
+    /// The Lease at its last observed change, and the time of the observation.
     seen: Option<(LeaseSpec, Instant)>,
 }
 
@@ -169,13 +168,13 @@ impl Candidate {
             let start = Instant::now();
             let renewed = start + deadline;
             let term = *self.leadership.0.borrow();
-            // A try without an answer leaves time for another one.
+            // Half of the time, so that after a try without an answer there is time for another one.
             let mut patience = deadline / 2;
             if let Term::Until(end) = term {
                 patience = patience.min(end.saturating_duration_since(start));
             }
             let tried = timeout(patience, self.hold()).await;
-            // Also if it has just been renewed: requests have been refused since the end of the term.
+            // Even if the lease was just renewed: requests have been refused since the end of the term.
             if let Term::Until(end) = term
                 && Instant::now() >= end
             {
@@ -189,11 +188,11 @@ impl Candidate {
                         self.start_guard()?;
                     }
                 }
-                // This process was paused meanwhile: it reads the Lease again before it leads.
+                // This process was paused. It reads the Lease again before it leads.
                 Ok(Ok(true)) => {}
                 Ok(Ok(false)) if term != Term::Standby => bail!("another process has the lease"),
                 Ok(Ok(false)) => {}
-                // Another replica was faster; the next try sees that.
+                // Another replica was faster. The next try sees its Lease.
                 Ok(Err(kube::Error::Api(status))) if status.is_conflict() => {}
                 Ok(Err(error)) => {
                     let error = failure::says(&error);
@@ -204,7 +203,7 @@ impl Candidate {
             self.report();
             let next = match *self.leadership.0.borrow() {
                 Term::Until(end) => end.min(start + retry),
-                // A standby looks more often, so that it soon takes a released Lease.
+                // A standby tries more often, so that it soon takes a released Lease.
                 _ => start + retry / 2,
             };
             sleep_until(next.into()).await;
@@ -225,17 +224,17 @@ impl Candidate {
         started.map(drop).context("cannot start a thread")
     }
 
-    /// Releases the Lease, if this process holds it, so that no replica has to wait for its end. Call it
-    /// when all work has ended.
+    /// Releases the Lease, if this process holds it, so that the other replicas need not wait until it expires. Call
+    /// this when all work has ended.
     pub async fn release(self) -> kube::Result<()> {
-        // From here on no request is sent, also by tasks that have not ended yet.
+        // From here on, no request is sent, not even by tasks that still run.
         let term = self.leadership.0.send_replace(Term::Standby);
         if !matches!(term, Term::Until(_)) {
             return Ok(());
         }
         loop {
             match self.give_back().await {
-                // A renewal was still in flight.
+                // A renewal was still in progress.
                 Err(kube::Error::Api(status)) if status.is_conflict() => {}
                 ended => return ended,
             }
@@ -303,8 +302,8 @@ impl Candidate {
         }
     }
 
-    /// Whether no other replica holds the Lease, which is `now`. A replica that saw a Lease respects it
-    /// after its deletion, because the holder may not know of that yet.
+    /// Whether no other replica holds the Lease, whose current state is `now`. A replica that has seen a Lease respects
+    /// it even after its deletion, because the holder may not know of the deletion yet.
     fn may_take(&mut self, now: Option<&LeaseSpec>) -> bool {
         if let Some(now) = now
             && self.seen.as_ref().is_none_or(|(last, _)| last != now)
@@ -325,7 +324,7 @@ impl Candidate {
         let changes_hands = old.is_some();
         let old = old.unwrap_or_default();
         let renews = old.holder_identity.as_deref() == Some(&self.identity);
-        // In whole seconds, rounded up, so that it does not end before this process gives up.
+        // In whole seconds, rounded up, so that the Lease does not expire before this process gives up.
         let duration = self.election.leader_elect_lease_duration.as_millis();
         let seconds = i32::try_from(duration.div_ceil(1000)).unwrap_or(i32::MAX);
         LeaseSpec {
@@ -346,7 +345,7 @@ impl Candidate {
 }
 
 impl Drop for Candidate {
-    /// From this call on, the Lease is not renewed. Tasks that still run cannot send requests, but need not end.
+    /// From now on, the Lease is not renewed. Tasks that still run cannot send requests.
     fn drop(&mut self) {
         if self.leadership.holds() && *self.leadership.0.borrow() != Term::Always {
             self.leadership.0.send_replace(Term::Standby);
@@ -406,7 +405,7 @@ mod tests {
     async fn what_another_one_has_is_left_until_it_is_silent_for_too_long() {
         let mut candidate = candidate("");
         let mut other = lease("other", 15);
-        // The time of another clock, long ago.
+        // A time from another clock, long ago.
         other.renew_time = Some(MicroTime(Timestamp::UNIX_EPOCH));
         assert!(!candidate.may_take(Some(&other)));
         assert!(!candidate.may_take(None), "it was only deleted");

@@ -18,8 +18,11 @@ use super::{
     rbac::{self, Grant},
 };
 
-/// Writes `config/crd/bases/<group>_<plural>.yaml` for each CRD, `config/rbac/role.yaml` and what keeps the
-/// roles of other namespaces there, below `out`, and all of it for the operator's chart as well.
+/// Writes these files below `out`, and copies of them to the operator's chart:
+///
+/// - `config/crd/bases/<group>_<plural>.yaml` for each CRD,
+/// - `config/rbac/role.yaml`,
+/// - `config/default/namespaced_roles.yaml`, which keeps the roles of other namespaces in their namespaces.
 pub(super) fn write(
     operator: &Operator,
     out: &Path,
@@ -74,10 +77,10 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The annotation that tells kustomize the namespace of a role.
+/// The annotation with the namespace of a role, for kustomize.
 const NAMESPACE: &str = "kube-manager/namespace";
 
-/// Who gets the rights, by its name in config/rbac.
+/// The ServiceAccount that gets the permissions, by its name in config/rbac.
 const SERVICE_ACCOUNT: [&str; 2] = ["ServiceAccount", "controller-manager"];
 
 /// The Role with `rules` in `namespace`, and its RoleBinding.
@@ -111,9 +114,9 @@ fn namespaced_role(namespace: &str, rules: &[PolicyRule]) -> [Value; 2] {
     ]
 }
 
-/// The replacements of kustomize that keep the Role and the RoleBinding of a namespace there: the setting
-/// `namespace` of a kustomization moves all objects. The RoleBinding that stays in its namespace then needs
-/// the final name of the ServiceAccount as well.
+/// The kustomize replacements that keep the Role and the RoleBinding in their namespace, because the setting
+/// `namespace` of a kustomization moves all objects. The RoleBinding then also needs the final name and namespace of
+/// the ServiceAccount.
 fn replacements(namespace: &str) -> [Value; 3] {
     let (role, binding) = (role_name(namespace), binding_name(namespace));
     let role = [Role::KIND, &role];
@@ -144,7 +147,7 @@ fn binding_name(namespace: &str) -> String {
     format!("manager-rolebinding-{namespace}")
 }
 
-/// Writes manifests to one file, as documents of YAML.
+/// Writes manifests to one file, as YAML documents.
 pub(super) fn write_file(path: &Path, manifests: &[impl Serialize]) -> anyhow::Result<()> {
     let mut text = "# Written by `make manifests` from the operator's code.\n".to_owned();
     let write = || {

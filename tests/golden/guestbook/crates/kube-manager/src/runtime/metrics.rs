@@ -1,6 +1,6 @@
-//! The metrics, for Prometheus. Names and labels are those of controller-runtime where it has the same
-//! metric, so that dashboards and alerts work. No label has values from the cluster, so the number of
-//! time series is bounded.
+//! The metrics for Prometheus. A metric that controller-runtime also has uses the same name and labels, so that its
+//! dashboards and alerts work. No label has values from objects of the cluster, so the number of time series is
+//! bounded.
 
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
@@ -44,12 +44,12 @@ pub struct Metrics {
     pub migrations: IntGaugeVec,
     /// `crd`, `result`
     pub migrated: IntCounterVec,
-    /// Set each time the metrics are read.
+    /// Set each time the metrics are collected.
     tasks: IntGauge,
 }
 
-/// The metrics of all work queues. `name` and `controller` are both the name of the controller, as
-/// controller-runtime has it.
+/// The metrics of all work queues. `name` and `controller` both contain the name of the controller, as in
+/// controller-runtime.
 #[derive(Clone)]
 struct Queues {
     depth: IntGaugeVec,
@@ -59,7 +59,7 @@ struct Queues {
     takes: HistogramVec,
     unfinished: GaugeVec,
     longest: GaugeVec,
-    /// Since when each reconcile runs, by controller. The two metrics above follow from it.
+    /// The start of each running reconcile, by controller. `unfinished` and `longest` are computed from it.
     running: Shared<HashMap<&'static str, Shared<Running>>>,
 }
 
@@ -69,20 +69,20 @@ struct Queues {
 pub struct QueueMetrics {
     /// Objects that wait for a reconcile.
     pub depth: IntGauge,
-    /// Objects that were added, retries included.
+    /// Objects that were added, including retries.
     pub adds: IntCounter,
     /// Objects that are added again because their reconcile failed.
     pub retries: IntCounter,
-    /// From the addition of an object to its reconcile, in seconds.
+    /// The time from the addition of an object to its reconcile, in seconds.
     pub waits: Histogram,
     takes: Histogram,
     running: Shared<Running>,
 }
 
-/// What several tasks change.
+/// A value that several tasks change.
 type Shared<T> = Arc<Mutex<T>>;
 
-/// Reconciles that run now: since when, each under a number of its own.
+/// The running reconciles: the start of each, by a unique number.
 #[derive(Default)]
 struct Running {
     since: HashMap<u64, Instant>,
@@ -90,7 +90,7 @@ struct Running {
 }
 
 impl Running {
-    /// How many seconds all of them together have taken so far, and the longest one alone.
+    /// The seconds that all running reconciles have taken so far: the sum, and the longest one.
     fn seconds(&self) -> (f64, f64) {
         let seconds = self.since.values();
         let seconds = seconds.map(|since| since.elapsed().as_secs_f64());
@@ -115,7 +115,7 @@ impl QueueMetrics {
     }
 }
 
-/// A reconcile that runs.
+/// A running reconcile.
 pub struct Work {
     takes: Histogram,
     running: Shared<Running>,
@@ -169,7 +169,7 @@ impl Metrics {
 
         let build = gauge!("build_info", "Always 1", &["name", "version"], to)?;
         build.with_label_values(&[operator.name, operator.version]).set(1);
-        // CPU, memory, file descriptors and the time of the start.
+        // CPU, memory, file descriptors and start time of the process.
         #[cfg(target_os = "linux")]
         to.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
 
@@ -191,7 +191,7 @@ impl Metrics {
         })
     }
 
-    /// The metrics of the work queue of `controller`. From this call on, Prometheus sees each of them.
+    /// The metrics of the work queue of `controller`. From this call on, they are exported, even with the value 0.
     pub fn queue(&self, controller: &'static str) -> QueueMetrics {
         let (queues, of) = (&self.queues, &[controller, controller]);
         QueueMetrics {
@@ -272,14 +272,14 @@ mod tests {
         }
     }
 
-    /// Also if the controller has a queue for each namespace.
+    /// This also holds if the controller has a queue for each namespace.
     #[test]
     fn work_is_told_while_it_runs_and_once_it_has_ended() {
         let metrics = metrics();
         let (here, there) = (metrics.queue("a"), metrics.queue("a"));
         metrics.queue("b");
         let works = [here.work(), there.work()];
-        // As if the first began 2 s ago, and the second 1 s.
+        // As if the first reconcile began 2 s ago, and the second 1 s ago.
         for (number, seconds) in [(0, 2), (1, 1)] {
             let mut running = here.running.lock();
             let since = running.since.get_mut(&number).expect("it runs");
@@ -287,7 +287,7 @@ mod tests {
         }
         let longest = value(&metrics, "workqueue_longest_running_processor_seconds");
         let sum = value(&metrics, "workqueue_unfinished_work_seconds");
-        // The test itself takes a moment, in which both of them grow.
+        // Both values grow a little while the test runs.
         assert!((2.0..12.0).contains(&longest), "{longest}");
         assert!(sum >= longest + 1.0 && sum < 13.0, "{longest} of {sum}");
         let ended = "workqueue_work_duration_seconds_count";

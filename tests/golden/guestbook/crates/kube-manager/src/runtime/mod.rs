@@ -1,4 +1,4 @@
-//! Runs controllers, and what they share.
+//! Runs controllers and the services that they share.
 
 use std::{any::TypeId, env, path::Path, time::Duration};
 
@@ -62,7 +62,7 @@ use metrics::Metrics;
 pub use objects::Objects;
 pub use operator::Operator;
 pub use options::Options;
-/// The crate of the metrics, whose types are part of this one's interface.
+/// The crate of the metrics. Its types are part of the interface of this crate.
 pub use prometheus;
 use rbac::{Grant, Rule};
 pub use readiness::Readiness;
@@ -74,26 +74,25 @@ pub use task::{Replicas, Task};
 pub use trigger::Trigger;
 pub use watched::{Watched, Watches};
 
-/// How long reconciles in flight may take after SIGTERM: less than the 10 s grace period of the Pod.
+/// How long reconciles in progress may take after SIGTERM: less than the 10 s grace period of the Pod.
 const DRAIN: Duration = Duration::from_secs(8);
 
-/// How long a second signal counts as the first one: `kill %1` of `make run`, for example, reaches this
-/// process twice.
+/// How long a second signal counts as the first one. For example, `kill %1` of `make run` reaches this process twice.
 const ONE_SIGNAL: Duration = Duration::from_secs(1);
 
 /// The timeout for releasing the lease.
 const RELEASE: Duration = Duration::from_secs(1);
 
-/// How long a connection may be silent: longer than any request waits for its answer, and any watch for
-/// its next event.
+/// How long a connection may be silent: longer than any request waits for its answer, and than any watch waits for its
+/// next event.
 const READ_TIMEOUT: Duration = Duration::from_secs(75);
 
-/// What a manager gives to its controllers.
+/// The parts of a manager that its controllers use.
 #[derive(Clone)]
 struct Runtime {
     operator: Operator,
     client: Client,
-    /// Sends requests whether this replica leads or not.
+    /// Also sends requests while this replica does not lead.
     unguarded: Client,
     registry: Registry,
     /// The kind of each controller.
@@ -110,7 +109,7 @@ struct Runtime {
 /// Starts the tasks of a controller.
 type Start = Box<dyn FnOnce(&Runtime, &mut Informers, &mut JoinSet<()>) + Send>;
 
-/// Runs controllers, and what they share: client, lease, probes and metrics.
+/// Runs controllers and the services that they share: client, lease, probes and metrics.
 pub struct Manager {
     operator: Operator,
     starts: Vec<Start>,
@@ -152,8 +151,8 @@ impl Manager {
         }));
     }
 
-    /// Adds a webhook that sets defaults. `new` is called with a client that sends requests whether this replica leads
-    /// or not.
+    /// Adds a defaulting webhook. `new` is called with a client that also sends requests while this replica does not
+    /// lead.
     #[cfg(feature = "webhook")]
     pub fn add_defaulter<D: webhook::Defaulter>(
         &mut self,
@@ -163,8 +162,8 @@ impl Manager {
         self.webhooks.add_defaulter(new);
     }
 
-    /// Adds a webhook that accepts or refuses objects. `new` is called with a client that sends requests whether this
-    /// replica leads or not.
+    /// Adds a validating webhook. `new` is called with a client that also sends requests while this replica does not
+    /// lead.
     #[cfg(feature = "webhook")]
     pub fn add_validator<V: webhook::Validator>(
         &mut self,
@@ -243,10 +242,9 @@ impl Manager {
     ///
     /// # Errors
     ///
-    /// When no cluster is configured, an address is in use, the lease is lost, or a controller or a
-    /// server ends by itself. After the loss of the lease, the process ends within seconds even if the
-    /// caller goes on; once all controllers and tasks have ended, webhooks are served a little longer, so
-    /// that no call of them fails.
+    /// When no cluster is configured, an address is in use, the lease is lost, or a controller or a server ends
+    /// unexpectedly. After the loss of the lease, the process ends within seconds, even if the caller continues. If all
+    /// controllers and tasks have ended, webhooks are served a little longer, so that no call of a webhook fails.
     pub async fn run(self, options: Options) -> Result<()> {
         // If another crate enables more features, rustls may have several providers and choose none of them.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -263,13 +261,13 @@ impl Manager {
             tracing::warn!("{ignored}");
         }
 
-        // First, because a Pod that does not answer is killed.
+        // The probes start first, because a Pod that does not answer them is killed.
         let (health, metrics) = (
             Health::default(),
             Metrics::new(&self.operator, self.registry.clone())?,
         );
         health.waits("manager", "starts");
-        // What decides on the Pod's readiness: without webhooks, the controllers.
+        // The readiness of the Pod. Without webhooks, it is the readiness of the controllers.
         let pod = health.clone();
         #[cfg(feature = "webhook")]
         let pod = self.webhooks.health(&options.webhooks).unwrap_or(pod);
@@ -307,8 +305,8 @@ impl Manager {
             metrics: metrics.clone(),
             stop: CancellationToken::new(),
         };
-        // Before the lease and all watches, because these may need what a webhook says. They have servers of
-        // their own, which end by themselves.
+        // Webhooks start before the lease and the watches, because the API server may call them for these requests.
+        // They have their own servers, which end by themselves.
         let mut webhooks = JoinSet::new();
         #[cfg(feature = "webhook")]
         self.webhooks
@@ -420,7 +418,7 @@ impl Manager {
             }
         }
         if has_lost {
-            // If blocking calls keep these from ending, the process is ended before another replica leads.
+            // If blocking calls keep these tasks from ending, the guard ends the process before another replica leads.
             tokio::join!(tasks.shutdown(), background.shutdown());
             if !webhooks.is_empty() {
                 leadership.retire();
@@ -431,7 +429,7 @@ impl Manager {
                 let (controllers, tasks_left) = (tasks.len(), background.len());
                 tracing::warn!(controllers, tasks = tasks_left, "gave up waiting");
                 let aborted = async { tokio::join!(tasks.shutdown(), background.shutdown()) };
-                // A call that blocks cannot be aborted.
+                // A blocking call cannot be aborted.
                 let _ = timeout(RELEASE, aborted).await;
             }
             match timeout(RELEASE, candidate.release()).await {
@@ -443,7 +441,7 @@ impl Manager {
                 Err(_) => tracing::warn!("gave up giving the lease back"),
             }
         }
-        // Another replica may lead by now, but the API server may still call the webhooks of this one.
+        // Another replica may lead now, but the API server may still call the webhooks of this one.
         let answered = async { while webhooks.join_next().await.is_some() {} };
         if !hurries {
             tokio::select! {

@@ -10,9 +10,9 @@ use parking_lot::RwLock;
 
 use super::guarded::Guarded;
 
-/// The objects of a controller's own kind, as its watch has delivered them. To read them takes no request.
+/// The objects of a controller's own kind, as its watch has delivered them. Reading them sends no request.
 ///
-/// An object that does not fit its type is not among them.
+/// Objects that do not fit the type are left out.
 pub struct Objects<K: Resource<DynamicType = ()> + Clone + 'static>(
     Arc<RwLock<Vec<Store<Guarded<K>>>>>,
 );

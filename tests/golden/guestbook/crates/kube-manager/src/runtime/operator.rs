@@ -1,4 +1,4 @@
-//! Which operator a manager runs.
+//! The operator that a manager runs.
 
 /// The settings that are the same in each run of an operator. [`Options`](super::Options) has the settings that differ.
 #[derive(Clone, Copy, Debug)]
@@ -14,8 +14,8 @@ pub struct Operator {
 impl Operator {
     /// An operator that works in all namespaces.
     ///
-    /// Name and domain, such as `guestbook` and `example.com`, are unique among the operators of a
-    /// cluster. All children have the name as the value of a label, so it has 63 characters at most.
+    /// Name and domain, such as `guestbook` and `example.com`, must be unique among the operators of a cluster. The
+    /// name is the value of a label of all children, so it has at most 63 characters.
     pub const fn new(name: &'static str, domain: &'static str) -> Self {
         Self {
             name,
@@ -58,7 +58,7 @@ impl Operator {
         self
     }
 
-    /// The name of the Lease that its replicas share.
+    /// The name of the Lease that the operator's replicas share.
     pub(super) fn lease_name(&self) -> String {
         match self.lease {
             Some(name) => name.to_owned(),

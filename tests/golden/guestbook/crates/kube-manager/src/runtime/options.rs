@@ -1,5 +1,5 @@
-//! The flags of an operator: how it reaches the cluster, what it serves, how replicas share the work.
-//! Most have the names that they have in operators written in Go.
+//! The flags of an operator: the cluster, the served addresses, and leader election. Most flags have the same names as
+//! in operators written in Go.
 
 use std::{env, io, net::TcpListener, path::PathBuf, str::FromStr, time::Duration};
 
@@ -126,7 +126,7 @@ pub(super) struct Election {
 }
 
 impl Options {
-    /// The configuration of the cluster: from the flags, or from where kubectl finds it.
+    /// The configuration of the cluster: from the flags, or from the places where kubectl looks for it.
     pub(super) async fn cluster(&self) -> anyhow::Result<Config> {
         let mut config = match (&self.kubeconfig, &self.master) {
             (Some(path), _) => {
@@ -148,8 +148,8 @@ impl Options {
         Ok(config)
     }
 
-    /// The namespaces to watch, without repetition; none means all. `own` is watched if the flag gives
-    /// none. An empty one, as in `KUBE_MANAGER_NAMESPACE=`, is none.
+    /// The namespaces to watch, without duplicates; empty for all namespaces. `own` is watched if the flag gives no
+    /// namespace. Empty values, as in `KUBE_MANAGER_NAMESPACE=`, are ignored.
     pub(super) fn namespaces(&self, own: Option<&str>) -> Vec<String> {
         let mut namespaces = self.namespaces.clone();
         for namespace in &mut namespaces {
@@ -165,7 +165,7 @@ impl Options {
     }
 }
 
-/// A warning for each variable that `is_set`, but that only earlier versions read. Their names had no prefix.
+/// A warning for each variable that `is_set` and that only earlier versions read, whose variables had no prefix.
 pub(super) fn ignored(is_set: impl Fn(&str) -> bool) -> Vec<String> {
     let flags = Options::augment_args(Command::default());
     let ignored = flags.get_arguments().filter_map(|flag| {
@@ -182,7 +182,7 @@ pub(super) fn ignored(is_set: impl Fn(&str) -> bool) -> Vec<String> {
 }
 
 impl Election {
-    /// Refuses durations with which two replicas could lead at the same time.
+    /// Checks that the durations do not allow two replicas to lead at the same time.
     pub(super) fn validate(&self) -> anyhow::Result<()> {
         ensure!(
             self.leader_elect_lease_duration > self.leader_elect_renew_deadline,
@@ -202,7 +202,7 @@ impl Election {
 
 /// A duration in Go's format, such as `15s` or `1m30s`.
 pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
-    // kube panics for centuries and for a sign in the middle.
+    // kube panics for very long durations, and for a sign in the middle.
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     ensure!(
         text.len() <= LONGEST && !digits.contains(['+', '-']),
@@ -213,7 +213,7 @@ pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
     Ok(duration.into())
 }
 
-/// The maximal length of the text of a duration.
+/// The most characters in the text of a duration.
 const LONGEST: usize = 16;
 
 /// The address to listen on: `:8081` for all interfaces, `0` for none.
@@ -234,13 +234,14 @@ impl FromStr for Address {
 }
 
 impl Address {
-    /// Whether there is no address.
+    /// Whether nothing is served.
     #[cfg(feature = "webhook")]
     pub(super) fn is_none(&self) -> bool {
         self.0 == "0"
     }
 
-    /// Listens on the address, and logs it with `what` is served. Not every system has IPv6.
+    /// Listens on the address, and logs it with `what`, the name of the service. Falls back to IPv4, because some
+    /// systems have no IPv6.
     pub(super) fn listen(&self, what: &str) -> anyhow::Result<Option<TcpListener>> {
         let listen = || -> io::Result<TcpListener> {
             let listener = match self.0.strip_prefix(':') {
@@ -341,7 +342,7 @@ mod tests {
         assert!(variables.len() > 10, "{variables:?}");
         for (name, variable) in &variables {
             assert_eq!(Some(name.as_str()), *variable);
-            // Kubernetes sets such variables for each Service in the namespace of a Pod.
+            // Kubernetes sets such variables in a Pod for each Service in its namespace.
             let of_a_service = ["_PORT", "_SERVICE_HOST"];
             assert!(
                 !of_a_service.iter().any(|end| name.ends_with(end)),

@@ -1,5 +1,4 @@
-//! An index of the children of a controller's objects by owner. A change of a child requeues its
-//! owner.
+//! An index of the children of a controller's objects by owner. A change of a child requeues its owner.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,28 +17,28 @@ use super::{
 /// All owned objects of one kind.
 pub struct Owned<C> {
     index: Mutex<Index<C>>,
-    /// Whether a reference is to an object of the controller.
+    /// Whether an owner reference points to an object of the controller.
     refers: fn(&OwnerReference) -> bool,
 }
 
 struct Index<C> {
-    /// By the uid of their owner, and sorted by their own keys: a list takes less memory than a map, and
-    /// an owner may have thousands.
+    /// By the uid of the owner, sorted by the key of the child. A sorted list needs less memory than a map, and an
+    /// owner may have thousands of children.
     children: HashMap<Arc<str>, Vec<Arc<C>>>,
     /// The uid of the owner of each child.
     owners: HashMap<Key, Arc<str>>,
 }
 
-/// An owner to requeue: the namespace of its child, and its own name.
+/// An owner to requeue: the namespace of its child, and the owner's name.
 pub type Owner = Key;
 
-/// Whether `reference` is to a `K`.
+/// Whether `reference` points to an object of kind `K`.
 pub fn refers_to<K: Resource<DynamicType = ()>>(reference: &OwnerReference) -> bool {
     let group = reference.api_version.rsplit_once('/');
     reference.kind == K::kind(&()) && group.map_or("", |(group, _)| group) == K::group(&())
 }
 
-/// The reference of `child` to the controller's object that owns it.
+/// The owner reference of `child` that has `controller: true`.
 pub fn controlled_by<C: ResourceExt>(child: &C) -> Option<&OwnerReference> {
     let mut owners = child.owner_references().iter();
     owners.find(|owner| owner.controller == Some(true))
@@ -72,7 +71,7 @@ impl<C: Resource + Clone> Owned<C> {
         Some(children[position].clone())
     }
 
-    /// Takes in what a watch of `namespace`, or of all namespaces, has shown. Returns the owners to requeue.
+    /// Applies what a watch of `namespace`, or of all namespaces, has shown. Returns the owners to requeue.
     pub fn take(&self, shown: Shown<C>, namespace: Option<&String>) -> Vec<Owner> {
         match shown {
             Shown::All(children) => self.replace(children, namespace),
@@ -81,7 +80,7 @@ impl<C: Resource + Clone> Owned<C> {
         }
     }
 
-    /// Replaces the children in `namespace`, or in all namespaces, by those of a new list.
+    /// Replaces the children in `namespace`, or in all namespaces, with the children of a new list.
     fn replace(&self, list: Vec<Guarded<C>>, namespace: Option<&String>) -> Vec<Owner> {
         let mut index = self.index.lock();
         let listed: HashSet<_> = list.iter().map(key).collect();
@@ -108,7 +107,7 @@ impl<C: Resource + Clone> Index<C> {
         known.is_some_and(|known| known.meta().resource_version == child.meta().resource_version)
     }
 
-    /// Adds a new or changed child. Yields its owner, and its previous owner if that was another one.
+    /// Adds a new or changed child. Returns its owner, and its previous owner if that is another one.
     fn put(&mut self, child: Guarded<C>, refers: fn(&OwnerReference) -> bool) -> Vec<Owner> {
         let key = key(&child);
         let mut woken = Vec::from_iter(self.take(&key));
@@ -116,13 +115,13 @@ impl<C: Resource + Clone> Index<C> {
         if let Some(owner) = owner {
             woken.push((key.0.clone(), owner.name));
             woken.dedup();
-            // A child that does not fit its type is added when a change makes it fit.
+            // A child that does not fit its type is added once a change makes it fit.
             if let Ok(child) = child.0 {
                 let uid = Arc::<str>::from(owner.uid);
                 let children = self.children.entry(uid.clone());
                 // Most owners have one child of a kind.
                 let children = children.or_insert_with(|| Vec::with_capacity(1));
-                // It has just been taken out, so there is none.
+                // The child was removed above, so the search finds no entry.
                 let (Ok(position) | Err(position)) = position(children, &key);
                 children.insert(position, child);
                 self.owners.insert(key, uid);
@@ -144,7 +143,7 @@ impl<C: Resource + Clone> Index<C> {
     }
 }
 
-/// Where the child with this key is, or would be.
+/// The index of the child with this key, or the index at which it would be inserted.
 fn position<C: ResourceExt>(children: &[Arc<C>], key: &Key) -> Result<usize, usize> {
     children.binary_search_by(|child| {
         let meta = child.meta();
@@ -233,7 +232,7 @@ mod tests {
         assert_eq!(names, ["a", "b"]);
     }
 
-    /// How often a [`Counted`] was looked at.
+    /// How often the metadata of a [`Counted`] was read.
     static LOOKS: AtomicUsize = AtomicUsize::new(0);
 
     #[derive(Clone)]

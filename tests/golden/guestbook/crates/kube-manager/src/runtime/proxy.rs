@@ -16,7 +16,7 @@ pub fn choose(config: &Config, variable: impl Fn(&str) -> Option<String>) -> Opt
         values.find(|value| !value.is_empty())
     };
     let parse = |value: String| value.parse::<Uri>().ok();
-    // kube takes this variable if the kubeconfig has no proxy.
+    // kube uses this variable if the kubeconfig has no proxy.
     let taken = variable("HTTPS_PROXY").and_then(parse);
     if config.proxy_url.is_some() && config.proxy_url != taken {
         return config.proxy_url.clone();
@@ -33,7 +33,8 @@ pub fn choose(config: &Config, variable: impl Fn(&str) -> Option<String>) -> Opt
         .filter(|_| !is_direct(server, &exceptions))
 }
 
-/// Whether `server` is reached without a proxy: this machine, as in Go, and the hosts in `exceptions`.
+/// Whether `server` is reached without a proxy: if it is on this machine, as in Go, or one of the hosts in
+/// `exceptions`.
 fn is_direct(server: &Uri, exceptions: &str) -> bool {
     let host = server.host().unwrap_or_default();
     let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
@@ -50,7 +51,7 @@ fn is_direct(server: &Uri, exceptions: &str) -> bool {
     for exception in exceptions.split([',', ' ']) {
         match exception.rsplit_once(':') {
             _ if exception == "*" => return true,
-            // An IPv6 address, or a range of them.
+            // An IPv6 address or range.
             Some((start, _)) if start.contains(':') && !start.ends_with(']') => {
                 hosts.push(exception.trim_matches(['[', ']']));
             }
@@ -61,7 +62,7 @@ fn is_direct(server: &Uri, exceptions: &str) -> bool {
             None => hosts.push(exception.trim_start_matches('*')),
         }
     }
-    // Any proxy URL works here: the test only needs to know whether a proxy is used.
+    // Any proxy URL works here: only the decision of the matcher counts.
     let matcher = Matcher::builder().all("http://proxy").no(hosts.join(","));
     matcher.build().intercept(server).is_none()
 }
@@ -90,7 +91,7 @@ mod tests {
         let own = proxy(SERVER, Some("http://own:1"), &variables);
         assert_eq!(own.as_deref(), Some("http://own:1/"));
         assert_eq!(proxy(SERVER, None, &[]), None);
-        // As kube has it without one in the kubeconfig.
+        // kube sets this proxy if the kubeconfig has none.
         assert_eq!(proxy(SERVER, Some("http://other:1"), &variables), None);
     }
 

@@ -15,19 +15,19 @@ use super::metrics::{QueueMetrics, Work};
 
 /// The objects of one watched namespace, or of all.
 ///
-/// kube's scheduler takes all that it gets. So the queue hands out a few objects at a time, and keeps the others.
-/// The scheduler begins with any of those that it has: an object that it leaves aside could wait until all others
-/// were reconciled. So the queue stops handing out when too many others have overtaken an object.
+/// kube's scheduler accepts every object that it gets, and starts the objects in any order, so an object could wait
+/// until all others were reconciled. So the queue hands out only a few objects at a time and keeps the others. It also
+/// stops when too many objects have overtaken an object that was handed out.
 pub struct Queue<T> {
     state: Mutex<State<T>>,
     waker: AtomicWaker,
-    /// How many objects may be handed out without a reconcile that has begun.
+    /// How many objects may be handed out whose reconcile has not begun.
     limit: usize,
-    /// Of all queues of the controller.
+    /// The metrics of all queues of the controller.
     metrics: QueueMetrics,
 }
 
-/// Which objects are handed out first.
+/// The order in which objects are handed out.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
     /// Nothing has changed: the objects of the first list.
@@ -37,13 +37,14 @@ pub enum Priority {
 }
 
 struct State<T> {
-    /// May have objects that do not wait any more, or with another priority.
+    /// May contain objects that no longer wait, or that now have another priority.
     normal: VecDeque<Arc<T>>,
     low: VecDeque<Arc<T>>,
     waiting: HashMap<Arc<T>, Waiting>,
-    /// Handed out, without a reconcile that has begun: as which one of all, and waiting since when.
+    /// Objects that were handed out and whose reconcile has not begun, each with its number and the time since when it
+    /// waits.
     handed: HashMap<Arc<T>, (usize, Instant)>,
-    /// Those that are reconciled now.
+    /// Objects whose reconcile runs.
     running: HashSet<Arc<T>>,
     /// How many objects were handed out so far.
     count: usize,
@@ -55,7 +56,7 @@ struct Waiting {
     since: Instant,
 }
 
-/// How many objects may be handed out after one that waits for its reconcile: so many times the limit.
+/// How many objects may be handed out after an object that still waits for its reconcile, as a multiple of the limit.
 const OVERTAKEN: usize = 2;
 
 impl<T: Eq + Hash> Queue<T> {
@@ -75,12 +76,12 @@ impl<T: Eq + Hash> Queue<T> {
         }
     }
 
-    /// Adds an object. If the object waits already, it waits no longer than before.
+    /// Adds an object. If the object waits already, it does not move back.
     pub fn push(&self, object: T, priority: Priority) {
         let mut state = self.state.lock();
         let object = Arc::new(object);
         let waits = state.waiting.get(&object).copied();
-        // A reconcile that has not begun will see what is new.
+        // A reconcile that has not begun will see the change.
         let is_early = waits.is_some_and(|waiting| waiting.priority >= priority);
         if state.handed.contains_key(&object) || is_early {
             return;
@@ -109,8 +110,8 @@ impl<T: Eq + Hash> Queue<T> {
         let mut state = self.state.lock();
         match state.forget(&object, &self.metrics) {
             Some(since) => self.metrics.waits.observe(since.elapsed().as_secs_f64()),
-            // kube's scheduler adds what is to be reconciled again after a while. It does not tell how
-            // long that has waited for a worker.
+            // kube's scheduler itself adds objects that are requeued after a delay. It does not report how long they
+            // have waited for a worker.
             None => self.metrics.adds.inc(),
         }
         state.running.insert(object.clone());
@@ -130,13 +131,13 @@ impl<T: Eq + Hash> Queue<T> {
         self.waker.wake();
     }
 
-    /// Hands the objects out. Only one such stream may be in use.
+    /// A stream that hands out the objects. Only one such stream may be in use.
     pub fn objects(self: Arc<Self>) -> impl Stream<Item = T>
     where
         T: Clone,
     {
         poll_fn(move |context| {
-            // First, so that no change after the look is missed.
+            // Registered first, so that no change after the check is missed.
             self.waker.register(context.waker());
             let mut state = self.state.lock();
             if !state.may_hand_out(self.limit) {
@@ -170,9 +171,9 @@ impl<T: Eq + Hash> Drop for Running<'_, T> {
 }
 
 impl<T: Eq + Hash> State<T> {
-    /// Since when the object has waited, if it has.
+    /// Removes a waiting object. Returns the time since when it has waited, if it has waited.
     fn forget(&mut self, object: &T, metrics: &QueueMetrics) -> Option<Instant> {
-        // A retry may begin while the object waits.
+        // A retry may begin while the object is in the queue.
         let waited = self.waiting.remove(object).map(|waiting| waiting.since);
         let handed = self.handed.remove(object).map(|(_, since)| since);
         let since = handed.or(waited);
@@ -180,7 +181,7 @@ impl<T: Eq + Hash> State<T> {
             metrics.depth.dec();
         }
         if self.waiting.is_empty() {
-            // After a start the queue had all objects.
+            // The queue had all objects after the start, so this frees much memory.
             self.waiting.shrink_to_fit();
             self.normal = VecDeque::new();
             self.low = VecDeque::new();
@@ -189,7 +190,8 @@ impl<T: Eq + Hash> State<T> {
     }
 
     fn may_hand_out(&self, limit: usize) -> bool {
-        // An object that is reconciled now waits for the end of that, so no other object is to wait for it.
+        // An object that is being reconciled has to wait for the end of its reconcile. The other objects must not wait
+        // for that.
         let handed = self.handed.iter();
         let handed = handed.filter(|(object, _)| !self.running.contains(*object));
         let oldest = handed.map(|(_, (number, _))| *number).min();
@@ -197,7 +199,7 @@ impl<T: Eq + Hash> State<T> {
         self.handed.len() < limit && overtaken <= OVERTAKEN.saturating_mul(limit)
     }
 
-    /// The next object, and since when it has waited.
+    /// The next object, and the time since when it has waited.
     fn next(&mut self) -> Option<(Arc<T>, Instant)> {
         loop {
             let (object, priority) = match self.normal.pop_front() {
@@ -221,7 +223,7 @@ mod tests {
     use super::*;
     use crate::runtime::{Metrics, Operator};
 
-    /// All that `queue` hands out at once.
+    /// All objects that `queue` hands out now.
     fn next(queue: &Arc<Queue<&'static str>>) -> String {
         let mut objects = queue.clone().objects();
         let mut all = Vec::new();
@@ -245,7 +247,7 @@ mod tests {
         }
         assert_eq!(queue.metrics.depth.get(), 2);
         assert_eq!(next(&queue), "a b");
-        // Not while it has been handed out, but once the reconcile may have looked at it.
+        // A change is ignored while the object is handed out, but not once its reconcile may have read the object.
         queue.push("a", Priority::Normal);
         assert_eq!(next(&queue), "");
         drop(queue.begin("a"));
@@ -303,7 +305,7 @@ mod tests {
             drop(queue.begin(object));
         }
         drop(slow);
-        // Now it is the others that have to wait.
+        // Now the other objects have to wait.
         queue.push("h", Priority::Normal);
         assert_eq!(next(&queue), "");
         drop(queue.begin("slow"));
@@ -331,7 +333,7 @@ mod tests {
             let metrics = &queue.metrics;
             (metrics.adds.get(), metrics.waits.get_sample_count())
         };
-        // Neither a repetition nor a higher priority adds an object that waits.
+        // Neither a repetition nor a higher priority counts as another object.
         for priority in [Priority::Low, Priority::Low, Priority::Normal] {
             queue.push("a", priority);
         }
@@ -341,16 +343,16 @@ mod tests {
         assert_eq!(counts(), (1, 0));
         let running = queue.begin("a");
         assert_eq!(counts(), (1, 1));
-        // What changes during a reconcile is for the next one.
+        // A change during a reconcile needs another reconcile.
         queue.push("a", Priority::Normal);
         assert_eq!(counts(), (2, 1));
         drop(running);
         drop(queue.begin("a"));
         assert_eq!(counts(), (2, 2));
-        // The queue does not have what is retried.
+        // A retried object is not in the queue.
         drop(queue.begin("a"));
         assert_eq!(counts(), (3, 2));
-        // What is gone is not waited for.
+        // A deleted object no longer waits.
         queue.push("b", Priority::Normal);
         queue.forget(&"b");
         assert_eq!(counts(), (4, 2));

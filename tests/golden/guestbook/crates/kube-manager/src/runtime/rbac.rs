@@ -1,5 +1,5 @@
-//! RBAC rules as values beside the code that needs them. A misspelt resource does not compile, and
-//! `make manifests` writes the rules to config/rbac/role.yaml.
+//! RBAC rules as values next to the code that needs them. A misspelled resource does not compile, and `make manifests`
+//! writes the rules to config/rbac/role.yaml.
 
 use std::{
     borrow::Cow,
@@ -13,9 +13,9 @@ use kube::Resource;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Verb {
-    /// Binds a role that has permissions which the operator does not have.
+    /// Binds a role whose permissions the operator does not have.
     Bind,
-    /// Creates an object; a server-side apply of a new object needs it, too.
+    /// Creates an object. A server-side apply of a new object needs it, too.
     Create,
     /// Deletes an object.
     Delete,
@@ -29,7 +29,7 @@ pub enum Verb {
     Impersonate,
     /// Reads all objects.
     List,
-    /// Changes parts of an object; a server-side apply needs it.
+    /// Changes parts of an object. A server-side apply needs it.
     Patch,
     /// Replaces an object.
     Update,
@@ -68,7 +68,7 @@ pub struct Rule {
     verbs: &'static [Verb],
 }
 
-/// What a rule is about.
+/// The target of a rule.
 #[derive(Clone, Copy, Debug)]
 enum Target {
     /// A kind, by its type.
@@ -82,7 +82,7 @@ enum Target {
         group: &'static str,
         plural: &'static str,
     },
-    /// A path of the API server that is no resource.
+    /// A path of the API server that is not a resource.
     Url(&'static str),
 }
 
@@ -103,8 +103,8 @@ impl Rule {
         }
     }
 
-    /// Allows `verbs` on a resource without a type: its group, which is empty for the core group, and its
-    /// plural, such as `certificates`. A subresource follows a slash: `certificates/status`.
+    /// Allows `verbs` on a resource without a Rust type. `group` is empty for the core group. `plural` is the plural,
+    /// such as `certificates`, and may have a subresource after a slash: `certificates/status`.
     pub const fn resource(
         group: &'static str,
         plural: &'static str,
@@ -113,27 +113,28 @@ impl Rule {
         Self::on(Target::Resource { group, plural }, verbs)
     }
 
-    /// Allows `verbs` on a path of the API server that is no resource, such as `/metrics` or `/logs/*`.
-    /// Only a ClusterRole can have it.
+    /// Allows `verbs` on a path of the API server that is not a resource, such as `/metrics` or `/logs/*`. Only a
+    /// ClusterRole can have such a rule.
     pub const fn url(path: &'static str, verbs: &'static [Verb]) -> Self {
         Self::on(Target::Url(path), verbs)
     }
 
-    /// Limits the rule to objects with these names. The API server does not know the name of an object
-    /// that is created, and lists and watches only by the field selector `metadata.name`.
+    /// Limits the rule to objects with these names. Such a rule cannot allow the verb `create`, because the API server
+    /// does not know the name of an object that is created. Lists and watches are allowed only with the field selector
+    /// `metadata.name`.
     #[must_use]
     pub const fn named(self, names: &'static [&'static str]) -> Self {
         Self { names, ..self }
     }
 
-    /// Limits the rule to objects in `namespace`, such as `kube-system`. `make manifests` writes a Role and
-    /// a RoleBinding for that namespace, which must exist when the operator is deployed. Without this, the
-    /// rule holds in all namespaces, or in that of an operator for one namespace.
+    /// Limits the rule to objects in `namespace`, such as `kube-system`. `make manifests` writes a Role and a
+    /// RoleBinding for that namespace, which must exist when the operator is deployed. Without this limit, the rule
+    /// holds in all namespaces, or in the namespace of a namespaced operator.
     ///
     /// # Panics
     ///
-    /// When the rule is about a URL, which is in no namespace: in a constant, such as `RULES`, this does
-    /// not compile.
+    /// When the rule is about a URL, because a URL is in no namespace. In a constant such as `RULES`, this is a compile
+    /// error.
     #[must_use]
     pub const fn in_namespace(self, namespace: &'static str) -> Self {
         assert!(!self.is_cluster_wide(), "a URL is in no namespace");
@@ -161,7 +162,7 @@ impl Rule {
         }
     }
 
-    /// The kind behind a plural, if this rule is about it.
+    /// The kind with this group and plural, if this rule is about it.
     pub(super) fn kind_of(&self, in_group: &str, of_plural: &str) -> Option<Cow<'static, str>> {
         let Target::Kind {
             group,
@@ -179,7 +180,7 @@ impl Rule {
     }
 }
 
-/// The rights that a rule gives.
+/// The permissions that a rule grants.
 #[derive(Clone, Debug)]
 pub(super) struct Grant {
     subject: Subject,
@@ -190,7 +191,7 @@ pub(super) struct Grant {
 }
 
 impl Grant {
-    /// Allows `verbs` on a resource: its group, and its plural with the subresource if it has one.
+    /// Allows `verbs` on a resource: its group, and its plural, with the subresource if there is one.
     pub fn new(group: &str, resource: &str, verbs: &'static [Verb]) -> Self {
         Self {
             subject: Subject::Resources {
@@ -203,7 +204,7 @@ impl Grant {
         }
     }
 
-    /// Limits the rights to objects with these names.
+    /// Limits the permissions to objects with these names.
     pub fn named(mut self, wanted: impl IntoIterator<Item = String>) -> Self {
         if let Subject::Resources { names, .. } = &mut self.subject {
             names.extend(wanted);
@@ -211,7 +212,7 @@ impl Grant {
         self
     }
 
-    /// Whether only a ClusterRole can have it.
+    /// Whether only a ClusterRole can have this permission.
     pub fn is_cluster_wide(&self) -> bool {
         self.subject == Subject::Urls
     }
@@ -243,7 +244,7 @@ impl From<&Rule> for Grant {
     }
 }
 
-/// The rules of each namespace that some of `grants` are limited to, and those of none.
+/// The policy rules by the namespace to which the `grants` are limited. `None` has the rules without such a limit.
 pub(super) fn by_namespace(
     grants: impl IntoIterator<Item = Grant>,
 ) -> BTreeMap<Option<&'static str>, Vec<PolicyRule>> {
@@ -258,19 +259,19 @@ pub(super) fn by_namespace(
         .collect()
 }
 
-/// What all parts of a policy rule have in common, besides their verbs.
+/// The part of a policy rule that all its verbs and resources share.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
     Resources {
         group: String,
-        /// None means all.
+        /// Empty for all objects.
         names: BTreeSet<String>,
     },
     Urls,
 }
 
-/// The fewest policy rules with the rights of `grants`: one for each set of verbs in an API group, and for
-/// each set of names.
+/// The fewest policy rules with the permissions of `grants`: one rule for each set of verbs, API group and set of
+/// names.
 fn merge(grants: impl IntoIterator<Item = Grant>) -> Vec<PolicyRule> {
     let mut verbs_of = BTreeMap::<_, BTreeSet<Verb>>::new();
     for grant in grants {

@@ -1,4 +1,4 @@
-//! Whether an object is ready, by its status.
+//! Derives from the status of an object whether the object is ready.
 
 use std::{any::Any, sync::Arc};
 
@@ -104,8 +104,8 @@ impl Readiness {
         }
     }
 
-    /// The message for a condition, such as `Deployment web has 0 of 3 Pods available`. It is empty if all
-    /// is ready.
+    /// The message for a condition, such as `Deployment web has 0 of 3 Pods available`. It is empty if the object is
+    /// ready.
     pub fn message(&self) -> &str {
         match self {
             Self::Ready => "",
@@ -113,7 +113,7 @@ impl Readiness {
         }
     }
 
-    /// The first that is not ready.
+    /// The result of `next` if this is ready; otherwise this.
     fn and_then(self, next: impl FnOnce() -> Self) -> Self {
         match self {
             Self::Ready => next(),
@@ -121,7 +121,7 @@ impl Readiness {
         }
     }
 
-    /// With the cause of it, if there is one.
+    /// Adds the cause to the message, if there is one.
     fn because(self, cause: Option<&str>) -> Self {
         match (self, cause.filter(|cause| !cause.is_empty())) {
             (Self::Progressing(text), Some(cause)) => Self::Progressing(format!("{text}: {cause}")),
@@ -168,7 +168,7 @@ fn not_observed() -> Readiness {
     Readiness::Progressing("has a change that its controller has not seen yet".to_owned())
 }
 
-/// Ready if `there` is all that is `wanted`.
+/// Ready if the count `there` reaches `wanted`.
 fn counted(there: Option<i32>, wanted: i32, what: &str) -> Readiness {
     let there = there.unwrap_or_default();
     if there >= wanted {
@@ -300,7 +300,7 @@ fn pod(object: &Pod) -> Readiness {
     }
     let containers = status.init_container_statuses.into_iter().flatten();
     let containers = containers.chain(status.container_statuses.into_iter().flatten());
-    // Such as `ImagePullBackOff`.
+    // A waiting container has a reason, such as `ImagePullBackOff`.
     for container in containers {
         let Some(waiting) = container.state.and_then(|state| state.waiting) else {
             continue;
@@ -315,7 +315,7 @@ fn pod(object: &Pod) -> Readiness {
             .collect();
         let text = text.join(": ");
         match reason.as_str() {
-            // What each container waits for at first.
+            // Every container starts with one of these reasons.
             "ContainerCreating" | "PodInitializing" => {}
             "CrashLoopBackOff" => return Readiness::Failed(text),
             _ => return Readiness::Progressing(text),
@@ -350,7 +350,7 @@ fn service(object: &Service) -> Readiness {
     Readiness::Ready
 }
 
-/// What the status of most kinds has.
+/// The fields that the status of most kinds has.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Status {
@@ -358,7 +358,7 @@ struct Status {
     conditions: Option<Vec<Condition>>,
 }
 
-/// What all sorts of conditions have.
+/// The fields that conditions of all kinds have.
 #[derive(Deserialize)]
 struct Condition {
     #[serde(rename = "type")]
@@ -370,7 +370,7 @@ struct Condition {
 
 fn other<K: Resource + Serialize>(object: &K) -> Readiness {
     let mut object_json = json!(object);
-    // A status of another shape says nothing of this.
+    // If the status has another structure, these fields are ignored.
     let status = serde_json::from_value::<Status>(object_json["status"].take()).unwrap_or_default();
     if status.observed_generation.is_some() && is_behind(object.meta(), status.observed_generation)
     {
@@ -409,8 +409,8 @@ mod tests {
 
     use super::*;
 
-    /// What an object of `spec`, generation 2 and `status` is: `+`, or why it waits (`~`) or has failed
-    /// (`!`).
+    /// Checks the readiness of an object with `spec`, generation 2 and `status`: `+` for ready, `~` and the message for
+    /// progressing, `!` and the message for failed.
     #[track_caller]
     fn check<K>(rows: &[(Value, Value, &str)])
     where
@@ -722,7 +722,7 @@ mod tests {
         ]);
     }
 
-    /// Kinds without a rule of their own, such as those of other operators.
+    /// Kinds without their own rule, such as those of other operators.
     #[test]
     fn other_kinds() {
         let status = |observed: i64, type_: &str, status: &str| {

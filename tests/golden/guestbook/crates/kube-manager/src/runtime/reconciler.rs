@@ -10,9 +10,9 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{rbac::Rule, scope::Scope};
 
-/// What a controller does for the objects of one kind.
+/// The implementation of a controller for the objects of one kind.
 pub trait Reconciler: Send + Sync + 'static {
-    /// The kind that it reconciles.
+    /// The kind that the controller reconciles.
     type Object: Resource<DynamicType = (), Scope: Scope>
         + Clone
         + Debug
@@ -45,7 +45,7 @@ pub trait Reconciler: Send + Sync + 'static {
     /// finalizer, because objects already have it.
     const FINALIZER_NAME: Option<&'static str> = None;
 
-    /// Whether each change of an object requeues it, also a change of its status only.
+    /// Whether every change of an object requeues it, including a change of only its status.
     const EVERY_CHANGE: bool = false;
 
     /// Brings the cluster to the desired state of `object`. It runs after each start and each change,
@@ -55,8 +55,8 @@ pub trait Reconciler: Send + Sync + 'static {
         object: &Self::Object,
     ) -> impl Future<Output = Result<Action, Self::Error>> + Send;
 
-    /// Removes what the deletion of `object` would leave behind. It runs only with `FINALIZER`, and is
-    /// retried until it succeeds; until then the object stays.
+    /// Removes things that would remain after the deletion of `object`, such as cloud resources. It runs only with
+    /// `FINALIZER`, and is retried until it succeeds. Until then, the object stays.
     ///
     /// Return [`Action::requeue`] if the cleanup is not finished: it runs again after that time. For example, the
     /// deletion of a cloud resource may take minutes, which is not an error. Return [`Action::await_change`] to let the
@@ -69,10 +69,9 @@ pub trait Reconciler: Send + Sync + 'static {
         async { Ok(Action::await_change()) }
     }
 
-    /// Runs after the deletion of an object, perhaps more than once. Another object of the same name may
-    /// exist already; `reconcile` does not run for that one at the same time. This method does not run for
-    /// deletions while the operator is down: cleanup that must happen needs `FINALIZER`, or an owner
-    /// reference.
+    /// Runs after the deletion of an object, possibly more than once. Another object with the same name may exist
+    /// already; `reconcile` does not run for that object at the same time. This method does not run for deletions while
+    /// the operator is down: cleanup that must happen needs `FINALIZER`, or an owner reference.
     fn gone(&self, object: &ObjectRef<Self::Object>) -> impl Future<Output = ()> + Send {
         let _ = object;
         async {}

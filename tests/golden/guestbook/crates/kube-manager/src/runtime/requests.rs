@@ -1,5 +1,5 @@
-//! How requests reach the API server: each request is counted, timed and logged at debug level, has a
-//! timeout, and is sent only while this replica leads.
+//! How requests reach the API server. Each request is counted, timed and logged at debug level, has a timeout, and is
+//! sent only while this replica leads.
 
 use std::{
     future::poll_fn,
@@ -31,23 +31,22 @@ use tower::{BoxError, Service, ServiceBuilder, retry::RetryLayer, service_fn};
 
 use super::{leader::Leadership, metrics::Metrics};
 
-/// The timeout of a request: a little longer than the API server's own, which is a minute.
+/// The timeout of a request: a little longer than the API server's own timeout of one minute.
 pub(super) const PATIENCE: Duration = Duration::from_secs(65);
 
 /// The time within which the API server begins to answer a watch, even a watch without events.
 const BEGIN: Duration = Duration::from_secs(30);
 
-/// How long an unused connection is kept: for less than the shortest watch. When a silent watch shows
-/// that the network has lost the connections, the next watch takes none of the old ones.
+/// How long an unused connection is kept: less than the shortest watch. So when a silent watch times out because the
+/// network has lost the connections, the next watch cannot use an old one.
 pub(super) const UNUSED: Duration = Duration::from_secs(25);
 
-/// A client like kube's, with two differences. It turns Nagle's algorithm off, which costs each new
-/// connection 40 ms. And it does not retry.
+/// A client like kube's, with two differences. It turns off Nagle's algorithm, which delays each new connection by 40
+/// ms. And it does not retry.
 ///
 /// # Errors
 ///
-/// When `config` has certificates or credentials that are not valid, or a proxy that speaks another
-/// protocol than HTTP, HTTPS and SOCKS5.
+/// When `config` has invalid certificates or credentials, or a proxy with a protocol other than HTTP, HTTPS and SOCKS5.
 pub fn connect(config: &Config) -> anyhow::Result<Client> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
@@ -55,7 +54,7 @@ pub fn connect(config: &Config) -> anyhow::Result<Client> {
     let Some(proxy) = &config.proxy_url else {
         return connect_by(tcp, config);
     };
-    // It takes user and password out of the URL.
+    // The matcher splits the user and the password from the URL.
     let proxy = Matcher::builder().all(proxy.to_string()).build();
     let proxy = proxy.intercept(&config.cluster_url);
     let proxy = proxy.context("cannot use a proxy of this protocol")?;
@@ -63,7 +62,7 @@ pub fn connect(config: &Config) -> anyhow::Result<Client> {
     match url.scheme_str() {
         Some("http") => connect_by(tunnel(&proxy, tcp), config),
         Some("https") => {
-            // The cluster's authority did not issue the proxy's certificate; those of the system did.
+            // The proxy's certificate is verified with the system's authorities, not with the cluster's.
             let tls = Config::new(url).rustls_https_connector_with_connector(tcp)?;
             connect_by(tunnel(&proxy, tls), config)
         }
@@ -122,13 +121,13 @@ pub struct Requests {
     /// Shared by all clients, because a new connection takes time.
     pub connections: Client,
     pub metrics: Metrics,
-    /// `None` for a client that sends requests whether this replica leads or not.
+    /// `None` for a client that also sends requests while this replica does not lead.
     pub leadership: Option<Leadership>,
 }
 
 impl Requests {
-    /// A client that sends requests in this way. If the API server is overloaded, the client retries a
-    /// few times within seconds, or after the time that the API server asks for.
+    /// A client that sends requests in this way. If the API server is overloaded, the client retries a few times within
+    /// seconds, or after the time that the API server requests.
     ///
     /// # Errors
     ///
@@ -150,8 +149,8 @@ impl Requests {
         let start = Instant::now();
         let mut answer = pin!(self.connections.send(request));
         let answer = poll_fn(|context| match &self.leadership {
-            // A process that was paused finds out here that its lease has expired, before each request
-            // and before each retry.
+            // Checked before each request and each retry: a process that was paused finds out here that its lease has
+            // expired.
             Some(leadership) if !leadership.holds() => Poll::Ready(Err(Error::Service(
                 "this process does not hold the lease".into(),
             ))),
@@ -181,8 +180,8 @@ fn is_watch(request: &Request<Body>) -> bool {
     query.is_some_and(|query| query.contains("watch=true"))
 }
 
-/// A client that sends its requests with `client`, and calls `begun` each time the API server begins to
-/// answer a watch. Watch events do not show that: there are none while nothing changes.
+/// A client that sends its requests with `client`, and calls `begun` each time the API server starts to answer a watch.
+/// Watch events cannot show that a watch has started, because there are none while nothing changes.
 pub fn watching(client: Client, begun: impl Fn() + Clone + Send + 'static) -> Client {
     let namespace = client.default_namespace().to_owned();
     let service = service_fn(move |request| {

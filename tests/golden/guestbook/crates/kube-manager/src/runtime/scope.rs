@@ -1,4 +1,4 @@
-//! Kinds as requests need them: namespaced or cluster-scoped, known to the compiler or only at run time.
+//! Kinds in the form that requests need: namespaced or cluster-scoped, known at compile time or only at run time.
 
 use std::{fmt::Debug, hash::Hash};
 
@@ -12,11 +12,10 @@ use serde::de::DeserializeOwned;
 
 /// The scope of a kind, in generic code.
 pub trait Scope {
-    /// Whether objects of the kind are in a namespace. For a kind that is known only at run time: whether
-    /// they may be.
+    /// Whether objects of the kind are in a namespace. For a kind that is known only at run time: whether they may be.
     const NAMESPACED: bool;
 
-    /// The objects of `api` that are in `namespace`. It is ignored for a cluster-scoped kind.
+    /// The objects of `api` that are in `namespace`. A cluster-scoped kind ignores `namespace`.
     fn within<K>(api: Api<K>, namespace: &str) -> Api<K>
     where
         K: Resource<Scope = Self>;
@@ -55,8 +54,8 @@ impl Scope for DynamicResourceScope {
     }
 }
 
-/// A kind that can be watched, for generic code: each type of a kind, also of one that is known only at run
-/// time. There is nothing to implement.
+/// A kind that can be watched, for generic code. All types of kinds implement it, including types of kinds that are
+/// known only at run time.
 pub trait Watchable:
     Resource<DynamicType: Clone + Debug + Eq + Hash + Send + Sync + 'static, Scope: Scope>
     + Clone
@@ -76,10 +75,10 @@ where
 {
 }
 
-/// The kind of the objects that a `K` holds.
+/// The kind of the objects of type `K`, whose `DynamicType` is `T`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Kind<T> {
-    /// What the type does not say.
+    /// The part of the kind that is known only at run time.
     pub dyntype: T,
     /// Whether objects of the kind are in a namespace.
     pub namespaced: bool,
@@ -106,7 +105,7 @@ impl Kind<ApiResource> {
 }
 
 impl<T> Kind<T> {
-    /// The objects in `namespace`, or in all namespaces. It is ignored for a cluster-scoped kind.
+    /// The objects in `namespace`, or in all namespaces. A cluster-scoped kind ignores `namespace`.
     pub fn api<K>(&self, client: Client, namespace: Option<&str>) -> Api<K>
     where
         K: Resource<DynamicType = T, Scope: Scope>,

@@ -1,5 +1,5 @@
-//! Serves HTTP: probes to the kubelet, metrics to Prometheus. Metrics are served over TLS. A client
-//! needs a token with the right to `get` the path, which the API server checks.
+//! Serves HTTP: probes for the kubelet, metrics for Prometheus. Metrics are served over TLS. A client needs a token
+//! with permission to `get` the path. The API server checks the token.
 
 use std::{
     collections::HashMap,
@@ -45,27 +45,27 @@ use tokio::{
 
 use super::metrics::Metrics;
 
-/// How long a permission of a token is cached.
+/// How long a granted permission is cached.
 const REMEMBER: Duration = Duration::from_secs(60);
 
 /// How long a refusal is cached. It is short, so that a new permission takes effect soon.
 const REFUSED: Duration = Duration::from_secs(5);
 
-/// How many refusals are cached at most. Without a limit, invented tokens would fill the memory.
+/// How many refusals are cached at most. Without a limit, a client with invented tokens could fill the memory.
 const REFUSALS: usize = 1000;
 
 /// How many reviews run at once.
 const REVIEWS: usize = 4;
 
-/// How long a client waits until its review may run: less than Prometheus waits for an answer.
+/// How long a request waits until its review may run: less than Prometheus waits for an answer.
 const TURN: Duration = Duration::from_secs(5);
 
 /// How often the files of the certificate are read again. Kubernetes replaces the whole folder of a
 /// mounted Secret, so polling is simpler than file events.
 const RELOAD: Duration = Duration::from_secs(10);
 
-/// How long a connection may wait for a request, or take to send its head. Clients in Go close an idle
-/// connection after 90 s: a server that did so before might do so just when they send a request.
+/// How long a connection may wait for a request, or take to send the head of a request. Go clients close an idle
+/// connection after 90 s. A server with a shorter limit could close it just when the client sends a request.
 const IDLE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 120 });
 
 /// Serves plain HTTP.
@@ -74,10 +74,10 @@ pub async fn plain(listener: TcpListener, routes: Router) -> Result<()> {
     Ok(server.serve(routes.into_make_service()).await?)
 }
 
-/// With HTTP/1.1 alone, and without clients that keep a connection and say nothing.
+/// Serves only HTTP/1.1, and closes connections of silent clients.
 ///
-/// A client of HTTP/2 could have any number of requests in flight on one connection. The API server calls
-/// webhooks by HTTP/1.1 anyway, but those on its own machine.
+/// An HTTP/2 client could have any number of requests in flight on one connection. The API server calls webhooks over
+/// HTTP/1.1 anyway, except webhooks on its own machine.
 fn strict<A>(server: Server<SocketAddr, A>) -> Server<SocketAddr, A> {
     let mut server = server.http1_only();
     let mut http = server.http_builder().http1();
@@ -91,12 +91,12 @@ pub enum Certificate {
     SelfSigned,
     /// The files tls.crt and tls.key in a folder, which are read again when they change.
     Folder(PathBuf),
-    /// The last certificate that was sent.
+    /// The certificate that was last sent on the channel.
     #[cfg(feature = "webhook")]
     Sent(watch::Receiver<Option<Pair>>),
 }
 
-/// A certificate, followed by those that lead to its authority, and its key; all in DER.
+/// A certificate chain, with the server's own certificate first, and its key. All are in DER.
 #[derive(Clone, PartialEq)]
 pub struct Pair {
     pub certificates: Vec<Vec<u8>>,
@@ -112,7 +112,7 @@ impl Pair {
         })
     }
 
-    /// From the texts of `tls.crt` and `tls.key`.
+    /// Reads the contents of `tls.crt` and `tls.key`.
     pub fn from_pem(certificates: &[u8], key: &[u8]) -> Result<Self> {
         let certificates = CertificateDer::pem_slice_iter(certificates)
             .map(|it| it.map(|it| it.to_vec()))
@@ -138,7 +138,7 @@ impl Pair {
     ///
     /// # Errors
     ///
-    /// When there is no certificate, or the key is not that of the first one.
+    /// When there is no certificate, or the key does not belong to the first one.
     pub fn config(self) -> Result<Arc<ServerConfig>> {
         let certificates = self.certificates.into_iter().map(Into::into).collect();
         let key = PrivateKeyDer::try_from(self.key).map_err(anyhow::Error::msg)?;
@@ -150,7 +150,7 @@ impl Pair {
 }
 
 impl Certificate {
-    /// The first one; none if nothing is sent any more.
+    /// The first certificate; `None` if the sender is gone.
     async fn first(&mut self) -> Result<Option<Pair>> {
         match self {
             Self::SelfSigned => Pair::self_signed().map(Some),
@@ -163,7 +163,7 @@ impl Certificate {
         }
     }
 
-    /// The next one, which may be the one before.
+    /// The next certificate, which may equal the previous one.
     async fn next(&mut self) -> Result<Pair> {
         match self {
             Self::SelfSigned => pending().await,
@@ -183,8 +183,8 @@ impl Certificate {
     }
 }
 
-/// Serves HTTPS until `stop` ends: then no connection is accepted any more, and requests in flight are
-/// answered. `what` is served is for the log.
+/// Serves HTTPS until `stop` ends. After that, no connection is accepted, and requests in flight are still answered.
+/// `what` names the service in the log.
 pub async fn secure(
     listener: TcpListener,
     routes: Router,
@@ -216,7 +216,7 @@ pub async fn secure(
     }
 }
 
-/// Gives each new certificate to `tls`, which has `last`.
+/// Passes each new certificate to `tls`, which currently uses `last`.
 async fn reload(
     mut certificate: Certificate,
     mut last: Pair,
@@ -255,7 +255,7 @@ pub fn metrics(metrics: Metrics) -> Router {
     Router::new().route("/metrics", get(text))
 }
 
-/// `routes`, for clients whose token has the right to `get` the path.
+/// Limits `routes` to clients whose token has permission to `get` the path.
 pub fn authorized(routes: Router, client: Client) -> Router {
     let gate = Arc::new(Gate {
         client,
@@ -265,7 +265,7 @@ pub fn authorized(routes: Router, client: Client) -> Router {
     routes.layer(middleware::from_fn_with_state(gate, authorize))
 }
 
-/// Asks the API server whether a token has the right to `get` a path.
+/// Asks the API server whether a token has permission to `get` a path.
 struct Gate {
     client: Client,
     decisions: Mutex<Decisions>,
@@ -338,7 +338,7 @@ async fn authorize(State(gate): State<Arc<Gate>>, request: Request, next: Next) 
 }
 
 impl Gate {
-    /// 200 if the token has the right, otherwise the status to answer.
+    /// 200 if the token has the permission; otherwise the status code of the answer.
     async fn review(&self, asked: Question) -> Result<StatusCode> {
         if let Some(decision) = self.decisions.lock().get(&asked, Instant::now()) {
             return Ok(decision);
@@ -346,7 +346,7 @@ impl Gate {
         let Ok(_permit) = timeout(TURN, self.reviews.acquire()).await else {
             return Ok(StatusCode::SERVICE_UNAVAILABLE);
         };
-        // Another request with this token may have been first.
+        // A request with the same token may have been reviewed in the meantime.
         if let Some(decision) = self.decisions.lock().get(&asked, Instant::now()) {
             return Ok(decision);
         }
@@ -424,7 +424,7 @@ mod tests {
             Router::new().route("/", get(async || "hello")),
         ));
         let asked = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";
-        // From the first byte on, within the head, and after an answer.
+        // Silent from the start, within the head of a request, and after an answer.
         for sent in ["", "G", "GET / HTTP/1.1\r\nhost:", asked] {
             let mut stream = TcpStream::connect(address).await.expect("a connection");
             let written = stream.write_all(sent.as_bytes()).await;
@@ -436,7 +436,7 @@ mod tests {
         }
     }
 
-    /// A gate, and the number of its reviews. Only `good` is a token. A review of `slow` waits for `go`.
+    /// A gate, and the number of its reviews. Only `good` is a valid token. A review of `slow` waits for `go`.
     fn gate(go: &Arc<SetOnce<()>>) -> (Gate, Arc<AtomicUsize>) {
         let reviews = Arc::new(AtomicUsize::new(0));
         let (count, go) = (reviews.clone(), go.clone());

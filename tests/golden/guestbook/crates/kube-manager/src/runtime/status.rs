@@ -1,8 +1,8 @@
-//! The part of a status that one controller owns, where several controllers write the status of a kind.
+//! The part of a status that one controller owns, if several controllers write the status of a kind.
 //!
-//! Such a controller applies its part server-side, under a field manager of its own, so that no write of
-//! another controller is a conflict. An apply has to repeat all that the controller owns, because the API
-//! server removes what it no longer has. What the controller owns is in the `managedFields`.
+//! Such a controller applies its part server-side with its own field manager, so that its writes never conflict with
+//! those of other controllers. An apply has to repeat everything that the controller owns, because the API server
+//! removes the fields that are missing. The `managedFields` show what the controller owns.
 
 use k8s_openapi::{
     apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -12,8 +12,8 @@ use k8s_openapi::{
 };
 use serde_json::{Map, Value};
 
-/// The schema of the status in the CRD of one version, if it has conditions that several controllers may
-/// own: a list that is a map.
+/// The schema of the status in the CRD of one version, if several controllers can own conditions in it: if the list of
+/// conditions is a map.
 pub fn schema(crd: CustomResourceDefinition) -> Option<JSONSchemaProps> {
     let mut versions = crd.spec.versions.into_iter();
     let schema = versions.next()?.schema?.open_api_v3_schema?;
@@ -22,20 +22,20 @@ pub fn schema(crd: CustomResourceDefinition) -> Option<JSONSchemaProps> {
     keys(conditions).is_some().then_some(status)
 }
 
-/// Whether `entry` is about the status, and of the field manager `manager`.
+/// Whether `entry` covers the status, for the field manager `manager`.
 pub fn is_of(entry: &ManagedFieldsEntry, manager: &str) -> bool {
     entry.manager.as_deref() == Some(manager) && entry.subresource.as_deref() == Some("status")
 }
 
-/// What a field manager owns of a value: `fieldsV1` of its applies, and of its updates. Each is null if it owns
-/// nothing.
+/// The `fieldsV1` that a field manager owns in a value: by its applies and by its updates. Each is null if the manager
+/// owns nothing.
 struct Owned<'a> {
     applied: &'a Value,
     updated: &'a Value,
 }
 
 impl Owned<'_> {
-    /// What it owns of the part with this key, such as `f:count`.
+    /// What the manager owns of the part with this key, such as `f:count`.
     fn of(&self, key: &str) -> Owned<'_> {
         Owned {
             applied: &self.applied[key],
@@ -47,7 +47,8 @@ impl Owned<'_> {
         !self.applied.is_null() || !self.updated.is_null()
     }
 
-    /// Whether an apply removes it if the apply leaves it out. What the manager has also updated stays.
+    /// Whether the API server removes the field if an apply leaves it out. A field that the manager has also updated
+    /// stays.
     fn can_go(&self) -> bool {
         !self.applied.is_null() && self.updated.is_null()
     }
@@ -61,7 +62,7 @@ fn fields_of(fields: &[ManagedFieldsEntry], manager: &str, operation: &str) -> V
             && entry.operation.as_deref() == Some(operation)
             && let Some(FieldsV1(fields)) = &entry.fields_v1
         {
-            // Each version of the API has an entry.
+            // There is an entry for each version of the API.
             unite(&mut all, &fields["f:status"]);
         }
     }
@@ -79,9 +80,9 @@ fn unite(into: &mut Value, from: &Value) {
     }
 }
 
-/// What `manager` has to apply so that the status `before` becomes `after`: what differs, and what it owns
-/// already. `None` if an apply cannot do it, because something has to go that others own, or that the manager
-/// owns by an update.
+/// The part that `manager` has to apply so that the status `before` becomes `after`: the changes, and the fields that
+/// the manager owns already. `None` if an apply is not possible, because a field has to be removed that another manager
+/// owns, or that `manager` owns by an update.
 pub fn part(
     fields: &[ManagedFieldsEntry],
     manager: &str,
@@ -100,14 +101,14 @@ pub fn part(
     Some(part.unwrap_or_else(|| Value::Object(Map::new())))
 }
 
-/// The part of one value: `Some(None)` if nothing of it is the controller's.
+/// The part of one value; `Some(None)` if the controller applies nothing of it.
 fn part_of(
     owned: &Owned,
     schema: Option<&JSONSchemaProps>,
     (before, after): (&Value, &Value),
 ) -> Option<Option<Value>> {
     match (before, after) {
-        // Gone, or not there.
+        // The value is removed, or missing on both sides.
         (before, Value::Null) => (before.is_null() || owned.can_go()).then_some(None),
         (Value::Object(_) | Value::Null, Value::Object(after)) if !is_atomic(schema) => {
             let nothing = Map::new();
@@ -134,7 +135,7 @@ fn part_of(
     }
 }
 
-/// The part of a list that is a map by `keys`.
+/// The part of a list that is a map with `keys`.
 fn part_of_list(
     owned: &Owned,
     (schema, keys): (Option<&JSONSchemaProps>, &[String]),
@@ -150,7 +151,7 @@ fn part_of_list(
         let found = list.iter().find(|it| key(it) == key(element));
         found.cloned().unwrap_or_default()
     };
-    // Such as `k:{"type":"Ready"}`.
+    // The key in `fieldsV1`, such as `k:{"type":"Ready"}`.
     let owned_of = |element: &Value| owned.of(&format!("k:{}", key(element)));
     let gone = before.iter().filter(|it| find(after, it).is_null());
     for element in gone {
@@ -169,13 +170,13 @@ fn part_of_list(
     Some((!all.is_empty()).then_some(Value::Array(all)))
 }
 
-/// Whether an object is owned as a whole.
+/// Whether an object can be owned only as a whole.
 fn is_atomic(schema: Option<&JSONSchemaProps>) -> bool {
     let map_type = schema.and_then(|schema| schema.x_kubernetes_map_type.as_deref());
     map_type == Some("atomic")
 }
 
-/// The keys of a list that is a map.
+/// The keys of a list, if the list is a map.
 fn keys(schema: &JSONSchemaProps) -> Option<&[String]> {
     let is_map = schema.x_kubernetes_list_type.as_deref() == Some("map");
     schema

@@ -39,16 +39,16 @@ use super::{
 /// The number of objects in a page of a list.
 const PAGE: u32 = 500;
 
-/// The longest time before a migration retries objects that could not be written.
+/// The longest delay before a migration retries objects that could not be written.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// The pauses before a write is retried that the API server could not carry out at that moment.
+/// The delays before the retries of a write that the API server could not process at the moment.
 const AGAIN: Range<Duration> = Duration::from_millis(100)..Duration::from_secs(2);
 
-/// How often such a write is sent again.
+/// How often such a write is retried.
 const TIMES: usize = 5;
 
-/// Who owns the fields that a default of the new version fills in.
+/// The field manager that owns the fields which the defaults of the new version set.
 const FIELD_MANAGER: &str = "storage-migration";
 
 /// The type of the condition in the status of the CRD.
@@ -68,7 +68,7 @@ mod reason {
     pub const NO_CONVERSION: &str = "NoConversion";
 }
 
-/// How many names of refused objects the condition has.
+/// The most names of refused objects in the condition.
 const NAMES: usize = 5;
 
 /// The permissions that the migration of `crds` needs: to read each of these CRDs and to write its status, and to list
@@ -89,7 +89,7 @@ pub(super) fn grants(crds: &[CustomResourceDefinition]) -> Vec<Grant> {
     grants.collect()
 }
 
-/// The tasks that migrate the stored objects of `crds`, `delay` after a CRD has changed.
+/// The tasks that migrate the stored objects of `crds`. Each starts `delay` after the last change of its CRD.
 pub(super) fn tasks(
     crds: &[CustomResourceDefinition],
     delay: Duration,
@@ -114,30 +114,30 @@ fn has_versions(crd: &CustomResourceDefinition) -> bool {
 struct Migration {
     /// The name of the CRD.
     crd: String,
-    /// How long a CRD must be unchanged before objects are written. By then, each API server must know which version is
-    /// stored.
+    /// How long a CRD must be unchanged before objects are written. Until then, some API server may not know which
+    /// version is stored.
     delay: Duration,
     metrics: Metrics,
 }
 
-/// The result of one look at the CRD.
+/// The result of one check of the CRD.
 #[derive(Debug, PartialEq)]
 enum Outcome {
-    /// Nothing is left to do, or nothing can be done before the CRD changes.
+    /// Nothing is left to do, or nothing can be done until the CRD changes.
     Done,
-    /// There is more to do after this time.
+    /// Check again after this time.
     After(Duration),
     /// Some objects were refused.
     Refused,
 }
 
-/// When all API servers stored the new version. The condition keeps it, so that another leader goes on where
-/// this one ends.
+/// The state when all API servers stored the new version. The condition contains it, so that another leader can
+/// continue the migration.
 #[derive(Clone, Debug, PartialEq)]
 struct Start {
     /// The generation of the CRD.
     generation: i64,
-    /// An object with a later resource version is stored in the new version already.
+    /// An object with a later resource version is already stored in the new version.
     resource_version: String,
 }
 
@@ -145,9 +145,9 @@ struct Start {
 enum Written {
     /// It is stored in the new version.
     Stored,
-    /// Another client has written or deleted it in the meantime.
+    /// Another client has written or deleted the object since it was listed.
     Elsewhere,
-    /// The API server refused it, for this reason.
+    /// The API server refused the object for this reason.
     Refused(String),
 }
 
@@ -155,7 +155,7 @@ impl Migration {
     pub fn new(crd: &CustomResourceDefinition, delay: Duration, metrics: Metrics) -> Self {
         Self {
             crd: crd.name_any(),
-            // With a delay of 0 s, this would be a busy loop.
+            // A delay of 0 s would make `run` a busy loop.
             delay: delay.max(Duration::from_millis(100)),
             metrics,
         }
@@ -192,7 +192,7 @@ impl Migration {
     }
 
     /// Reads the CRD once, and migrates the stored objects if necessary. `seen` is the last generation of the CRD, and
-    /// since when.
+    /// the time since when it is known.
     async fn turn(&self, client: &Client, seen: &mut Option<(i64, Instant)>) -> Result<Outcome> {
         let crds = Crds {
             name: &self.crd,
@@ -238,7 +238,7 @@ impl Migration {
             }
         };
         let Some((crd, refused)) = self.write_all(&crds, crd, &objects, &start).await? else {
-            // Perhaps yet another version is stored now.
+            // Another version may be stored now.
             return Ok(Outcome::After(Duration::ZERO));
         };
         if !refused.is_empty() {
@@ -254,8 +254,8 @@ impl Migration {
         Ok(Outcome::Done)
     }
 
-    /// Writes all objects that were not written since `start`. Returns the CRD as it is then, and why which objects
-    /// were refused; `None` if the CRD has changed.
+    /// Writes all objects that were not written since `start`. Returns the CRD after that, and the refused objects with
+    /// the reasons; `None` if the CRD has changed.
     async fn write_all(
         &self,
         crds: &Crds<'_>,
@@ -268,7 +268,7 @@ impl Migration {
         loop {
             let page = match crds.list(&crd, Some(start), objects, &params).await {
                 Ok(page) => page,
-                // The list took longer than the API server keeps it. What was written is not written again.
+                // The API server no longer keeps the list. The new list skips objects that were written already.
                 Err(error) if params.continue_token.is_some() && is_expired(&error) => {
                     params.continue_token = None;
                     continue;
@@ -291,7 +291,7 @@ impl Migration {
                 count += 1;
                 let labels = [self.crd.as_str(), result];
                 self.metrics.migrated.with_label_values(&labels).inc();
-                // Pauses half of the time, to leave the API server to other clients.
+                // Pauses as long as the write took, to leave capacity for other clients.
                 sleep(began.elapsed()).await;
             }
             if count > 0 {
@@ -310,7 +310,7 @@ impl Migration {
     }
 }
 
-/// The version that is stored, if some objects may be stored in another one.
+/// The stored version of the CRD, if some objects may be stored in another version.
 fn target(crd: &CustomResourceDefinition) -> Option<String> {
     let target = crd.spec.versions.iter().find(|it| it.storage)?;
     let stored = crd.status.as_ref()?.stored_versions.as_deref()?;
@@ -327,7 +327,7 @@ fn name(object: &PartialObjectMeta<DynamicObject>) -> String {
     }
 }
 
-/// What the condition says about objects that were refused.
+/// The message of the condition about refused objects.
 fn refusals(refused: &BTreeMap<String, String>) -> String {
     let some = refused.iter().take(NAMES);
     let some: Vec<_> = some.map(|(name, why)| format!("{name}: {why}")).collect();
@@ -350,10 +350,10 @@ fn refusals(refused: &BTreeMap<String, String>) -> String {
 }
 
 impl Start {
-    /// What stands before the two numbers, and between them.
+    /// The texts before the resource version and before the generation.
     const NOTE: [&str; 2] = [" (since resource version ", " of generation "];
 
-    /// `message` with a note of this start.
+    /// `message` with a note of this start, which [`Start::of`] reads.
     fn note(&self, message: &str) -> String {
         let [since, of] = Self::NOTE;
         let Self {
@@ -363,7 +363,7 @@ impl Start {
         format!("{message}{since}{resource_version}{of}{generation})")
     }
 
-    /// The start of a migration that has not ended, by the condition of `crd`.
+    /// The start of an unfinished migration, read from the condition of `crd`.
     fn of(crd: &CustomResourceDefinition) -> Option<Self> {
         let [since, of] = Self::NOTE;
         let condition = conditions(crd).iter().find(|it| it.type_ == CONDITION)?;
@@ -376,14 +376,14 @@ impl Start {
         (crd.metadata.generation == Some(start.generation)).then_some(start)
     }
 
-    /// Whether `object` was last written before, so perhaps in another version.
+    /// Whether `object` was last written before this start, so that it may be stored in another version.
     fn concerns(&self, object: &PartialObjectMeta<DynamicObject>) -> bool {
         let written = object.resource_version().unwrap_or_default();
         order(&written) <= order(&self.resource_version)
     }
 }
 
-/// By which two resource versions compare: they are whole numbers of any size, without leading zeros.
+/// The sort key of a resource version: a whole number of any size, without leading zeros.
 fn order(resource_version: &str) -> (usize, &str) {
     (resource_version.len(), resource_version)
 }
@@ -395,7 +395,7 @@ fn conditions(crd: &CustomResourceDefinition) -> &[CustomResourceDefinitionCondi
         .unwrap_or_default()
 }
 
-/// The CRD in the cluster.
+/// The CRD, as the cluster has it.
 struct Crds<'a> {
     name: &'a str,
     api: Api<CustomResourceDefinition>,
@@ -407,7 +407,7 @@ impl Crds<'_> {
         crd.with_context(|| format!("cannot read the CRD `{}`", self.name))
     }
 
-    /// A page of `objects`. If the API server answers with an error, the condition of `crd` tells it.
+    /// A page of `objects`. If the API server answers with an error, the condition of `crd` shows the error.
     async fn list(
         &self,
         crd: &CustomResourceDefinition,
@@ -424,13 +424,13 @@ impl Crds<'_> {
         {
             let message = format!("cannot list the objects: {}", status.message);
             let message = start.map_or(message.clone(), |start| start.note(&message));
-            // If this fails, the next try tells it.
+            // If this fails, the next try reports the error again.
             let _ = self.report(crd, reason::FAILED, &message, None).await;
         }
         Err(error).with_context(|| format!("cannot list the objects of the CRD `{}`", self.name))
     }
 
-    /// Sets the condition of `crd`; `stored` is the only version that is stored from now on.
+    /// Sets the condition of `crd`. `stored` becomes the only entry of `status.storedVersions`.
     async fn report(
         &self,
         crd: &CustomResourceDefinition,
@@ -460,7 +460,7 @@ impl Crds<'_> {
         if let Some(stored) = stored {
             status["storedVersions"] = json!([stored]);
         }
-        // The patch replaces both lists, so nobody may have written them meanwhile.
+        // The patch replaces both lists. The resourceVersion makes it fail if another client has written them.
         let metadata = json!({"resourceVersion": crd.metadata.resource_version});
         let patch = Patch::Merge(json!({"metadata": metadata, "status": status}));
         let params = PatchParams::default();
@@ -470,14 +470,14 @@ impl Crds<'_> {
     }
 }
 
-/// The code of a list whose pages the API server no longer keeps.
+/// The status code for a list whose pages the API server no longer keeps.
 const EXPIRED: u16 = 410;
 
 fn is_expired(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.code == EXPIRED)
 }
 
-/// The objects of a CRD, in the version that is stored, or in another one if that is not served.
+/// The objects of a CRD in the stored version, or in another version if the stored version is not served.
 struct Objects {
     client: Client,
     resource: ApiResource,
@@ -502,14 +502,15 @@ impl Objects {
         }
     }
 
-    /// Writes `object` without a change.
+    /// Writes `object` unchanged.
     async fn write(&self, object: &PartialObjectMeta<DynamicObject>) -> Result<Written> {
         let (client, resource) = (self.client.clone(), &self.resource);
         let api = match object.namespace() {
             Some(namespace) => Api::<DynamicObject>::namespaced_with(client, &namespace, resource),
             None => self.all.clone(),
         };
-        // Under the version that was listed: what others write is in the new version.
+        // The resource version is the listed one: if another client has written the object since, it is in the new
+        // version.
         let metadata = json!({
             "uid": object.uid(),
             "resourceVersion": object.resource_version(),

@@ -15,11 +15,11 @@ use super::Runtime;
 pub enum Replicas {
     /// All replicas, from the start.
     All,
-    /// Only the leader, as soon as it leads. It cannot send requests after it has lost the lease.
+    /// Only the leader, as soon as it leads. After it loses the lease, it cannot send requests.
     Leader,
 }
 
-/// What a task of [`Manager::add_task`](crate::Manager::add_task) uses.
+/// The handle that a task of [`Manager::add_task`](crate::Manager::add_task) gets.
 #[derive(Clone)]
 pub struct Task {
     /// Sends requests; for [`Replicas::Leader`], while this replica leads.
@@ -28,7 +28,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Waits until the operator stops. The task has a few seconds to end then.
+    /// Waits until the operator stops. The task then has a few seconds to end.
     pub async fn stopped(&self) {
         self.stop.cancelled().await;
     }
@@ -58,7 +58,7 @@ impl Pending {
         }
     }
 
-    /// Starts the task as one of `tasks`.
+    /// Spawns the task in `tasks`.
     pub fn start(self, runtime: &Runtime, tasks: &mut JoinSet<Result<()>>) {
         let Self {
             name,
@@ -84,7 +84,7 @@ impl Pending {
     }
 }
 
-/// Waits for the first failure of one of `tasks`. A task that ends without a failure is done.
+/// Waits for the first failure in `tasks`. Tasks that end without a failure are ignored.
 pub(super) async fn failure(tasks: &mut JoinSet<Result<()>>) -> Error {
     loop {
         match tasks.join_next().await {

@@ -1,22 +1,22 @@
-//! Logs why a background task cannot do its work, once for each reason.
+//! Logs why a background task cannot do its work, once for each error.
 
 use super::failure;
 
-/// What is wrong at the moment, for the log.
+/// The current error, for the log.
 pub(super) struct Trouble {
-    /// What waits, such as `waits with the certificates of the webhooks`.
+    /// The message of the log, such as `waits with the certificates of the webhooks`.
     waits: &'static str,
     now: String,
 }
 
 impl Trouble {
-    /// None yet. `waits` is the message that the log has for it.
+    /// No error yet. `waits` is the message of the log.
     pub fn new(waits: &'static str) -> Self {
         let now = String::new();
         Self { waits, now }
     }
 
-    /// Logs `error`, unless it was the last one already: each try finds it again.
+    /// Logs `error`, unless the previous try had the same error.
     pub fn is(&mut self, error: String) {
         if self.now != error {
             tracing::warn!(error, "{}", self.waits);
@@ -29,7 +29,7 @@ impl Trouble {
     }
 }
 
-/// What `error` says, with the words of the API server.
+/// The message of `error`, with the API server's message if a request failed.
 pub(super) fn says(error: &anyhow::Error) -> String {
     match error.downcast_ref::<kube::Error>() {
         Some(request) => format!("{error}: {}", failure::says(request)),

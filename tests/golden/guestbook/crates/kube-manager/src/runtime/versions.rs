@@ -1,4 +1,4 @@
-//! Whether several versions of a kind can be served without a conversion.
+//! Checks whether several versions of a kind can be served without a conversion.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::{Map, Value};
 
-/// The annotation of a CRD whose versions may be served beside each other although their schemas differ.
+/// The annotation of a CRD whose served versions may have different schemas without a conversion.
 const CONVERSION: (&str, &str) = ("kube-manager/conversion", "lossy");
 
-/// Keywords of a schema that only inform readers.
+/// Schema keywords that are only documentation.
 const DOCUMENTATION: [&str; 4] = ["description", "example", "externalDocs", "title"];
 
-/// Refuses a CRD that has several versions in use, no conversion between them, and unequal schemas, unless an
-/// annotation allows that. The API server would return objects of one version as objects of another one, without the
-/// fields that the other version does not have.
+/// Returns an error for a CRD that has several served versions, no conversion between them, and different schemas,
+/// unless an annotation allows it. The API server would return objects of one version as objects of another version,
+/// without the fields that the other version does not have.
 pub(super) fn check(crd: &CustomResourceDefinition) -> anyhow::Result<()> {
     let (name, value) = CONVERSION;
     let annotations = crd.metadata.annotations.as_ref();
@@ -26,8 +26,8 @@ pub(super) fn check(crd: &CustomResourceDefinition) -> anyhow::Result<()> {
     check_beside_stored(crd, |other| other.served)
 }
 
-/// Refuses a CRD like [`check`], but with the versions that objects may still be stored in, and without exception,
-/// because a migration, which writes all objects, must not lose anything.
+/// Like [`check`], but for the versions in which objects may still be stored. The annotation does not matter here,
+/// because a migration writes all objects and must not lose any field.
 pub(super) fn check_stored(crd: &CustomResourceDefinition) -> anyhow::Result<()> {
     let status = crd.status.as_ref();
     let stored = status.and_then(|it| it.stored_versions.as_deref());
@@ -35,7 +35,7 @@ pub(super) fn check_stored(crd: &CustomResourceDefinition) -> anyhow::Result<()>
     check_beside_stored(crd, |other| stored.contains(&other.name))
 }
 
-/// Refuses a CRD whose stored version has another schema than a version that `is_used`.
+/// Returns an error if a version that `is_used` has another schema than the stored version.
 fn check_beside_stored(
     crd: &CustomResourceDefinition,
     is_used: impl Fn(&CustomResourceDefinitionVersion) -> bool,
@@ -70,8 +70,8 @@ fn schema(version: &CustomResourceDefinitionVersion) -> serde_json::Result<Value
     serde_json::to_value(schema.and_then(|it| it.open_api_v3_schema.as_ref()))
 }
 
-/// The first field in which two schemas differ, such as `` `.spec.title` ``, with the keyword if both
-/// have the field: `` `maxLength` of `.spec.title` ``. `field` is where they stand.
+/// The first field in which two schemas differ, such as `` `.spec.title` ``. If both have the field, the differing
+/// keyword is included: `` `maxLength` of `.spec.title` ``. `field` is the path of the schemas.
 fn difference(a: &Value, b: &Value, field: &str) -> Option<String> {
     let (Value::Object(a), Value::Object(b)) = (a, b) else {
         return (a != b).then(|| place(field));
@@ -92,7 +92,7 @@ fn difference(a: &Value, b: &Value, field: &str) -> Option<String> {
             }
             ("items", Some(a), Some(b)) => difference(a, b, &format!("{field}[]")),
             ("additionalProperties", Some(a), Some(b)) => difference(a, b, &format!("{field}.*")),
-            // The order of these says nothing.
+            // The order of these lists has no meaning.
             ("required" | "enum", Some(Value::Array(a)), Some(Value::Array(b))) => {
                 let is_same = a.len() == b.len() && a.iter().all(|it| b.contains(it));
                 if is_same { None } else { differs() }
@@ -125,7 +125,7 @@ mod tests {
         *,
     };
 
-    /// Versions `v1`, which is stored, and `v2`, which have these schemas of `spec`.
+    /// A CRD with the versions `v1`, which is stored, and `v2`, with these schemas of `spec`.
     fn crd(v1: &Value, v2: &Value, change: impl Fn(&mut Value)) -> CustomResourceDefinition {
         let version = |name: &str, spec: &Value| {
             let schema =
@@ -140,7 +140,7 @@ mod tests {
         serde_json::from_value(crd).expect("a CRD")
     }
 
-    /// What is wrong with them.
+    /// The error of such a CRD.
     fn error(v1: &Value, v2: &Value, change: impl Fn(&mut Value)) -> Option<String> {
         let error = check(&crd(v1, v2, change)).err();
         error.map(|error| error.to_string())
@@ -182,7 +182,7 @@ mod tests {
             ),
             (json!({"type": "object", "properties": {}}), "`.spec.title`"),
             (json!({"type": "object"}), "`properties` of `.spec`"),
-            // What a field is called says nothing about it.
+            // The name of a field may equal a keyword.
             (
                 json!({"type": "object", "properties": {
                     "description": {"type": "string"}, "title": {"type": "string", "maxLength": 80}}}),
@@ -216,7 +216,7 @@ mod tests {
             )
         );
         assert!(error(|crd| crd["spec"]["conversion"] = json!({"strategy": "None"})).is_some());
-        // What is stored is in use, served or not.
+        // The stored version is in use even if it is not served.
         assert!(error(|crd| crd["spec"]["versions"][0]["served"] = false.into()).is_some());
         assert!(error(|crd| crd["spec"]["versions"][1]["served"] = false.into()).is_none());
         assert!(error(|crd| crd["spec"]["conversion"] = json!({"strategy": "Webhook"})).is_none());
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn no_manifest_is_written_for_a_refused_kind() {
         let (v1, v2) = (json!({"type": "object"}), json!({"type": "string"}));
-        // A folder in which nothing can be written.
+        // A folder in which no file can be written.
         let write = |crd| {
             let mut manager = Manager::new(Operator::new("shop", "example.com"));
             manager.add_crds([crd]);

@@ -1,5 +1,5 @@
-//! Watches a kind: first the list of all objects, then each change. A watch that fails is retried until
-//! it succeeds. An object that does not fit its type does not end the watch.
+//! Watches a kind: delivers first the list of all objects, then each change. A failed watch is retried until it
+//! succeeds. An object that does not fit its type does not end the watch.
 
 use std::{
     future::ready,
@@ -38,9 +38,9 @@ use super::{
 /// The shortest and the longest delay before a failed watch is retried.
 const PAUSE: Range<Duration> = Duration::from_millis(500)..Duration::from_secs(10);
 
-/// How long a watch lasts, in seconds; the next one goes on where it ended. A connection that no longer
-/// works is silent, so the length limits how late that is noticed: kube ends a watch that was silent for
-/// 5 s longer.
+/// How long a watch lasts, in seconds; the next watch continues where it ended. A connection that no longer works is
+/// silent, so this length limits how late the failure is noticed: kube ends a watch that has been silent for 5 s
+/// longer.
 const LENGTH: Range<u32> = 30..36;
 
 /// Namespace and name of an object.
@@ -56,7 +56,7 @@ pub fn key_of<K: Lookup>(reference: &ObjectRef<K>) -> Key {
     (reference.namespace.clone(), reference.name.clone())
 }
 
-/// What a watch has shown.
+/// An event of a watch, with a whole list as one event.
 pub enum Shown<K> {
     /// All objects: at the start, and after an interruption.
     All(Vec<Guarded<K>>),
@@ -66,7 +66,7 @@ pub enum Shown<K> {
     Gone(Guarded<K>),
 }
 
-/// Whether an object is in `namespace`, or in any if that is `None`.
+/// Whether an object is in `namespace`; always true if `namespace` is `None`.
 pub fn is_in(key: &Key, namespace: Option<&String>) -> bool {
     namespace.is_none() || key.0.as_ref() == namespace
 }
@@ -77,7 +77,7 @@ pub struct Watcher {
     pub controller: &'static str,
     pub field_manager: &'static str,
     pub rules: &'static [Rule],
-    /// Whether it needs to know which fields of the status it owns.
+    /// Whether the controller needs to know which status fields it owns.
     pub keeps_status_fields: bool,
 }
 
@@ -88,16 +88,16 @@ impl Watcher {
     }
 }
 
-/// Which objects of a kind are watched; empty for all.
+/// Selects the objects of a kind to watch; empty for all objects.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Selector {
-    /// By their labels.
+    /// The label selector.
     pub labels: String,
-    /// By their fields.
+    /// The field selector.
     pub fields: String,
 }
 
-/// What a watch covers.
+/// The namespaces and objects that a watch covers.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Extent {
     /// `None` for all namespaces.
@@ -105,7 +105,7 @@ pub struct Extent {
     pub selector: Selector,
 }
 
-/// What is watched, for people: `secrets in shop`, or `metadata of secrets with labels app=shop`.
+/// A description for people: `secrets in shop`, or `metadata of secrets with labels app=shop`.
 fn describe<K: Watchable>(dyntype: &K::DynamicType, extent: &Extent) -> String {
     let Selector { labels, fields } = &extent.selector;
     let mut text = resource::<K>(dyntype);
@@ -132,8 +132,8 @@ fn resource<K: Watchable>(dyntype: &K::DynamicType) -> String {
     resource.trim_end_matches('.').to_owned()
 }
 
-/// The events of all `K` in `extent`, until the manager stops. Sets `synced` once the watch has begun, after
-/// the first list. Reports to each of `watchers`.
+/// The events of all `K` in `extent`, until the manager stops. Sets `synced` after the first list, once the watch has
+/// begun. Errors and readiness are reported for each of `watchers`.
 pub fn watch<K: Watchable>(
     runtime: &Runtime,
     kind: &Kind<K::DynamicType>,
@@ -152,7 +152,7 @@ pub fn watch<K: Watchable>(
         health.waits(&check(watcher), "waits for the list");
     }
 
-    // The first list is not enough: without the right to watch, no change would arrive.
+    // The first list is not enough: without the permission to watch, no change would arrive.
     let is_in_sync = Arc::new(AtomicBool::new(false));
     let begun = {
         let (health, check, is_in_sync) = (health.clone(), check.clone(), is_in_sync.clone());
@@ -175,7 +175,7 @@ pub fn watch<K: Watchable>(
     let client = watching(runtime.client.clone(), begun);
     let api = kind.api::<Guarded<K>>(client, namespace.as_deref());
     let mut config = watcher::Config::default().timeout(length());
-    // An empty selector is not the same as none.
+    // Set only if not empty: kube would send an empty selector, too.
     if !extent.selector.labels.is_empty() {
         config = config.labels(&extent.selector.labels);
     }
@@ -183,9 +183,9 @@ pub fn watch<K: Watchable>(
         config = config.fields(&extent.selector.fields);
     }
     watcher(api, config)
-        // A CRD or a right may be missing now and there later.
+        // A missing CRD or permission may be added later.
         .backoff(Pauses::default())
-        // managedFields are half of an object's memory.
+        // managedFields take half of an object's memory.
         .modify(move |object| {
             let fields = &mut object.meta_mut().managed_fields;
             match fields {
@@ -221,21 +221,21 @@ pub fn watch<K: Watchable>(
         .take_until(runtime.stop.clone().cancelled_owned())
 }
 
-/// A length within [`LENGTH`], so that watches that began together do not all end together.
+/// A random length within [`LENGTH`], so that watches that started together do not all end together.
 pub fn length() -> u32 {
     let random = RandomState::new().hash_one(());
     let spread = u64::from(LENGTH.end - LENGTH.start);
     LENGTH.start + u32::try_from(random % spread).unwrap_or_default()
 }
 
-/// Whether a watch that had begun has ended. That is normal, for example when it expires; whether the
-/// next one begins shows how things are.
+/// Whether a running watch has ended. This is normal, for example when the watch expires. Only a failure of the next
+/// watch is a problem.
 pub fn is_interruption(error: &watcher::Error) -> bool {
     use watcher::Error::{WatchError, WatchFailed};
     matches!(error, WatchError(_) | WatchFailed(_))
 }
 
-/// Delays that grow as long as retries fail.
+/// Delays that grow while retries fail.
 pub struct Pauses(ResetTimerBackoff<ExponentialBackoff>);
 
 impl Default for Pauses {
@@ -254,8 +254,8 @@ impl Iterator for Pauses {
 }
 
 impl Backoff for Pauses {
-    /// Does nothing: each retry begins with an event, also one that fails. Only time shows that a watch
-    /// has recovered.
+    /// Does nothing: each retry begins with an event, even a retry that fails. A watch has recovered only when it has
+    /// lasted for some time.
     fn reset(&mut self) {}
 }
 

@@ -1,5 +1,5 @@
-//! Kinds that a controller watches besides its own and those that it owns, and which objects a change of
-//! them requeues.
+//! Kinds that a controller watches besides its own kind and the kinds that it owns. A change of their objects requeues
+//! objects of the controller.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -23,14 +23,15 @@ use super::{
     watch::{Key, Selector, Shown, Watcher, is_in, key, key_of},
 };
 
-/// A watch of the kind `S` for a controller of `K`, to be completed with what a change requeues.
+/// A watch of the kind `S` for a controller of `K`. One of the methods must be called to choose the objects that a
+/// change requeues.
 #[must_use]
 pub struct Watches<'a, K: Resource<DynamicType = ()> + Clone + 'static, S: Watchable> {
     builder: &'a mut Builder<K>,
     kind: Kind<S::DynamicType>,
     watcher: Watcher,
     selector: Selector,
-    /// `None` for those of the controller.
+    /// `None` for the namespaces of the controller.
     namespaces: Option<Vec<String>>,
     watched: Watched<S>,
 }
@@ -67,9 +68,9 @@ where
         self
     }
 
-    /// Requeues the objects that refer to a changed object, as `references` tells from an object of the
-    /// controller. The other object need not exist yet: when it is created, the objects that refer to it
-    /// are requeued, and again when it is deleted.
+    /// Requeues the objects of the controller that refer to a changed object. `references` returns the references of an
+    /// object of the controller. The other object need not exist yet: its creation and its deletion also requeue the
+    /// objects that refer to it.
     pub fn referenced_by(
         self,
         references: impl Fn(&K) -> Vec<ObjectRef<S>> + Send + Sync + 'static,
@@ -112,9 +113,9 @@ where
         self.follow(move |object| map(object).iter().map(key_of).collect())
     }
 
-    /// Requeues the owner of a changed object: the object of the controller that its owner reference with
-    /// `controller: true` names. [`Builder::owns`] also creates and corrects what is owned; this is for
-    /// objects that others create, or of which the metadata is enough.
+    /// Requeues the owner of a changed object: the object of the controller to which the controller owner reference
+    /// points. [`Builder::owns`] also creates and corrects the owned objects. Use this method for objects that another
+    /// program creates, or if their metadata is enough.
     pub fn requeues_owner(self) -> Watched<S> {
         self.follow(|object| {
             let owner = controlled_by(object).filter(|owner| refers_to::<K>(owner));
@@ -131,7 +132,7 @@ where
         self
     }
 
-    /// Requeues nothing: the objects are there to be read.
+    /// Requeues nothing. The objects are only read.
     pub fn reads(self) -> Watched<S> {
         self.follow(|_| Vec::new())
     }
@@ -156,7 +157,7 @@ where
             };
             let mut synced =
                 informers.follow(watcher, &kind, (&some_or_all(own), &selector), take, wake);
-            // They may be others than those of the objects that wait.
+            // The namespaces of this watch may differ from those of the controller, so all objects wait for it.
             synced.iter_mut().for_each(|synced| synced.namespace = None);
             synced
         });
@@ -165,7 +166,7 @@ where
     }
 }
 
-/// The objects of a watched kind, as the watch has delivered them. To read them takes no request.
+/// The objects of a watched kind, as the watch has delivered them. Reading them sends no request.
 ///
 /// The first reconcile waits until the watch has begun.
 pub struct Watched<S>(Arc<Mutex<HashMap<Key, Arc<S>>>>);
@@ -188,7 +189,7 @@ impl<S: Watchable> Watched<S> {
         self.0.lock().get(&key_of(object)).cloned()
     }
 
-    /// Those of `objects` that exist and match the selector of the watch.
+    /// The objects that `objects` names, as far as they exist and match the selector of the watch.
     pub fn find(&self, objects: &[ObjectRef<S>]) -> Vec<Arc<S>> {
         objects
             .iter()
@@ -201,8 +202,8 @@ impl<S: Watchable> Watched<S> {
         self.0.lock().values().cloned().collect()
     }
 
-    /// Takes in what a watch of `namespace`, or of all namespaces, has shown. Returns the objects that
-    /// changed or were deleted.
+    /// Applies what a watch of `namespace`, or of all namespaces, has shown. Returns the objects that changed or were
+    /// deleted.
     fn take(&self, shown: Shown<S>, namespace: Option<&String>) -> Vec<Arc<S>> {
         match shown {
             Shown::All(objects) => self.replace(objects, namespace),
@@ -211,7 +212,7 @@ impl<S: Watchable> Watched<S> {
         }
     }
 
-    /// Replaces the objects in `namespace`, or in all namespaces, by those of a new list.
+    /// Replaces the objects in `namespace`, or in all namespaces, with the objects of a new list.
     fn replace(&self, list: Vec<Guarded<S>>, namespace: Option<&String>) -> Vec<Arc<S>> {
         let listed: HashSet<_> = list.iter().map(key).collect();
         let mut changed = Vec::new();
@@ -230,7 +231,7 @@ impl<S: Watchable> Watched<S> {
         changed
     }
 
-    /// Adds a new or changed object. One that does not fit its type counts as deleted.
+    /// Adds a new or changed object. An object that does not fit its type counts as deleted.
     fn put(&self, object: Guarded<S>) -> Vec<Arc<S>> {
         let key = key(&object);
         match object.0 {
@@ -243,7 +244,7 @@ impl<S: Watchable> Watched<S> {
     }
 }
 
-/// Which objects refer to which, both ways.
+/// The references between objects, in both directions.
 #[derive(Default)]
 struct References {
     from: HashMap<Key, HashSet<Key>>,
@@ -251,7 +252,7 @@ struct References {
 }
 
 impl References {
-    /// Sets what the object `from` refers to.
+    /// Sets the objects that the object `from` refers to.
     fn set(&mut self, from: Key, to: HashSet<Key>) {
         for old in self.from.remove(&from).unwrap_or_default() {
             if let Some(referring) = self.to.get_mut(&old) {

@@ -15,7 +15,7 @@ use super::watch::{Key, key};
 /// Each object with its version.
 type Objects = HashMap<Key, (u64, Arc<dyn Any + Send + Sync>)>;
 
-/// Objects of one kind of which the watch has delivered an older version only.
+/// The objects of one kind that the API server has returned in a newer version than the watch has delivered.
 #[derive(Clone)]
 pub struct Written {
     kind: TypeId,
@@ -23,7 +23,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// Without objects, for the kind `K`.
+    /// No objects, for the kind `K`.
     pub fn new<K: 'static>() -> Self {
         Self {
             kind: TypeId::of::<K>(),
@@ -31,7 +31,7 @@ impl Written {
         }
     }
 
-    /// Whether `K` is the kind.
+    /// Whether the objects are of kind `K`.
     pub fn is_about<K: 'static>(&self) -> bool {
         TypeId::of::<K>() == self.kind
     }
@@ -45,7 +45,8 @@ impl Written {
         }
     }
 
-    /// A newer version of `object`, which the watch has delivered, if there is one.
+    /// The version of `shown` that the controller has written, if it is newer than `shown`, which the watch has
+    /// delivered.
     pub fn newer<K: Resource + Send + Sync + 'static>(&self, shown: &K) -> Option<Arc<K>> {
         let (newer, object) = self.objects.lock().get(&key(shown))?.clone();
         let object = object.downcast().ok()?;

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::runtime::serve::Pair;
 
-/// How long before its creation a certificate is valid, for slow clocks.
+/// How long before its creation a certificate is already valid, to allow for slow clocks.
 const BACKDATED: Duration = Duration::from_secs(60 * 60);
 
 /// How long certificates last.
@@ -30,12 +30,12 @@ const BACKDATED: Duration = Duration::from_secs(60 * 60);
 pub(super) struct Lifetimes {
     pub authority: Duration,
     pub leaf: Duration,
-    /// How long after an authority was published it signs.
+    /// How long after its publication an authority starts to sign.
     pub delay: Duration,
 }
 
 impl Lifetimes {
-    /// Refuses durations with which a leaf would outlive its authority, or be used before it is trusted.
+    /// Checks that no leaf can outlive its authority, or be used before its authority is trusted.
     pub fn validate(&self) -> Result<()> {
         ensure!(
             !self.delay.is_zero() && !self.leaf.is_zero(),
@@ -48,7 +48,7 @@ impl Lifetimes {
         Ok(())
     }
 
-    /// How often to look at the time and at the Secret.
+    /// How often to check the time and the Secret.
     pub fn interval(&self) -> Duration {
         (self.leaf / 10)
             .min(self.delay / 4)
@@ -60,17 +60,17 @@ impl Lifetimes {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Authorities(Vec<Authority>);
 
-/// What signs leaves.
+/// A certificate authority, which signs leaves.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Authority {
     made: Timestamp,
     expires: Timestamp,
-    /// When all webhook configurations had it.
+    /// The time at which all webhook configurations had the authority.
     #[serde(skip_serializing_if = "Option::is_none")]
     published: Option<Timestamp>,
-    /// In PEM.
+    /// The certificate in PEM.
     certificate: String,
-    /// In PEM.
+    /// The key in PEM.
     key: String,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Leaf {
     pub certificate: Vec<u8>,
     pub key: Vec<u8>,
     made: Timestamp,
-    /// When its authority was made.
+    /// The creation time of the authority that signed the leaf.
     authority: Timestamp,
 }
 
@@ -90,11 +90,11 @@ impl Authorities {
         self.0.iter().map(|it| it.certificate.as_str()).collect()
     }
 
-    /// The one that signs; none if there is none at all.
+    /// The authority that signs; `None` if there are no authorities.
     pub fn signer(&self, now: Timestamp, lifetimes: &Lifetimes) -> Option<&Authority> {
         let signs = |it: &&Authority| it.signs(now, lifetimes);
         let newest = self.0.iter().rev().find(signs);
-        // There is no trusted authority yet, or all are expired or not valid yet.
+        // No authority is trusted yet. Prefer one that is valid.
         let valid = || self.0.iter().find(|it| it.has_begun(now));
         newest.or_else(valid).or(self.0.first())
     }
@@ -119,7 +119,8 @@ impl Authorities {
     pub fn next(&self, now: Timestamp, lifetimes: &Lifetimes) -> Result<Option<Self>> {
         let mut next = self.clone();
         next.0.retain(|it| now < it.expires);
-        // A leaf of an older one was made, at the latest, when the newer one began to sign.
+        // When the newer authority started to sign, replicas stopped signing leaves with the older one. These leaves
+        // have expired.
         let last = |it: &Authority| it.signs(now - lifetimes.leaf - lifetimes.delay, lifetimes);
         if let Some(newer) = next.0.iter().rposition(last) {
             next.0.drain(..newer);
@@ -132,7 +133,7 @@ impl Authorities {
         Ok((next != *self).then_some(next))
     }
 
-    /// The same, once all webhook configurations have [`bundle`](Self::bundle); none if that is known.
+    /// The state after all webhook configurations have the [`bundle`](Self::bundle); `None` if that changes nothing.
     pub fn published(&self, now: Timestamp) -> Option<Self> {
         let mut next = self.clone();
         for authority in &mut next.0 {
@@ -142,7 +143,8 @@ impl Authorities {
     }
 }
 
-/// Each authority has another name, so that its certificate cannot be confused with another one.
+/// The parameters of an authority's certificate. Each authority has a unique name, so that certificates cannot be
+/// confused.
 fn params(made: Timestamp) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
@@ -179,7 +181,7 @@ impl Authority {
         })
     }
 
-    /// Whether it is valid already. It is not if the clock of the replica that made it was far ahead.
+    /// Whether the authority is valid already. It is not if the clock of the replica that created it was far ahead.
     fn has_begun(&self, now: Timestamp) -> bool {
         self.made <= now + BACKDATED
     }
@@ -208,7 +210,7 @@ impl Authority {
 }
 
 impl Leaf {
-    /// The parts that a server needs.
+    /// The certificate and key for a server.
     pub fn pair(&self) -> Pair {
         Pair {
             certificates: vec![self.certificate.clone()],
@@ -218,7 +220,7 @@ impl Leaf {
 
     /// Whether the leaf must be replaced, with `signer` as the authority.
     pub fn is_old(&self, signer: &Authority, now: Timestamp, lifetimes: &Lifetimes) -> bool {
-        // Also after the clock was set back.
+        // The last condition applies after the clock was set back.
         self.authority != signer.made || self.made + lifetimes.leaf / 2 <= now || now < self.made
     }
 }
@@ -249,7 +251,7 @@ mod tests {
         Timestamp::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
     }
 
-    /// Whether an API server that trusts `bundle` takes `leaf`.
+    /// Whether an API server that trusts `bundle` accepts `leaf`.
     fn trusts(bundle: &str, leaf: &Leaf, host: &str, now: Timestamp) -> Result<()> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(bundle.as_bytes()) {
@@ -291,7 +293,7 @@ mod tests {
         assert_eq!(first.next(at(499), &LIFETIMES).expect("authorities"), None);
         let both = next(&first, at(500));
         assert_eq!(both.0.len(), 2);
-        // It is not published for a long time.
+        // The authority is not published for a long time.
         let signer = |authorities: &Authorities, now| {
             let signer = authorities.signer(at(now), &LIFETIMES).expect("a signer");
             signer.made
@@ -328,12 +330,12 @@ mod tests {
         assert_eq!(both.0.len(), 2);
         let signer = both.signer(at(0), &LIFETIMES).expect("a signer");
         assert_eq!(signer.made, at(0));
-        // The other one goes when the new one has signed for long enough.
+        // The other authority is removed after the new one has signed for long enough.
         let both = both.published(at(1)).expect("news");
         assert_eq!(next(&both, at(41)).0.len(), 2);
         assert_eq!(next(&both, at(200)).0.len(), 1);
 
-        // A clock that is a little fast does no harm: such an authority is valid.
+        // A clock that is slightly fast does no harm: the authority is already valid.
         let soon = next(&Authorities::default(), at(3600));
         assert_eq!(soon.next(at(0), &LIFETIMES).expect("authorities"), None);
     }
@@ -365,8 +367,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(8))]
 
-        /// Three replicas that look at the Secret each in its own time, and two API servers that hear of
-        /// a bundle up to the delay later.
+        /// Three replicas check the Secret at different times, and two API servers learn of a bundle with a delay up to
+        /// the limit.
         #[test]
         fn every_certificate_in_use_is_trusted_by_every_api_server(
             phases in prop::array::uniform3(0u64..10),
@@ -376,7 +378,7 @@ mod tests {
             let hosts = [HOST.to_owned()];
             let mut secret = Authorities::default();
             let mut leaves: [Option<Leaf>; 3] = [None, None, None];
-            // The bundles that the configurations have had, and since when.
+            // The bundles of the configurations, each with the time since when it is used.
             let mut bundles: Vec<(u64, String)> = Vec::new();
             for second in 0..1700 {
                 let now = at(second);
@@ -389,7 +391,7 @@ mod tests {
                     if leaf.as_ref().is_none_or(|it| it.is_old(signer, now, &LIFETIMES)) {
                         *leaf = Some(signer.sign(&hosts, now, &LIFETIMES).expect("a leaf"));
                     }
-                    // For a while, configurations cannot be written.
+                    // During an outage, configurations cannot be written.
                     if (outage.0..outage.0 + outage.1).contains(&second) && second > 0 {
                         continue;
                     }
@@ -399,7 +401,7 @@ mod tests {
                     }
                     secret = secret.published(now).unwrap_or(secret);
                 }
-                // Often enough to see each change, and each that is expired.
+                // Often enough to check each change and each expiry.
                 if second % 5 > 0 {
                     continue;
                 }

@@ -1,13 +1,14 @@
 //! Webhooks of an operator outside of the cluster: the API server calls them at a URL of this machine.
 //!
-//! The operator applies its own webhook configurations and deletes them when it ends. Their names differ from the
-//! deployed ones: a webhook has either a Service or a URL, and two writers of one object would give it both.
+//! The operator applies its own webhook configurations, and deletes them when it ends. Their names differ from the
+//! deployed configurations: a webhook has either a Service or a URL, and two field managers of one object would give it
+//! both.
 //!
-//! A CRD has only one place for a conversion, which needs another way: see `detour.rs`.
+//! A CRD has only one conversion, which needs another solution: see `detour.rs`.
 //!
 //! A laptop may disappear at any moment, so the API server must not depend on it: all of these configurations have the
 //! failure policy `Ignore`. While the operator runs, the effect is the same as with `Fail`: the operator itself refuses
-//! a request if the webhook for it fails.
+//! a request if its webhook fails.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -77,23 +78,23 @@ use crate::runtime::{
     trouble::Trouble,
 };
 
-/// What the names of the configurations end with.
+/// The suffixes of the names of the configurations.
 const MUTATING: &str = "mutating-webhook-configuration";
 const VALIDATING: &str = "validating-webhook-configuration";
 
 /// The webhook that tests whether the API server reaches this machine.
 const TEST: &str = "reachable.webhooks.kb.io";
 
-/// The path of that webhook: below any path that a webhook has by itself.
+/// The path of that webhook. Default paths of webhooks have only one part, so they differ from it.
 const TEST_PATH: &str = "/kube-manager/reachable";
 
-/// How many seconds a test waits for an answer. A firewall that drops packets gives none.
+/// How many seconds a test waits for an answer. With a firewall that drops packets, no answer comes.
 const TEST_SECONDS: u8 = 3;
 
-/// The longest time until the API server uses a configuration.
+/// The longest time until the API server uses a new configuration.
 const HEARS: Duration = Duration::from_secs(10);
 
-/// How often to look at the configurations.
+/// How often to check the configurations.
 const INTERVAL: Duration = Duration::from_secs(2);
 
 /// How long to wait after a failure.
@@ -102,7 +103,7 @@ const SOON: Duration = Duration::from_secs(1);
 /// The longest time until the API server stops using a deleted configuration.
 const FORGETS: Duration = Duration::from_secs(1);
 
-/// How long the end of the operator waits for the configurations to be deleted, and conversions to be put back.
+/// How long the operator waits at its end until the configurations are deleted and the conversions are restored.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The URL at which the API server calls webhooks.
@@ -135,14 +136,14 @@ impl FromStr for Place {
     }
 }
 
-/// The host of a URL, as a certificate has it.
+/// The host of a URL, in the form of a certificate.
 fn host(url: &str) -> Option<String> {
     let uri = url.parse::<Uri>().ok()?;
     let host = uri.host()?.trim_matches(['[', ']']);
     Some(host.to_owned())
 }
 
-/// The address of this machine that packets to `server` come from.
+/// The address of this machine from which packets to `server` are sent.
 fn facing(server: IpAddr) -> Option<IpAddr> {
     let any = match server {
         IpAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
@@ -154,9 +155,9 @@ fn facing(server: IpAddr) -> Option<IpAddr> {
     Some(socket.local_addr().ok()?.ip())
 }
 
-/// The URLs at which an API server may reach this machine, the likeliest first. `addresses` are those that
-/// the API server has for the Pods of the cluster, `server` is where this machine reaches it, and webhooks
-/// listen on `bound`.
+/// The URLs at which the API server may reach this machine, the most likely first. `addresses` are the API server's
+/// addresses in the cluster, `server` is the URL by which this machine reaches the API server, and `bound` is the
+/// address of the webhook server.
 fn candidates(mut addresses: Vec<IpAddr>, server: &Uri, bound: SocketAddr) -> Vec<String> {
     if !bound.ip().is_unspecified() {
         return vec![format!("https://{bound}")];
@@ -180,7 +181,7 @@ fn candidates(mut addresses: Vec<IpAddr>, server: &Uri, bound: SocketAddr) -> Ve
     urls
 }
 
-/// A webhook that allows everything.
+/// A webhook that allows every request.
 struct Allows;
 
 impl Handler for Allows {
@@ -219,7 +220,7 @@ async fn refuse_failures(
         Ok(body) => body,
         Err(error) => return (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
     };
-    // The answer has to arrive before the API server stops waiting.
+    // The answer must arrive before the API server stops waiting.
     let limit = server::limit(parts.uri.query().unwrap_or_default()) * 9 / 10;
     let sooner = format!("{}?timeout={}ms", parts.uri.path(), limit.as_millis());
     if let Ok(sooner) = sooner.parse() {
@@ -238,7 +239,7 @@ async fn refuse_failures(
     }
 }
 
-/// Deletes, as one of `servers`, the configurations that a killed process left behind, and restores the conversions of
+/// Spawns a task in `servers` that deletes the configurations of a killed process, and restores the conversions of
 /// `crds`.
 pub(super) fn clean_up(runtime: &Runtime, crds: Vec<String>, servers: &mut JoinSet<Result<()>>) {
     let here = Here::new(runtime, crds);
@@ -268,7 +269,7 @@ impl Here {
         }
     }
 
-    /// Stops the calls of the API server to this machine.
+    /// Removes everything that makes the API server call this machine.
     async fn leave(&self, whose: Whose) {
         tokio::join!(
             in_time(
@@ -293,7 +294,7 @@ async fn in_time(work: impl Future<Output = Result<()>>, warning: &str) {
     tracing::warn!(error, "{warning}");
 }
 
-/// Keeps webhooks at a URL.
+/// Maintains webhooks at a URL.
 pub(super) struct ByUrl {
     client: Client,
     here: Here,
@@ -302,31 +303,31 @@ pub(super) struct ByUrl {
     /// The names of the deployed configurations.
     deployed_mutating: String,
     deployed_validating: String,
-    /// The namespaces that webhooks are called for; if empty, all.
+    /// The namespaces for which webhooks are called; empty for all namespaces.
     only: Vec<String>,
     place: Place,
-    /// Where webhooks are served.
+    /// The address of the webhook server.
     bound: SocketAddr,
-    /// What the certificates are for, besides the host of the URL.
+    /// More hosts for the certificate, besides the host of the URL.
     hosts: Vec<String>,
     webhooks: Vec<Webhook>,
     lifetimes: Lifetimes,
-    /// How long webhooks are served after the API server was told to call them no more.
+    /// How long webhooks are still served after their configurations are deleted.
     delay: Duration,
     health: Health,
     stop: CancellationToken,
-    /// Whether the API server has called the webhook of the test.
+    /// Whether the API server has called the test webhook.
     called: Arc<AtomicBool>,
 }
 
-/// Where the search for a URL ended.
+/// The result of the search for a URL.
 enum Found {
     At(String),
     /// Why the API server cannot call this machine.
     Nowhere(String),
 }
 
-/// The certificates of this process, only in memory because no other process needs them.
+/// The certificates of this process. They are only in memory, because no other process needs them.
 #[derive(Default)]
 struct Own {
     authorities: Authorities,
@@ -334,7 +335,7 @@ struct Own {
 }
 
 impl ByUrl {
-    /// The webhooks and the conversions of `crds` that are served at `bound` and called by the URL of `options`.
+    /// The webhooks and the conversions of `crds`, which are served at `bound` and called at the URL in `options`.
     /// `server` is the URL of the API server.
     pub fn new(
         options: &Options,
@@ -368,7 +369,7 @@ impl ByUrl {
         })
     }
 
-    /// Serves `routes` as one of `servers` until the API server calls them no more.
+    /// Spawns tasks in `servers` that serve `routes` until the API server no longer calls them.
     pub fn serve(self, listener: TcpListener, routes: Router, servers: &mut JoinSet<Result<()>>) {
         let routes = refusing(routes, &self.webhooks).merge(self.test_route());
         let (leaves, receiver) = watch::channel(None);
@@ -388,7 +389,7 @@ impl ByUrl {
         ));
     }
 
-    /// The webhook that tests the way from the API server.
+    /// The route of the test webhook, which the API server calls if it can reach this machine.
     fn test_route(&self) -> Router {
         let called = self.called.clone();
         let answer = async move |body: Bytes| {
@@ -404,7 +405,7 @@ impl ByUrl {
     ///
     /// # Errors
     ///
-    /// When the API server does not reach the URL that the user gave.
+    /// When the API server cannot reach the URL that the user gave.
     async fn keep(
         self,
         leaves: watch::Sender<Option<Pair>>,
@@ -485,7 +486,7 @@ impl ByUrl {
         }
     }
 
-    /// Leaves the webhooks to another process, until the operator stops.
+    /// Leaves the webhooks to another process, and waits until the operator stops.
     async fn give_way(&self) -> Result<()> {
         tracing::warn!("webhooks are off: another process serves them by URL now");
         self.health.ready("webhooks", "another process serves them");
@@ -493,12 +494,12 @@ impl ByUrl {
         Ok(())
     }
 
-    /// The output of `work`; none if the operator stops before.
+    /// The output of `work`; `None` if the operator stops first.
     async fn until_stop<F: Future>(&self, work: F) -> Option<F::Output> {
         self.stop.run_until_cancelled(work).await
     }
 
-    /// Pauses after a failure, and says it once.
+    /// Pauses after a failure, and reports it.
     async fn waits(&self, error: &anyhow::Error, trouble: &mut Trouble) {
         let error = failure::says(error.as_ref());
         self.health.waits("webhooks", error.as_str());
@@ -506,9 +507,9 @@ impl ByUrl {
         self.until_stop(sleep(SOON)).await;
     }
 
-    /// Continues without webhooks, unless the user gave a URL.
+    /// Continues without webhooks. If the user gave a URL, this is an error.
     async fn off(&self, why: &str) -> Result<()> {
-        // Also what a process left behind that was killed.
+        // Including the objects of a killed process.
         self.here.leave(Whose::Any).await;
         if let Place::Url(url) = &self.place {
             return Err(anyhow!(
@@ -525,7 +526,7 @@ impl ByUrl {
         Ok(())
     }
 
-    /// The authorities to trust, and a leaf for the server.
+    /// Renews authorities and leaf if necessary. Returns the bundle of authorities, and sends a new leaf to `leaves`.
     fn renew(
         &self,
         own: &mut Own,
@@ -544,7 +545,7 @@ impl ByUrl {
         Ok(own.authorities.bundle())
     }
 
-    /// The addresses that the API server has for the Pods of the cluster.
+    /// The API server's addresses in the cluster, from its EndpointSlice.
     async fn addresses(&self) -> Vec<IpAddr> {
         let slices = Api::<EndpointSlice>::namespaced(self.client.clone(), "default");
         let of_server = ListParams::default().labels("kubernetes.io/service-name=kubernetes");
@@ -566,7 +567,7 @@ impl ByUrl {
         }
     }
 
-    /// The first of `urls` at which the API server reaches this machine.
+    /// The first of `urls` at which the API server can reach this machine.
     async fn find(&self, urls: &[String], bundle: &str) -> Result<Found> {
         let mut failures = Vec::new();
         for url in urls {
@@ -582,7 +583,7 @@ impl ByUrl {
         Ok(Found::Nowhere(failures.join("; ")))
     }
 
-    /// Makes the API server call `url`; returns the reason if it cannot.
+    /// Makes the API server call `url`. Returns the reason if it cannot.
     async fn test(&self, url: &str, bundle: &str) -> kube::Result<Option<String>> {
         let asks = format!("/{}", Timestamp::now().as_nanosecond());
         let webhook = ValidatingWebhook {
@@ -613,7 +614,7 @@ impl ByUrl {
             webhooks: Some(vec![webhook]),
         };
         self.here.configurations.apply(&configuration).await?;
-        // A request that every user may send, and that stores nothing.
+        // Every user may send this request, and the API server stores nothing.
         let review = SelfSubjectAccessReview {
             spec: SelfSubjectAccessReviewSpec {
                 non_resource_attributes: Some(NonResourceAttributes {
@@ -636,7 +637,7 @@ impl ByUrl {
                 }
                 Some(Err(error)) => return Err(error),
                 Some(Ok(_)) if self.called.load(Ordering::Relaxed) => return Ok(None),
-                // The API server has not heard of the webhook yet.
+                // The API server does not know the webhook yet.
                 Some(Ok(_)) => {
                     self.until_stop(sleep(Duration::from_millis(100))).await;
                 }
@@ -645,7 +646,7 @@ impl ByUrl {
         Ok(Some(format!("the API server does not call {url}")))
     }
 
-    /// Makes the API server call all webhooks at `url`, and trust `bundle`. `is_new` says whether they have changed.
+    /// Makes the API server call all webhooks at `url`, and trust `bundle`. `is_new` is true if the bundle has changed.
     /// Returns `false` if the configurations belong to another process.
     async fn publish(&self, url: &str, bundle: &str, is_new: bool) -> Result<bool> {
         let client = |path: &str| client(url, path, bundle);
@@ -655,7 +656,7 @@ impl ByUrl {
         };
         let (mut mutating, mut validating) =
             hook::configurations(&self.webhooks, &namespaces, client);
-        // See the module docs.
+        // The docs of this module explain why.
         let ignore = || Some("Ignore".to_owned());
         if let Some(configuration) = &mut mutating {
             configuration.metadata = self.here.configurations.metadata(MUTATING);
@@ -704,7 +705,7 @@ impl ByUrl {
         Ok(true)
     }
 
-    /// Warns of an operator in the cluster, which the API server calls as well.
+    /// Logs a warning if an operator in the cluster is called as well.
     async fn warn_of_deployed(&self) -> kube::Result<()> {
         let (mutating, validating) = (&self.deployed_mutating, &self.deployed_validating);
         let client = || self.client.clone();
@@ -721,12 +722,12 @@ impl ByUrl {
     }
 }
 
-/// The configurations for webhooks by URL, of which a cluster has one set for each operator.
+/// The configurations for webhooks by URL. A cluster has one set for each operator.
 struct Configurations {
     client: Client,
     /// The name of the operator.
     operator: &'static str,
-    /// What the annotation of this process's configurations says.
+    /// The value of the annotation [`RUN_BY`] for this process.
     identity: String,
 }
 
@@ -792,7 +793,7 @@ impl Configurations {
             match api.delete(&name, &params).await {
                 Ok(_) => return Ok(()),
                 Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(()),
-                // It has changed in between, and may be another process's now.
+                // The object has changed, and may belong to another process now.
                 Err(kube::Error::Api(status)) if status.is_conflict() => {}
                 Err(error) => return Err(error).with_context(context),
             }
@@ -872,10 +873,10 @@ mod tests {
             let found = candidates(addresses, &server, bound("[::]:9443"));
             assert_eq!(found, expected);
         }
-        // What listens on one address is called there.
+        // If the server listens on one address, this address is used.
         let found = candidates(vec![loopback], &server, bound("192.0.2.1:9443"));
         assert_eq!(found, ["https://192.0.2.1:9443"]);
-        // A server that is not on this machine is in no container of it.
+        // A remote API server does not run in a container on this machine.
         let server = Uri::from_static("https://192.0.2.1");
         let found = candidates(vec![loopback], &server, bound("0.0.0.0:1"));
         assert_eq!(found[0], "https://127.0.0.1:1");
@@ -916,7 +917,7 @@ mod tests {
             "operation": "CREATE", "object": {}}})
         .to_string();
 
-        // In time for the API server.
+        // The answer is in time for the API server.
         let path = format!("{}?timeout=10s", strict.path());
         let (code, text) = call(&routes, &path, &review).await;
         assert_eq!(code, StatusCode::OK);
@@ -932,7 +933,7 @@ mod tests {
         assert_eq!(code, StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(text, "failed after timeout=10s");
 
-        // Whom to refuse is not known.
+        // Without a review, there is no request to refuse.
         let (code, text) = call(&routes, strict.path(), "{").await;
         assert_eq!(code, StatusCode::INTERNAL_SERVER_ERROR);
         assert!(text.starts_with("failed after"), "{text}");

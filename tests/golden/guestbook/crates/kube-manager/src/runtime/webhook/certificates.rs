@@ -28,13 +28,13 @@ use crate::runtime::{
 /// The key in the Secret.
 const KEY: &str = "authorities.json";
 
-/// How long to wait after a failure, or for another replica or program to act.
+/// The delay after a failure, or while another replica or program has to act first.
 const SOON: Duration = Duration::from_secs(1);
 
 /// How long one round of requests may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Where the certificates are kept, and what they are for.
+/// Maintains the certificates of the webhooks.
 pub(super) struct Certificates {
     pub client: Client,
     /// The name of the Secret.
@@ -46,7 +46,7 @@ pub(super) struct Certificates {
     pub health: Health,
 }
 
-/// What one look at the cluster found.
+/// The result of one check of the cluster.
 #[derive(PartialEq)]
 enum Found {
     /// Everything is as desired.
@@ -93,7 +93,7 @@ impl Certificates {
         leaves: &watch::Sender<Option<Pair>>,
     ) -> Result<Found> {
         let (mut secret, mut authorities) = self.read().await?;
-        // By the clock, which goes on while a machine sleeps.
+        // The wall clock, which also advances while the machine sleeps.
         let now = Timestamp::now();
         if let Some(next) = authorities.next(now, &self.lifetimes)? {
             (secret, authorities) = match self.write(secret, next).await? {
@@ -110,7 +110,7 @@ impl Certificates {
             return Ok(Found::Unconfigured(missing));
         }
         if let Some(next) = authorities.published(now) {
-            // If another replica was faster, it wrote the same.
+            // If another replica was faster, it has written the same.
             self.write(secret, next).await?;
         }
         Ok(Found::Good)

@@ -1,4 +1,4 @@
-//! The `caBundle` of webhook configurations and CRDs in the cluster: which authorities the API server trusts.
+//! The `caBundle` of webhook configurations and CRDs in the cluster: the authorities that the API server trusts.
 
 use std::fmt::Debug;
 
@@ -36,8 +36,8 @@ pub(super) struct Configuration {
 }
 
 impl Configurations {
-    /// Writes the PEM `bundle` of authorities into all of them, and returns what is missing, if anything. Nothing else
-    /// in them changes.
+    /// Writes the PEM `bundle` of authorities into all configurations, and changes nothing else in them. Returns a
+    /// message if a configuration or webhook is missing.
     pub async fn publish(&self, bundle: &str) -> Result<Option<String>> {
         let mutating = self.publish_to::<MutatingWebhookConfiguration>(
             &self.mutating,
@@ -80,7 +80,7 @@ impl Configurations {
             )));
         };
         if let Some(url) = client.url {
-            // Another server is at that URL, with other authorities than this operator.
+            // The CRD names another server, which has other authorities than this operator.
             return Ok(Some(format!(
                 "the {what} has the API server call {url}: the end of `make run` there, or `make install`, puts \
                  the Service back"
@@ -152,7 +152,7 @@ impl Configurations {
         if stale.is_empty() {
             return Ok(None);
         }
-        // A list that is merged by name, so that nothing else of a webhook changes.
+        // The API server merges this list by name, so nothing else of a webhook changes.
         let patch = json!({"metadata": {"resourceVersion": version}, "webhooks": stale});
         let params = PatchParams::default();
         let patched = api
@@ -162,7 +162,7 @@ impl Configurations {
     }
 }
 
-/// Returns what is missing after the change of `what`.
+/// A message if `what` changed at the same time and must be patched again.
 fn patched_or_missing<T>(patched: Result<T, kube::Error>, what: &str) -> Result<Option<String>> {
     match patched {
         Ok(_) => {

@@ -1,9 +1,9 @@
-//! Conversions by an operator outside of the cluster: while it runs, the CRD has a URL of this machine instead of the
+//! Conversions by an operator outside of the cluster: while it runs, the CRD has a URL of this machine in place of the
 //! deployed Service.
 //!
 //! A conversion has either a Service or a URL. So the operator applies the CRD as the field manager of `make install`,
 //! with all fields that this manager owns, but with another conversion. The next `make install` or `make deploy` then
-//! replaces the URL by the Service. If another field manager owned the URL, the CRD would have both, which the API
+//! replaces the URL with the Service. If another field manager owned the URL, the CRD would have both, which the API
 //! server refuses.
 //!
 //! An annotation keeps the deployed conversion and its field managers. The operator restores it when it ends. If the
@@ -24,36 +24,36 @@ use serde_json::{Map, Value, json};
 
 use super::conversion;
 
-/// The annotation with the process that an object belongs to.
+/// The annotation that names the process to which an object belongs.
 pub(super) const RUN_BY: &str = "kube-manager/run-by";
 
 /// The annotation that keeps the deployed conversion.
 const DEPLOYED: &str = "kube-manager/deployed";
 
-/// Prefix of the annotations that make cert-manager write the `caBundle`.
+/// The prefix of the annotations that make cert-manager write the `caBundle`.
 const INJECTS: &str = "cert-manager.io/inject-";
 
-/// How often to try again when the CRD changes in between.
+/// How many times a change is tried while other clients change the CRD.
 const TRIES: usize = 5;
 
-/// The operation in `managedFields` of who applies.
+/// The operation of a server-side apply in `managedFields`.
 const APPLY: &str = "Apply";
 
-/// The objects that belong to a process.
+/// Selects objects by the process to which they belong.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Whose {
-    /// Those of this process.
+    /// Only the objects of this process.
     Own,
-    /// Also those that another process left behind.
+    /// The objects of any process, including those that a killed process left behind.
     Any,
 }
 
-/// The conversions that this process may take over.
+/// Moves conversions to this process, and restores them.
 pub(super) struct Detours {
     client: Client,
     /// The field manager of `make install`.
     manager: String,
-    /// What the annotation of this process's CRDs says.
+    /// The value of the annotation [`RUN_BY`] for this process.
     identity: String,
     /// The names of the CRDs whose versions the operator converts.
     crds: Vec<String>,
@@ -63,14 +63,14 @@ pub(super) struct Detours {
 #[derive(Default)]
 pub(super) struct Led(BTreeMap<String, Look>);
 
-/// A CRD as it was after this process applied it.
+/// The state of a CRD after this process applied it.
 #[derive(PartialEq)]
 struct Look {
     generation: Option<i64>,
     bundle: String,
 }
 
-/// What a look at the CRDs found.
+/// The result of one check of the CRDs.
 pub(super) enum Found {
     /// The API server calls this machine for conversions.
     Led,
@@ -90,8 +90,8 @@ impl Detours {
         }
     }
 
-    /// Makes the API server call `url` for conversions, and trust `bundle`. Takes over a CRD from another process if
-    /// this process has not had it before.
+    /// Makes the API server call `url` for conversions, and trust `bundle`. The first call also takes over CRDs from
+    /// another process.
     pub async fn look(&self, url: &str, bundle: &str, led: &mut Led) -> Result<Found> {
         let mut found = Found::Led;
         for name in &self.crds {
@@ -132,7 +132,7 @@ impl Detours {
         let Some((applied, deployed)) =
             applied.with_context(|| format!("cannot change the {}", what()))?
         else {
-            // The next look finds out more.
+            // The next check finds out the reason.
             return Ok(Found::Missing(format!("the {} changes", what())));
         };
         let instead_of = deployed.place();
@@ -173,7 +173,7 @@ impl Detours {
             };
             let noted = run_by(&crd).and_then(|_| Deployed::noted(&crd));
             let deployed = noted.unwrap_or_else(|| Deployed::of(&crd));
-            // With another owner, the Service would stay.
+            // If another field manager owned the Service, it would stay.
             let adopted = deployed.adopted(&crd, &self.manager);
             if adopted != managed(&crd) {
                 match settled(self.own(&crd, &adopted).await)? {
@@ -189,7 +189,7 @@ impl Detours {
         Ok(None)
     }
 
-    /// Logs that this machine does not convert.
+    /// Logs that this machine converts nothing.
     pub fn says_off(&self) {
         if !self.crds.is_empty() {
             tracing::info!(crds = ?self.crds, "conversions stay where they are deployed");
@@ -204,7 +204,7 @@ impl Detours {
             let put_back = put_back.with_context(|| {
                 format!("cannot put back the conversion of the CustomResourceDefinition `{name}`")
             });
-            // The others are restored even if one fails.
+            // The other conversions are restored even if one fails.
             ended = ended.and(put_back);
         }
         ended
@@ -238,8 +238,8 @@ impl Detours {
         bail!("it changes all the time");
     }
 
-    /// Gives the fields of the conversion back to their former field managers, so that the next `make install` has no
-    /// other effect than before.
+    /// Gives the fields of the conversion back to their former field managers, so that the next `make install` has the
+    /// same effect as without the detour.
     async fn hand_back(&self, mut crd: Value, deployed: &Deployed) -> Result<()> {
         for _ in 0..TRIES {
             let owners = deployed.owned_as_before(&crd);
@@ -257,7 +257,7 @@ impl Detours {
         Ok(())
     }
 
-    /// The CRDs as JSON: a type would drop the fields that only newer API servers know.
+    /// The CRDs as untyped JSON: a type would drop fields that only newer API servers know.
     fn api(&self) -> Api<DynamicObject> {
         let resource = ApiResource::erase::<CustomResourceDefinition>(&());
         Api::all_with(self.client.clone(), &resource)
@@ -274,7 +274,7 @@ impl Detours {
         value(&applied)
     }
 
-    /// Changes who owns the fields of a CRD, and nothing else.
+    /// Changes only the owners of the fields of a CRD.
     async fn own(&self, crd: &Value, owners: &[Value]) -> kube::Result<Value> {
         let version = &crd["metadata"]["resourceVersion"];
         let patch = json!({"metadata": {"resourceVersion": version, "managedFields": owners}});
@@ -310,7 +310,7 @@ fn managed(crd: &Value) -> &[Value] {
     managed.map_or(&[], Vec::as_slice)
 }
 
-/// The process to which the conversion of `crd` was moved, if any.
+/// The process to which the conversion of `crd` was moved, if it was moved.
 fn run_by(crd: &Value) -> Option<&str> {
     let is_led = crd["spec"]["conversion"]["webhook"]["clientConfig"]["url"].is_string();
     let run_by = crd["metadata"]["annotations"][RUN_BY].as_str();
@@ -321,17 +321,17 @@ fn run_by(crd: &Value) -> Option<&str> {
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Deployed {
     conversion: Value,
-    /// The annotations that would make other programs write to it.
+    /// The annotations that make other programs write to the conversion.
     annotations: BTreeMap<String, String>,
-    /// Entries of `managedFields`, with the fields of the conversion and of these annotations alone.
+    /// Entries of `managedFields`, limited to the fields of the conversion and of these annotations.
     owners: Vec<Value>,
 }
 
-/// The place of fields in `managedFields`.
+/// The path of a field in `managedFields`.
 type Path = Vec<String>;
 
 impl Deployed {
-    /// What is deployed.
+    /// The conversion that `crd` has now.
     fn of(crd: &Value) -> Self {
         let all = crd["metadata"]["annotations"].as_object();
         let annotations = all.into_iter().flatten().filter_map(|(name, text)| {
@@ -367,7 +367,7 @@ impl Deployed {
         serde_json::from_str(text).ok()
     }
 
-    /// The place where the API server calls conversions, for messages.
+    /// The target of the API server's calls, for messages.
     fn place(&self) -> String {
         let client = &self.conversion["webhook"]["clientConfig"];
         let service = &client["service"];
@@ -388,7 +388,7 @@ impl Deployed {
         annotations.chain([path(&["spec", "conversion"])]).collect()
     }
 
-    /// The `managedFields` of `crd` in which `manager` alone owns what is there.
+    /// The `managedFields` of `crd`, changed so that only `manager` owns the conversion and the annotations.
     fn adopted(&self, crd: &Value, manager: &str) -> Vec<Value> {
         let mut fields = json!({});
         for path in self.paths() {
@@ -409,7 +409,7 @@ impl Deployed {
         with_owners(managed(crd), &self.paths(), &[owner])
     }
 
-    /// The `managedFields` of `crd` in which everybody owns what they owned before.
+    /// The `managedFields` of `crd`, changed so that the former field managers own their fields again.
     fn owned_as_before(&self, crd: &Value) -> Vec<Value> {
         with_owners(managed(crd), &self.paths(), &self.owners)
     }
@@ -453,13 +453,13 @@ impl Deployed {
     }
 }
 
-/// The object to apply as `manager` that changes nothing, and only if the CRD is unchanged.
+/// The object to apply as `manager` to change nothing. The apply fails if the CRD has changed.
 fn applied(crd: &Value, manager: &str) -> Value {
     let mut entries = managed(crd).iter();
     let own = entries.find(|it| it["manager"] == manager && it["operation"] == APPLY);
     let mut applied = own.map_or_else(|| json!({}), |own| owned(&own["fieldsV1"], crd));
     for field in ["annotations", "labels"] {
-        // The map is owned then, but nothing in it.
+        // Then the manager owns the map, but no entry of it.
         let fields = own.map(|own| &own["fieldsV1"]["f:metadata"][format!("f:{field}")]);
         if fields.and_then(Value::as_object).is_some_and(Map::is_empty) {
             applied["metadata"][field] = json!({});
@@ -474,7 +474,7 @@ fn applied(crd: &Value, manager: &str) -> Value {
     applied
 }
 
-/// The part of `value` that is in `fields`, which have the form of `managedFields`.
+/// The part of `value` whose fields are in `fields`, which has the format of `managedFields`.
 fn owned(fields: &Value, value: &Value) -> Value {
     let Some(fields) = fields.as_object().filter(|it| !it.is_empty()) else {
         return value.clone();
@@ -497,7 +497,7 @@ fn owned(fields: &Value, value: &Value) -> Value {
     }
 }
 
-/// Whether `key`, in the form of `managedFields`, is that of an item of a list.
+/// Whether `key`, in the format of `managedFields`, is the key of the list item `item`.
 fn is_key(key: &str, item: &Value) -> bool {
     let (form, text) = key.split_once(':').unwrap_or_default();
     match (form, serde_json::from_str(text)) {
@@ -507,15 +507,15 @@ fn is_key(key: &str, item: &Value) -> bool {
     }
 }
 
-/// All fields of `value`, in the form of `managedFields`. Lists in a conversion have one owner each.
+/// All fields of `value`, in the format of `managedFields`. Each list in a conversion is owned as a whole.
 fn all_of(value: &Value) -> Value {
     let fields = value.as_object().into_iter().flatten();
     let fields = fields.map(|(name, below)| (format!("f:{name}"), all_of(below)));
     Value::Object(fields.collect())
 }
 
-/// `managed` with what is at `paths` taken from everybody, and given to `owners`, each an entry with such fields
-/// alone.
+/// `managed`, with the fields at `paths` removed from all managers and given to `owners`. Each owner is an entry with
+/// only such fields.
 fn with_owners(managed: &[Value], paths: &[Path], owners: &[Value]) -> Vec<Value> {
     let mut managed = managed.to_vec();
     for entry in &mut managed {
@@ -549,7 +549,7 @@ fn part<'a>(fields: &'a Value, path: &[String]) -> Option<&'a Value> {
     path.iter().try_fold(fields, |fields, key| fields.get(key))
 }
 
-/// Puts `part` at `path`. An entry without anything in it is a field that is owned, so it stays one.
+/// Puts `part` at `path`. An empty entry on the way is a field that is owned itself, so it gets the key `.`.
 fn put(fields: &mut Value, path: &[String], part: Value) {
     let mut place = fields;
     for (depth, key) in path.iter().enumerate() {
@@ -561,7 +561,7 @@ fn put(fields: &mut Value, path: &[String], part: Value) {
     *place = part;
 }
 
-/// Removes what is at `path`, and what has nothing in it then: nothing would stand for all of it.
+/// Removes the part at `path`, and the entries that become empty: an empty entry would mean the whole field.
 fn cut(fields: &mut Value, path: &[impl AsRef<str>]) -> Option<Value> {
     let (fields, (first, rest)) = (fields.as_object_mut()?, path.split_first()?);
     let first = first.as_ref();
@@ -595,7 +595,7 @@ mod tests {
         entry
     }
 
-    /// A CRD as `installer` has it in the cluster. The operator there has written the `caBundle`.
+    /// A CRD that `installer` has installed. The operator in the cluster has written the `caBundle`.
     fn deployed(installer: &str, operation: &str) -> Value {
         let service = json!({"name": "s", "namespace": "n", "path": "/convert", "port": 443});
         let client = json!({"service": service, "caBundle": "ZGVwbG95ZWQ="});
@@ -637,7 +637,7 @@ mod tests {
         })
     }
 
-    /// What the API server makes of a CRD when `applied` is applied, as far as it matters here.
+    /// The CRD after `applied` is applied, as far as these tests need it.
     fn apply(crd: &Value, applied: &Value) -> Value {
         let mut crd = crd.clone();
         let metadata = &mut crd["metadata"];
@@ -685,7 +685,7 @@ mod tests {
         let crd = deployed(MAKE, APPLY);
         let now = Deployed::of(&crd);
         let adopted = now.adopted(&crd, MAKE);
-        // Nobody else owns a part of it, and `make` still owns what it has owned.
+        // No other manager owns a part of the conversion, and `make` still owns its other fields.
         assert_eq!(adopted.len(), 1, "{adopted:#?}");
         let fields = &adopted[0]["fieldsV1"];
         assert_eq!(fields["f:spec"]["f:versions"], json!({}));
@@ -698,7 +698,7 @@ mod tests {
         let webhook = json!({"clientConfig": client, "conversionReviewVersions": ["v1"]});
         let spec = json!({
             "conversion": {"strategy": "Webhook", "webhook": webhook},
-            // What another one owns is not there.
+            // Fields of other managers are not applied.
             "names": {"kind": "Book"},
             "versions": [{"name": "v1", "schema": {"a": {}}}],
         });
@@ -713,7 +713,7 @@ mod tests {
             .keys()
             .collect();
         assert_eq!(names, [DEPLOYED, RUN_BY, "own"]);
-        // Neither a newer CRD nor another one is overwritten.
+        // A newer CRD, or another CRD with the same name, is not overwritten.
         assert_eq!([&metadata["uid"], &metadata["resourceVersion"]], ["1", "2"]);
     }
 
@@ -743,7 +743,7 @@ mod tests {
         let second = apply(&first, &noted.led(&first, MAKE, "second", URL, "own"));
         assert_eq!(run_by(&second), Some("second"));
         assert_eq!(Deployed::noted(&second), Some(noted));
-        // What is installed anew is not led any more, whatever is left of the annotations.
+        // A CRD that was installed again does not belong to a process, even if annotations remain.
         let mut installed = second;
         installed["spec"]["conversion"] = crd["spec"]["conversion"].clone();
         assert_eq!(run_by(&installed), None);
@@ -772,7 +772,7 @@ mod tests {
         let before = json!({"f:metadata": {"f:annotations": {".": {}, "f:a": {}}}});
         let mut fields = before.clone();
         cut(&mut fields, &path);
-        // As the API server writes it.
+        // The API server writes the same.
         assert_eq!(fields, json!({"f:metadata": {"f:annotations": {".": {}}}}));
         let mut fields = json!({"f:metadata": {"f:annotations": {}}});
         put(&mut fields, &path, json!({}));
@@ -784,7 +784,7 @@ mod tests {
             json!({"f:metadata": {"f:annotations": {"f:a": {}}}})
         );
 
-        // Nothing that others have written becomes that of `make`.
+        // Fields that others have written do not become fields of `make`.
         let mut crd = deployed("helm", "Update");
         let fields = json!({"f:metadata": {"f:annotations": {}}});
         crd["metadata"]["managedFields"] = json!([entry(MAKE, APPLY, fields)]);

@@ -1,5 +1,5 @@
-//! Certificates in a folder, which another program maintains. The server reads them itself; this module makes the API
-//! server trust the authorities that signed them.
+//! Certificates in a folder, which another program maintains. The server itself reads the certificates. This module
+//! makes the API server trust the authorities that signed them.
 
 use std::{fs, io, path::PathBuf, time::Duration};
 
@@ -10,7 +10,7 @@ use tokio::time::{interval, timeout};
 use super::{WAITS, configurations::Configurations};
 use crate::runtime::trouble::{Trouble, says};
 
-/// How often the authorities are read again, and compared with those that the API server trusts.
+/// How often the authorities are read again and compared with those that the API server trusts.
 const INTERVAL: Duration = Duration::from_secs(30);
 
 /// A folder of certificates.

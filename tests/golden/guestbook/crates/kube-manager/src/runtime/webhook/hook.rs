@@ -1,4 +1,4 @@
-//! How the API server calls a webhook, as a value beside its code. `make manifests` writes it to
+//! How the API server calls a webhook, as a value next to the webhook's code. `make manifests` writes the settings to
 //! config/webhook/manifests.yaml.
 
 use std::collections::BTreeSet;
@@ -25,33 +25,33 @@ pub enum FailurePolicy {
     Ignore,
 }
 
-/// For which versions of a kind the webhook is called.
+/// The versions of a kind for which the webhook is called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MatchPolicy {
-    /// All of them: the API server converts an object to the version of the webhook's type.
+    /// All versions: the API server converts an object to the version of the webhook's type.
     #[default]
     Equivalent,
     /// Only the version of the webhook's type.
     Exact,
 }
 
-/// Whether a defaulter is called again if another one changes the object after it.
+/// Whether a defaulter is called again if another webhook changes the object after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reinvocation {
-    /// It is not.
+    /// The defaulter is not called again.
     #[default]
     Never,
-    /// It may be.
+    /// The defaulter may be called again.
     IfNeeded,
 }
 
 /// Whether a call has effects besides its answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SideEffects {
-    /// It has none.
+    /// A call has no side effects.
     #[default]
     None,
-    /// It has none for a dry run.
+    /// A call has side effects, but not for a dry run.
     NoneOnDryRun,
 }
 
@@ -62,14 +62,14 @@ pub enum Label {
     In(&'static str, &'static [&'static str]),
     /// The label is missing, or has none of the values.
     NotIn(&'static str, &'static [&'static str]),
-    /// There is such a label.
+    /// The label exists.
     Exists(&'static str),
-    /// There is no such label.
+    /// The label does not exist.
     DoesNotExist(&'static str),
 }
 
 impl Label {
-    /// The name of the label, and the values that the condition names.
+    /// The name of the label, and the values of the condition.
     fn parts(self) -> (&'static str, &'static [&'static str]) {
         match self {
             Self::In(key, values) | Self::NotIn(key, values) => (key, values),
@@ -93,14 +93,14 @@ impl Label {
     }
 }
 
-/// The label that each namespace has with its name.
+/// The label of each namespace whose value is the name of the namespace.
 pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
-/// The namespace of the operator, as a value of [`NAMESPACE_NAME`]. kustomize and the Helm chart replace it by the name
-/// of the namespace in the cluster.
+/// The namespace of the operator, as a value of [`NAMESPACE_NAME`]. kustomize and the Helm chart replace it with the
+/// name of the namespace in the cluster.
 pub const OWN_NAMESPACE: &str = "system";
 
-/// When the API server calls a webhook, and how.
+/// When and how the API server calls a webhook.
 ///
 /// ```
 /// use kube_manager::webhook::{
@@ -131,10 +131,10 @@ pub struct Hook {
     conditions: [Option<(&'static str, &'static str)>; CONDITIONS],
 }
 
-/// How many match conditions a webhook can have, from the API server.
+/// The most match conditions that a webhook can have in Kubernetes.
 const CONDITIONS: usize = 64;
 
-/// The kind whose subresource a type is.
+/// The kind whose subresource has the type of the webhook.
 #[derive(Clone, Copy, Debug)]
 struct Parent {
     group: Word,
@@ -165,38 +165,38 @@ impl Hook {
         }
     }
 
-    /// Sets the name, which is a domain with two dots at least. By default, it is
-    /// `mguestbook-v1.kb.io` for a defaulter and `vguestbook-v1.kb.io` for a validator.
+    /// Sets the name, a domain with at least two dots. The default is `mguestbook-v1.kb.io` for a defaulter and
+    /// `vguestbook-v1.kb.io` for a validator.
     #[must_use]
     pub const fn name(mut self, name: &'static str) -> Self {
         self.name = Some(name);
         self
     }
 
-    /// Sets the path of its URL. By default, it is `/mutate-webapp-example-com-v1-guestbook` for a
-    /// defaulter and `/validate-webapp-example-com-v1-guestbook` for a validator.
+    /// Sets the path of the URL. The default is `/mutate-webapp-example-com-v1-guestbook` for a defaulter and
+    /// `/validate-webapp-example-com-v1-guestbook` for a validator.
     #[must_use]
     pub const fn path(mut self, path: &'static str) -> Self {
         self.path = Some(path);
         self
     }
 
-    /// Sets for which operations it is called. A defaulter has nothing to do when an object is deleted.
+    /// Sets the operations for which the webhook is called. A defaulter has nothing to do for a deletion.
     #[must_use]
     pub const fn operations(mut self, operations: &'static [Operation]) -> Self {
         self.operations = operations;
         self
     }
 
-    /// Also calls it for these subresources, such as `status`, whose objects have the same type.
+    /// Calls the webhook also for these subresources, such as `status`, whose objects have the same type.
     #[must_use]
     pub const fn subresources(mut self, subresources: &'static [&'static str]) -> Self {
         self.subresources = subresources;
         self
     }
 
-    /// Calls it only for subresources of kind `K` that have their own type: for example with the type `Scale`, for
-    /// `scale` of the kind `Guestbook`.
+    /// Calls the webhook only for subresources of kind `K` that have their own type. For example, a webhook with the
+    /// type `Scale` is called for `scale` of the kind `Guestbook`.
     #[must_use]
     pub const fn subresources_of<K: Resource<DynamicType = ()>>(
         mut self,
@@ -218,22 +218,22 @@ impl Hook {
         self
     }
 
-    /// Sets which versions of the kind it is called for.
+    /// Sets the versions of the kind for which the webhook is called.
     #[must_use]
     pub const fn match_policy(mut self, policy: MatchPolicy) -> Self {
         self.match_policy = policy;
         self
     }
 
-    /// Sets whether a defaulter is called again if another one changes the object after it. A validator
-    /// ignores it.
+    /// Sets whether a defaulter is called again if another webhook changes the object after it. This has no effect for
+    /// a validator.
     #[must_use]
     pub const fn reinvocation(mut self, reinvocation: Reinvocation) -> Self {
         self.reinvocation = reinvocation;
         self
     }
 
-    /// Sets whether a call has effects besides its answer.
+    /// Sets whether a call has side effects.
     #[must_use]
     pub const fn side_effects(mut self, effects: SideEffects) -> Self {
         self.side_effects = effects;
@@ -247,26 +247,26 @@ impl Hook {
         self
     }
 
-    /// Calls it only for objects in namespaces with these labels. Each namespace has its name as the label
-    /// [`NAMESPACE_NAME`]. Objects that are in no namespace are not affected.
+    /// Calls the webhook only for objects in namespaces with these labels. The label [`NAMESPACE_NAME`] of each
+    /// namespace has the name of the namespace. Cluster-scoped objects are not affected.
     ///
-    /// Without a condition on that label, the webhooks of an operator that is
-    /// [`namespaced`](crate::Operator::namespaced) are called only for its own namespace.
+    /// If the operator is [`namespaced`](crate::Operator::namespaced) and no condition uses that label, the webhook is
+    /// called only for the operator's own namespace.
     #[must_use]
     pub const fn namespaces(mut self, labels: &'static [Label]) -> Self {
         self.namespaces = labels;
         self
     }
 
-    /// Calls it only for objects with these labels, before or after the change.
+    /// Calls the webhook only for objects that have these labels before or after the change.
     #[must_use]
     pub const fn objects(mut self, labels: &'static [Label]) -> Self {
         self.objects = labels;
         self
     }
 
-    /// Calls it only for requests for which this CEL expression is true; of several expressions, all must be true.
-    /// Errors show its name.
+    /// Calls the webhook only for requests for which this CEL expression is true. If there are several expressions, all
+    /// must be true. Error messages contain `name`.
     ///
     /// # Panics
     ///
@@ -303,12 +303,12 @@ pub(super) struct Webhook {
     path: String,
     rule: RuleWithOperations,
     hook: Hook,
-    /// Whether it must be in the configuration.
+    /// Whether the webhook must be in the configuration.
     is_required: bool,
 }
 
-/// How long the API server waits for the bound of a kind, in seconds: a write should not wait long for a webhook
-/// that it does without.
+/// How many seconds the API server waits for the webhook that limits the size of objects: a write should not wait long
+/// for a webhook that may be skipped.
 const BOUND_SECONDS: u8 = 5;
 
 impl Webhook {
@@ -351,8 +351,8 @@ impl Webhook {
         }
     }
 
-    /// The webhook that limits the size of converted objects. It is called for each version as the client writes it,
-    /// and requests succeed if it does not answer.
+    /// The webhook that limits the size of converted objects. It is called for the version that the client writes.
+    /// Requests succeed if it does not answer.
     pub fn bound(name: String, path: String, rule: RuleWithOperations) -> Self {
         Self {
             purpose: Purpose::Validate,
@@ -488,7 +488,7 @@ fn selector(conditions: Vec<LabelSelectorRequirement>) -> Option<LabelSelector> 
     })
 }
 
-/// Whether this is a name that the API server takes for a webhook.
+/// Whether the API server accepts `name` as the name of a webhook.
 fn is_qualified(name: &str) -> bool {
     let good = |label: &str| {
         let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
@@ -499,7 +499,7 @@ fn is_qualified(name: &str) -> bool {
     name.split('.').count() > 2 && name.split('.').all(good)
 }
 
-/// Refuses webhooks that the API server would not take, or that could not be told apart.
+/// Checks that the API server would accept the webhooks, and that names and paths are unique.
 pub(super) fn check(webhooks: &[Webhook]) -> anyhow::Result<()> {
     let (mut names, mut paths) = (BTreeSet::new(), BTreeSet::new());
     for webhook in webhooks {
@@ -544,13 +544,13 @@ pub(super) fn check(webhooks: &[Webhook]) -> anyhow::Result<()> {
 
 /// The namespaces of an operator.
 pub(super) struct Namespaces<'a> {
-    /// Its own, which takes the place of [`OWN_NAMESPACE`].
+    /// The operator's own namespace, which replaces [`OWN_NAMESPACE`].
     pub own: &'a str,
-    /// Those that a webhook is called for if its hook names none; if empty, all.
+    /// The namespaces for which a webhook is called if its hook names none; empty for all namespaces.
     pub only: &'a [String],
 }
 
-/// The configurations of all `webhooks`; `client` says how the API server reaches one by its path.
+/// The configurations of all `webhooks`. `client` returns how the API server reaches the webhook with a path.
 pub(super) fn configurations(
     webhooks: &[Webhook],
     namespaces: &Namespaces<'_>,
@@ -702,7 +702,7 @@ mod tests {
             selected(&only, &[Label::Exists("tier")]),
             json!([tier, own])
         );
-        // Whoever names namespaces, names all of them.
+        // A hook that names namespaces has to name all of them.
         let both = json!({"key": NAMESPACE_NAME, "operator": "In", "values": ["own", "shop"]});
         let named = selected(
             &only,

@@ -24,19 +24,19 @@ use crate::runtime::{
     watch::{self, Pauses},
 };
 
-/// Where the certificate is.
+/// Follows the certificate in a Secret.
 pub(super) struct Issued {
     pub client: Client,
-    /// The name of the Secret, which is in the operator's namespace.
+    /// The name of the Secret in the operator's namespace.
     pub secret: String,
     pub health: Health,
 }
 
 impl Issued {
-    /// Sends each new certificate to `pairs`. A certificate that cannot be used is ignored: the previous one stays.
+    /// Sends each new certificate to `pairs`. An unusable certificate is ignored, and the previous one stays in use.
     pub async fn follow(self, pairs: Sender<Option<Pair>>) {
         let secrets = Api::<Secret>::default_namespaced(self.client.clone());
-        // A role that names the Secret allows to list and watch only this Secret.
+        // A role with the name of the Secret allows lists and watches only with this field selector.
         let field = format!("metadata.name={}", self.secret);
         let config = watcher::Config::default().fields(&field);
         let config = config.timeout(watch::length());
@@ -79,7 +79,7 @@ impl Issued {
         }
     }
 
-    /// Sends the certificate of `secret` if it is a new one; returns an error if it cannot be used.
+    /// Sends the certificate of `secret` if it is new. Returns an error if the certificate cannot be used.
     fn take(&self, secret: Secret, pairs: &Sender<Option<Pair>>) -> Result<(), String> {
         let name = &self.secret;
         let pair = read(&secret).map_err(|error| format!("the Secret `{name}` {error:#}"))?;

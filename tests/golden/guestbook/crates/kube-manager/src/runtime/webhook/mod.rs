@@ -37,11 +37,10 @@
 //! ```
 //!
 //! [`Manager::add_defaulter`](crate::Manager::add_defaulter) and
-//! [`Manager::add_validator`](crate::Manager::add_validator) take them. All replicas serve them on port
-//! 9443, before the lease and before any watch: `/readyz` then says whether webhooks are served, and
-//! `/readyz/controllers` what controllers wait for. After SIGTERM, and after the loss of the lease, they are
-//! served for 5 s more.
-//! [`Manager::write_manifests`](crate::Manager::write_manifests) writes the webhook configurations.
+//! [`Manager::add_validator`](crate::Manager::add_validator) register them. All replicas serve them on port 9443,
+//! before the lease and before any watch: `/readyz` then reports whether webhooks are served, and `/readyz/controllers`
+//! reports what the controllers wait for. After SIGTERM and after the loss of the lease, the webhooks are served for
+//! 5 more seconds. [`Manager::write_manifests`](crate::Manager::write_manifests) writes the webhook configurations.
 //!
 //! # When a call fails
 //!
@@ -50,9 +49,9 @@
 //!
 //! - calls in a process that is killed. The API server does not repeat a call without an answer, because it cannot know
 //!   whether the call had an effect.
-//! - calls for which there is no room, with code 429: more than `--webhook-max-calls`, or more than 64 MiB of
-//!   reviews at one time. The API server repeats such a call each second until its timeout.
-//! - calls that take longer than their timeout, and calls in which the webhook has an error or panics.
+//! - calls above the limits, with code 429: more than `--webhook-max-calls` calls, or more than 64 MiB of reviews at
+//!   one time. The API server repeats such a call each second until its timeout.
+//! - calls that take longer than their timeout, and calls in which the webhook returns an error or panics.
 //!
 //! The [`FailurePolicy`] decides what happens to the request of a failed call.
 //!
@@ -60,83 +59,81 @@
 //!
 //! There are three sources of certificates, and `rscaffold edit` switches between them.
 //!
-//! | the certificate is | by the flag | who has the API server trust it |
+//! | source of the certificate | flag | who makes the API server trust it |
 //! |---|---|---|
-//! | made by the operator, and replaced in time | none | the operator |
-//! | in a Secret that others keep, such as cert-manager | `--webhook-cert-secret` | others |
-//! | in a folder of files | `--webhook-cert-path` | the operator, if `ca.crt` is there; otherwise others |
+//! | the operator, which also renews it | none | the operator |
+//! | a Secret that another program maintains, such as cert-manager | `--webhook-cert-secret` | the other program |
+//! | a folder of files | `--webhook-cert-path` | the operator, if `ca.crt` is there; otherwise another program |
 //!
-//! **Made by the operator.** It makes authorities, and under them a certificate for each replica. This needs
+//! **The operator.** It creates authorities, and with them a certificate for each replica. It needs
 //!
-//! - a Secret without data, with the rights to `get` and `update` it: `--webhook-ca-secret` has its name;
-//! - a Service, for which the certificates are: `--webhook-service`;
-//! - the webhook configurations, with the rights to `get` and `patch` them:
-//!   `--webhook-mutating-configuration` and `--webhook-validating-configuration`. Their `caBundle` is the
-//!   operator's.
+//! - a Secret without data, with permission to `get` and `update` it: `--webhook-ca-secret` sets its name;
+//! - the name of the Service for which the certificates are issued: `--webhook-service`;
+//! - the webhook configurations, with permission to `get` and `patch` them: `--webhook-mutating-configuration` and
+//!   `--webhook-validating-configuration`. The operator sets their `caBundle`.
 //!
-//! Replicas agree by the Secret, and no authority signs before all API servers have heard of it, so no
-//! request fails meanwhile.
+//! The replicas share the authorities in the Secret. No authority signs before all API servers know it, so no request
+//! fails during a change.
 //!
-//! **In a Secret.** The operator reads `tls.crt` and `tls.key`, and takes each new pair as soon as it is
-//! there. It needs the rights to `list` and `watch` the Secret. Where a certificate is renewed under the same
-//! authority, no request fails.
+//! **A Secret.** The operator reads `tls.crt` and `tls.key`, and uses each new pair at once. It needs permission to
+//! `list` and `watch` the Secret. If the certificate is renewed by the same authority, no request fails.
 //!
-//! **In a folder.** The operator reads `tls.crt` and `tls.key` every 10 s. If `ca.crt` is there too, the
-//! operator puts it into the configurations, which needs the same rights to them as above. A new authority
-//! must be in `ca.crt`, beside the old one, some minutes before it signs.
+//! **A folder.** The operator reads `tls.crt` and `tls.key` every 10 s. If `ca.crt` is there too, the operator writes
+//! it into the webhook configurations, which needs the same permissions for them as above. Add a new authority to
+//! `ca.crt`, next to the old one, some minutes before it signs.
 //!
-//! All of these rights can be limited to the names of the objects. Secret and Service are in the operator's
-//! namespace.
+//! All of these permissions can be limited to the names of the objects. The Secret and the Service are in the
+//! operator's namespace.
 //!
 //! # Conversion
 //!
-//! A [`Hub`] converts between the versions of a kind. One version is the hub. For each other version, a spoke,
-//! the user writes the conversion to the hub and back, as plain `From` or `TryFrom` implementations. Two spokes
-//! are converted through the hub.
+//! A [`Hub`] converts between the versions of a kind. One version is the hub, and the other versions are spokes. For
+//! each spoke, the user writes the conversion to the hub and back, as plain `From` or `TryFrom` implementations. An
+//! object of one spoke is converted to another spoke through the hub.
 //!
-//! **Nothing is lost** if a version cannot hold all that another version holds. For each such difference, the
-//! object has an annotation, such as `v2.webapp.example.com/spec.colour` on an object of version v1. When
-//! the object is converted to v2 again, the difference is put back, unless a client has changed that part of
-//! the object in the meantime: what a client writes always wins.
+//! **No data is lost** if a version cannot hold everything that another version holds. Each such difference is kept in
+//! an annotation of the object, such as `v2.webapp.example.com/spec.colour` on an object of version v1. When the object
+//! is converted to v2 again, the difference is restored, unless a client has changed that part of the object in the
+//! meantime: the client's value always wins.
 //!
-//! - A client that drops the annotations, such as a `PUT` of an object that was not read before, also drops what
-//!   they keep. Nothing can prevent that.
-//! - The items of a list are told apart by their keys if the list has the type `map`, as with
-//!   `ListMerge::Map`. Any other list is kept as a whole: if a client changes one item, all differences of that
-//!   list are lost.
-//! - The API server limits the annotations of an object to 256 KiB. An object with more to keep is refused when
-//!   it is written, in whatever version: the operator serves a webhook for this, such as
-//!   `/bound-webapp-example-com-guestbook`. A write that it cannot be asked about goes on without it. If such an
-//!   object is stored all the same, it is still converted, without these annotations, and the log has an error.
-//! - An object may lack fields that its schema requires, as during a server-side apply. Then the converted
-//!   object lacks what would follow from these fields.
+//! - A client that drops the annotations also drops the differences in them, for example a `PUT` of an object that the
+//!   client has not read before. This cannot be prevented.
+//! - Items of a list are matched by their keys if the list has the type `map`, as with `ListMerge::Map`. Any other list
+//!   is kept as a whole: if a client changes one item, all differences of that list are lost.
+//! - The API server limits the annotations of an object to 256 KiB. A write of an object with more differences is
+//!   refused in every version: the operator serves a webhook for this, such as `/bound-webapp-example-com-guestbook`.
+//!   If the webhook cannot be called, the write succeeds without this check. If such an object is stored nevertheless,
+//!   it is still converted, but without these annotations, and the log has an error.
+//! - An object may lack fields that its schema requires, for example during a server-side apply. Then the converted
+//!   object lacks the values that depend on these fields.
 //!
-//! [`Manager::write_manifests`](crate::Manager::write_manifests) writes the conversion into the CRD. The
-//! operator has the API server trust its certificates there too, with the rights to `get` and `patch` the CRD.
-//! Without the operator, the API server still serves objects in the version that they are stored in.
+//! [`Manager::write_manifests`](crate::Manager::write_manifests) writes the conversion into the CRD. The operator also
+//! sets the `caBundle` there, which needs permission to `get` and `patch` the CRD. While the operator does not run, the
+//! API server still serves objects in the version in which they are stored.
 //!
 //! # Outside of a cluster
 //!
-//! With `--webhook-url=auto`, the API server calls webhooks on the machine that the operator runs on. The
-//! operator finds an address of the machine that the API server reaches, makes a certificate for it, and
-//! applies the configurations `<name>-run-mutating-webhook-configuration` and
-//! `<name>-run-validating-webhook-configuration`. It needs the right to do so, but no Secret and no Service. If
-//! the API server reaches no address, the log says why, and the operator goes on without webhooks. A URL such
-//! as `--webhook-url=https://192.168.1.2:9443` says where the API server has to reach it.
+//! With `--webhook-url=auto`, the API server calls webhooks on the machine on which the operator runs. The operator
+//! finds an address of the machine that the API server can reach, creates a certificate for it, and applies the
+//! configurations `<name>-run-mutating-webhook-configuration` and `<name>-run-validating-webhook-configuration`. It
+//! needs permission to do so, but no Secret and no Service. If the API server cannot reach any address, the log shows
+//! the reason, and the operator continues without webhooks. A URL such as `--webhook-url=https://192.168.1.2:9443` sets
+//! the address explicitly.
 //!
-//! The operator deletes these configurations when it ends. If it is killed they stay, so their failure policy is
-//! `Ignore`; while it runs, it refuses requests itself where a webhook with [`FailurePolicy::Fail`] fails.
+//! The operator deletes these configurations when it ends. If the operator is killed, they stay; so their failure
+//! policy is `Ignore`. While the operator runs, it refuses a request itself if a webhook with [`FailurePolicy::Fail`]
+//! fails.
 //!
-//! A conversion has one place, in the CRD. While the operator runs, the CRD names the URL, and an annotation keeps
-//! what was deployed. The end of the operator puts that back. If the operator is killed, the next one takes over,
-//! and `make install` puts the Service back: the operator writes the CRD as the field manager `<name>-make`. It
-//! needs the rights to `get` and `patch` the CRD.
+//! A kind has only one conversion, in its CRD. While the operator runs, the CRD has the URL, and an annotation keeps
+//! the deployed conversion. When the operator ends, it restores the deployed conversion. If the operator is killed, the
+//! next run takes over, and `make install` restores the Service: the operator writes the CRD as the field manager
+//! `<name>-make`. It needs permission to `get` and `patch` the CRD.
 //!
-//! # When not to use one
+//! # When not to use a webhook
 //!
-//! Where the schema of a CRD can say a rule, as in `#[schemars(range(min = 0))]` or a CEL expression, no code
-//! is in the way of a request. Next come the policies of the API server, ValidatingAdmissionPolicy and
-//! MutatingAdmissionPolicy. A webhook is for what neither can say.
+//! If the schema of a CRD can express a rule, as in `#[schemars(range(min = 0))]` or a CEL expression, the API server
+//! checks the rule without a call. The next choice are the policies of the API server, ValidatingAdmissionPolicy and
+//! MutatingAdmissionPolicy. Use a webhook for rules that neither of them can express.
 
 use std::{fmt::Debug, path::Path};
 
@@ -197,7 +194,7 @@ use super::{
     serve::{self, Certificate},
 };
 
-/// A type of objects that a webhook can be about.
+/// A type of objects that a webhook can handle.
 pub trait Object:
     Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static
 {
@@ -220,21 +217,21 @@ pub trait Defaulter: Send + Sync + 'static {
     /// The type of the objects.
     type Object: Object;
 
-    /// When the API server calls it.
+    /// When and how the API server calls the defaulter.
     const HOOK: Hook = Hook::new();
 
-    /// The permissions that it needs, if it sends requests.
+    /// The permissions of the defaulter, if it sends requests.
     const RULES: &'static [Rule] = &[];
 
-    /// Changes `object` before it is stored. It may be called several times for one request, so a second call must
-    /// change nothing.
+    /// Changes `object` before it is stored. The API server may call it several times for one request, so a second call
+    /// must change nothing.
     ///
     /// Fields that the type does not have stay unchanged. An object that does not fit its type is refused before this
     /// call.
     ///
     /// # Errors
     ///
-    /// When it cannot decide. Then the [`FailurePolicy`] decides.
+    /// When the defaulter cannot decide. Then the [`FailurePolicy`] decides.
     fn default(
         &self,
         object: &mut Self::Object,
@@ -247,20 +244,20 @@ pub trait Validator: Send + Sync + 'static {
     /// The type of the objects.
     type Object: Object;
 
-    /// When the API server calls it.
+    /// When and how the API server calls the validator.
     const HOOK: Hook = Hook::new();
 
-    /// The permissions that it needs, if it sends requests.
+    /// The permissions of the validator, if it sends requests.
     const RULES: &'static [Rule] = &[];
 
-    /// Returns what is wrong with `change`, if anything.
+    /// Returns the errors and warnings for `change`.
     ///
     /// An object that does not fit its type is refused before this call. If such an object is stored already, it can be
     /// deleted and its metadata can change, so that it can lose its finalizers.
     ///
     /// # Errors
     ///
-    /// When it cannot decide. Then the [`FailurePolicy`] decides.
+    /// When the validator cannot decide. Then the [`FailurePolicy`] decides.
     fn validate(
         &self,
         change: Change<'_, Self::Object>,
@@ -268,10 +265,10 @@ pub trait Validator: Send + Sync + 'static {
     ) -> impl Future<Output = anyhow::Result<Verdict>> + Send;
 }
 
-/// What the log says while certificates are not as they should be.
+/// The message of the log while the certificates cannot be maintained.
 const WAITS: &str = "waits with the certificates of the webhooks";
 
-/// What the Service of the webhooks is called in config/webhook.
+/// The name of the webhooks' Service in config/webhook.
 const SERVICE: &str = "webhook-service";
 
 /// The webhooks of a manager.
@@ -321,7 +318,7 @@ impl Webhooks {
     ///
     /// # Errors
     ///
-    /// As for [`convert`](Self::convert).
+    /// See [`convert`](Self::convert).
     pub fn convert_all(
         &self,
         mut crds: Vec<CustomResourceDefinition>,
@@ -335,7 +332,7 @@ impl Webhooks {
     ///
     /// # Errors
     ///
-    /// When a version is served that is not converted.
+    /// When a served or stored version is not converted.
     pub fn convert(&self, crd: &mut CustomResourceDefinition) -> Result<()> {
         let (group, kind) = (&crd.spec.group, &crd.spec.names.kind);
         let Some(conversion) = self.conversions.of(group, kind) else {
@@ -389,7 +386,7 @@ impl Webhooks {
             }),
             ..WebhookClientConfig::default()
         };
-        // kustomize knows how the namespace is called.
+        // kustomize replaces this name with the operator's namespace.
         let only = [OWN_NAMESPACE.to_owned()];
         let namespaces = Namespaces {
             own: OWN_NAMESPACE,
@@ -410,7 +407,7 @@ impl Webhooks {
         }
     }
 
-    /// The health that decides on the Pod's readiness, if webhooks are served.
+    /// The readiness of the Pod, if webhooks are served.
     pub fn health(&self, options: &Options) -> Option<Health> {
         if self.is_empty() {
             return None;
@@ -424,7 +421,7 @@ impl Webhooks {
         Some(health)
     }
 
-    /// Serves the webhooks as one of `servers`, until some time after `stop`. `server` is the URL of the API
+    /// Spawns a task in `servers` that serves the webhooks until some time after `stop`. `server` is the URL of the API
     /// server.
     pub fn serve(
         self,
@@ -490,8 +487,8 @@ impl Webhooks {
     }
 }
 
-/// Where the server gets its certificate from: one of three ways, with what is to be done for it beside the
-/// server, as one of `servers`.
+/// The source of the server's certificate. Spawns a task in `servers` that maintains the certificate, or the API
+/// server's trust in it.
 fn certificate(
     options: &Options,
     runtime: &Runtime,

@@ -9,7 +9,7 @@ use json_patch::{
 };
 use serde_json::{Map, Value, value::RawValue};
 
-/// Fields that identify an element of a list. Most lists of Kubernetes have the first one.
+/// Fields that identify an element of a list. Most lists in Kubernetes use `name`.
 const IDENTITY: [&str; 4] = ["name", "key", "type", "id"];
 
 /// The patch for `raw` that makes the same changes as a defaulter made to its typed form, from `before` to `after`.
@@ -56,9 +56,9 @@ fn compare(
                 compare(raw, before, after, path, operations)?;
                 path.pop_back();
             }
-            // The type has it as a default, and the defaulter left it so.
+            // The type has this field as a default, and the defaulter did not change it.
             (None, Some(before)) if before == after => {}
-            // If there is one already, this replaces it.
+            // `add` also replaces an existing value.
             _ => operations.push(PatchOperation::Add(AddOperation {
                 path: path.with_trailing_token(key),
                 value: after.clone(),
@@ -68,7 +68,7 @@ fn compare(
     Ok(())
 }
 
-/// `operation` on a part of an object, as one on the object; the part is at `path`.
+/// Converts `operation` on the part at `path` of an object to an operation on the object.
 fn below(path: &Pointer, mut operation: PatchOperation) -> PatchOperation {
     let places: [Option<&mut PointerBuf>; 2] = match &mut operation {
         PatchOperation::Add(it) => [Some(&mut it.path), None],
@@ -120,7 +120,7 @@ fn lay_object(
         let before = before.get(key);
         let value = match (raw.get(key), before) {
             (Some(raw), Some(before)) => lay(raw, before, after),
-            // The type has it as a default, and the defaulter left it so.
+            // The type has this field as a default, and the defaulter did not change it.
             (None, Some(before)) if before == after => continue,
             _ => after.clone(),
         };
@@ -129,9 +129,9 @@ fn lay_object(
     laid
 }
 
-/// For each element of `after`, the index of the one of `before` that it was: one that is the same, or
-/// has the same name; and if neither is to be found and both lists are of one length, one at the same
-/// position.
+/// For each element of `after`, the index in `before` of the element that it was. An equal element matches first, then
+/// an element with the same name. If the lists have the same length, an element without a name matches the element at
+/// the same position.
 fn origins(before: &[Value], after: &[Value]) -> Vec<Option<usize>> {
     let mut origins = vec![None; after.len()];
     let mut is_left = vec![true; before.len()];
@@ -149,7 +149,7 @@ fn origins(before: &[Value], after: &[Value]) -> Vec<Option<usize>> {
     origins
 }
 
-/// Pairs what is left of both lists where `key` gives the same, in the order of the lists.
+/// Pairs the remaining elements of both lists that have the same `key`, in the order of the lists.
 fn pair<'a>(
     before: &'a [Value],
     after: &'a [Value],
@@ -191,7 +191,7 @@ mod tests {
         super::between(&raw, before, after).expect("JSON")
     }
 
-    /// What the patch makes of `raw`.
+    /// The result of the patch, applied to `raw`.
     fn patched(raw: &Value, before: &Value, after: &Value) -> Value {
         let mut patched = raw.clone();
         let patch = between(raw, before, after);
@@ -241,13 +241,13 @@ mod tests {
         let expected = json!([{"new": 1, "port": 1}, {"new": 2, "port": 3}]);
         assert_eq!(patched(&raw, &before, &after), expected);
 
-        // One that was replaced has nothing of the one before.
+        // A replaced element gets no fields of the previous element.
         let raw = json!([{"name": "a", "new": 1}]);
         let replaced = json!([{"name": "b"}]);
         assert_eq!(patched(&raw, &json!([{"name": "a"}]), &replaced), replaced);
     }
 
-    /// The fields that the type does not have begin with an `x`.
+    /// `value` with the fields of the type. The names of the other fields begin with `x`.
     fn typed(value: &Value) -> Value {
         match value {
             Value::Object(fields) => {
@@ -260,7 +260,7 @@ mod tests {
         }
     }
 
-    /// Whether all that the type does not have in `raw` is in `laid` too, where both have the object.
+    /// Whether `laid` has all fields of `raw` that the type does not have, in every object that both have.
     fn keeps(raw: &Value, laid: &Value) -> bool {
         match (raw, laid) {
             (Value::Object(raw), Value::Object(laid)) => raw.iter().all(|(key, value)| {

@@ -5,18 +5,18 @@ use kube::core::GroupVersionKind;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What a client does with an object.
+/// The operation of a client on an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Operation {
-    /// Creates it.
+    /// The object is created.
     #[default]
     Create,
-    /// Changes it: an update, or a patch.
+    /// The object is changed, by an update or a patch.
     Update,
-    /// Deletes it.
+    /// The object is deleted.
     Delete,
-    /// Connects to it, as `kubectl exec` does with a Pod.
+    /// The client connects to the object, as `kubectl exec` does with a Pod.
     Connect,
 }
 
@@ -32,7 +32,8 @@ impl Operation {
     }
 }
 
-/// The request without the object: who asks for what. The default, for tests, is a creation without user and namespace:
+/// The request without the object: its user, operation and other attributes. The default, for tests, is a creation
+/// without user and namespace:
 ///
 /// ```
 /// use kube_manager::webhook::{Operation, Request};
@@ -46,7 +47,7 @@ impl Operation {
 pub struct Request {
     /// The operation on the object. A patch is a creation or an update.
     pub operation: Operation,
-    /// Who does it.
+    /// The user who sends the request.
     pub user: UserInfo,
     /// Whether this is a dry run: the API server stores nothing, and a webhook must have no effects either.
     pub dry_run: bool,
@@ -54,7 +55,7 @@ pub struct Request {
     pub namespace: Option<String>,
     /// The name of the object; `None` if the API server generates it later, for `generateName`.
     pub name: Option<String>,
-    /// The subresource that is asked for, such as `status` or `scale`.
+    /// The subresource of the request, such as `status` or `scale`.
     pub subresource: Option<String>,
     /// The options of the operation, such as a `DeleteOptions` of `meta.k8s.io/v1`.
     pub options: Option<Value>,
@@ -63,12 +64,12 @@ pub struct Request {
     pub kind: Option<GroupVersionKind>,
 }
 
-/// A change of an object, as it is to be stored.
+/// A change of an object that is about to be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<'a, K> {
-    /// The object is created. Of a [`Connect`](Operation::Connect), this has the options.
+    /// The object is created. For [`Connect`](Operation::Connect), this contains the options of the request.
     Create(&'a K),
-    /// The object is changed. If the old one does not fit its type, it counts as [`Create`](Self::Create).
+    /// The object is changed. If the old object does not fit its type, the change counts as [`Create`](Self::Create).
     Update {
         /// The object before.
         old: &'a K,

@@ -1,4 +1,4 @@
-//! From the bytes of an AdmissionReview to those of its answer.
+//! Converts the bytes of an AdmissionReview to the bytes of its answer.
 
 use std::panic::AssertUnwindSafe;
 
@@ -18,14 +18,13 @@ use super::{
     verdict::{FieldError, Verdict},
 };
 
-/// How large a review may be: two objects of 3 MB, the most that the API server takes, and what is
-/// around them.
+/// The maximum size of a review: two objects of 3 MB, the limit of the API server, and the rest of the review.
 pub(super) const MOST: usize = 8 << 20;
 
 const API_VERSION: &str = "admission.k8s.io/v1";
 const KIND: &str = "AdmissionReview";
 
-/// Why there is no answer. For the API server, this is a failed call.
+/// Why a call has no answer. The API server treats it as a failed call.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
     /// The body is not a review of version v1.
@@ -55,7 +54,7 @@ impl Respond for Box<dyn Handler> {
     }
 }
 
-/// What a webhook makes of a review.
+/// The result of a webhook for a review.
 pub(super) struct Answer {
     verdict: Verdict,
     patch: Option<json_patch::Patch>,
@@ -71,7 +70,7 @@ impl From<Verdict> for Answer {
 /// Answers the review in `body`.
 pub(super) async fn answer(handler: &dyn Handler, body: &[u8]) -> Result<Vec<u8>, Failure> {
     let review = Review::read(body).map_err(Failure::Malformed)?;
-    // A panic can leave only state half-changed that the webhook itself locks.
+    // After a panic, only state that the webhook itself shares between calls can be inconsistent.
     let handled = AssertUnwindSafe(handler.handle(&review))
         .catch_unwind()
         .await;
@@ -94,7 +93,7 @@ pub(super) async fn answer(handler: &dyn Handler, body: &[u8]) -> Result<Vec<u8>
     serde_json::to_vec(&Outgoing::new(response)).map_err(|error| Failure::Failed(error.into()))
 }
 
-/// Refuses the request that the review in `body` is about, because its webhook failed; none if `body` is no
+/// The answer that refuses the request of the review in `body`, because the webhook failed; `None` if `body` is not a
 /// review.
 pub(super) fn refuse(body: &[u8], message: String) -> Option<Vec<u8>> {
     let review = Review::read(body).ok()?;
@@ -110,15 +109,15 @@ pub(super) fn refuse(body: &[u8], message: String) -> Option<Vec<u8>> {
     serde_json::to_vec(&Outgoing::new(response)).ok()
 }
 
-/// What a panic says.
+/// The message of a panic.
 pub(super) fn message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "no message".to_owned())
 }
 
-/// A review as it arrives. Its objects stay as the text that they are in the body: read as JSON, which is not
-/// their type, some texts take a hundred times their memory.
+/// A review as it arrives. Its objects stay JSON text: as untyped JSON values, some texts would need a hundred times
+/// their size in memory.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Envelope<'a> {
@@ -191,7 +190,7 @@ struct Response<'a> {
     warnings: Vec<String>,
 }
 
-/// A review whose objects fit its operation.
+/// A review that has the objects for its operation.
 pub(super) struct Review<'a> {
     uid: String,
     asked: Asked,
@@ -199,7 +198,7 @@ pub(super) struct Review<'a> {
     pub(super) objects: Objects<'a>,
 }
 
-/// The objects of a review, which need not fit their type.
+/// The objects of a review. They may not fit the type of the webhook.
 pub(super) enum Objects<'a> {
     Create(&'a RawValue),
     Update {
@@ -254,7 +253,7 @@ impl<'a> Review<'a> {
     }
 }
 
-/// Reads an object as its type.
+/// Deserializes an object as its type.
 fn typed<K: DeserializeOwned>(object: &RawValue) -> Result<K, FieldError> {
     let mut json = serde_json::Deserializer::from_str(object.get());
     serde_path_to_error::deserialize(&mut json).map_err(|error| {
@@ -262,14 +261,15 @@ fn typed<K: DeserializeOwned>(object: &RawValue) -> Result<K, FieldError> {
         // Errors of the object as a whole have no path.
         let path = if path == "." { "" } else { &path };
         let why = error.inner().to_string();
-        // Nobody sees the line.
+        // The line number would not help the client, who does not see this text.
         let why = why.split_once(" at line ").map_or(&*why, |(why, _)| why);
         FieldError::type_invalid(path, why)
     })
 }
 
-/// The verdict on an update of an object that does not fit its type, before or after. It must still lose
-/// its finalizers: so it is allowed if it did not fit before, and nothing but its metadata changes.
+/// The verdict on an update in which the old or new object does not fit its type. The object must still be able to lose
+/// its finalizers. So the update is allowed with a warning if the old object did not fit either, and only metadata
+/// changes.
 fn misfit<K: DeserializeOwned>(old: &RawValue, new: &RawValue, error: FieldError) -> Verdict {
     let but_metadata = |object: &RawValue| {
         let mut fields: Map<String, Value> = serde_json::from_str(object.get()).ok()?;
@@ -295,7 +295,7 @@ impl<D: Defaulter> Handler for Defaults<D> {
             let (old, new) = match &review.objects {
                 Objects::Create(new) => (None, new),
                 Objects::Update { old, new } => (Some(old), new),
-                // What goes needs no defaults.
+                // A deleted object needs no defaults.
                 Objects::Delete(_) => return Ok(Verdict::allowed().into()),
             };
             let mut object: D::Object = match (typed(new), old) {
@@ -340,7 +340,7 @@ impl<V: Validator> Handler for Validates<V> {
                 },
                 Objects::Delete(old) => match typed(old) {
                     Ok(old) => self.0.validate(Change::Delete(&old), request).await?,
-                    // It must be possible to get rid of it.
+                    // It must be possible to delete such an object.
                     Err(_) => Verdict::allowed(),
                 },
             };
@@ -360,7 +360,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives ConfigMaps an entry, and panics or fails on demand.
+    /// Adds an entry to ConfigMaps, and panics or fails on demand.
     struct Entries;
 
     impl Defaulter for Entries {
@@ -382,7 +382,7 @@ mod tests {
         }
     }
 
-    /// Refuses empty ConfigMaps, and tells in a warning what it was asked.
+    /// Refuses empty ConfigMaps, and shows the request in a warning.
     struct Filled;
 
     impl Validator for Filled {
@@ -460,7 +460,7 @@ mod tests {
         answer
     }
 
-    /// What the patch of `answer` makes of `object`.
+    /// The result of the patch in `answer`, applied to `object`.
     fn patched(answer: &Value, mut object: Value) -> Value {
         assert_eq!(answer["patchType"], "JSONPatch");
         let patch: ByteString = serde_json::from_value(answer["patch"].clone()).expect("base64");
@@ -478,7 +478,7 @@ mod tests {
         let mut expected = new.clone();
         expected["data"]["by"] = "alice".into();
         assert_eq!(patched(&answer, new.clone()), expected);
-        // The second time, there is nothing to do.
+        // The second call has nothing to do.
         let answer = allows(&entries, "UPDATE", new, expected).await;
         assert_eq!(answer, json!({"uid": "7", "allowed": true}));
         let answer = allows(&entries, "DELETE", map(json!({})), Value::Null).await;
@@ -552,7 +552,7 @@ mod tests {
             let (good, bad) = (map(json!({"a": "1"})), map(json!({"a": 1})));
             refuses(handler, "UPDATE", good.clone(), bad.clone()).await;
             refuses(handler, "UPDATE", map(json!({"a": 2})), bad.clone()).await;
-            // It can be mended.
+            // A client can repair the object.
             allows(handler, "UPDATE", bad, good).await;
         }
     }

@@ -1,5 +1,4 @@
-//! Serves the webhooks: an HTTPS server of all replicas, from the start until Pods of the operator are no
-//! longer asked.
+//! Serves the webhooks: all replicas run an HTTPS server, from the start until the API server no longer calls this Pod.
 
 use std::{env, path::PathBuf, sync::Arc, time::Duration};
 
@@ -31,14 +30,14 @@ use tokio_util::sync::CancellationToken;
 use super::{by_url::Place, review::Failure};
 use crate::runtime::options::{Address, duration};
 
-/// How much all reviews that are answered at one time may have together, in bytes: more than the largest one,
-/// and far more than the API server sends at once.
+/// The most bytes of all reviews that are processed at one time: more than the largest review, and far more than the
+/// API server sends at once.
 const MOST_OF_ALL: usize = 64 << 20;
 
-/// How long a call may take if it does not say: as for the API server.
+/// The timeout of a call without one in its query. It is the API server's default.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a call may take at most, from the API server.
+/// The longest timeout of a call that the API server allows.
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// The flags of webhooks.
@@ -156,9 +155,9 @@ impl Options {
         name.unwrap_or_else(|| format!("{operator}-webhook-ca"))
     }
 
-    /// Why no webhooks are served, if none are.
+    /// The reason why no webhooks are served; `None` if they are served.
     pub(super) fn off(&self) -> Option<&'static str> {
-        // The variable that operators in Go read.
+        // Operators in Go read this variable.
         let variable = env::var("ENABLE_WEBHOOKS");
         if variable.is_ok_and(|value| value == "false") {
             Some("`ENABLE_WEBHOOKS` is `false`")
@@ -172,7 +171,7 @@ impl Options {
     }
 }
 
-/// What is counted and timed. Names and labels are those of controller-runtime; `webhook` is the path.
+/// The metrics of webhooks. Names and labels are those of controller-runtime; `webhook` is the path.
 #[derive(Clone)]
 pub(super) struct Metrics {
     /// `webhook`, `code`
@@ -196,22 +195,22 @@ impl Metrics {
     }
 }
 
-/// What answers the reviews of an endpoint.
+/// Answers the reviews of an endpoint.
 pub(super) trait Respond: Send + Sync {
-    /// How large a review may be, in bytes.
+    /// The maximum size of a review in bytes.
     fn most(&self) -> usize;
 
     /// The answer to the review in `body`.
     fn respond(&self, body: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, Failure>>;
 }
 
-/// A webhook at its path.
+/// A webhook and its path.
 pub(super) struct Endpoint {
     pub path: String,
     pub handler: Box<dyn Respond>,
 }
 
-/// What all calls together may take, so that no flood of them fills the memory.
+/// Limits all calls together, so that many calls cannot fill the memory.
 struct Room {
     calls: Semaphore,
     bytes: Semaphore,
@@ -226,7 +225,7 @@ impl Room {
     }
 }
 
-/// What a call works with.
+/// The state of a route.
 struct Route {
     endpoint: Endpoint,
     metrics: Metrics,
@@ -234,8 +233,8 @@ struct Route {
     stop: CancellationToken,
 }
 
-/// The routes of all webhooks, which answer so many `calls` at once. After `stop`, each answer asks the client
-/// to close its connection.
+/// The routes of all webhooks, which answer at most `calls` calls at once. After `stop`, each answer asks the client to
+/// close its connection.
 pub(super) fn routes(
     endpoints: impl IntoIterator<Item = Endpoint>,
     metrics: &Metrics,
@@ -283,14 +282,13 @@ async fn call(State(route): State<Arc<Route>>, request: Request) -> Response {
     response
 }
 
-/// The answer while there is no room for a call. The API server repeats it after a second, several times if
-/// need be, until the call may take no longer.
+/// The answer to a call above the limits. The API server repeats the call every second until its timeout.
 fn later() -> Response {
     let (status, after) = (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, "1")]);
     (status, after, "too many calls at once").into_response()
 }
 
-/// Counts a call as long as it runs. A call is dropped when the client closes its connection.
+/// Counts a call while it runs. A call is dropped when the client closes its connection.
 struct InFlight(IntGauge);
 
 impl InFlight {
@@ -306,7 +304,7 @@ impl Drop for InFlight {
     }
 }
 
-/// How long a call may take, from its query: `timeout=10s`.
+/// The timeout of a call, read from its query: `timeout=10s`.
 pub(super) fn limit(query: &str) -> Duration {
     let mut fields = query.split('&');
     let asked = fields.find_map(|field| field.strip_prefix("timeout="));
@@ -341,8 +339,8 @@ async fn answer(route: &Route, request: Request) -> Response {
     }
 }
 
-/// Reads a body of at most `most` bytes, and takes `room` for it as it arrives: one that is announced and never
-/// sent takes none. The error is the answer.
+/// Reads a body of at most `most` bytes. It acquires `room` for each chunk that arrives, so a body that is announced
+/// but not sent takes no room. An error is the answer to the call.
 async fn read(
     body: Body,
     most: usize,
@@ -390,7 +388,7 @@ mod tests {
         *,
     };
 
-    /// Allows everything, or never answers.
+    /// Allows every request, or never answers.
     struct Allows(bool);
 
     impl Handler for Allows {
@@ -460,7 +458,7 @@ mod tests {
         let requests = requests.map(|it| it.get_metric()[0].get_counter().get_value());
         assert_eq!(requests, Some(1.0));
 
-        // From now on, other replicas are to be asked.
+        // From now on, the API server is to call other replicas.
         stop.cancel();
         let response = post(&routes, "/allows", review()).await;
         assert_eq!(response.status(), StatusCode::OK);
@@ -521,7 +519,7 @@ mod tests {
         for call in &mut running {
             assert!(futures::poll!(call).is_pending());
         }
-        // The limit is that of all webhooks together.
+        // The limit is shared by all webhooks.
         let refused = post(&routes, "/allows", review()).await;
         assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
         assert_eq!(refused.headers()[RETRY_AFTER], "1");
@@ -540,7 +538,7 @@ mod tests {
     #[tokio::test]
     async fn the_total_size_of_bodies_is_limited() {
         let (routes, _) = served(&CancellationToken::new());
-        // Each announces more than it sends.
+        // Each request announces a larger body than it sends.
         let large = || {
             let sent = futures::stream::once(async { Ok(vec![b' '; MOST]) });
             let sent = sent.chain(futures::stream::pending::<std::io::Result<Vec<u8>>>());
@@ -595,7 +593,7 @@ mod tests {
         let (routes, _) = served(&CancellationToken::new());
         let response = post(&routes, "/hangs?timeout=20ms", review()).await;
         assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
-        // Also while a client is slow to send what it has announced.
+        // This also holds while a client sends its announced body slowly.
         let never = Body::from_stream(futures::stream::pending::<std::io::Result<Vec<u8>>>());
         let response = post(&routes, "/allows?timeout=20ms", never).await;
         assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);

@@ -1,4 +1,4 @@
-//! What a webhook says about a request: warnings, and why it is refused.
+//! The answer of a webhook to a request: warnings, and the reasons for a refusal.
 
 use std::fmt::{self, Display};
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::request::Asked;
 
-/// What a webhook says about a request. Without errors, the request is allowed.
+/// The answer of a webhook to a request. Without errors, the request is allowed.
 ///
 /// ```
 /// use kube_manager::webhook::{FieldError, Verdict};
@@ -44,20 +44,19 @@ impl Verdict {
         verdict
     }
 
-    /// Shows a warning to the client, whether the request is allowed or not. The API server cuts warnings
-    /// off after 256 characters, and after 4096 together.
+    /// Shows a warning to the client, whether the request is allowed or not. The API server truncates a warning to 256
+    /// characters, and all warnings together to 4096.
     pub fn warn(&mut self, warning: impl Into<String>) {
         self.warnings.push(warning.into());
     }
 
-    /// Refuses the request because of the value of a field. The client gets all such errors at once, with
-    /// code 422.
+    /// Refuses the request because of the value of a field. The client gets all field errors at once, with code 422.
     pub fn error(&mut self, error: FieldError) {
         self.errors.push(error);
     }
 
-    /// Refuses the request for a reason that is in no field, such as who sends it. The client gets code 403
-    /// and `message`, but no [`error`](Self::error).
+    /// Refuses the request for a reason that is not in a field, such as its user. The client gets code 403 and
+    /// `message`, but no field [`error`](Self::error).
     pub fn forbid(&mut self, message: impl Into<String>) {
         self.forbidden = Some(message.into());
     }
@@ -77,13 +76,14 @@ impl Verdict {
         &self.errors
     }
 
-    /// The warnings as the API server takes them: it drops one with a line break.
+    /// The warnings in the form that the API server accepts: it drops warnings with a line break.
     pub(super) fn headers(&self) -> Vec<String> {
         let plain = |text: &String| text.replace(char::is_control, " ");
         self.warnings.iter().map(plain).collect()
     }
 
-    /// Why the request is refused, if it is. The text is what clients know from the API server itself.
+    /// The status for a refused request; `None` if it is allowed. The message has the same form as those of the API
+    /// server.
     pub(super) fn refusal(&self, asked: &Asked) -> Option<Status> {
         let mut details = StatusDetails {
             name: asked.name.clone(),
@@ -137,7 +137,7 @@ impl From<Vec<FieldError>> for Verdict {
     }
 }
 
-/// What is wrong with a field. kubectl prints the path and the message of each.
+/// An invalid field of an object. kubectl prints path and message of each error.
 ///
 /// A path is written as in `spec.containers[0].ports[1].name` or `metadata.labels[app]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,7 +149,7 @@ pub struct FieldError {
 }
 
 impl FieldError {
-    /// The field has a value that does not do. `why` says what would, such as `must not be negative`.
+    /// The field has an invalid value. `why` says which values are valid, such as `must not be negative`.
     pub fn invalid(path: impl Into<String>, value: impl Into<Value>, why: impl Display) -> Self {
         let value = value.into();
         Self::new(
@@ -159,17 +159,17 @@ impl FieldError {
         )
     }
 
-    /// The field has no value.
+    /// The field must have a value.
     pub fn required(path: impl Into<String>, why: impl Display) -> Self {
         Self::new(path, "FieldValueRequired", with("Required value", &why))
     }
 
-    /// The field may not have a value, or not be changed.
+    /// The field must not have a value, or must not be changed.
     pub fn forbidden(path: impl Into<String>, why: impl Display) -> Self {
         Self::new(path, "FieldValueForbidden", with("Forbidden", &why))
     }
 
-    /// The value is none of `supported`.
+    /// The value is not one of `supported`.
     pub fn unsupported(
         path: impl Into<String>,
         value: impl Into<Value>,
@@ -184,7 +184,7 @@ impl FieldError {
         )
     }
 
-    /// The value occurs twice where it must be unique.
+    /// The value is not unique.
     pub fn duplicate(path: impl Into<String>, value: impl Into<Value>) -> Self {
         let value = value.into();
         Self::new(
@@ -218,7 +218,7 @@ impl FieldError {
         )
     }
 
-    /// The value has another type than the field.
+    /// The value does not fit the type of the field.
     pub(super) fn type_invalid(path: impl Into<String>, why: impl Display) -> Self {
         Self::new(
             path,
@@ -245,7 +245,7 @@ impl FieldError {
         &self.path
     }
 
-    /// What is wrong, without the path: `Invalid value: -1: must not be negative`.
+    /// The message without the path: `Invalid value: -1: must not be negative`.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -259,7 +259,7 @@ impl FieldError {
     }
 }
 
-/// `what`, and `why` if that says anything.
+/// `what`, followed by `why` if `why` is not empty.
 fn with(what: &str, why: &impl Display) -> String {
     match why.to_string() {
         why if why.is_empty() => what.to_owned(),

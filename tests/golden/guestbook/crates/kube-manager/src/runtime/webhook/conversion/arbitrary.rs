@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use proptest::{collection, option, prelude::*, sample::select, string::string_regex};
 use serde_json::{Map, Value, json};
 
-/// Objects of a version with this schema: their type, a name, spec and status.
+use super::TYPE_AND_METADATA;
+
+/// Objects of a version with this schema: their type, a name, and all other fields.
 pub(super) fn objects(api_version: &str, kind: &str, schema: &Value) -> BoxedStrategy<Value> {
     let head = json!({
         "apiVersion": api_version,
@@ -15,10 +17,11 @@ pub(super) fn objects(api_version: &str, kind: &str, schema: &Value) -> BoxedStr
     let body = values(schema).prop_map(move |body| {
         let mut object = head.clone();
         if let (Value::Object(object), Value::Object(body)) = (&mut object, body) {
-            let is_part = |(name, value): &(String, Value)| {
-                matches!(name.as_str(), "spec" | "status") && !value.is_null()
+            let is_there = |(name, value): &(String, Value)| {
+                !TYPE_AND_METADATA.contains(&name.as_str())
+                    && !(value.is_null() && matches!(name.as_str(), "spec" | "status"))
             };
-            object.extend(body.into_iter().filter(is_part));
+            object.extend(body.into_iter().filter(is_there));
         }
         object
     });

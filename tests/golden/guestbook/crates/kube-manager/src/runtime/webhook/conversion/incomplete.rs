@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::change::field;
+use super::{Parts, Version, change::field};
 
 /// How many times an incomplete object is converted, each time with other placeholders.
 pub(super) const TRIES: usize = TEXTS.len();
@@ -20,12 +20,22 @@ const TEXTS: [&str; 8] = [
     "2001-02-03T04:05:06Z",
 ];
 
-/// Fills each missing field that `schema` requires in `object` with a placeholder; returns whether there was any. Each
-/// `number` below [`TRIES`] gives other placeholders.
-pub(super) fn complete(schema: &Value, object: &mut Value, number: usize) -> bool {
-    let parts = object.as_object_mut().into_iter().flatten();
-    let filled = parts.map(|(name, part)| fill(field(schema, name), part, number));
-    filled.fold(false, |any, filled| any | filled)
+/// Fills each missing field that the schema of `version` requires in `parts` with a placeholder; returns whether there
+/// was any. Each `number` below [`TRIES`] gives other placeholders.
+pub(super) fn complete(version: &Version, parts: &mut Parts, number: usize) -> bool {
+    let schema = &version.schema;
+    let spec = if version.has_spec {
+        field(schema, "spec")
+    } else {
+        schema
+    };
+    let parts = [
+        (spec, &mut parts.spec),
+        (field(schema, "status"), &mut parts.status),
+    ];
+    let filled =
+        parts.map(|(schema, part)| part.as_mut().is_some_and(|it| fill(schema, it, number)));
+    filled.contains(&true)
 }
 
 fn fill(schema: &Value, value: &mut Value, number: usize) -> bool {
@@ -77,15 +87,17 @@ fn stand_in(schema: &Value, number: usize) -> Value {
     }
 }
 
-/// The common parts of two objects. At least their spec and status stay.
-pub(super) fn common(a: Value, b: &Value) -> Value {
-    let Value::Object(parts) = a else { return a };
-    let shared = parts.into_iter().filter_map(|(name, part)| {
+/// What two objects have in common. Each part that both have stays, though it may be empty.
+pub(super) fn common(a: Parts, b: &Parts) -> Parts {
+    let common = |a: Option<Value>, b: &Option<Value>| {
         let empty = || Value::Object(Map::new());
-        let shared = shared(part, b.get(&name)?).unwrap_or_else(empty);
-        Some((name, shared))
-    });
-    Value::Object(shared.collect())
+        Some(shared(a?, b.as_ref()?).unwrap_or_else(empty))
+    };
+    Parts {
+        spec: common(a.spec, &b.spec),
+        status: common(a.status, &b.status),
+        others: a.others,
+    }
 }
 
 /// The common parts of two values; `None` if there are none.

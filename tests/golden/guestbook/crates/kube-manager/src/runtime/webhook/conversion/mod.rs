@@ -202,16 +202,71 @@ struct Version {
     name: String,
     /// Of the whole object.
     schema: Value,
+    /// Whether the spec is a field of the object. With `kube(no_spec)`, its fields are fields of the object.
+    has_spec: bool,
 }
 
 impl Version {
     fn of<K: Versioned>() -> Self {
         let crd = serde_json::to_value(K::crd()).unwrap_or_default();
+        Self::new(
+            K::version(&()).into_owned(),
+            crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone(),
+        )
+    }
+
+    fn new(name: String, schema: Value) -> Self {
+        let fields = schema["properties"].as_object().into_iter().flatten();
+        let mut fields = fields.map(|(name, _)| name.as_str());
+        let has_spec = fields.clone().any(|it| it == "spec")
+            && fields.all(|it| matches!(it, "spec" | "status") || TYPE_AND_METADATA.contains(&it));
         Self {
-            name: K::version(&()).into_owned(),
-            schema: crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone(),
+            name,
+            schema,
+            has_spec,
         }
     }
+
+    /// The parts of `body`, an object without its type and metadata.
+    fn parts(&self, body: &Value) -> Parts {
+        let mut fields = body.as_object().cloned().unwrap_or_default();
+        let status = fields.remove("status");
+        let spec = if self.has_spec {
+            fields.remove("spec")
+        } else {
+            Some(Value::Object(std::mem::take(&mut fields)))
+        };
+        Parts {
+            spec,
+            status,
+            others: fields,
+        }
+    }
+
+    /// The object without its type and metadata that has these parts.
+    fn body(&self, parts: Parts) -> Value {
+        let Parts {
+            spec,
+            status,
+            others: mut fields,
+        } = parts;
+        match spec {
+            Some(Value::Object(spec)) if !self.has_spec => fields.extend(spec),
+            Some(spec) if self.has_spec => drop(fields.insert("spec".to_owned(), spec)),
+            _ => {}
+        }
+        fields.extend(status.map(|status| ("status".to_owned(), status)));
+        Value::Object(fields)
+    }
+}
+
+/// The parts of an object that a conversion changes.
+#[derive(Clone)]
+struct Parts {
+    spec: Option<Value>,
+    status: Option<Value>,
+    /// Fields that neither belong to the spec nor to the status. They stay.
+    others: Map<String, Value>,
 }
 
 struct Spoke {
@@ -389,13 +444,13 @@ impl Hop<'_> {
     }
 
     fn forth(&self, body: &Value) -> Result<Value, String> {
-        convert(&self.from.schema, body, self.spoke, |part| {
+        convert([self.from, self.to], body, self.spoke, |part| {
             if self.is_up { part.up } else { part.down }
         })
     }
 
     fn back(&self, body: &Value) -> Result<Value, String> {
-        convert(&self.to.schema, body, self.spoke, |part| {
+        convert([self.to, self.from], body, self.spoke, |part| {
             if self.is_up { part.down } else { part.up }
         })
     }
@@ -444,31 +499,43 @@ impl Hop<'_> {
     }
 }
 
-/// Converts the parts of an object, `body`, each by what `direction` takes. It may lack what `schema` requires;
+/// Converts the parts of an object, `body`, each by what `direction` takes. It may lack what its schema requires;
 /// then the answer lacks what would follow from that.
 fn convert(
-    schema: &Value,
+    [from, to]: [&Version; 2],
     body: &Value,
     spoke: &Spoke,
     direction: impl Fn(Directions) -> Part,
 ) -> Result<Value, String> {
-    let plain = |body: &Value| {
-        let mut body = body.clone();
-        for (name, directions) in [("spec", Some(spoke.spec)), ("status", spoke.status)] {
-            let there = body.get_mut(name).filter(|value| !value.is_null());
-            if let (Some(value), Some(directions)) = (there, directions) {
-                let converted = direction(directions)(value);
-                *value = converted.map_err(|error| format!("{name}{error}"))?;
-            }
-        }
-        Ok(body)
+    let convert = |part: &mut Option<Value>, directions: Directions| match part
+        .as_mut()
+        .filter(|value| !value.is_null())
+    {
+        Some(value) => direction(directions)(value).map(|converted| *value = converted),
+        None => Ok(()),
     };
-    plain(body).or_else(|error: String| {
-        let mut shared: Option<Value> = None;
+    let plain = |parts: &Parts| {
+        let mut parts = parts.clone();
+        convert(&mut parts.spec, spoke.spec).map_err(|error| {
+            if from.has_spec {
+                format!("spec{error}")
+            } else {
+                error.trim_start_matches(['.', ':', ' ']).to_owned()
+            }
+        })?;
+        if let Some(directions) = spoke.status {
+            let error = |error| format!("status{error}");
+            convert(&mut parts.status, directions).map_err(error)?;
+        }
+        Ok(parts)
+    };
+    let parts = from.parts(body);
+    let converted = plain(&parts).or_else(|error: String| {
+        let mut shared: Option<Parts> = None;
         let mut good = 0;
         for number in 0..incomplete::TRIES {
-            let mut completed = body.clone();
-            if !complete(schema, &mut completed, number) {
+            let mut completed = parts.clone();
+            if !complete(from, &mut completed, number) {
                 return Err(error);
             }
             let Ok(converted) = plain(&completed) else {
@@ -482,7 +549,8 @@ fn convert(
         }
         // A single result does not show which values depend on the missing fields.
         shared.filter(|_| good > 1).ok_or(error)
-    })
+    });
+    Ok(to.body(converted?))
 }
 
 /// The annotations of an object.

@@ -6,6 +6,8 @@ use serde_json::json;
 use super::{arbitrary::objects, *};
 use crate::runtime::context::digest;
 
+mod without_spec;
+
 /// A kind with three versions. Version v1 is the hub.
 mod v1 {
     use std::collections::BTreeMap;
