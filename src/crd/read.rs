@@ -1,4 +1,4 @@
-//! Reads CustomResourceDefinitions from YAML.
+//! Reads `CustomResourceDefinition`s from YAML.
 
 use anyhow::{Result, anyhow, bail, ensure};
 use serde::Deserialize;

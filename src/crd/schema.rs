@@ -85,7 +85,7 @@ pub(super) fn kept(mut schema: Schema) -> Schema {
                 "allOf" => value
                     .as_array()
                     .is_some_and(|it| it.iter().all(is_left_alone)),
-                "not" => is_left_alone(&value),
+                "not" => is_left_alone(value),
                 "maxItems" | "minItems" | "maxProperties" | "minProperties" => {
                     value.as_f64().is_some_and(|it| (0.0..4e9).contains(&it))
                 }
