@@ -17,9 +17,9 @@ pub(super) fn objects(api_version: &str, kind: &str, schema: &Value) -> BoxedStr
     let body = values(schema).prop_map(move |body| {
         let mut object = head.clone();
         if let (Value::Object(object), Value::Object(body)) = (&mut object, body) {
-            let is_there = |(name, value): &(String, Value)| {
-                !TYPE_AND_METADATA.contains(&name.as_str())
-                    && !(value.is_null() && matches!(name.as_str(), "spec" | "status"))
+            let is_there = |(name, value): &(String, Value)| match name.as_str() {
+                "spec" | "status" => !value.is_null(),
+                name => !TYPE_AND_METADATA.contains(&name),
             };
             object.extend(body.into_iter().filter(is_there));
         }
