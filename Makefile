@@ -80,6 +80,7 @@ lint: ## Check the format, and run clippy and rustdoc.
 	$(call step,format$(comma) clippy and rustdoc,2 minutes)
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path tests/fuzz/Cargo.toml --check
+	$(CARGO) metadata --locked --format-version=1 --manifest-path tests/fuzz/Cargo.toml >/dev/null
 	$(CARGO) clippy --locked $(PACKAGES) --all-targets -- -D warnings
 	$(CARGO) clippy --locked $(RUNTIME) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps

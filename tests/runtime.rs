@@ -62,8 +62,8 @@ fn an_edit_stays_as_long_as_there_is_nothing_new() {
     let project = Project::new(&COMMANDS);
     project.replace(
         VENDORED,
-        "//! Which operator",
-        "// Mine.\n//! Which operator",
+        "//! The operator",
+        "// Mine.\n//! The operator",
     );
     let edited = project.read(VENDORED);
     project
@@ -78,8 +78,8 @@ fn an_edit_of_an_older_one_is_a_conflict_where_it_differs_from_the_new_one() {
     let render = project.read(VENDORED);
     project.replace(
         VENDORED,
-        "//! Which operator",
-        "// Mine.\n//! Which operator",
+        "//! The operator",
+        "// Mine.\n//! The operator",
     );
     write_last(&project, "// what nobody knows any more\n");
     let before = project.tree();
@@ -109,8 +109,8 @@ fn an_edited_one_does_not_go_to_the_registry_unasked() {
     let project = Project::new(&COMMANDS);
     project.replace(
         VENDORED,
-        "//! Which operator",
-        "// Mine.\n//! Which operator",
+        "//! The operator",
+        "// Mine.\n//! The operator",
     );
     let before = project.tree();
     let error = project.refused("edit --runtime registry");

@@ -95,6 +95,9 @@ func run() error {
 	if err := reconciler.setupWithManager(manager, workers); err != nil {
 		return err
 	}
+	if err := setupKinds(manager, workers); err != nil {
+		return err
+	}
 	if webhooks != nil {
 		if err := setupWebhooks(manager); err != nil {
 			return err

@@ -39,6 +39,9 @@ type BenchList struct {
 func addToScheme(scheme *runtime.Scheme) error {
 	version := schema.GroupVersion{Group: "bench.example.com", Version: "v1"}
 	scheme.AddKnownTypes(version, &Bench{}, &BenchList{})
+	for _, kind := range kinds {
+		scheme.AddKnownTypes(version, kind.object, kind.list)
+	}
 	metav1.AddToGroupVersion(scheme, version)
 	addBooksToScheme(scheme)
 	return nil

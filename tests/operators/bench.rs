@@ -34,12 +34,13 @@ use scaffold::{by_hand, root, run};
 /// What is measured, by name: it gets the program, and says whether all is as it should be.
 type Part = (&'static str, fn(&Path) -> Result<bool>);
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 6] = [
     ("cli", cli::bench),
     ("scale", scale::bench),
     ("operators", operators::bench),
     ("webhooks", operators::webhooks::bench),
     ("conversion", operators::conversion::bench),
+    ("kinds", operators::kinds::bench),
 ];
 
 fn main() -> Result<ExitCode> {

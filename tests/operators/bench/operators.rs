@@ -11,6 +11,8 @@ use jiff::Timestamp;
 mod contender;
 #[path = "operators/conversion.rs"]
 pub mod conversion;
+#[path = "operators/kinds.rs"]
+pub mod kinds;
 #[path = "operators/process.rs"]
 mod process;
 #[path = "operators/requests.rs"]

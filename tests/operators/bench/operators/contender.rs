@@ -86,9 +86,23 @@ impl Project {
         }
         pin(&project.path()).context("failed to copy Cargo.lock")?;
         for (old, new) in EDITS {
-            project.edit(old, new)?;
+            project.edit(CONTROLLER, old, new)?;
         }
         Ok(project)
+    }
+
+    /// Adds kinds that own nothing, each with a controller that reports no event.
+    pub fn add_kinds(&self, rscaffold: &Path, kinds: &[String]) -> Result<()> {
+        for kind in kinds {
+            let create = format!("create api --group bench --version v1 --kind {kind}");
+            run(Command::new(rscaffold)
+                .args(create.split(' '))
+                .current_dir(self.path()))?;
+            let controller = format!("src/controller/bench/{}.rs", kind.to_lowercase());
+            let [_, (old, new)] = EDITS;
+            self.edit(&controller, old, new)?;
+        }
+        Ok(())
     }
 
     /// Adds webhooks, whose code is `code`.
@@ -133,11 +147,11 @@ impl Project {
         self.folder.path().join("bench")
     }
 
-    /// Puts `new` in the place of `old` in the controller.
-    fn edit(&self, old: &str, new: &str) -> Result<()> {
-        let path = self.path().join(CONTROLLER);
+    /// Puts `new` in the place of `old` in the `controller`.
+    fn edit(&self, controller: &str, old: &str, new: &str) -> Result<()> {
+        let path = self.path().join(controller);
         let text = fs::read_to_string(&path).context("failed to read the controller")?;
-        ensure!(text.contains(old), "`{CONTROLLER}` has no `{old}`");
+        ensure!(text.contains(old), "`{controller}` has no `{old}`");
         fs::write(path, text.replace(old, new)).context("failed to write the controller")
     }
 
@@ -175,7 +189,7 @@ impl Project {
         let mut message = "\"Desired state reached\"".to_owned();
         for round in 1..=rounds {
             let next = format!("\"all is well, for the {round}th time\"");
-            self.edit(&message, &next)?;
+            self.edit(CONTROLLER, &message, &next)?;
             message = next;
             let (seconds, told) = timed()?;
             ensure!(!told.contains("Compiling kube-manager"), "{told}");
@@ -196,22 +210,68 @@ pub struct BuildTimes {
 /// The operator of benches/go.
 pub fn go() -> Result<Contender> {
     Ok(Contender {
-        name: "Go",
         program: go_program("go", ".")?,
+        manifest: Some(root().join("benches/go/rbac.yaml")),
+        ..go_contender()
+    })
+}
+
+/// What both operators in Go have in common.
+fn go_contender() -> Contender {
+    Contender {
+        name: "Go",
+        program: PathBuf::new(),
         arguments: ARGUMENTS.map(str::to_owned).into(),
         account: "go",
-        manifest: Some(root().join("benches/go/rbac.yaml")),
+        manifest: None,
+    }
+}
+
+/// The same with further kinds, which are empty otherwise. Its role has all kinds of the group.
+pub fn go_with_kinds(kinds: &[String]) -> Result<Contender> {
+    let [source, folder] = ["benches/go", "target/bench/kinds"].map(|it| root().join(it));
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    for entry in fs::read_dir(&source)? {
+        let path = entry?.path();
+        if path.is_file() {
+            fs::copy(&path, folder.join(path.file_name().context("no name")?))?;
+        }
+    }
+    let template = fs::read_to_string(source.join("kind.go.txt"))?;
+    for kind in kinds {
+        let file = format!("kind_{}.go", kind.to_lowercase());
+        fs::write(folder.join(file), template.replace("KIND", kind))?;
+    }
+    let role = fs::read_to_string(source.join("rbac.yaml"))?;
+    let manifest = folder.join("rbac.yaml");
+    fs::write(
+        &manifest,
+        role.replace("[benches]", r#"["*"]"#)
+            .replace("[benches/status]", r#"["*/status"]"#),
+    )?;
+    Ok(Contender {
+        program: build_go(&folder, "go-kinds", ".")?,
+        manifest: Some(manifest),
+        ..go_contender()
     })
 }
 
 /// A program of benches/go, built as releases are.
 pub fn go_program(name: &str, package: &str) -> Result<PathBuf> {
+    build_go(&root().join("benches/go"), name, package)
+}
+
+/// A program of the module in `folder`, built as releases are.
+fn build_go(folder: &Path, name: &str, package: &str) -> Result<PathBuf> {
     let program = root().join("target/bench").join(name);
     run(Command::new("go")
         .args(["build", "-mod=readonly", "-trimpath", "-ldflags=-s -w"])
         .args(["-buildvcs=false", "-o"])
         .args([program.as_path(), Path::new(package)])
-        .current_dir(root().join("benches/go"))
+        .current_dir(folder)
         .env("CGO_ENABLED", "0")
         .env("GOWORK", "off")
         .env_remove("GOOS")

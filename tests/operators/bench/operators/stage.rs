@@ -93,6 +93,17 @@ impl<'a> Stage<'a> {
         })
     }
 
+    /// Waits until the operator watches these resources, too.
+    pub fn wait_until_watching_all(&self, operator: &Operator, resources: &[String]) -> Result<()> {
+        self.wait_until_watching(operator)?;
+        wait_until("the operator to watch all", PATIENCE, || {
+            let sent = self.sent()?;
+            let sent = sent.within(Window::since(operator.started));
+            let watches = resources.iter().all(|resource| sent.watches(resource));
+            Ok(watches.then_some(()))
+        })
+    }
+
     /// Changes what the objects with these numbers ask for, one after the other.
     pub fn change(&self, numbers: Range<usize>) -> Result<()> {
         let changed = |number| {

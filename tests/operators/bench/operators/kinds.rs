@@ -1,0 +1,141 @@
+//! Both operators with many kinds, each of which has a controller: what they take when they start.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use super::{
+    contender::{self, Contender, Project},
+    median, number,
+    process::PREFIX,
+    say,
+    stage::Stage,
+    table::{self, Row, Target},
+};
+
+/// How many kinds there are.
+const KINDS: usize = 100;
+
+/// What one round says about one operator.
+struct Figures {
+    /// In MiB, without objects.
+    memory: f64,
+    /// From the start until one object of each kind is reconciled, in seconds.
+    ready: f64,
+    /// Of the operator until it has nothing more to do, in seconds.
+    cpu: f64,
+    /// In MiB, with an object of each kind.
+    memory_of_all: f64,
+}
+
+/// Compares, and says whether all of it is as it should be.
+pub fn bench(rscaffold: &Path) -> Result<bool> {
+    let rounds = number("ROUNDS", 5)?;
+    // Bench is the first one.
+    let kinds: Vec<_> = (1..KINDS)
+        .map(|number| format!("Kind{number:02}"))
+        .collect();
+    say("building an operator of 100 kinds in Rust, which takes minutes the first time");
+    let project = Project::scaffold(rscaffold)?;
+    project.add_kinds(rscaffold, &kinds)?;
+    let rust = project.build()?;
+    say("building one in Go, which takes minutes the first time");
+    let go = contender::go_with_kinds(&kinds)?;
+
+    let mut results = [Vec::new(), Vec::new()];
+    for round in 0..rounds {
+        let mut turns = [0, 1];
+        // Neither of them is always the first.
+        if round % 2 == 1 {
+            turns.reverse();
+        }
+        for turn in turns {
+            let contender = [&rust, &go][turn];
+            let name = contender.name;
+            let figures = play(contender, &project, &kinds)
+                .with_context(|| format!("failed to measure the operator in {name}"))?;
+            say(&format!(
+                "round {} of {rounds}: {name}: ready after {:.3} s (CPU {:.2} s), {:.1} MiB, with objects {:.1} MiB",
+                round + 1,
+                figures.ready,
+                figures.cpu,
+                figures.memory,
+                figures.memory_of_all
+            ));
+            results[turn].push(figures);
+        }
+    }
+
+    println!("\n{KINDS} kinds in one operator, in the median of rounds: {rounds}");
+    let both = |what: &str, unit, figure: fn(&Figures) -> f64, target| {
+        let [rust, go] = results.each_ref().map(|rounds| median(rounds, figure));
+        Row {
+            what: what.to_owned(),
+            unit,
+            rust,
+            go: Some(go),
+            target,
+        }
+    };
+    let half = Target::AtMostOfGo(0.5);
+    let mut rows = vec![
+        both("memory without objects", "MiB", |of| of.memory, half),
+        both(
+            "- with one of each kind",
+            "MiB",
+            |of| of.memory_of_all,
+            half,
+        ),
+        both("start to all ready", "s", |of| of.ready, half),
+        both("- CPU", "s", |of| of.cpu, Target::AtMostOfGo(1.0)),
+    ];
+    rows.push(Row {
+        what: "size of the program".to_owned(),
+        unit: "MB",
+        rust: rust.megabytes()?,
+        go: Some(go.megabytes()?),
+        target: half,
+    });
+    Ok(table::print(&rows))
+}
+
+/// One round of one operator, on a control plane of its own.
+fn play(contender: &Contender, project: &Project, kinds: &[String]) -> Result<Figures> {
+    let stage = Stage::new(contender, project)?;
+    let resources: Vec<_> = kinds.iter().map(|kind| kind.to_lowercase() + "s").collect();
+
+    let operator = stage.start()?;
+    stage.wait_until_watching_all(&operator, &resources)?;
+    operator.settle()?;
+    let memory = operator.memory()?;
+    operator.stop()?;
+
+    let all = [vec!["Bench".to_owned()], kinds.to_vec()].concat();
+    let objects = all
+        .iter()
+        .enumerate()
+        .map(|(number, kind)| object(number, kind));
+    stage.create_all(&objects.collect::<Vec<_>>())?;
+    let mut operator = stage.start()?;
+    let ready = operator.wait_until_reconciled(all.len())?;
+    operator.settle()?;
+    let (cpu, memory_of_all) = (operator.cpu()?, operator.memory()?);
+    operator.stop()?;
+    Ok(Figures {
+        memory,
+        ready,
+        cpu,
+        memory_of_all,
+    })
+}
+
+/// The object of a kind.
+fn object(number: usize, kind: &str) -> Value {
+    json!({
+        "apiVersion": "bench.example.com/v1",
+        "kind": kind,
+        "metadata": {"name": format!("{PREFIX}{number:05}")},
+        "spec": {"title": format!("Number {number}")},
+    })
+}
