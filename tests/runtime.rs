@@ -60,11 +60,7 @@ fn an_older_one_is_replaced() {
 #[test]
 fn an_edit_stays_as_long_as_there_is_nothing_new() {
     let project = Project::new(&COMMANDS);
-    project.replace(
-        VENDORED,
-        "//! The operator",
-        "// Mine.\n//! The operator",
-    );
+    project.replace(VENDORED, "//! The operator", "// Mine.\n//! The operator");
     let edited = project.read(VENDORED);
     project
         .rscaffold("apply")
@@ -76,11 +72,7 @@ fn an_edit_stays_as_long_as_there_is_nothing_new() {
 fn an_edit_of_an_older_one_is_a_conflict_where_it_differs_from_the_new_one() {
     let project = Project::new(&COMMANDS);
     let render = project.read(VENDORED);
-    project.replace(
-        VENDORED,
-        "//! The operator",
-        "// Mine.\n//! The operator",
-    );
+    project.replace(VENDORED, "//! The operator", "// Mine.\n//! The operator");
     write_last(&project, "// what nobody knows any more\n");
     let before = project.tree();
     let error = project.refused("apply");
@@ -107,11 +99,7 @@ hint: choose a side with `--on-conflict=ours` or `theirs`, or write both with `m
 #[test]
 fn an_edited_one_does_not_go_to_the_registry_unasked() {
     let project = Project::new(&COMMANDS);
-    project.replace(
-        VENDORED,
-        "//! The operator",
-        "// Mine.\n//! The operator",
-    );
+    project.replace(VENDORED, "//! The operator", "// Mine.\n//! The operator");
     let before = project.tree();
     let error = project.refused("edit --runtime registry");
     assert!(
