@@ -1,10 +1,13 @@
 //! What a command takes grows with the number of APIs, and not faster. `make bench ONLY=scale` measures a project
 //! of 1,000 APIs.
 
-use std::{fmt::Write as _, fs, path::Path, process::Command};
+mod apis;
+
+use std::{fs, path::Path, process::Command};
 
 use tempfile::TempDir;
 
+use self::apis::with_apis;
 use crate::scaffold::{program, run};
 
 /// How often each time is measured. The shortest counts: whatever else the machine does only adds to it.
@@ -27,18 +30,7 @@ fn project(apis: usize) -> TempDir {
     );
     let file = folder.path().join("PROJECT");
     let text = fs::read_to_string(&file).unwrap();
-    let mut resources = "resources:\n".to_owned();
-    for number in 0..apis {
-        let group = format!("group{:02}", number / 20);
-        write!(
-            resources,
-            "- api:\n    crdVersion: v1\n    namespaced: true\n  controller: true\n  group: {group}\n  \
-             kind: Kind{number:03}\n  path: shop::api::{group}::v1\n  plural: kind{number:03}s\n  \
-             version: v1\n"
-        )
-        .unwrap();
-    }
-    let text = text.replace("runtime:", &(resources + "runtime:"));
+    let text = with_apis(&text, apis);
     fs::write(file, text).unwrap();
     shell(folder.path(), "\"$@\"", "apply");
     folder

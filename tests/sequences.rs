@@ -10,14 +10,17 @@ mod play;
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
-    env, fs,
+    fs,
     process::Command,
 };
 
 use proptest::test_runner::TestRunner;
 use tempfile::TempDir;
 
-use self::{draw::of_seed, play::Played};
+use self::{
+    draw::{of_seed, variable},
+    play::Played,
+};
 use crate::{
     help::{commands, flags, help},
     scaffold::run,
@@ -26,15 +29,6 @@ use crate::{
 /// Flags that no sequence has. `init --from` takes a project in Go, whose code becomes edits of the user: its tests
 /// are in `port.rs`.
 const LEFT_OUT: [(&str, &str); 1] = [("init", "from")];
-
-/// A number that a variable of the environment gives.
-fn variable(name: &str, usual: u64) -> u64 {
-    let number = |text: String| {
-        text.parse()
-            .unwrap_or_else(|error| panic!("{name}: {error}"))
-    };
-    env::var(name).map_or(usual, number)
-}
 
 #[test]
 fn after_accepted_commands_all_files_follow_from_project() {

@@ -9,6 +9,8 @@ use std::{
 
 use anyhow::{Result, ensure};
 
+#[path = "../scale/apis.rs"]
+mod apis;
 #[path = "bench/cli.rs"]
 mod cli;
 #[expect(dead_code, reason = "the tests use all of it")]

@@ -9,26 +9,17 @@ mod draw;
 #[path = "../sequences/names.rs"]
 mod names;
 
-use std::{env, fs, path::Path, process::Command};
+use std::{fs, path::Path, process::Command};
 
 use rscaffold::report::Outcome;
 
-use self::draw::of_seed;
+use self::draw::{of_seed, variable};
 use crate::{
     compile::{building, cargo, clippy, pin, scaffolded},
     golden::writes_its_manifests,
     operator::kubectl,
     scaffold::{root, run},
 };
-
-/// A number that a variable of the environment gives.
-fn variable(name: &str, usual: u64) -> u64 {
-    let number = |text: String| {
-        text.parse()
-            .unwrap_or_else(|error| panic!("{name}: {error}"))
-    };
-    env::var(name).map_or(usual, number)
-}
 
 #[test]
 fn whatever_is_accepted_compiles_and_is_installed() {

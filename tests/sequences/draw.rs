@@ -2,7 +2,7 @@
 //!
 //! Not every command is valid: what rscaffold refuses is left out of the project.
 
-use std::{fs, path::Path};
+use std::{env, fs, path::Path};
 
 use clap::Parser;
 use proptest::{
@@ -91,6 +91,15 @@ impl Named {
 
 type Flag = BoxedStrategy<Option<String>>;
 type Flags = BoxedStrategy<Vec<String>>;
+
+/// A number that a variable of the environment gives.
+pub fn variable(name: &str, usual: u64) -> u64 {
+    let number = |text: String| {
+        text.parse()
+            .unwrap_or_else(|error| panic!("{name}: {error}"))
+    };
+    env::var(name).map_or(usual, number)
+}
 
 /// How to draw `count` sequences: the one of `seed`, and those that follow.
 pub fn config(seed: u64) -> Config {

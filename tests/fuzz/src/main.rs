@@ -10,6 +10,7 @@ use libfuzzer_sys::fuzz_target;
 
 use targets::{TARGETS, Target};
 
+#[expect(dead_code, reason = "the tests use all of it")]
 mod targets;
 
 static TARGET: LazyLock<&Target> = LazyLock::new(|| {

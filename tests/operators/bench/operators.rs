@@ -75,33 +75,16 @@ pub fn bench(rscaffold: &Path) -> Result<bool> {
     say("timing builds, of which the first takes minutes");
     let builds = project.build_times(extent.rounds)?;
 
-    let (mut of_rust, mut of_go) = (Vec::new(), Vec::new());
-    for round in 0..extent.rounds {
-        let mut turns = [(&rust, &mut of_rust), (&go, &mut of_go)];
-        // Neither of them is always the first.
-        if round % 2 == 1 {
-            turns.reverse();
-        }
-        for (contender, results) in turns {
-            say(&format!(
-                "round {} of {}: {}",
-                round + 1,
-                extent.rounds,
-                contender.name
-            ));
-            let figures = play(contender, &project, &extent)
-                .with_context(|| format!("failed to measure the operator in {}", contender.name))?;
-            say(&format!("  {figures}"));
-            results.push(figures);
-        }
-    }
+    let results = in_turns([&rust, &go], extent.rounds, |contender, _| {
+        play(contender, &project, &extent)
+    })?;
 
     println!(
         "\n{} objects, in the median of rounds: {}",
         extent.objects, extent.rounds
     );
     let sizes = [rust.megabytes()?, go.megabytes()?];
-    let mut rows = rows(&extent, sizes, &[of_rust, of_go]);
+    let mut rows = rows(&extent, sizes, &results);
     let build = |what: &str, rust, target| Row {
         what: what.to_owned(),
         unit: "s",
@@ -117,6 +100,51 @@ pub fn bench(rscaffold: &Path) -> Result<bool> {
     Ok(table::print(&rows))
 }
 
+/// Measures both operators in each round, one after the other, and prints what `play` says. `play` also gets the place of
+/// the operator among the two. Returns the figures of each.
+fn in_turns<F: fmt::Display>(
+    contenders: [&Contender; 2],
+    rounds: usize,
+    mut play: impl FnMut(&Contender, usize) -> Result<F>,
+) -> Result<[Vec<F>; 2]> {
+    let mut results = [Vec::new(), Vec::new()];
+    for round in 0..rounds {
+        let mut turns = [0, 1];
+        // Neither of them is always the first.
+        if round % 2 == 1 {
+            turns.reverse();
+        }
+        for turn in turns {
+            let contender = contenders[turn];
+            let name = contender.name;
+            say(&format!("round {} of {rounds}: {name}", round + 1));
+            let figures = play(contender, turn)
+                .with_context(|| format!("failed to measure the operator in {name}"))?;
+            say(&format!("  {figures}"));
+            results[turn].push(figures);
+        }
+    }
+    Ok(results)
+}
+
+/// Compares the medians of a figure of both operators.
+fn both<F>(
+    results: &[Vec<F>; 2],
+    what: &str,
+    unit: &'static str,
+    figure: impl Fn(&F) -> f64,
+    target: Target,
+) -> Row {
+    let [rust, go] = results.each_ref().map(|rounds| median(rounds, &figure));
+    Row {
+        what: what.to_owned(),
+        unit,
+        rust,
+        go: Some(go),
+        target,
+    }
+}
+
 /// What is compared, and what it shall be.
 fn rows(extent: &Extent, sizes: [f64; 2], results: &[Vec<Figures>; 2]) -> Vec<Row> {
     let row = |what: &str, unit, [rust, go]: [f64; 2], target| Row {
@@ -127,8 +155,7 @@ fn rows(extent: &Extent, sizes: [f64; 2], results: &[Vec<Figures>; 2]) -> Vec<Ro
         target,
     };
     let both = |what: &str, unit, figure: fn(&Figures) -> f64, target| {
-        let medians = results.each_ref().map(|rounds| median(rounds, figure));
-        row(what, unit, medians, target)
+        both(results, what, unit, figure, target)
     };
     // Of what must never be, no round may have any.
     let none = |what: &str, figure: fn(&Figures) -> usize| {

@@ -13,6 +13,8 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
+use crate::apis::with_apis;
+
 /// The APIs of the project, twenty in each group.
 const APIS: usize = 1_000;
 
@@ -143,17 +145,7 @@ fn measure(command: &mut Command) -> Result<Taken> {
 /// Adds the APIs to a new `PROJECT`, as rscaffold writes them.
 fn describe(file: &Path) -> Result<()> {
     let text = fs::read_to_string(file)?;
-    let mut resources = "resources:\n".to_owned();
-    for number in 0..APIS {
-        let group = format!("group{:02}", number / 20);
-        write!(
-            resources,
-            "- api:\n    crdVersion: v1\n    namespaced: true\n  controller: true\n  group: {group}\n  \
-             kind: Kind{number:03}\n  path: shop::api::{group}::v1\n  plural: kind{number:03}s\n  \
-             version: v1\n"
-        )?;
-    }
-    fs::write(file, text.replace("runtime:", &(resources + "runtime:")))?;
+    fs::write(file, with_apis(&text, APIS))?;
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! The conversion of both operators: how long it takes to read objects in another version than the stored one.
 
 use std::{
-    fs,
+    fmt, fs,
     net::TcpListener,
     path::Path,
     thread,
@@ -15,12 +15,13 @@ use tempfile::TempDir;
 use ureq::{Agent, http::header::AUTHORIZATION, tls::TlsConfig};
 
 use super::{
-    contender::{self, Contender, Project},
-    float, median, number, percentiles,
+    both,
+    contender::{self, Project},
+    float, in_turns, median, number, percentiles,
     process::PREFIX,
     say,
     stage::Stage,
-    table::{self, Row, Target},
+    table::{self, Target},
     webhooks::certify,
 };
 
@@ -146,6 +147,16 @@ struct Figures {
     read_cpu: f64,
 }
 
+impl fmt::Display for Figures {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "a list takes {:.2} s (CPU {:.2} s), a read {:.1?} ms",
+            self.list, self.list_cpu, self.read
+        )
+    }
+}
+
 /// Compares, and says whether all of it is as it should be.
 pub fn bench(rscaffold: &Path) -> Result<bool> {
     let (rounds, objects) = (number("ROUNDS", 5)?, number("OBJECTS", 5000)?);
@@ -180,38 +191,11 @@ pub fn bench(rscaffold: &Path) -> Result<bool> {
         Ok(stage)
     };
     let stages = [stage(&rust)?, stage(&go)?];
-    let mut results = [Vec::new(), Vec::new()];
-    for round in 0..rounds {
-        let mut turns = [0, 1];
-        // Neither of them is always the first.
-        if round % 2 == 1 {
-            turns.reverse();
-        }
-        for turn in turns {
-            let Contender { name, .. } = [&rust, &go][turn];
-            let figures = play(&stages[turn], objects)
-                .with_context(|| format!("failed to measure the conversion in {name}"))?;
-            say(&format!(
-                "round {} of {rounds}: {name}: a list takes {:.2} s (CPU {:.2} s), a read {:.1?} ms",
-                round + 1,
-                figures.list,
-                figures.list_cpu,
-                figures.read
-            ));
-            results[turn].push(figures);
-        }
-    }
+    let results = in_turns([&rust, &go], rounds, |_, turn| play(&stages[turn], objects))?;
 
     println!("\n{objects} objects converted for each read, in the median of rounds: {rounds}");
     let both = |what: &str, unit, figure: fn(&Figures) -> f64| {
-        let [rust, go] = results.each_ref().map(|rounds| median(rounds, figure));
-        Row {
-            what: what.to_owned(),
-            unit,
-            rust,
-            go: Some(go),
-            target: Target::AtMostOfGo(1.0),
-        }
+        both(&results, what, unit, figure, Target::AtMostOfGo(1.0))
     };
     Ok(table::print(&[
         both("list of all", "s", |of| of.list),

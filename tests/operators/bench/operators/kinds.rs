@@ -1,13 +1,14 @@
 //! Both operators with many kinds, each of which has a controller: what they take when they start.
 
-use std::path::Path;
+use std::{fmt, path::Path};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::{
+    both,
     contender::{self, Contender, Project},
-    median, number,
+    in_turns, number,
     process::PREFIX,
     say,
     stage::Stage,
@@ -29,6 +30,16 @@ struct Figures {
     memory_of_all: f64,
 }
 
+impl fmt::Display for Figures {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "ready after {:.3} s (CPU {:.2} s), {:.1} MiB, with objects {:.1} MiB",
+            self.ready, self.cpu, self.memory, self.memory_of_all
+        )
+    }
+}
+
 /// Compares, and says whether all of it is as it should be.
 pub fn bench(rscaffold: &Path) -> Result<bool> {
     let rounds = number("ROUNDS", 5)?;
@@ -43,40 +54,13 @@ pub fn bench(rscaffold: &Path) -> Result<bool> {
     say("building one in Go, which takes minutes the first time");
     let go = contender::go_with_kinds(&kinds)?;
 
-    let mut results = [Vec::new(), Vec::new()];
-    for round in 0..rounds {
-        let mut turns = [0, 1];
-        // Neither of them is always the first.
-        if round % 2 == 1 {
-            turns.reverse();
-        }
-        for turn in turns {
-            let contender = [&rust, &go][turn];
-            let name = contender.name;
-            let figures = play(contender, &project, &kinds)
-                .with_context(|| format!("failed to measure the operator in {name}"))?;
-            say(&format!(
-                "round {} of {rounds}: {name}: ready after {:.3} s (CPU {:.2} s), {:.1} MiB, with objects {:.1} MiB",
-                round + 1,
-                figures.ready,
-                figures.cpu,
-                figures.memory,
-                figures.memory_of_all
-            ));
-            results[turn].push(figures);
-        }
-    }
+    let results = in_turns([&rust, &go], rounds, |contender, _| {
+        play(contender, &project, &kinds)
+    })?;
 
     println!("\n{KINDS} kinds in one operator, in the median of rounds: {rounds}");
     let both = |what: &str, unit, figure: fn(&Figures) -> f64, target| {
-        let [rust, go] = results.each_ref().map(|rounds| median(rounds, figure));
-        Row {
-            what: what.to_owned(),
-            unit,
-            rust,
-            go: Some(go),
-            target,
-        }
+        both(&results, what, unit, figure, target)
     };
     let half = Target::AtMostOfGo(0.5);
     let mut rows = vec![

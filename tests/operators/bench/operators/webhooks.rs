@@ -1,7 +1,7 @@
 //! The webhooks of both operators, with as many calls in flight at any time as a large cluster has.
 
 use std::{
-    fs,
+    fmt, fs,
     net::TcpListener,
     path::{Path, PathBuf},
     process::Command,
@@ -15,8 +15,9 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{
-    contender::{self, Contender, Project},
-    float, median, number, say,
+    both,
+    contender::{self, Project},
+    float, in_turns, number, say,
     stage::Stage,
     table::{self, Row, Target},
 };
@@ -79,6 +80,16 @@ struct Figures {
     paced: f64,
 }
 
+impl fmt::Display for Figures {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{} calls, median {:.1} ms, 99th percentile {:.1} ms, and {:.1} ms with {RATE} each second",
+            self.count, self.median, self.p99, self.paced
+        )
+    }
+}
+
 /// Compares, and says whether all of it is as it should be.
 pub fn bench(rscaffold: &Path) -> Result<bool> {
     let (rounds, calls) = (number("ROUNDS", 5)?, number("CALLS", 500)?);
@@ -112,40 +123,11 @@ pub fn bench(rscaffold: &Path) -> Result<bool> {
     };
 
     let stages = [Stage::new(&rust, &project)?, Stage::new(&go, &project)?];
-    let mut results = [Vec::new(), Vec::new()];
-    for round in 0..rounds {
-        let mut turns = [0, 1];
-        // Neither of them is always the first.
-        if round % 2 == 1 {
-            turns.reverse();
-        }
-        for turn in turns {
-            let Contender { name, .. } = [&rust, &go][turn];
-            let figures = play(&stages[turn], &load)
-                .with_context(|| format!("failed to measure the webhooks in {name}"))?;
-            say(&format!(
-                "round {} of {rounds}: {name}: {} calls, median {:.1} ms, 99th percentile {:.1} ms, \
-                 and {:.1} ms with {RATE} each second",
-                round + 1,
-                figures.count,
-                figures.median,
-                figures.p99,
-                figures.paced
-            ));
-            results[turn].push(figures);
-        }
-    }
+    let results = in_turns([&rust, &go], rounds, |_, turn| play(&stages[turn], &load))?;
 
     println!("\n{calls} calls of webhooks at any time, in the median of rounds: {rounds}");
     let both = |what: &str, unit, figure: fn(&Figures) -> f64, target| {
-        let [rust, go] = results.each_ref().map(|rounds| median(rounds, figure));
-        Row {
-            what: what.to_owned(),
-            unit,
-            rust,
-            go: Some(go),
-            target,
-        }
+        both(&results, what, unit, figure, target)
     };
     Ok(table::print(&[
         both(
