@@ -30,6 +30,7 @@ for file in Cargo.toml crates/kube-manager/Cargo.toml crates/kube-manager/vendor
   mv "$file.new" "$file"
 done
 "$cargo" update --quiet --workspace
+"$cargo" update --quiet --workspace --manifest-path tests/fuzz/Cargo.toml
 
 echo "== changelog" >&2
 repository=$(sed -n 's/^repository = "\(.*\)"$/\1/p' Cargo.toml)

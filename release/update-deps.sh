@@ -33,6 +33,7 @@ for dependency; do
 done
 
 "$cargo" update --verbose
+"$cargo" update --verbose --manifest-path tests/fuzz/Cargo.toml
 "${MAKE:-make}" golden
 (cd tests/golden && "$cargo" update --verbose)
 "${MAKE:-make}" check
