@@ -22,7 +22,7 @@ use crate::{
 };
 
 #[test]
-fn whatever_is_accepted_compiles_and_is_installed() {
+fn random_projects_compile_and_can_be_installed() {
     let (first, count) = (variable("SEED", 0), variable("SEQUENCES", 5));
     let top = scaffolded("all").expect("a folder");
     // The crate of the kinds that others define.

@@ -371,7 +371,10 @@ impl Facts {
             // Nobody interprets the license.
             _ if path == "LICENSE" && field.place == "/owner" => {}
             _ => {
-                let is_safe = |c: char| c.is_ascii_alphanumeric() || "-._/:@".contains(c);
+                // The README has the repository in a block of code, where `~` means nothing.
+                let more = if path == "README.md" { "~" } else { "" };
+                let is_safe =
+                    |c: char| c.is_ascii_alphanumeric() || "-._/:@".contains(c) || more.contains(c);
                 if !value.chars().all(is_safe) || value.starts_with('-') {
                     return Err(format!("`{value}` may mean something here"));
                 }
