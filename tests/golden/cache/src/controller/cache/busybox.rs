@@ -23,7 +23,9 @@ use crate::api::cache::v1::*;
 use k8s_openapi::api::apps::v1::Deployment;
 
 /// The image of the Pods, unless the environment variable sets another one.
-const IMAGE: &str = "busybox:1.36.1";
+const IMAGE: &str =
+    // A tag or a digest pins the version.
+    "busybox:1.36.1";
 const IMAGE_VARIABLE: &str = "BUSYBOX_IMAGE";
 
 /// Brings the cluster to the desired state of each Busybox.

@@ -28,7 +28,9 @@ use k8s_openapi::api::core::v1::Service;
 const READY: &str = "FrontEndReady";
 
 /// The image of the Pods, unless the environment variable sets another one.
-const IMAGE: &str = "proxy";
+const IMAGE: &str =
+    // A tag or a digest pins the version.
+    "proxy";
 const IMAGE_VARIABLE: &str = "FRONT_END_IMAGE";
 
 /// Brings the cluster to the desired state of each Proxy.

@@ -23,7 +23,9 @@ use crate::api::cache::v1alpha1::*;
 use k8s_openapi::api::apps::v1::Deployment;
 
 /// The image of the Pods, unless the environment variable sets another one.
-const IMAGE: &str = "memcached:1.6.26-alpine3.19";
+const IMAGE: &str =
+    // A tag or a digest pins the version.
+    "memcached:1.6.26-alpine3.19";
 const IMAGE_VARIABLE: &str = "MEMCACHED_IMAGE";
 
 /// The command of the container.
