@@ -24,15 +24,14 @@ use crate::{
 #[test]
 fn random_projects_compile_and_can_be_installed() {
     let (first, count) = (variable("SEED", 0), variable("SEQUENCES", 5));
-    let top = scaffolded("all").expect("a folder");
-    // The crate of the kinds that others define.
+    // The crate of the kinds that others define, beside the projects.
+    let widgets = scaffolded("widgets").expect("a folder");
     run(Command::new("cp")
-        .arg("-R")
-        .arg(root().join("tests/golden/widgets"))
-        .arg(&top));
+        .args(["-R", "-p"])
+        .arg(root().join("tests/golden/widgets/."))
+        .arg(&widgets));
     for seed in first..first + count {
-        let folder = top.join(format!("seed-{seed}"));
-        fs::create_dir(&folder).expect("a folder");
+        let folder = scaffolded(&format!("seed-{seed}")).expect("a folder");
         println!("SEED={seed} SEQUENCES=1");
         for step in of_seed(seed) {
             let Outcome { code, .. } = step.run(&folder);

@@ -193,8 +193,14 @@ impl<'a> Runner<'a> {
     /// Ends a fault. Returns the fault if it has to end later.
     fn end(&mut self, site: &mut Site, mut fault: Active) -> Option<Active> {
         let event = fault.event.clone();
-        if event.fault == Fault::CrdDeleted && site.get(CRD).is_some() {
-            assert!(fault.ends.elapsed() < DELETION, "the CRD stays");
+        if event.fault == Fault::CrdDeleted
+            && let Some(crd) = site.get(CRD)
+        {
+            assert!(
+                fault.ends.elapsed() < DELETION,
+                "the CRD stays: {}",
+                crd["status"]["conditions"]
+            );
             return Some(fault);
         }
         let rules = std::mem::take(&mut fault.rules);
