@@ -9,7 +9,7 @@ mod draw;
 #[path = "../sequences/names.rs"]
 mod names;
 
-use std::{fs, path::Path, process::Command};
+use std::{path::Path, process::Command};
 
 use rscaffold::report::Outcome;
 
