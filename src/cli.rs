@@ -130,7 +130,8 @@ impl Cli {
             // characters in them. So parse the escaped arguments to get the message.
             let lossy = arguments.iter().map(|it| it.to_string_lossy());
             let shown = Self::try_parse_from(lossy.map(|it| visible(&it).replace('\t', "\\t")));
-            let error = shown.err().unwrap_or(error);
+            // Escaped arguments may be valid, where the given ones are not UTF-8.
+            let error = shown.err().unwrap_or_else(|| not_text(&arguments));
             Unread::Shown(with_tip(error, &Self::command()))
         })
     }
@@ -190,6 +191,18 @@ fn bad_value(error: &clap::Error) -> Option<UsageError> {
     Some(UsageError(format!("invalid value for `{flag}`: {reason}")))
 }
 
+/// The error about the first argument that is not text.
+fn not_text(arguments: &[OsString]) -> clap::Error {
+    let is_text = |it: &OsString| it.to_str().is_some_and(|text| visible(text) == text);
+    let argument = arguments.iter().find(|it| !is_text(it));
+    let text = argument.map(|it| it.to_string_lossy()).unwrap_or_default();
+    let text = visible(&text);
+    Cli::command().error(
+        ErrorKind::InvalidUtf8,
+        format!("the argument `{text}` has characters that are not visible text"),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,6 +232,21 @@ mod tests {
             assert!(!text.contains(['\u{202e}', '\t']), "{text:?}");
             assert!(!text.contains("\u{1b}[2J"), "{text:?}");
         }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn an_argument_that_is_not_text_is_shown_with_escapes() {
+        use std::os::unix::ffi::OsStringExt;
+
+        let argument = OsString::from_vec(b"--out\xff\x02".to_vec());
+        let words = ["rscaffold", "alpha", "generate"].map(OsString::from);
+        let Err(Unread::Shown(error)) = Cli::read(words.into_iter().chain([argument])) else {
+            panic!("it is read");
+        };
+        let text = error.render().ansi().to_string();
+        assert!(text.contains("--out\u{fffd}"), "{text:?}");
+        assert!(!text.contains('\u{2}'), "{text:?}");
     }
 
     #[test]
