@@ -1,12 +1,7 @@
 //! The changes that CONTRIBUTING.md describes step by step: each patch applies to this repository, and both changes pass
 //! `make check`.
 
-use std::{
-    fs,
-    io::Write,
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::{fs, path::Path, process::Command};
 
 use tempfile::TempDir;
 
@@ -48,20 +43,18 @@ fn examples() -> Vec<Vec<Block>> {
 
 /// Applies `patch` to the files in `folder`, with further `flags`. Returns whether it fits.
 fn applies(patch: &str, folder: &Path, flags: &[&str]) -> bool {
-    let mut git = Command::new("git")
+    let beside = TempDir::new().expect("a temporary folder");
+    let file = beside.path().join("patch");
+    fs::write(&file, patch).expect("a writable file");
+    let git = Command::new("git")
         .args(["apply", "--whitespace=error-all"])
         .args(flags)
-        .arg("-")
+        .arg(file)
         .current_dir(folder)
-        // A repository above the folder is none of this patch's business.
+        // git must not look for a repository above the folder.
         .env("GIT_CEILING_DIRECTORIES", folder)
-        .stdin(Stdio::piped())
-        .spawn()
-        .expect("git starts");
-    let mut stdin = git.stdin.take().expect("a pipe");
-    stdin.write_all(patch.as_bytes()).expect("git reads");
-    drop(stdin);
-    git.wait().expect("git ends").success()
+        .status();
+    git.expect("git starts").success()
 }
 
 #[test]

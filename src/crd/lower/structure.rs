@@ -46,7 +46,6 @@ impl Lower<'_> {
         let mut written_fields = Schema::new();
         let (mut is_default, mut is_kube) = (true, false);
         let mut idents = Unique::default();
-        let names: Vec<_> = properties.keys().cloned().collect();
         for (json_name, schema) in properties {
             let ident = idents.first([names::field(&json_name)]);
             let place = Place {
@@ -61,9 +60,12 @@ impl Lower<'_> {
             written_fields.insert(json_name, lowered.written.into());
             fields.push(lowered.field);
         }
-        let has_camel = rename_all(&mut fields, &names);
+        let has_camel = rename_all(&mut fields, &written_fields);
         let mut written = object(json!({"type": "object"}));
-        let missing: Vec<_> = required.iter().filter(|it| !names.contains(it)).collect();
+        let missing: Vec<_> = required
+            .iter()
+            .filter(|it| !written_fields.contains_key(*it))
+            .collect();
         if !required.is_empty() {
             let all: Vec<_> = required.iter().collect();
             written.insert("required".to_owned(), json!(all));
@@ -71,7 +73,7 @@ impl Lower<'_> {
                 rest.insert("required".to_owned(), json!(all));
             }
         }
-        if !names.is_empty() {
+        if !written_fields.is_empty() {
             written.insert("properties".to_owned(), written_fields.into());
         }
         let open = "x-kubernetes-preserve-unknown-fields";
@@ -137,10 +139,11 @@ fn texts(list: Option<&Value>) -> BTreeSet<String> {
 
 /// Adds serde attributes that rename the fields to the names of the properties. Returns whether the struct needs
 /// `rename_all = "camelCase"`: whether this rule gives the right name to at least one field that needs another name.
-fn rename_all(fields: &mut [Field], names: &[String]) -> bool {
-    let mut pairs = fields.iter().map(|it| it.ident.as_str()).zip(names);
+fn rename_all(fields: &mut [Field], properties: &Schema) -> bool {
+    let names = || properties.keys();
+    let mut pairs = fields.iter().map(|it| it.ident.as_str()).zip(names());
     let has_camel = pairs.any(|(ident, name)| ident != name && names::camel(ident) == *name);
-    for (field, name) in fields.iter_mut().zip(names) {
+    for (field, name) in fields.iter_mut().zip(names()) {
         let usual = if has_camel {
             names::camel(&field.ident)
         } else {

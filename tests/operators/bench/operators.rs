@@ -224,7 +224,7 @@ fn play(contender: &Contender, project: &Project, extent: &Extent) -> Result<Fig
     let stage = Stage::new(contender, project)?;
 
     let operator = stage.start()?;
-    stage.wait_until_watching(&operator)?;
+    stage.wait_until_watching(&operator, &[])?;
     operator.settle()?;
     let memory = operator.memory()?;
     operator.stop()?;

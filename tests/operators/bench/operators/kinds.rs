@@ -90,7 +90,7 @@ fn play(contender: &Contender, project: &Project, kinds: &[String]) -> Result<Fi
     let resources: Vec<_> = kinds.iter().map(|kind| kind.to_lowercase() + "s").collect();
 
     let operator = stage.start()?;
-    stage.wait_until_watching_all(&operator, &resources)?;
+    stage.wait_until_watching(&operator, &resources)?;
     operator.settle()?;
     let memory = operator.memory()?;
     operator.stop()?;

@@ -83,23 +83,14 @@ impl<'a> Stage<'a> {
         )
     }
 
-    /// Waits until the operator watches, and so has seen what there is.
-    pub fn wait_until_watching(&self, operator: &Operator) -> Result<()> {
+    /// Waits until the operator watches its resources and these, and so has seen what there is.
+    pub fn wait_until_watching(&self, operator: &Operator, further: &[String]) -> Result<()> {
         wait_until("the operator to watch", PATIENCE, || {
             let sent = self.sent()?;
             let sent = sent.within(Window::since(operator.started));
-            let watches = sent.watches("benches") && sent.watches("configmaps");
-            Ok(watches.then_some(()))
-        })
-    }
-
-    /// Waits until the operator watches these resources, too.
-    pub fn wait_until_watching_all(&self, operator: &Operator, resources: &[String]) -> Result<()> {
-        self.wait_until_watching(operator)?;
-        wait_until("the operator to watch all", PATIENCE, || {
-            let sent = self.sent()?;
-            let sent = sent.within(Window::since(operator.started));
-            let watches = resources.iter().all(|resource| sent.watches(resource));
+            let further = further.iter().map(String::as_str);
+            let mut resources = ["benches", "configmaps"].into_iter().chain(further);
+            let watches = resources.all(|resource| sent.watches(resource));
             Ok(watches.then_some(()))
         })
     }

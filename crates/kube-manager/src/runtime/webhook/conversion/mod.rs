@@ -507,27 +507,30 @@ fn convert(
     spoke: &Spoke,
     direction: impl Fn(Directions) -> Part,
 ) -> Result<Value, String> {
-    let convert = |part: &mut Option<Value>, directions: Directions| match part
-        .as_mut()
-        .filter(|value| !value.is_null())
-    {
-        Some(value) => direction(directions)(value).map(|converted| *value = converted),
-        None => Ok(()),
+    let convert = |part: &Option<Value>, directions: Directions| match part {
+        Some(value) if !value.is_null() => direction(directions)(value).map(Some),
+        part => Ok(part.clone()),
     };
     let plain = |parts: &Parts| {
-        let mut parts = parts.clone();
-        convert(&mut parts.spec, spoke.spec).map_err(|error| {
+        let spec = convert(&parts.spec, spoke.spec).map_err(|error| {
             if from.has_spec {
                 format!("spec{error}")
             } else {
                 error.trim_start_matches(['.', ':', ' ']).to_owned()
             }
         })?;
-        if let Some(directions) = spoke.status {
-            let error = |error| format!("status{error}");
-            convert(&mut parts.status, directions).map_err(error)?;
-        }
-        Ok(parts)
+        let status = match spoke.status {
+            Some(directions) => {
+                convert(&parts.status, directions).map_err(|error| format!("status{error}"))?
+            }
+            None => parts.status.clone(),
+        };
+        let others = parts.others.clone();
+        Ok(Parts {
+            spec,
+            status,
+            others,
+        })
     };
     let parts = from.parts(body);
     let converted = plain(&parts).or_else(|error: String| {
