@@ -29,7 +29,7 @@ use self::{
     load::{CLIENTS, Done, Load},
     runner::Runner,
     schedule::schedule,
-    site::{Site, Usage},
+    site::{Site, Usage, last_lines},
 };
 use crate::{
     certificates::Ends,
@@ -224,17 +224,9 @@ fn converge(site: &mut Site, objects: usize) {
         Ok(None)
     });
     converged.unwrap_or_else(|error| {
-        let logs = site.replicas.iter().map(|it| it.operator.log());
-        let logs: String = logs.map(|log| tail(&log)).collect();
-        let first = &last[..last.len().min(5)];
+        let (first, logs) = (&last[..last.len().min(5)], site.logs());
         panic!("{error:#}: {} differences: {first:#?}\n{logs}", last.len())
     });
-}
-
-/// The last lines of a log.
-fn tail(log: &str) -> String {
-    let lines: Vec<_> = log.lines().collect();
-    lines[lines.len().saturating_sub(40)..].join("\n") + "\n"
 }
 
 /// The resources of the leader and of the other replica.
@@ -285,11 +277,8 @@ fn stop(site: &mut Site) {
     for replica in &mut site.replicas {
         replica.operator.signal("TERM");
         let status = replica.operator.ends_within(PATIENCE);
-        assert!(
-            status.success(),
-            "{status}\n{}",
-            tail(&replica.operator.log())
-        );
+        let log = replica.operator.log();
+        assert!(status.success(), "{status}\n{}", last_lines(&log));
     }
 }
 

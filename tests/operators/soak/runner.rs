@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
-    load::Load,
+    load::{Load, NOTES},
     schedule::{Event, Fault},
     site::{CRD, SYSTEM, Site},
 };
@@ -196,11 +196,15 @@ impl<'a> Runner<'a> {
         if event.fault == Fault::CrdDeleted
             && let Some(crd) = site.get(CRD)
         {
-            assert!(
-                fault.ends.elapsed() < DELETION,
-                "the CRD stays: {}",
-                crd["status"]["conditions"]
-            );
+            if fault.ends.elapsed() > DELETION {
+                let objects = site.list(&format!("{NOTES}?"));
+                panic!(
+                    "the CRD stays: {}\nits objects: {:?}\n{}",
+                    crd["status"]["conditions"],
+                    objects.map(|all| (all.len(), all.into_iter().next())),
+                    site.logs(),
+                );
+            }
             return Some(fault);
         }
         let rules = std::mem::take(&mut fault.rules);

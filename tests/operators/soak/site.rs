@@ -96,6 +96,11 @@ impl Usage {
     }
 }
 
+pub fn last_lines(log: &str) -> String {
+    let lines: Vec<_> = log.lines().collect();
+    lines[lines.len().saturating_sub(40)..].join("\n") + "\n"
+}
+
 /// Installs config/default without the Deployment. The API server calls the webhooks at `address`. `change` can
 /// change each manifest. Returns the CRD.
 pub fn install(
@@ -299,6 +304,12 @@ impl Site {
         let crd = self.get(CRD);
         let stored = crd.map(|crd| crd["status"]["storedVersions"].clone());
         stored.is_some_and(|it| it.as_array().is_some_and(|it| it.len() == 1))
+    }
+
+    /// The last lines of the logs of both replicas.
+    pub fn logs(&self) -> String {
+        let logs = self.replicas.iter().map(|it| it.operator.log());
+        logs.map(|log| last_lines(&log)).collect()
     }
 
     /// The replica that leads; none at this moment, perhaps.
