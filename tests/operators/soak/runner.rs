@@ -177,8 +177,15 @@ impl<'a> Runner<'a> {
                 false
             }
             Fault::CrdDeleted => {
-                self.load.wiped.fetch_add(1, Ordering::SeqCst);
-                site.delete(CRD)
+                // Until an earlier fault of this kind ends, the CRD is missing or being deleted.
+                let is_first = site
+                    .get(CRD)
+                    .is_some_and(|crd| crd["metadata"]["deletionTimestamp"].is_null());
+                if is_first {
+                    self.load.wiped.fetch_add(1, Ordering::SeqCst);
+                    site.delete(CRD);
+                }
+                is_first
             }
             Fault::CertificatesLost => {
                 let secret = format!("/api/v1/namespaces/{SYSTEM}/secrets/soak-webhook-ca");
