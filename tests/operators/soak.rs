@@ -22,14 +22,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cluster::wait_until;
+use cluster::{last_lines, wait_until};
 
 use self::{
     judge::judge,
     load::{CLIENTS, Done, Load},
     runner::Runner,
     schedule::schedule,
-    site::{Site, Usage, last_lines},
+    site::{SHOWN, Site, Usage},
 };
 use crate::{
     certificates::Ends,
@@ -278,7 +278,7 @@ fn stop(site: &mut Site) {
         replica.operator.signal("TERM");
         let status = replica.operator.ends_within(PATIENCE);
         let log = replica.operator.log();
-        assert!(status.success(), "{status}\n{}", last_lines(&log));
+        assert!(status.success(), "{status}\n{}", last_lines(&log, SHOWN));
     }
 }
 

@@ -117,9 +117,13 @@ impl Component {
 /// The last lines of a log.
 pub(crate) fn log_tail(log: &Path) -> String {
     const LINES: usize = 20;
-    let log = fs::read_to_string(log).unwrap_or_default();
-    let lines: Vec<_> = log.lines().collect();
-    lines[lines.len().saturating_sub(LINES)..].join("\n")
+    last_lines(&fs::read_to_string(log).unwrap_or_default(), LINES)
+}
+
+/// The last lines of a text, at most `count`.
+pub fn last_lines(text: &str, count: usize) -> String {
+    let lines: Vec<_> = text.lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
 }
 
 impl Drop for Component {

@@ -38,6 +38,7 @@ use crate::{
 pub use crate::{
     audit::Request,
     binaries::{are_built, assets},
+    component::last_lines,
     wait::wait_until,
 };
 

@@ -75,8 +75,7 @@ impl Process {
     pub fn last_lines(&self) -> String {
         const LINES: usize = 30;
         let output = self.output();
-        let lines: Vec<_> = output.lines().collect();
-        lines[lines.len().saturating_sub(LINES)..].join("\n")
+        cluster::last_lines(&output, LINES)
     }
 
     pub fn wait(&mut self) -> Result<ExitStatus> {

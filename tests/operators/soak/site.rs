@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cluster::Cluster;
+use cluster::{Cluster, last_lines};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -96,10 +96,8 @@ impl Usage {
     }
 }
 
-pub fn last_lines(log: &str) -> String {
-    let lines: Vec<_> = log.lines().collect();
-    lines[lines.len().saturating_sub(40)..].join("\n") + "\n"
-}
+/// How many lines of a log a failure shows.
+pub const SHOWN: usize = 40;
 
 /// Installs config/default without the Deployment. The API server calls the webhooks at `address`. `change` can
 /// change each manifest. Returns the CRD.
@@ -309,7 +307,7 @@ impl Site {
     /// The last lines of the logs of both replicas.
     pub fn logs(&self) -> String {
         let logs = self.replicas.iter().map(|it| it.operator.log());
-        logs.map(|log| last_lines(&log)).collect()
+        logs.map(|log| last_lines(&log, SHOWN) + "\n").collect()
     }
 
     /// The replica that leads; none at this moment, perhaps.
