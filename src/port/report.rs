@@ -34,23 +34,22 @@ pub(super) struct Report {
 impl Report {
     pub fn new(folder: &str) -> Self {
         Self {
-            folder: visible(folder).into_owned(),
+            folder: folder.to_owned(),
             ..Self::default()
         }
     }
 
     /// Records what could not be taken over.
     pub fn lost(&mut self, what: impl AsRef<str>) {
-        let what = visible(what.as_ref()).replace('\n', " ");
-        if self.seen.insert(what.clone()) {
-            self.lost.push(what);
+        let what = what.as_ref();
+        if self.seen.insert(what.to_owned()) {
+            self.lost.push(what.to_owned());
         }
     }
 
     /// Records a danger in what was taken over unchanged.
     pub fn warn(&mut self, what: impl AsRef<str>) {
-        self.warnings
-            .push(visible(what.as_ref()).replace('\n', " "));
+        self.warnings.push(what.as_ref().to_owned());
     }
 
     /// The dangers in what was taken over unchanged.
@@ -64,7 +63,7 @@ impl Report {
     }
 
     pub fn folder(&self) -> String {
-        format!("`{}`", self.folder)
+        format!("`{}`", visible(&self.folder))
     }
 }
 
@@ -86,7 +85,7 @@ pub(super) fn text(port: &Port, project: &Project, made: &Made) -> String {
          This file is yours, and no command changes it: tick off what is done, and delete the file \
          when you have finished.\n",
         name = project.project_name,
-        folder = port.report.folder,
+        folder = visible(&port.report.folder),
     );
     taken(port, project, &mut text);
     cluster(port, project, &mut text);
@@ -110,8 +109,13 @@ fn section(title: &str, intro: &str, lines: &[String], text: &mut String) {
         let _ = write!(text, "{intro}\n\n");
     }
     for line in lines {
-        let _ = writeln!(text, "- [ ] {line}");
+        item("- [ ]", line, text);
     }
+}
+
+/// Writes an item of a list. Texts of the Go project may have any characters, and stay one line.
+fn item(mark: &str, line: &str, text: &mut String) {
+    let _ = writeln!(text, "{mark} {}", visible(line));
 }
 
 fn taken(port: &Port, project: &Project, text: &mut String) {
@@ -192,7 +196,7 @@ fn taken(port: &Port, project: &Project, text: &mut String) {
         ));
     }
     for line in lines {
-        let _ = writeln!(text, "- {line}");
+        item("-", &line, text);
     }
 }
 
@@ -311,7 +315,7 @@ fn schemas(made: &Made, text: &mut String) {
     let mut lines = Vec::new();
     for (id, losses) in made.losses {
         for loss in losses {
-            lines.push(format!("`{}`: {}", id.kind(), visible(loss)));
+            lines.push(format!("`{}`: {loss}", id.kind()));
         }
     }
     let intro = "The CRDs that come from the types in `src/api` have the same schemas, with these \
@@ -329,7 +333,7 @@ fn files(port: &Port, project: &Project, text: &mut String) {
             continue;
         }
         match line(port, project, path, content) {
-            Some(line) => lines.push(format!("`{}`: {line}", visible(path))),
+            Some(line) => lines.push(format!("`{path}`: {line}")),
             None if path.ends_with("_test.go") || content.contains("// Code generated") => {}
             None if path.contains("zz_generated") => {}
             None => {
@@ -344,8 +348,7 @@ fn files(port: &Port, project: &Project, text: &mut String) {
     for (folder, count) in rest {
         let files = ["files", "file"][usize::from(count == 1)];
         lines.push(format!(
-            "`{}/`: {count} {files}; port the functions that the controllers call",
-            visible(folder)
+            "`{folder}/`: {count} {files}; port the functions that the controllers call"
         ));
     }
     section("What is left to write, file by file", "", &lines, text);
@@ -455,8 +458,8 @@ fn reconciler(
     );
     let list = |kinds: &BTreeSet<(String, String)>| {
         let kinds = kinds.iter().map(|(package, kind)| match package.as_str() {
-            "" => format!("`{}`", visible(kind)),
-            package => format!("`{}.{}`", visible(package), visible(kind)),
+            "" => format!("`{kind}`"),
+            package => format!("`{package}.{kind}`"),
         });
         kinds.collect::<Vec<_>>().join(", ")
     };
@@ -527,7 +530,7 @@ fn commands(port: &Port, project: &Project, text: &mut String) {
         lines.push(format!(
             "`kubectl --namespace {namespace} delete deployment {old}` deletes the Go operator: \
              its Deployment has another name, so {when}",
-            old = visible(&old.name)
+            old = old.name
         ));
     }
     lines.push(

@@ -467,6 +467,38 @@ fn a_computed_name_of_the_lease_is_reported() {
 }
 
 #[test]
+fn hidden_characters_of_names_are_escaped_in_the_report() {
+    let code = "internal/controller/book_controller.go";
+    let odd = "\u{1b}[2J\u{202e}";
+    for (path, before, after) in [
+        (code, "\"shelf.\"", "\"shelfODD.\""),
+        (code, "Named(\"book\")", "Named(\"bookODD\")"),
+        (
+            code,
+            "client.FieldOwner(r.Owner)",
+            "client.FieldOwner(\"booksODD\")",
+        ),
+        (
+            code,
+            "client.FieldOwner(r.Owner)",
+            "client.FieldOwner(owner(\"ODD\"))",
+        ),
+        ("cmd/main.go", "\"-lock.\"", "\"-lockODD.\""),
+        (
+            "config/crd/bases/shelf.example.com_books.yaml",
+            "kind: Book\n",
+            "kind: \"BookODD\"\n",
+        ),
+    ] {
+        let text = with(path, before, &after.replace("ODD", odd));
+        let report = texts(&read(&[(path, Some(&text))]).unwrap())
+            .remove(REPORT)
+            .unwrap();
+        assert_eq!(report.find(|c| is_hidden(c) && c != '\n'), None, "{report}");
+    }
+}
+
+#[test]
 fn only_rendered_files_and_the_report_get_texts() {
     let port = read(&[]).unwrap();
     let rendered = render(&port.project).unwrap().texts;
