@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use cluster::Request;
+use cluster::{Request, wait_until};
 use serde_json::{Value, json};
 
 use crate::{
-    operator::{Operator, Project, cluster, get_until, kubectl},
+    operator::{Operator, PATIENCE, Project, cluster, get_until, kubectl},
     scaffold::run,
 };
 
@@ -162,8 +162,60 @@ fn owned_objects_reach_their_desired_state() {
         );
     }
     what_is_there_already(&project);
+    let operator = what_an_earlier_owner_left(&project, operator);
     operator.stop();
     project.make("uninstall");
+}
+
+/// Keeps the garbage collector from the `ConfigMap` `left`.
+const POLICY: &str = r#"
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: collector-misses}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [DELETE]}
+  validations:
+  - expression: request.name != "left" || !request.userInfo.username.endsWith(":generic-garbage-collector")
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: collector-misses}
+spec: {policyName: collector-misses, validationActions: [Deny]}
+"#;
+
+/// A child that the garbage collector misses does not keep the next owner of its name from having one.
+fn what_an_earlier_owner_left(project: &Project, operator: Operator) -> Operator {
+    apply(project, "left", "before");
+    let title = "configmap left --ignore-not-found -o jsonpath={.data.title}";
+    get_until(title, |title| title == "before");
+    operator.stop();
+
+    let policy = project.manifest(POLICY);
+    run(kubectl("apply -f").arg(&policy));
+    let collector = "system:serviceaccount:kube-system:generic-garbage-collector";
+    let delete = format!("delete configmap left --dry-run=server --as={collector}");
+    wait_until("the policy is in force", PATIENCE, || {
+        Ok((!kubectl(&delete).output()?.status.success()).then_some(()))
+    })
+    .expect("a refusal");
+    run(&mut kubectl("delete site left"));
+    apply(project, "left", "after");
+    get_until(title, |title| title == "before");
+
+    let operator = project.start();
+    get_until(title, |title| title == "after");
+    operator.says(&["ConfigMap left", "deleted, because its owner is deleted"]);
+    let owner = get_until("site left -o jsonpath={.metadata.uid}", |uid| {
+        !uid.is_empty()
+    });
+    let by = "configmap left -o jsonpath={.metadata.ownerReferences[*].uid}";
+    assert_eq!(get_until(by, |by| !by.is_empty()), owner);
+    in_step("left");
+    run(&mut kubectl("delete site left"));
+    run(kubectl("delete -f").arg(policy));
+    operator
 }
 
 /// An object of the name that a child would have, and that somebody else made.

@@ -6,7 +6,9 @@ use std::{collections::HashSet, sync::Arc};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::{
     Api, Resource, ResourceExt,
-    api::{DeleteParams, Patch, PatchParams, Preconditions},
+    api::{
+        ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions,
+    },
     runtime::events::EventType,
 };
 use serde::Serialize;
@@ -163,18 +165,22 @@ where
                 None => Ok(known),
                 Some(field) => self.update(owner, &known, child, field).await,
             },
-            None => {
-                let params = self.context.post_params();
-                match self.api(&child).create(&params, &child).await {
-                    Ok(created) => Ok(Arc::new(created)),
-                    // The watch may lag behind, or the object may have another owner.
-                    Err(kube::Error::Api(status)) if status.is_already_exists() => {
-                        self.correct(owner, child).await
-                    }
-                    Err(source) => Err(self.failed("create", &child, source)),
-                }
-            }
+            None => match self.create(&child).await {
+                // The watch may lag behind, or the object may have another owner.
+                Err(Error::Request {
+                    source: kube::Error::Api(status),
+                    ..
+                }) if status.is_already_exists() => self.correct(owner, child).await,
+                created => created,
+            },
         }
+    }
+
+    async fn create(&self, child: &C) -> Result<Arc<C>, Error> {
+        let params = self.context.post_params();
+        let created = self.api(child).create(&params, child).await;
+        let created = created.map_err(|source| self.failed("create", child, source))?;
+        Ok(Arc::new(created))
     }
 
     /// Merges `patch` into the `spec` of a child. Returns `false` and changes nothing if the child has changed since it
@@ -270,6 +276,9 @@ where
         let live = api.get(&name).await;
         let mut live = live.map_err(|source| self.failed("get", &child, source))?;
         if owned::controlled_by(&live).map(|by| &by.uid) != owner.meta().uid.as_ref() {
+            if is_of_earlier(&live, owner, &self.mark()) && self.is_current(owner, &live).await? {
+                return self.replace(&live, &child).await;
+            }
             let error = Error::NotOwned(describe(&self.kind, &child));
             self.context
                 .event(owner, EventType::Warning, "NotOwned", error.to_string())
@@ -312,13 +321,50 @@ where
     ///
     /// When the request fails for another reason.
     pub async fn delete(&self, child: &C) -> Result<bool, Error> {
-        // Without a propagation policy, the Pods of a Job would stay.
-        let params = DeleteParams::background().preconditions(Preconditions {
+        let preconditions = Preconditions {
             uid: child.uid(),
             ..Preconditions::default()
-        });
+        };
+        self.delete_if(child, preconditions).await
+    }
+
+    async fn delete_if(&self, child: &C, preconditions: Preconditions) -> Result<bool, Error> {
+        // Without a propagation policy, the Pods of a Job would stay.
+        let params = DeleteParams::background().preconditions(preconditions);
         let deleted = self.api(child).delete(&child.name_any(), &params).await;
         changed(deleted).map_err(|source| self.failed("delete", child, source))
+    }
+
+    /// Creates `child` in place of `live`, whose owner is deleted.
+    async fn replace(&self, live: &C, child: &C) -> Result<Arc<C>, Error> {
+        let unchanged = Preconditions {
+            uid: live.uid(),
+            resource_version: live.resource_version(),
+        };
+        if self.delete_if(live, unchanged).await? {
+            let name = describe(&self.kind, live);
+            tracing::info!(child = name, "deleted, because its owner is deleted");
+        }
+        self.create(child).await
+    }
+
+    /// Whether the API server has this very `owner`, and no later object with its name.
+    async fn is_current<K>(&self, owner: &K, child: &C) -> Result<bool, Error>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let (client, kind) = (self.context.client.clone(), ApiResource::erase::<K>(&()));
+        let api: Api<DynamicObject> = match &owner.meta().namespace {
+            Some(namespace) => Api::namespaced_with(client, namespace, &kind),
+            None => Api::all_with(client, &kind),
+        };
+        // A list, because a controller needs no permission to get its objects.
+        let name = format!("metadata.name={}", owner.name_any());
+        let params = ListParams::default().fields(&name);
+        let found = api.list_metadata(&params).await;
+        let found = found.map_err(|source| self.failed("find the owner of", child, source))?;
+        let uids = found.items.iter().map(|it| &it.metadata.uid);
+        Ok(uids.eq([&owner.meta().uid]))
     }
 
     fn failed(&self, verb: &'static str, child: &C, source: kube::Error) -> Error {
@@ -343,6 +389,26 @@ fn changed<T>(answer: kube::Result<T>) -> kube::Result<bool> {
         Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Whether this controller created `live` for an earlier object with the name of `owner`, and nothing else owns it.
+///
+/// The garbage collector deletes such a child, but it can miss the deletion of the owner: when a CRD is deleted while the
+/// collector has no connection, its children stay until kube-controller-manager restarts.
+fn is_of_earlier<C, K>(live: &C, owner: &K, mark: &str) -> bool
+where
+    C: Resource,
+    K: Resource<DynamicType = ()>,
+{
+    let [reference] = live.owner_references() else {
+        return false;
+    };
+    let home = &owner.meta().namespace;
+    live.labels().contains_key(mark)
+        && reference.controller == Some(true)
+        && owned::refers_to::<K>(reference)
+        && reference.name == owner.name_any()
+        && (home.is_none() || live.meta().namespace == *home)
 }
 
 /// Sets owner reference, namespace and labels of a child of `owner`. `mark` is the key of the label with its hash.
@@ -435,9 +501,12 @@ fn difference(live: &Value, desired: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::{
-        apps::v1::Deployment,
-        core::v1::{ConfigMap, Namespace},
+    use k8s_openapi::{
+        api::{
+            apps::v1::Deployment,
+            core::v1::{ConfigMap, Namespace},
+        },
+        apimachinery::pkg::apis::meta::v1::OwnerReference,
     };
     use kube::api::ObjectMeta;
 
@@ -472,6 +541,45 @@ mod tests {
             ..ConfigMap::default()
         };
         adorned_for(child, &owner)
+    }
+
+    #[test]
+    fn only_a_child_of_an_earlier_owner_is_left_over() {
+        let owner = Deployment {
+            metadata: meta("owner", Some("home")),
+            ..Deployment::default()
+        };
+        let is_left = |change: fn(&mut ObjectMeta)| {
+            let mut child = adorned(None, "a").expect("a child");
+            change(&mut child.metadata);
+            is_of_earlier(&child, &owner, "test/applied")
+        };
+        fn reference(meta: &mut ObjectMeta) -> &mut OwnerReference {
+            &mut meta.owner_references.as_mut().expect("an owner")[0]
+        }
+        assert!(is_left(|meta| reference(meta).uid = "earlier".to_owned()));
+        assert!(is_left(
+            |meta| reference(meta).api_version = "apps/v1beta1".to_owned()
+        ));
+        let others: [fn(&mut ObjectMeta); 8] = [
+            |meta| meta.owner_references = None,
+            |meta| reference(meta).controller = None,
+            |meta| reference(meta).name = "other".to_owned(),
+            |meta| reference(meta).kind = "StatefulSet".to_owned(),
+            |meta| reference(meta).api_version = "example.com/v1".to_owned(),
+            |meta| {
+                let second = reference(meta).clone();
+                meta.owner_references
+                    .as_mut()
+                    .expect("an owner")
+                    .push(second);
+            },
+            |meta| meta.labels = None,
+            |meta| meta.namespace = None,
+        ];
+        for (index, change) in others.into_iter().enumerate() {
+            assert!(!is_left(change), "{index}");
+        }
     }
 
     #[test]
