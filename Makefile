@@ -1,8 +1,8 @@
 CARGO ?= cargo
 comma := ,
 
-# Which features a dependency has depends on the packages that cargo is asked for. So cargo is always asked for the
-# same ones: otherwise it compiles rscaffold, and most of its dependencies, once more.
+# The features of a dependency depend on the selected packages. So all targets select the same packages: otherwise cargo
+# compiles rscaffold and most of its dependencies again.
 PACKAGES = --package rscaffold --package cluster --package operators
 RUNTIME = --package kube-manager --all-features
 
@@ -26,13 +26,13 @@ check: tools ## Check the format, run clippy, and run all tests that need neithe
 	$(CARGO) test --locked $(PACKAGES) --lib --bins --test tests
 	$(CARGO) test --locked $(RUNTIME)
 
-# Tests write many small files, which takes half as long in memory. A container may have little memory for files.
+# Tests write many small files, which takes half as long in memory. A container may have too little memory for that.
 MEMORY = /dev/shm
 ifneq ($(shell df -Pk $(MEMORY) 2>/dev/null | awk '$$4 > 2000000 && $$6 == "$(MEMORY)"'),)
 check test test-core: export TMPDIR ?= $(MEMORY)
 endif
 
-# Says what a step does, and how long it takes on two cores when nothing is compiled yet.
+# Prints what a step does, and how long it takes on two cores when nothing is compiled yet.
 step = @echo "== $(1) (cold: $(2))" >&2
 
 .PHONY: test
@@ -50,8 +50,8 @@ test-cluster: tools ## Build the control plane of the tests with Go, unless it i
 	$(call step,a Kubernetes control plane: built with Go$(comma) then tested,6 minutes)
 	$(CARGO) test --locked $(PACKAGES) --test cluster -- --test-threads=8
 
-# Most of these tests wait, for a compiler or for the end of a lease. So more tests run at once than there are
-# processors. The first command builds rscaffold, unless `test-core` has done so.
+# Most of these tests wait for a compiler or for the end of a lease. So more tests run at once than there are
+# processors. The first command builds rscaffold, unless `test-core` has built it.
 .PHONY: test-operators
 test-operators: tools ## Compile and run generated projects: all such tests, or those that TESTS names.
 	$(call step,generated projects: compiled$(comma) and run on that control plane,25 minutes)
@@ -59,7 +59,7 @@ test-operators: tools ## Compile and run generated projects: all such tests, or 
 	RSCAFFOLD=target/debug/rscaffold $(CARGO) test --locked $(PACKAGES) --test operators -- --test-threads=8 $(TESTS)
 
 .PHONY: test-one
-test-one: ## Run the tests that TEST names, in whichever package they are: make test-one TEST=a_name
+test-one: ## Run the tests whose names contain TEST, of all packages: make test-one TEST=a_name
 	@TEST="$(TEST)" CARGO="$(CARGO)" PACKAGES="$(PACKAGES)" RUNTIME="$(RUNTIME)" sh tests/one.sh
 
 .PHONY: test-release
@@ -94,7 +94,7 @@ merges: ## Merge ten thousand pairs of random branches, and look for lost edits:
 	MERGES=10000 CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --locked --target-dir target/merges \
 		$(PACKAGES) --test tests -- a_merge_that_apply_accepts --nocapture
 
-# What builds the website, compiled once for each version.
+# The programs that build the website, compiled once for each version.
 MDBOOK_VERSION = 0.5.4
 MDBOOK_MERMAID_VERSION = 0.17.1
 MDBOOK = $(CURDIR)/target/tools/mdbook-$(MDBOOK_VERSION)/bin
@@ -124,13 +124,13 @@ test-docs: tools docs ## Build the website, follow its links, and open its pages
 	$(CARGO) clippy --locked --package site --all-targets -- -D warnings
 	$(CARGO) test --locked --package site
 
-# The ways in for bytes of others, and how long each gets random ones.
+# The fuzz targets, and the limits of a run.
 FUZZED = arguments project record merge crd go values
 SECONDS = 60
 RUNS = -1
 TARGET = $(FUZZED)
 .PHONY: fuzz
-fuzz: ## Give each way in random inputs, for SECONDS=60 each or RUNS= inputs; or TARGET= alone.
+fuzz: ## Run each fuzz target, or only TARGET, for SECONDS=60 or with RUNS inputs.
 	@for target in $(TARGET); do \
 		CARGO="$(CARGO)" tests/fuzz/run.sh "$$target" $(SECONDS) $(RUNS) || exit 1; \
 	done
@@ -162,15 +162,15 @@ release: ## Prepare the release VERSION: versions, changelog, golden projects, t
 	CARGO="$(CARGO)" MAKE="$(MAKE)" sh release/prepare.sh "$(VERSION)"
 
 .PHONY: dist
-dist: ## Make the archive of a release for this machine, in target/dist.
+dist: ## Write the archive of a release for this machine to target/dist.
 	CARGO="$(CARGO)" sh release/dist.sh
 
 # The Debian packages with the programs that `make test-e2e` runs.
 NODE_PACKAGES = binutils containerd containernetworking-plugins debootstrap iproute2 iptables podman \
 	runc socat
 
-# Checks the programs that the tests and the demo need, before anything is built. In CI, where CI is set, it installs
-# missing packages.
+# Checks that the programs for the tests and the demo exist, before anything is built. If the variable CI is set, the
+# target installs missing packages.
 .PHONY: tools
 tools:
 	@lacks() { for program; do command -v "$$program" >/dev/null || return 0; done; return 1; }; \

@@ -35,7 +35,7 @@ digest() {
   fi | cut -d ' ' -f 1
 }
 
-# The last line calls this function, so a download of this file that ends too early runs nothing.
+# The last line calls this function, so an incomplete download of this file runs nothing.
 main() {
   has curl || fail "\`curl\` is not installed" "install it with the package manager of your system"
   has sha256sum || has shasum || fail "neither \`sha256sum\` nor \`shasum\` is installed" \
@@ -59,7 +59,7 @@ main() {
   folder=${RSCAFFOLD_INSTALL_DIR:-${HOME:?the variable HOME is not set}/.local/bin}
   mkdir -p "$folder" || fail "failed to create \`$folder\`" "choose another folder with RSCAFFOLD_INSTALL_DIR"
 
-  # In the folder itself, so that the last step is a rename: a program that runs is replaced, too.
+  # The temporary file is in the target folder, so the last step is a rename. A rename also replaces a running program.
   work=$(mktemp -d "$folder/.rscaffold.XXXXXX") ||
     fail "failed to write to \`$folder\`" "choose another folder with RSCAFFOLD_INSTALL_DIR"
   trap 'rm -rf "$work"' EXIT

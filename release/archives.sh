@@ -1,8 +1,8 @@
 #!/bin/sh
-# Makes the files of a release in OUT: an archive for each target, the Homebrew formula, and SHA256SUMS.
+# Writes the files of a release to OUT: an archive for each target, the Homebrew formula, and SHA256SUMS.
 #
-# BINARIES has a folder for each target with the program in it; PAGES is what release/pages.rs writes. The bytes
-# of the archives depend on their files alone. It takes GNU tar.
+# BINARIES has a folder with the program for each target. PAGES is the folder that release/pages.rs writes. The bytes
+# of an archive depend only on its files. The script needs GNU tar.
 #
 # usage: release/archives.sh BINARIES PAGES OUT
 set -eu
@@ -22,7 +22,7 @@ for folder in "$binaries"/*/; do
   mkdir "$stage/$name"
   cp "$folder/rscaffold" CHANGELOG.md LICENSE README.md "$stage/$name"
   cp -R "$pages/completions" "$pages/man" "$stage/$name"
-  # What carries files from one machine to another may lose their modes.
+  # An upload of artifacts may lose the modes of files.
   chmod -R u=rwX,go=rX "$stage/$name"
   chmod 755 "$stage/$name/rscaffold"
   tar --create --format=ustar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner \

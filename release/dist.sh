@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the archive of a release for this machine, in target/dist, as the workflow of a release does.
+# Writes the archive of a release for this machine to target/dist, as the release workflow does.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -11,12 +11,12 @@ rm -rf "$copy"
 mkdir -p "$copy"
 git ls-files -z --cached --others --exclude-standard | tar --create --null --files-from=- | tar --extract --directory="$copy"
 cd "$copy"
-# Without what tests alone depend on: nobody else gets that.
+# Without the dependencies of the tests, which users do not get.
 for manifest in Cargo.toml crates/kube-manager/Cargo.toml; do
   awk '/^\[/ { skip = $0 == "[dev-dependencies]" } !skip' "$manifest" |
     sed 's|^members = .*|members = ["crates/kube-manager"]|' > manifest
   mv manifest "$manifest"
 done
-# The flag is unstable in cargo, and this variable allows it in a stable one.
+# The flag is unstable. This variable allows it in a stable cargo.
 RUSTC_BOOTSTRAP=1 "$cargo" update --quiet -Z direct-minimal-versions
 "$cargo" check --locked --package rscaffold --package kube-manager --all-features --target-dir "$target"

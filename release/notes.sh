@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints what the changelog says about VERSION, without its heading: the text of a release.
+# Prints the changelog of VERSION without its heading, for the release notes.
 #
 # usage: release/notes.sh VERSION
 set -eu

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prepares a release in this work tree, and says how to publish it: `make release VERSION=0.4.0`.
+# Prepares a release in this work tree and prints how to publish it: `make release VERSION=0.4.0`.
 set -eu
 
 cd "$(dirname "$0")/.."

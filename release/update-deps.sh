@@ -1,6 +1,6 @@
 #!/bin/sh
-# Updates the dependencies of this repository, of the runtime and of generated projects, writes the golden projects
-# anew, and runs `make check`. `make test` then compiles what is generated.
+# Updates the dependencies of this repository, of the runtime and of generated projects, rewrites the golden projects,
+# and runs `make check`. Run `make test` afterwards: it compiles generated projects.
 #
 # usage: make update-deps [DEPS="NAME=REQUIREMENT ..."]
 #

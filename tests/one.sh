@@ -1,6 +1,5 @@
 #!/bin/sh
-# What `make test-one TEST=a_name` runs: finds the packages with tests of this name, and runs these tests with their
-# output. The name can be a part of a name, or a module with `::`.
+# Finds the packages with tests of a name and runs these tests with their output. `make test-one TEST=a_name` calls it. The name can be a part of a name, or a module with `::`.
 set -eu
 
 if [ -z "${TEST:-}" ]; then
@@ -19,7 +18,7 @@ if [ -z "$packages" ]; then
   echo "error: no test has \`$TEST\` in its name" >&2
   exit 1
 fi
-# The packages that cargo is asked for are those of `make test`: otherwise it compiles more than the test.
+# Uses the same packages as `make test`: with others, cargo compiles dependencies again.
 for package in $packages; do
   case $package in
   kube-manager) targets="$RUNTIME --tests" ;;

@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// The label by which both operators find what they made.
+// The label of the objects that both operators create.
 const managedBy = "app.kubernetes.io/managed-by"
 
-// reconciler brings the cluster to what each Bench asks for.
+// reconciler brings the children of each Bench to their desired state.
 type reconciler struct {
 	client.Client
 	scheme *runtime.Scheme
@@ -28,20 +28,20 @@ type reconciler struct {
 
 func (r *reconciler) setupWithManager(manager ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(manager).
-		// Without it, each status that is written would wake the reconciler once more.
+		// Without this predicate, each status update would cause another reconcile.
 		For(&Bench{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&corev1.ConfigMap{}).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
-			// The default since 0.21 takes an object whose ConfigMap was created before all those
-			// that it found at its start, and so before its own status is in the cache: more than
-			// half of the statuses were then written twice, the second time in vain.
+			// The default since 0.21 is a priority queue. It reconciles an object whose ConfigMap was
+			// just created before the objects of the initial list, and so before the cache has the
+			// object's own status. More than half of the statuses were then written twice.
 			UsePriorityQueue: ptr.To(false),
 		}).
 		Complete(r)
 }
 
-// Reconcile writes nothing that is there already: reads are answered by the cache.
+// Reconcile writes only differences. It reads from the cache.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var bench Bench
 	if err := r.Get(ctx, request.NamespacedName, &bench); err != nil {

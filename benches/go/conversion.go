@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/conversion"
 )
 
-// Book has two versions. This one, v1, is stored.
+// Book is version v1, which is stored. The other version is v1alpha1.
 type Book struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -40,16 +40,16 @@ type OldBook struct {
 	Status BookStatus  `json:"status,omitzero"`
 }
 
-// OldBookSpec is the desired state: a field has another name, and one is two in the other version.
+// OldBookSpec is the desired state. One field has another name than in v1, and v1 has two fields for another one.
 type OldBookSpec struct {
 	Name   string `json:"name"`
 	Author string `json:"author"`
 }
 
-// Hub makes v1 the version that others are converted to and from.
+// Hub marks v1 as the hub: other versions are converted to and from v1.
 func (*Book) Hub() {}
 
-// ConvertTo makes a v1 of a v1alpha1.
+// ConvertTo converts from v1alpha1 to v1.
 func (old *OldBook) ConvertTo(hub conversion.Hub) error {
 	book := hub.(*Book)
 	book.ObjectMeta = old.ObjectMeta
@@ -59,7 +59,7 @@ func (old *OldBook) ConvertTo(hub conversion.Hub) error {
 	return nil
 }
 
-// ConvertFrom makes a v1alpha1 of a v1.
+// ConvertFrom converts from v1 to v1alpha1.
 func (old *OldBook) ConvertFrom(hub conversion.Hub) error {
 	book := hub.(*Book)
 	old.ObjectMeta = book.ObjectMeta
@@ -72,7 +72,7 @@ func setupConversion(manager ctrl.Manager) error {
 	return ctrl.NewWebhookManagedBy(manager, &Book{}).Complete()
 }
 
-// addBooksToScheme makes both versions known to the conversion.
+// addBooksToScheme adds both versions to the scheme of the conversion.
 func addBooksToScheme(scheme *runtime.Scheme) {
 	group := schema.GroupVersion{Group: "bench.example.com", Version: "v1"}
 	scheme.AddKnownTypeWithName(group.WithKind("Book"), &Book{})
@@ -81,37 +81,37 @@ func addBooksToScheme(scheme *runtime.Scheme) {
 	metav1.AddToGroupVersion(scheme, group)
 }
 
-// What follows is what controller-gen would write into a file of its own.
+// controller-gen would generate the following code, in a separate file.
 
-// DeepCopyInto copies everything that in refers to.
+// DeepCopyInto copies in to out.
 func (in *Book) DeepCopyInto(out *Book) {
 	*out = *in
 	in.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
 	in.Status.DeepCopyInto(&out.Status)
 }
 
-// DeepCopyObject makes Book a runtime.Object.
+// DeepCopyObject implements runtime.Object.
 func (in *Book) DeepCopyObject() runtime.Object {
 	out := new(Book)
 	in.DeepCopyInto(out)
 	return out
 }
 
-// DeepCopyInto copies everything that in refers to.
+// DeepCopyInto copies in to out.
 func (in *OldBook) DeepCopyInto(out *OldBook) {
 	*out = *in
 	in.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
 	in.Status.DeepCopyInto(&out.Status)
 }
 
-// DeepCopyObject makes OldBook a runtime.Object.
+// DeepCopyObject implements runtime.Object.
 func (in *OldBook) DeepCopyObject() runtime.Object {
 	out := new(OldBook)
 	in.DeepCopyInto(out)
 	return out
 }
 
-// DeepCopyInto copies everything that in refers to.
+// DeepCopyInto copies in to out.
 func (in *BookStatus) DeepCopyInto(out *BookStatus) {
 	*out = *in
 	if in.Copies != nil {

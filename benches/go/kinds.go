@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// kinds are further kinds. The benchmark of many kinds adds a file for each of them, made from kind.go.txt.
+// kinds are additional kinds. The benchmark of many kinds creates a file from kind.go.txt for each of them.
 var kinds []kind
 
 type kind struct {

@@ -1,6 +1,6 @@
-// The operator that `make bench` compares with: written with controller-runtime in the way that its
-// documentation teaches, set up as kubebuilder scaffolds it, and with the settings that are known to
-// make it fast and small. Where the two differ, the comment says why.
+// The Go operator that `make bench` compares with. It is written with controller-runtime as its documentation
+// recommends, set up as kubebuilder scaffolds it, and uses the settings that are known to make it fast and small. A
+// comment explains each difference from kubebuilder.
 package main
 
 import (
@@ -56,7 +56,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	// No limit of the client's own on requests per second: the operator in Rust has none.
+	// The client has no limit of requests per second, like the operator in Rust.
 	config.QPS = -1
 
 	var webhooks webhook.Server
@@ -68,9 +68,9 @@ func run() error {
 		Scheme:        scheme,
 		WebhookServer: webhooks,
 		Cache: cache.Options{
-			// managedFields are half of what an object takes in memory.
+			// managedFields are half of an object's memory.
 			DefaultTransform: cache.TransformStripManagedFields(),
-			// Other ConfigMaps are none of its business.
+			// The cache holds only the operator's own ConfigMaps.
 			ByObject: map[client.Object]cache.ByObject{
 				&corev1.ConfigMap{}: {Label: labels.SelectorFromSet(labels.Set{managedBy: "bench"})},
 			},
@@ -84,8 +84,8 @@ func run() error {
 		LeaderElection:          leaderElection,
 		LeaderElectionID:        "bench.example.com",
 		LeaderElectionNamespace: leaseNamespace,
-		// The next process need not wait for the lease to expire. That is safe, because this one
-		// ends as soon as the manager has stopped.
+		// The next process does not wait for the lease to expire. This is safe, because this process ends
+		// as soon as the manager has stopped.
 		LeaderElectionReleaseOnCancel: true,
 	})
 	if err != nil {

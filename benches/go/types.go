@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Bench asks for a ConfigMap of its name. The CustomResourceDefinition is the one of the operator
-// in Rust: both run on the same objects.
+// Bench owns a ConfigMap with its name. Both operators use the CustomResourceDefinition of the operator in Rust, so
+// both run on the same objects.
 type Bench struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -27,7 +27,7 @@ type BenchStatus struct {
 	Conditions         []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// BenchList is what a list request answers.
+// BenchList is the response of a list request.
 type BenchList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -35,7 +35,7 @@ type BenchList struct {
 	Items []Bench `json:"items"`
 }
 
-// addToScheme makes the types known to clients and caches.
+// addToScheme adds the types to the scheme of clients and caches.
 func addToScheme(scheme *runtime.Scheme) error {
 	version := schema.GroupVersion{Group: "bench.example.com", Version: "v1"}
 	scheme.AddKnownTypes(version, &Bench{}, &BenchList{})
@@ -47,23 +47,23 @@ func addToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// What follows is what controller-gen would write into a file of its own.
+// controller-gen would generate the following code, in a separate file.
 
-// DeepCopyInto copies everything that in refers to.
+// DeepCopyInto copies in to out.
 func (in *Bench) DeepCopyInto(out *Bench) {
 	*out = *in
 	in.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
 	in.Status.DeepCopyInto(&out.Status)
 }
 
-// DeepCopyObject makes Bench a runtime.Object.
+// DeepCopyObject implements runtime.Object.
 func (in *Bench) DeepCopyObject() runtime.Object {
 	out := new(Bench)
 	in.DeepCopyInto(out)
 	return out
 }
 
-// DeepCopyInto copies everything that in refers to.
+// DeepCopyInto copies in to out.
 func (in *BenchStatus) DeepCopyInto(out *BenchStatus) {
 	*out = *in
 	if in.Conditions != nil {
@@ -74,7 +74,7 @@ func (in *BenchStatus) DeepCopyInto(out *BenchStatus) {
 	}
 }
 
-// DeepCopyObject makes BenchList a runtime.Object.
+// DeepCopyObject implements runtime.Object.
 func (in *BenchList) DeepCopyObject() runtime.Object {
 	out := new(BenchList)
 	*out = *in

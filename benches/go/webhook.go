@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// webhookServer serves HTTP/1.1 alone, as operators do that kubebuilder scaffolds.
+// webhookServer serves only HTTP/1.1, as operators that kubebuilder scaffolds.
 func webhookServer(port int, certificates string) webhook.Server {
 	return webhook.NewServer(webhook.Options{
 		Host:    "127.0.0.1",

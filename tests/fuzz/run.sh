@@ -1,7 +1,8 @@
 #!/bin/sh
-# usage: run.sh TARGET SECONDS RUNS: gives a target random inputs for some seconds, or until so many inputs.
-# An input that panics, takes 10 seconds, or makes the memory exceed 200 MB ends it, and stays in
-# target/fuzz/TARGET-*. What was learned stays in target/fuzz/corpus, where the next run begins.
+# usage: run.sh TARGET SECONDS RUNS
+# Runs a fuzz target with random inputs for SECONDS, or until RUNS inputs have run. The script stops at an input that
+# panics, takes 10 seconds, or needs more than 200 MB, and keeps the input in target/fuzz/TARGET-*. The corpus stays
+# in target/fuzz/corpus for the next run.
 set -eu
 cd "$(dirname "$0")/../.."
 host=$(rustc -vV | sed -n 's/^host: //p')
@@ -10,7 +11,7 @@ corpus=$folder/corpus/$1
 log=$folder/$1.log
 mkdir -p "$corpus"
 
-# libFuzzer needs to see which branches an input takes. These flags do it with a stable compiler.
+# libFuzzer observes the branches that an input takes. These flags instrument them with a stable compiler.
 RUSTFLAGS="--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
 -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
 -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares" \

@@ -1,6 +1,6 @@
-// A crowd of API servers: each client has a connection, and sends one review after the other. Without a rate, it
-// sends the next one as soon as the one before is answered: as many calls are in flight at any time as there are
-// clients. With a rate, each call has its time, and its latency counts from that time on.
+// Simulates many API servers: each client has a connection and sends one review after the other. Without a rate, a
+// client sends the next review as soon as it has a response, so the number of calls in flight is the number of clients.
+// With a rate, each call has a scheduled time, and its latency counts from that time.
 package main
 
 import (
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// result is what was measured, in milliseconds.
+// result is the measured latencies, in milliseconds.
 type result struct {
 	Count  int     `json:"count"`
 	Median float64 `json:"median"`
@@ -63,7 +63,7 @@ func run(address, certificate, review string, paths []string, clients int, rate 
 	if len(paths) == 0 {
 		return nil, errors.New("no paths")
 	}
-	// All are connected before the first call is sent.
+	// All clients connect before the first call.
 	connections := make([]*tls.Conn, clients)
 	for index := range connections {
 		connections[index], err = tls.Dial("tcp", address, &tls.Config{RootCAs: roots, NextProtos: []string{"http/1.1"}})
@@ -73,7 +73,7 @@ func run(address, certificate, review string, paths []string, clients int, rate 
 		defer connections[index].Close()
 	}
 
-	// How long a client waits from one call to the next.
+	// The time between two calls of a client.
 	var pause time.Duration
 	if rate > 0 {
 		pause = time.Duration(float64(clients) / rate * float64(time.Second))

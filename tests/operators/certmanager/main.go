@@ -1,5 +1,5 @@
 // The controllers of cert-manager that issue certificates from the issuers of a namespace, and its cainjector, in
-// one process. It takes a kubeconfig, writes its log to stderr, and ends with its stdin.
+// one process. The argument is a kubeconfig. The process logs to stderr and ends when its stdin is closed.
 package main
 
 import (
@@ -37,7 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// The controllers, and how many workers each has: the numbers of cert-manager's own program.
+// The controllers with their numbers of workers, as in cert-manager's own program.
 var controllers = []string{
 	approver.ControllerName,
 	ca.CRControllerName,
@@ -114,7 +114,7 @@ func issue(ctx context.Context, group *errgroup.Group, kubeconfig string) error 
 	return nil
 }
 
-// inject starts the cainjector for what calls webhooks.
+// inject starts the cainjector for webhook configurations and CRDs.
 func inject(ctx context.Context, group *errgroup.Group, kubeconfig string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes the images that a project's Dockerfile begins with, under their names, from Debian's packages:
-# the tests ask no registry of images. The compiler is Debian's, for the machine that builds; what the
-# operator runs on is there for all platforms. Takes a folder to work in.
+# Builds the base images of a project's Dockerfile from Debian packages, under the names of the real images: the tests
+# need no image registry. The image with the compiler is for the platform of this machine, the image that the operator
+# runs in is for all platforms. The argument is a working folder.
 set -eu
 builder=docker.io/library/rust:1-trixie
 base=gcr.io/distroless/cc-debian13:nonroot
@@ -12,14 +12,14 @@ fi
 rm -rf "$1"
 mkdir -p "$1"
 debootstrap --variant=minbase --include=ca-certificates,gcc,libc6-dev trixie "$1/builder" >&2
-# The machine may trust more than Debian does, to get at crates.
+# The machine may need additional CA certificates to download crates.
 certificates=etc/ssl/certs/ca-certificates.crt
 cp -L "/$certificates" "$1/builder/$certificates"
 sed 's/ trixie / trixie-backports /' "$1/builder/etc/apt/sources.list" \
     > "$1/builder/etc/apt/sources.list.d/backports.list"
 cat > "$1/builder/usr/local/bin/rustup" <<'END'
 #!/bin/sh
-# As much of rustup as the Dockerfile asks for.
+# Accepts the rustup commands of the Dockerfile.
 set -eu
 case "$1 $2 $3" in
 "target list --installed")

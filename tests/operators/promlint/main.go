@@ -1,5 +1,5 @@
-// Checks metrics in Prometheus' text format, on stdin, as `promtool check metrics` does: it prints a
-// line for each problem, and fails if they cannot be parsed.
+// Checks metrics in Prometheus' text format on stdin, as `promtool check metrics` does. The program prints a line for
+// each problem, and fails if the metrics cannot be parsed.
 package main
 
 import (

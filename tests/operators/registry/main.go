@@ -1,5 +1,5 @@
-// A registry of images in memory, on the loopback interface. It prints its address, and ends with its
-// stdin.
+// An image registry in memory, on the loopback interface. The process prints its address and ends when its stdin is
+// closed.
 package main
 
 import (

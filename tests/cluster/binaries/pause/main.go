@@ -1,4 +1,4 @@
-// pause keeps the namespaces of a Pod, and does nothing until it is told to end.
+// pause holds the namespaces of a Pod until a signal ends it.
 package main
 
 import (
