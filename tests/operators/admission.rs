@@ -1,4 +1,4 @@
-//! Admission webhooks on a real API server, which calls them by URL.
+//! Tests admission webhooks on a real API server, which calls them by URL.
 
 use std::{
     collections::BTreeSet,
@@ -25,7 +25,7 @@ use crate::{
     serving::probe,
 };
 
-/// The type of the webhooks lacks a field that the CRD has, and takes fewer numbers as `pages`.
+/// The webhooks of the project. Their type lacks the field `colour` of the CRD, and its `pages` accepts fewer numbers.
 const WEBHOOKS: &str = r#"
 use std::borrow::Cow;
 
@@ -202,8 +202,8 @@ impl webhook::Validator for Execs {
 }
 "#;
 
-/// One project for all tests here. Each has a control plane of its own, because webhooks see the requests of
-/// all.
+/// Returns the project that all tests here share. Each test has its own control plane, because the API server calls the
+/// webhooks for the requests of all tests.
 pub fn project() -> &'static Project {
     static PROJECT: LazyLock<Project> = LazyLock::new(new_project);
     &PROJECT
@@ -246,16 +246,16 @@ fn new_project() -> Project {
     project
 }
 
-/// A certificate for this machine in `folder`; gives it as PEM.
+/// Writes a certificate for this machine and its key to `folder`. Returns the certificate as PEM.
 pub fn certify(folder: &Path) -> String {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a pair");
-    // The key first: a server that reads in between takes neither.
+    // The key is written first: a server that reads between the two writes loads neither file.
     fs::write(folder.join("tls.key"), made.signing_key.serialize_pem()).expect("a writable file");
     fs::write(folder.join("tls.crt"), made.cert.pem()).expect("a writable file");
     made.cert.pem()
 }
 
-/// Serves webhooks with the certificate in `folder`.
+/// Makes the operator serve webhooks with the certificate in `folder`.
 pub fn serve<'a>(launch: Launch<'a>, folder: &Path) -> Launch<'a> {
     let folder = folder.display();
     launch.args(&format!(
@@ -263,7 +263,7 @@ pub fn serve<'a>(launch: Launch<'a>, folder: &Path) -> Launch<'a> {
     ))
 }
 
-/// What `make manifests` made, with an address in the place of the Service.
+/// Returns the webhook configurations that `make manifests` generated, with a URL instead of the Service.
 fn configurations(address: &str, bundle: Option<&str>) -> Vec<Value> {
     let manifests = project().read("config/webhook/manifests.yaml");
     let documents = manifests.split("---\n").map(|document| {
@@ -283,7 +283,7 @@ fn configurations(address: &str, bundle: Option<&str>) -> Vec<Value> {
     documents.collect()
 }
 
-/// A client that may do everything, to send what kubectl would not.
+/// Creates a client with all permissions, for requests that kubectl would not send.
 pub fn client(cluster: &Cluster) -> http::Client {
     run(&mut kubectl_on(cluster, "create serviceaccount tester"));
     let admin = "create clusterrolebinding tester --clusterrole=cluster-admin";
@@ -292,7 +292,7 @@ pub fn client(cluster: &Cluster) -> http::Client {
     http::Client::new().token(token.trim())
 }
 
-/// Where pages are created.
+/// Returns the URL that creates pages.
 fn pages(cluster: &Cluster) -> String {
     let server = cluster.server();
     format!("{server}/apis/pages.example.com/v1/namespaces/default/pages")
@@ -305,7 +305,7 @@ fn page(name: &str, spec: Value) -> Value {
     page
 }
 
-/// What the API server asks the validator for a new page.
+/// Returns the review that the API server sends to the validator for a new page.
 pub fn review(spec: Value) -> Value {
     let (object, uid) = (page("asked", spec), "8bfa0b0b-7f4c-4d4b-8d2b-4a4f0f1f1f11");
     let kind = json!({"group": "pages.example.com", "version": "v1", "kind": "Page"});
@@ -321,7 +321,8 @@ pub fn review(spec: Value) -> Value {
 pub const DEFAULTS: &str = "/mutate-pages-example-com-v1-page";
 pub const VALIDATES: &str = "/validate-pages-example-com-v1-page";
 
-/// Asks the validator at `address` about a page for which it takes 3 s, until there is room for that.
+/// Sends a review of a page, which takes the validator at `address` 3 s. Repeats the request while the server has no
+/// free slot for a call (code 429).
 fn ask_late(address: &str) -> JoinHandle<http::Answer> {
     let url = format!("https://{address}{VALIDATES}?timeout=10s");
     let body = review(json!({"title": "late"})).to_string();
@@ -336,7 +337,7 @@ fn ask_late(address: &str) -> JoinHandle<http::Answer> {
     })
 }
 
-/// Waits until so many calls of the validator run, or more.
+/// Waits until at least `calls` calls of the validator run.
 fn wait_for_calls(operator: &Operator, calls: usize) {
     let url = format!("http://{}/metrics", operator.address("metrics"));
     let name = "controller_runtime_webhook_requests_in_flight";
@@ -357,7 +358,7 @@ pub fn apply(cluster: &Cluster, items: &[Value]) {
     run(kubectl_on(cluster, apply).arg(manifest));
 }
 
-/// kubectl with `arguments` and a page: whether it succeeds, and all that it says.
+/// Runs kubectl with `arguments` and a page. Returns whether kubectl succeeds, and its output.
 pub fn send(cluster: &Cluster, arguments: &str, name: &str, fields: &str) -> (bool, String) {
     let manifest = project().manifest(&format!(
         "apiVersion: pages.example.com/v1\nkind: Page\nmetadata: {{name: {name}}}\nspec: {{{fields}}}\n"
@@ -374,7 +375,7 @@ pub fn send(cluster: &Cluster, arguments: &str, name: &str, fields: &str) -> (bo
     )
 }
 
-/// Waits until the defaulter is called: the API server hears of a configuration a little later.
+/// Waits until the defaulter is called: the API server sees a new configuration with a short delay.
 pub fn wait_for_defaults(cluster: &Cluster) {
     let dry_run = "create --dry-run=server -o json";
     wait_until("the defaulter to be called", PATIENCE, || {
@@ -420,7 +421,7 @@ fn webhooks_decide_what_is_stored() {
     let send = |arguments: &str, name: &str, fields: &str| send(cluster, arguments, name, fields);
     let client = client(cluster);
 
-    // They are served before the controller can do anything.
+    // The operator serves the webhooks before the controller can work: the CRD does not exist yet.
     probe(
         &operator,
         "/readyz",
@@ -436,7 +437,7 @@ fn webhooks_decide_what_is_stored() {
     project.make_on(cluster, "install");
     probe(&operator, "/readyz/controllers", 200, &["in sync"]);
 
-    // Before there were webhooks, somebody has stored what their type does not take.
+    // An object that does not fit the type of the webhooks is stored before the webhooks exist.
     let mut misfit = page("misfit", json!({"title": "misfit", "pages": 1000}));
     misfit["metadata"]["finalizers"] = json!(["example.com/misfit"]);
     let stored = client.post(&pages(cluster), &misfit.to_string());
@@ -448,7 +449,7 @@ fn webhooks_decide_what_is_stored() {
     misfits_can_go(cluster);
     subresources_are_asked_for(cluster);
 
-    // Two objects almost as large as the API server takes them.
+    // The review of the replacement has two objects, each almost as large as the API server accepts.
     let large = |length| format!("title: large, size: 3, colour: {}", "x".repeat(length));
     allows(send("create", "large", &large(1_300_000)));
     let replaced = wait_until("a replacement without a conflict", PATIENCE, || {
@@ -458,12 +459,12 @@ fn webhooks_decide_what_is_stored() {
     });
     allows(replaced.expect("an answer"));
 
-    // A panic is the failure of one call.
+    // A panic fails only one call.
     refuses(send("create", "panic", "title: panic"), &["panicked"]);
     allows(send("create", "three", "title: three"));
     operator.says(&["the webhook failed", DEFAULTS, "panicked"]);
 
-    // While there is no room for a call, the API server repeats it.
+    // While the operator has no free slot for a call, the API server repeats the call.
     let late = [(); 4].map(|()| ask_late(&address));
     wait_for_calls(&operator, 4);
     allows(send("create", "four", "title: four"));
@@ -479,19 +480,19 @@ fn webhooks_decide_what_is_stored() {
         assert!(metrics.contains(&count), "{metrics}");
     }
 
-    // A slow one ends in time.
+    // A slow call ends at its timeout.
     let start = Instant::now();
     refuses(send("create", "slow", "title: slow"), &["vpage-v1.kb.io"]);
     assert!(start.elapsed() < Duration::from_secs(15));
 
-    // A new certificate is taken without a restart.
+    // The operator loads a new certificate without a restart.
     let second = certify(folder.path());
     configure(&format!("{first}{second}"));
     operator.says(&["took the new certificate of the webhooks"]);
     configure(&second);
     wait_for_defaults(cluster);
 
-    // It serves on for a while after the signal.
+    // After the signal, the operator still serves webhooks for a while.
     operator.signal("TERM");
     operator.says(&["stopping"]);
     allows(send("create", "five", "title: five"));
@@ -499,7 +500,7 @@ fn webhooks_decide_what_is_stored() {
     let failed = send("create", "six", "title: six");
     refuses(failed, &["failed calling webhook"]);
 
-    // Where that is asked for, requests go on without it.
+    // With the failure policy `Ignore`, requests succeed without the operator.
     let mut open = configurations(&address, Some(&second));
     for configuration in &mut open {
         for webhook in configuration["webhooks"].as_array_mut().expect("a list") {
@@ -518,7 +519,7 @@ fn webhooks_decide_what_is_stored() {
 fn defaults_and_refusals(cluster: &Cluster, client: &http::Client) {
     let send = |arguments: &str, name: &str, fields: &str| send(cluster, arguments, name, fields);
 
-    // A default is added, and what the type of the webhooks does not have stays.
+    // The defaulter adds a default, and keeps the field that the type of the webhooks does not have.
     allows(send("create", "one", "title: one, colour: red"));
     let expected = json!({"title": "one", "colour": "red", "size": 3});
     assert_eq!(spec(cluster, "one"), expected);
@@ -526,7 +527,7 @@ fn defaults_and_refusals(cluster: &Cluster, client: &http::Client) {
     assert!(text.contains("Warning: nothing is stored"), "{text}");
     assert_eq!(spec(cluster, "one")["size"], 3);
 
-    // A refusal names each field, and warnings are shown.
+    // A refusal names each invalid field, and kubectl shows the warnings.
     let parts = [
         "Warning: think of a better title",
         "The Page \"two\" is invalid",
@@ -549,7 +550,7 @@ fn defaults_and_refusals(cluster: &Cluster, client: &http::Client) {
         {"reason": "FieldValueRequired", "field": "spec.size", "message": "Required value"}]});
     assert_eq!(status["details"], details);
 
-    // Neither is asked about what its hook leaves out.
+    // The API server does not call a webhook for requests that its hook excludes.
     allows(send("create", "plain", "title: plain"));
     assert_eq!(spec(cluster, "plain"), json!({"title": "plain"}));
     let draft = r#"draft, labels: {draft: "yes"}"#;
@@ -557,7 +558,7 @@ fn defaults_and_refusals(cluster: &Cluster, client: &http::Client) {
     assert_eq!(spec(cluster, "draft"), json!({"title": "bad", "size": 3}));
     allows(send("create --namespace=kube-system", "two", "title: bad"));
 
-    // Updates have the old object as well, and deletions nothing else.
+    // An update has the old object and the new one, a deletion only the old one.
     let shrinks = send("replace", "one", "title: one, size: 2");
     refuses(shrinks, &["spec.size: Invalid value: 2: must not shrink"]);
     allows(send("replace", "one", "title: one, size: 4"));
@@ -568,7 +569,7 @@ fn defaults_and_refusals(cluster: &Cluster, client: &http::Client) {
     allows(send("delete", "one", "title: one"));
 }
 
-/// What kubectl says, with arguments separated by spaces, and whether it succeeds.
+/// Runs kubectl with arguments separated by spaces. Returns whether kubectl succeeds, and its output.
 fn says(cluster: &Cluster, arguments: &str) -> (bool, String) {
     let output = kubectl_on(cluster, arguments).output().expect("kubectl");
     let text = [output.stdout, output.stderr].concat();
@@ -578,7 +579,8 @@ fn says(cluster: &Cluster, arguments: &str) -> (bool, String) {
     )
 }
 
-/// An object that does not fit its type is refused with the field; one that is stored can be deleted.
+/// Checks that an object that does not fit its type is refused with the name of the field, and that such an object can
+/// be deleted if it is already stored.
 fn misfits_can_go(cluster: &Cluster) {
     let says = |arguments: &str| says(cluster, arguments);
     let refused = send(cluster, "create", "other", "title: other, pages: 1000");
@@ -615,7 +617,7 @@ fn subresources_are_asked_for(cluster: &Cluster) {
     allows(says("scale page sub --replicas=5"));
     assert_eq!(spec(cluster, "sub")["size"], 5);
 
-    // A Pod that runs nowhere: a request that is allowed fails later.
+    // The Pod runs on no node, so an allowed request fails later.
     run(&mut kubectl_on(cluster, "run pod --image=none"));
     let refused = says("exec pod -- rm everything");
     refuses(
@@ -650,8 +652,8 @@ fn webhooks_can_be_switched_off() {
     }
 }
 
-/// One address for all replicas, as a Service is: each connection goes to another one, and none to one that
-/// is not there.
+/// A load balancer with one address for all replicas, like a Service: it sends connections to the replicas in turn, and
+/// skips replicas that do not accept connections.
 pub struct Balancer {
     pub address: String,
     replicas: Arc<Mutex<Vec<Replica>>>,
@@ -660,7 +662,7 @@ pub struct Balancer {
 #[derive(Clone)]
 pub struct Replica {
     address: String,
-    /// Held by each of its connections.
+    /// A reference that each connection of the replica holds until the connection ends.
     connected: Arc<()>,
 }
 
@@ -688,7 +690,7 @@ impl Balancer {
                     continue;
                 };
                 for (from, to) in [(&connection, &replica), (&replica, &connection)] {
-                    // Else each call would wait for acknowledgements.
+                    // Without this option, each call would wait for TCP acknowledgements.
                     let _ = to.set_nodelay(true);
                     let streams = (from.try_clone(), to.try_clone());
                     let (Ok(mut from), Ok(mut to)) = streams else {
@@ -714,7 +716,7 @@ impl Balancer {
         self.replicas.lock().expect("replicas").push(replica);
     }
 
-    /// Sends no more connections to a replica.
+    /// Removes a replica, so that it gets no new connections.
     pub fn leave_out(&self, replica: &Operator) -> Replica {
         let address = replica.address("webhooks");
         let mut replicas = self.replicas.lock().expect("replicas");
@@ -723,7 +725,7 @@ impl Balancer {
     }
 }
 
-/// What the API server trusts.
+/// Returns the CA bundle of the defaulter: the certificates that the API server trusts.
 fn bundle(cluster: &Cluster, client: &http::Client) -> String {
     let configurations = "apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
     let name = "pages-mutating-webhook-configuration";
@@ -733,7 +735,7 @@ fn bundle(cluster: &Cluster, client: &http::Client) -> String {
     configuration["webhooks"][0]["clientConfig"]["caBundle"].to_string()
 }
 
-/// A request that failed: when it was sent, when the answer came, and what that was.
+/// A failed request: when it was sent, when the response came, and the response.
 #[derive(Debug)]
 struct Failed {
     from: Instant,
@@ -741,7 +743,8 @@ struct Failed {
     says: String,
 }
 
-/// Creates pages in turn, which are not stored, until told to end. Gives how many, and those that failed.
+/// Creates pages as dry runs, one after another, until `ends` is set. Returns the number of requests, and the failed
+/// ones.
 fn load(client: &http::Client, url: &str, ends: &AtomicBool) -> (usize, Vec<Failed>) {
     let body = page("load", json!({"title": "load"})).to_string();
     let (mut sent, mut failed) = (0, Vec::new());
@@ -761,7 +764,7 @@ fn load(client: &http::Client, url: &str, ends: &AtomicBool) -> (usize, Vec<Fail
     (sent, failed)
 }
 
-/// Kills a replica, and gives the times between which the connections to it ended.
+/// Kills a replica. Returns a time before the kill, and a time after the replica's last connection ended.
 fn kill(replica: &mut Operator, balancer: &Balancer) -> (Instant, Instant) {
     let before = Instant::now();
     replica.signal("KILL");
@@ -774,8 +777,8 @@ fn kill(replica: &mut Operator, balancer: &Balancer) -> (Instant, Instant) {
     (before, Instant::now())
 }
 
-/// Nobody can answer what a process was asked just before it was killed: the API server does not know whether
-/// it may ask again. So that fails, and nothing else.
+/// Checks that the only failed requests are those that were open when the process was killed. The killed process cannot
+/// answer them, and the API server does not know whether it may send them again.
 fn fail_with_what_is_killed_alone(
     loads: &[(usize, Vec<Failed>)],
     (before, after): &(Instant, Instant),
@@ -813,7 +816,7 @@ fn certificates_rotate_without_a_failed_request() {
     let balancer = Balancer::start(&replicas);
     apply(cluster, &configurations(&balancer.address, None));
     wait_for_defaults(cluster);
-    // The one that leads now; `before` have led.
+    // Waits for a leader that is not in `before`, and returns its index. The replicas in `before` have led earlier.
     let leader = |replicas: &[Operator], before: &[usize]| {
         let led = |it: &Operator| !it.lines(&["\"leads\""]).is_empty();
         let found = || (0..replicas.len()).find(|it| !before.contains(it) && led(&replicas[*it]));
@@ -825,7 +828,7 @@ fn certificates_rotate_without_a_failed_request() {
     let (mut killed, bundles) = (None, Mutex::new(BTreeSet::new()));
     let loads = thread::scope(|scope| {
         let loads = [(); LOADS].map(|()| scope.spawn(|| load(&client, &url, &ends)));
-        // Ends the load also where something here fails.
+        // Ends the load even if an assertion here fails.
         let _ends = OnDrop(|| ends.store(true, Ordering::Relaxed));
         scope.spawn(|| {
             while !ends.load(Ordering::Relaxed) {
@@ -834,7 +837,8 @@ fn certificates_rotate_without_a_failed_request() {
                 thread::sleep(Duration::from_millis(200));
             }
         });
-        // Each authority makes two: one with it and the one before, and one with it alone.
+        // Each new authority causes two CA bundles: first with the previous authority and the new one, then with only
+        // the new one.
         let wait_for_bundles = |count: usize| {
             wait_until("authorities to follow", PATIENCE * 2, || {
                 let seen = bundles.lock().expect("bundles").len();
@@ -843,7 +847,7 @@ fn certificates_rotate_without_a_failed_request() {
             .expect("authorities follow one another");
         };
 
-        // The leader is killed while the second authority is on its way. Another Pod takes its place.
+        // The leader is killed while the second authority is being introduced. Another replica takes its place.
         wait_for_bundles(2);
         let first = leader(&replicas, &[]);
         killed = Some(kill(&mut replicas[first], &balancer));
@@ -851,7 +855,7 @@ fn certificates_rotate_without_a_failed_request() {
         balancer.add(&other);
         replicas.push(other);
 
-        // The next one loses its lease: it is no longer ready, but answers all that it is asked.
+        // The next leader loses its lease: it is no longer ready, but still answers all requests.
         wait_for_bundles(3);
         let second = leader(&replicas, &[first]);
         let address = replicas[second].address("webhooks");
@@ -874,7 +878,8 @@ fn certificates_rotate_without_a_failed_request() {
         assert!(!replicas[second].ends_within(PATIENCE).success());
         replicas[second].says(&["another process has the lease"]);
 
-        // One goes as Pods do, while its successor still leads.
+        // The next leader ends as a Pod does: it gets no new connections, then SIGTERM. The last replica leads
+        // afterwards.
         wait_for_bundles(4);
         let third = leader(&replicas, &[first, second]);
         balancer.leave_out(&replicas[third]);
@@ -886,7 +891,7 @@ fn certificates_rotate_without_a_failed_request() {
     });
 
     fail_with_what_is_killed_alone(&loads, &killed.expect("a process that was killed"));
-    // What others write stays, and what the operator has injected stays there.
+    // Another client applies the configurations without a CA bundle. The bundle that the operator injected stays.
     apply(cluster, &configurations(&balancer.address, None));
     allows(send(cluster, "create", "last", "title: last"));
     for operator in &mut replicas {
@@ -900,7 +905,7 @@ fn certificates_rotate_without_a_failed_request() {
     }
 }
 
-/// Calls a function when it goes.
+/// A guard that calls a function when it is dropped.
 struct OnDrop<F: Fn()>(F);
 
 impl<F: Fn()> Drop for OnDrop<F> {

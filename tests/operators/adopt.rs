@@ -1,4 +1,4 @@
-//! `init` in a workspace that has other members.
+//! Tests `init` in a workspace that has other members.
 
 use std::{
     fs,
@@ -10,8 +10,7 @@ use crate::{
     scaffold::{program, run},
 };
 
-/// Where the project is a member of a workspace, its Cargo.lock and target folder are the
-/// workspace's.
+/// Checks that a project that is a member of a workspace uses the Cargo.lock and the target folder of the workspace.
 #[test]
 fn a_workspace_member_builds_with_the_workspace() {
     let _building = building();
@@ -67,7 +66,7 @@ fn a_workspace_member_builds_with_the_workspace() {
     assert!(!member.join("Cargo.lock").exists());
     assert!(rscaffold("diff --exit-code").status.success(), "as it was");
 
-    // A workspace can have one package of a name, so a second project shares the runtime of the first.
+    // A workspace cannot have two packages of the same name, so a second project shares the runtime of the first.
     let second = workspace.join("operators/library");
     fs::create_dir_all(&second).expect("a folder");
     run(Command::new(program())

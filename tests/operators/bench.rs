@@ -1,5 +1,5 @@
-//! How fast it is: rscaffold itself, and the operator that it scaffolds beside one in Go.
-//! `make bench` runs this, `make bench ONLY=webhooks` one part of it.
+//! Benchmarks of rscaffold itself, and of the scaffolded operator beside an operator in Go. `make bench` runs all
+//! parts, `make bench ONLY=webhooks` runs one part.
 
 use std::{
     env,
@@ -23,7 +23,7 @@ mod scaffold;
 #[path = "bench/scale.rs"]
 mod scale;
 
-/// rscaffold as users get it.
+/// Builds rscaffold as users get it, and returns the path of the program.
 fn release() -> PathBuf {
     run(by_hand(&mut Command::new(env!("CARGO")))
         .args(["build", "--release", "--locked"])
@@ -33,7 +33,8 @@ fn release() -> PathBuf {
 
 use scaffold::{by_hand, root, run};
 
-/// What is measured, by name: it gets the program, and says whether all is as it should be.
+/// A part of the benchmarks: its name, and a function that gets the path of rscaffold and returns whether all results
+/// are within their limits.
 type Part = (&'static str, fn(&Path) -> Result<bool>);
 
 const PARTS: [Part; 6] = [

@@ -1,5 +1,5 @@
-//! `make run` with webhooks: the API server calls them by URL. And what becomes of the cluster when `make run`,
-//! `make install` and `make deploy` follow one another in any order.
+//! Tests `make run` with webhooks, which the API server calls by URL. The tests also check the cluster after any order
+//! of `make run`, `make install` and `make deploy`.
 
 use std::{
     fs::{self, File},
@@ -25,10 +25,10 @@ use crate::{
 
 const KINDS: [&str; 2] = ["mutating", "validating"];
 
-/// How often `make run` has cargo run the operator: for its manifests, and then to reconcile.
+/// The number of times that `make run` makes cargo run the operator: once to write its manifests, once to reconcile.
 const RUNS: usize = 2;
 
-/// `make run`, with all that it starts as a process group; killed if a test fails.
+/// `make run` with all processes that it starts, as a process group. The group is killed if a test fails.
 struct MakeRun {
     child: Child,
     log: PathBuf,
@@ -61,7 +61,7 @@ impl MakeRun {
         this
     }
 
-    /// Waits until cargo runs the operator: cargo may have to wait for what other tests build.
+    /// Waits until cargo runs the operator. Cargo may have to wait for builds of other tests.
     fn is_built(&mut self) {
         let runs = wait_until("cargo to run the operator", BUILD_PATIENCE, || {
             let log = self.log();
@@ -88,7 +88,7 @@ impl MakeRun {
         said.unwrap_or_else(|error| panic!("{error:#}\n{}", self.log()));
     }
 
-    /// Sends a signal to all processes, as a terminal does for Ctrl-C, and waits for their end.
+    /// Sends a signal to all processes, as a terminal does for Ctrl-C, and waits until make ends.
     fn end_by(&mut self, signal: &str) -> ExitStatus {
         let group = format!("-{}", self.child.id());
         run(Command::new("kill").args(["-s", signal, "--", &group]));
@@ -111,7 +111,7 @@ impl Drop for MakeRun {
     }
 }
 
-/// A webhook configuration, if it is there; `name` is what follows `pages-`.
+/// Returns a webhook configuration, or `None` if it does not exist. `name` is a part of the name, right after `pages-`.
 fn configuration(cluster: &Cluster, kind: &str, name: &str) -> Option<Value> {
     let arguments = format!(
         "get {kind}webhookconfiguration pages-{name}{kind}-webhook-configuration \
@@ -121,7 +121,7 @@ fn configuration(cluster: &Cluster, kind: &str, name: &str) -> Option<Value> {
     (!text.is_empty()).then(|| serde_json::from_str(&text).expect("JSON"))
 }
 
-/// How many configurations by URL there are.
+/// Returns the number of webhook configurations by URL.
 fn by_url(cluster: &Cluster) -> usize {
     let there = KINDS
         .iter()
@@ -156,11 +156,11 @@ fn make_run_serves_webhooks_by_url_and_is_not_needed_afterwards() {
     wait_for_defaults(cluster);
     refuses(send("bad", "title: bad"), &["spec.title: Invalid value"]);
     for kind in KINDS {
-        // Without the operator, requests go on.
+        // Requests succeed while the operator does not run.
         let configuration = configuration(cluster, kind, "run-").expect("a configuration");
         assert_eq!(configuration["webhooks"][0]["failurePolicy"], "Ignore");
     }
-    // With it, a failure refuses the request all the same.
+    // While the operator runs, a failed call still refuses the request.
     refuses(
         send("panic", "title: panic"),
         &["mpage-v1.kb.io", "panicked"],
@@ -170,7 +170,7 @@ fn make_run_serves_webhooks_by_url_and_is_not_needed_afterwards() {
         &["vpage-v1.kb.io", "took too long"],
     );
 
-    // Whoever deletes the configurations has them back soon.
+    // The operator soon restores a configuration that is deleted.
     run(kubectl_on(cluster, "delete mutatingwebhookconfiguration")
         .arg("pages-run-mutating-webhook-configuration"));
     operator.says(&["pages-run-mutating-webhook-configuration", "applied again"]);
@@ -180,7 +180,7 @@ fn make_run_serves_webhooks_by_url_and_is_not_needed_afterwards() {
     assert_eq!(by_url(cluster), 0, "{}", operator.log());
     allows(send("bad", "title: bad"));
 
-    // What was killed leaves them, but they do no harm, and the next one takes them.
+    // A killed process leaves its configurations behind. They refuse no request, and the next process takes them over.
     let mut operator = MakeRun::start(cluster, "");
     wait_for_defaults(cluster);
     operator.end_by("KILL");
@@ -191,7 +191,7 @@ fn make_run_serves_webhooks_by_url_and_is_not_needed_afterwards() {
     wait_for_defaults(cluster);
     operator.end_by("KILL");
 
-    // Also one that has none.
+    // A process without webhooks deletes the configurations of a killed process.
     let mut operator = MakeRun::start(cluster, "ENABLE_WEBHOOKS=false");
     operator.says(&["webhooks are off: `ENABLE_WEBHOOKS` is `false`"]);
     wait_for_urls(cluster, 0);
@@ -207,7 +207,7 @@ fn an_unreachable_machine_delays_no_request() {
         launch.args("--webhook-bind-address=127.0.0.1:0")
     };
 
-    // What was asked for is an error if it cannot be.
+    // With an explicit URL, the operator ends with an error if the URL does not work.
     let mut wrong = launch().args("--webhook-url=https://127.0.0.1:1").start();
     assert_eq!(wrong.ends_within(PATIENCE).code(), Some(1));
     let why = [
@@ -222,7 +222,7 @@ fn an_unreachable_machine_delays_no_request() {
     assert_eq!(both.ends_within(PATIENCE).code(), Some(2));
     both.says(&["'--webhook-url <URL>' cannot be used with '--webhook-cert-path <FOLDER>'"]);
 
-    // What may be is not, and the controllers work.
+    // With `auto`, the operator runs without webhooks if they cannot be set up, and the controllers work.
     let launch_as_account = project.operator().on(cluster);
     let mut without = launch_as_account
         .args("--webhook-bind-address=127.0.0.1:0 --webhook-url=auto")
@@ -233,7 +233,7 @@ fn an_unreachable_machine_delays_no_request() {
     without.signal("TERM");
     assert!(without.ends_within(PATIENCE).success());
 
-    // Of two processes, the last one counts, and the first one leaves it alone.
+    // If two processes run, the later one has the webhooks. The earlier one does not remove them when it ends.
     project.make_on(cluster, "undeploy");
     project.make_on(cluster, "install");
     let mut first = launch().args("--webhook-url=auto").start();
@@ -250,7 +250,7 @@ fn an_unreachable_machine_delays_no_request() {
     assert_eq!(by_url(cluster), 0);
 }
 
-/// What a developer does.
+/// A step that a developer takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Step {
     Run,
@@ -264,13 +264,13 @@ enum Step {
 
 use Step::{Deploy, Install, Interrupt, Kill, Run, Undeploy, Uninstall};
 
-/// A cluster, and what is to be there.
+/// A cluster, and the state that the test expects.
 struct Site {
     cluster: Cluster,
     operator: Option<MakeRun>,
     has_crd: bool,
     is_deployed: bool,
-    /// Whether configurations of a process that was killed may be there.
+    /// Whether the configurations of a killed process may still exist.
     has_remains: bool,
 }
 
@@ -316,7 +316,8 @@ impl Site {
         }
     }
 
-    /// Injects what the operator in the cluster would: there is no node for it.
+    /// Injects the CA bundles that the operator in the cluster would inject. The cluster has no node to run that
+    /// operator.
     fn inject(&self) {
         for kind in KINDS {
             let bundle = BASE64_STANDARD.encode("deployed");
@@ -355,7 +356,7 @@ impl Site {
         } else if !self.has_remains {
             assert_eq!(by_url(cluster), 0);
         }
-        // Nobody answers for the operator in the cluster.
+        // The operator in the cluster does not run, so its webhooks cannot answer.
         if !self.has_crd || self.is_deployed {
             return;
         }
@@ -384,12 +385,12 @@ fn run_install_and_deploy_work_in_any_order() {
         Run, Install, Deploy, Interrupt, Run, Kill, Deploy, Install, Run, Undeploy, Install, Kill,
         Install, Uninstall, Install, Run, Interrupt,
     ];
-    // And some more, which differ from run to run.
+    // Random steps follow, which differ in each run of the test.
     let all = [Run, Interrupt, Kill, Install, Uninstall, Deploy, Undeploy];
     let random = RandomState::new();
     let random = |index: usize| usize::from(random.hash_one(index).to_le_bytes()[0]);
     steps.extend((0..10).map(|index| all[random(index) % all.len()]));
-    // In the end, nothing is left.
+    // After the last steps, nothing is left in the cluster.
     steps.extend([Interrupt, Undeploy]);
     eprintln!("{steps:?}");
     for (index, step) in steps.into_iter().enumerate() {
@@ -411,7 +412,7 @@ impl Converted {
         MakeRun::of(versions::project(), &self.cluster, arguments)
     }
 
-    /// Starts `make run`, and waits until it converts.
+    /// Starts `make run`, and waits until its operator converts objects.
     #[track_caller]
     fn run_and_convert(&self) -> MakeRun {
         let operator = self.run("");
@@ -428,7 +429,7 @@ impl Converted {
         run(&mut kubectl_on(&self.cluster, arguments))
     }
 
-    /// Writes a Book in version v1, and reads it in the other one.
+    /// Waits until a Book that is written in version v1 can be read in version v1alpha1.
     #[track_caller]
     fn converts(&self) {
         let book = json!({
@@ -457,7 +458,8 @@ impl Converted {
         .expect("it is converted");
     }
 
-    /// The CRD with all that a user has of it, but for times and what each write counts.
+    /// Returns the CRD without its status and without values that each write changes: times, `generation` and
+    /// `resourceVersion`.
     fn crd(&self) -> Value {
         let text = self.kubectl("get crd books.shop.example.com -o json --show-managed-fields");
         let mut crd: Value = serde_json::from_str(&text).expect("JSON");
@@ -478,7 +480,7 @@ impl Converted {
         self.crd()["spec"]["conversion"]["webhook"]["clientConfig"].clone()
     }
 
-    /// Waits until the Service is called, and nothing is left of `make run`.
+    /// Checks that the conversion calls the Service, and that the CRD contains nothing of `make run`.
     fn is_put_back(&self) {
         let service = json!({"name": "shop-webhook-service", "namespace": "shop-system",
             "path": "/convert", "port": 443});
@@ -490,9 +492,10 @@ impl Converted {
         assert!(!crd.to_string().contains("https://"), "{crd:#}");
     }
 
-    /// Has others write to the CRD: the operator in the cluster, and whoever lets cert-manager do so.
+    /// Changes the CRD as other clients do: injects a CA bundle as the operator in the cluster does, and adds the
+    /// annotation for cert-manager.
     fn inject(&self) {
-        // The API server looks into it.
+        // The API server checks the CA bundle, so it has to contain a certificate.
         let folder = TempDir::new().expect("a temporary folder");
         let client = json!({"caBundle": BASE64_STANDARD.encode(certify(folder.path()))});
         let patch = json!({"spec": {"conversion": {"webhook": {"clientConfig": client}}}});
@@ -512,7 +515,7 @@ fn make_run_converts_and_restores_the_deployed_conversion() {
     let site = Converted {
         cluster: new_cluster(),
     };
-    // The CRD may come later.
+    // The CRD may be installed after the operator has started.
     let mut operator = site.run("");
     operator.says(&["there is no CustomResourceDefinition", "`make install`"]);
     site.make("install");
@@ -525,7 +528,7 @@ fn make_run_converts_and_restores_the_deployed_conversion() {
     operator.end_by("INT");
     site.is_put_back();
 
-    // To the byte, with all that others have written.
+    // The operator restores the CRD exactly, with everything that other clients wrote.
     site.inject();
     let deployed = site.crd();
     let mut operator = site.run_and_convert();
@@ -539,11 +542,11 @@ fn make_run_converts_and_restores_the_deployed_conversion() {
     operator.end_by("INT");
     assert_eq!(site.crd(), deployed, "{}", operator.log());
 
-    // What was killed is followed by the next one, which knows what was deployed.
+    // The process after a killed one knows the conversion that was deployed.
     site.run_and_convert().end_by("KILL");
     assert!(site.client()["url"].is_string());
     let mut operator = site.run_and_convert();
-    // As its ServiceAccount, the operator in the cluster leaves the URL alone.
+    // An operator that runs as its ServiceAccount, as in the cluster, does not change the URL.
     let launch = versions::project().operator().on(&site.cluster);
     let mut in_cluster = launch.args("--webhook-bind-address=127.0.0.1:0").start();
     in_cluster.says(&["has the API server call https://127.0.0.1:"]);
@@ -553,14 +556,14 @@ fn make_run_converts_and_restores_the_deployed_conversion() {
     operator.end_by("INT");
     assert_eq!(site.crd(), deployed, "{}", operator.log());
 
-    // Or by one that does not convert.
+    // A process that does not convert restores the conversion too.
     site.run_and_convert().end_by("KILL");
     let mut operator = site.run("ENABLE_WEBHOOKS=false");
     operator.says(&["conversions stay where they are deployed"]);
     assert_eq!(site.crd(), deployed, "{}", operator.log());
     operator.end_by("INT");
 
-    // Of two, the last one counts, and the first one leaves it alone.
+    // If two processes run, the later one has the conversion. The earlier one does not restore it when it ends.
     let mut first = site.run_and_convert();
     let mut second = site.run_and_convert();
     first.says(&["webhooks are off", "another process"]);
@@ -582,12 +585,12 @@ fn install_and_deploy_restore_the_conversion_after_a_killed_run() {
         site.run_and_convert().end_by("KILL");
         site.make(target);
         site.is_put_back();
-        // The operator in the cluster has the API server trust it anew.
+        // The CA bundle is removed. The operator in the cluster injects it again.
         let client = site.client();
         assert_eq!(client["caBundle"], Value::Null, "{client:#}");
     }
 
-    // While it runs, it takes the conversion again.
+    // A running operator takes over the conversion again after `make deploy`.
     let mut operator = site.run_and_convert();
     site.make("deploy");
     operator.says(&["the CRD was installed anew"]);
@@ -598,7 +601,7 @@ fn install_and_deploy_restore_the_conversion_after_a_killed_run() {
     let left = site.kubectl("get crd -o name");
     assert_eq!(left, "", "{}", operator.log());
 
-    // A CRD that others have installed, and one without a conversion.
+    // The operator also restores a CRD that another client installed, and a CRD without a conversion.
     let manifests = run(kubectl_on(
         &site.cluster,
         "kustomize --load-restrictor=LoadRestrictionsNone",

@@ -1,5 +1,6 @@
-//! The certificates of webhooks that others make, and what a deployment leaves alone. The tests do here what
-//! cert-manager does, to choose its order; `certmanager.rs` has the real one.
+//! Tests webhook certificates that other programs issue, and the CA bundles that a deployment keeps. The tests
+//! themselves do the work of cert-manager, to choose the order of its steps. `certmanager.rs` tests the real
+//! cert-manager.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,11 +27,11 @@ use crate::{
     serving::probe,
 };
 
-/// The namespace and the prefix that a user gave the operator, in the place of the usual ones.
+/// The namespace and the prefix that a user chose for the operator, instead of the usual ones.
 const NAMESPACE: &str = "there";
 const PREFIX: &str = "my-";
 
-/// An authority with one key, as the manifests ask cert-manager for.
+/// A certificate authority that keeps its key, as the manifests request from cert-manager.
 struct Authority(String);
 
 impl Authority {
@@ -50,13 +51,13 @@ impl Authority {
         params
     }
 
-    /// Its certificate, in PEM: another one each time.
+    /// Returns a certificate of the authority, in PEM: a new one on each call.
     fn certificate(&self) -> String {
         let made = Self::params().self_signed(&self.key());
         made.expect("a certificate").pem()
     }
 
-    /// A certificate for `hosts` and this machine, and its key, both in PEM.
+    /// Returns a certificate for `hosts` and this machine, and its key, both in PEM.
     fn sign(&self, hosts: &[String]) -> (String, String) {
         let hosts = [hosts, &["127.0.0.1".to_owned()]].concat();
         let mut params = CertificateParams::new(hosts).expect("hosts");
@@ -69,10 +70,10 @@ impl Authority {
     }
 }
 
-/// What is deployed, from manifests that kustomize made of a project.
+/// A deployment from the manifests that kustomize renders for a project.
 pub struct Deployed<'a> {
     pub cluster: &'a Cluster,
-    /// Whose operator is started.
+    /// The project whose operator is started.
     pub project: &'a Project,
     pub manifests: Vec<Value>,
     pub namespace: String,
@@ -80,8 +81,8 @@ pub struct Deployed<'a> {
 }
 
 impl<'a> Deployed<'a> {
-    /// A project with these settings, deployed under names that its user chose. The operator is the one of
-    /// other tests: its code does not depend on the settings.
+    /// Deploys a project with these settings, with a namespace and a prefix that its user chose. Other tests use the
+    /// same operator: its code does not depend on the settings.
     fn new(cluster: &'a Cluster, settings: &str) -> Self {
         let init = "init --domain example.com --project-name pages --runtime registry";
         let kind = "--group pages --version v1 --kind Page";
@@ -100,7 +101,7 @@ impl<'a> Deployed<'a> {
                 &format!("{field}: {other}\n"),
             );
         }
-        // With the webhooks that the operator's code has beside those of the commands.
+        // The commands create only some of the webhooks in the operator's code, so the manifest is replaced.
         if !settings.contains("--namespaced") {
             let webhooks = "config/webhook/manifests.yaml";
             project.write(webhooks, &admission::project().read(webhooks));
@@ -127,7 +128,7 @@ impl<'a> Deployed<'a> {
         deployed
     }
 
-    /// A project as its make targets deploy it.
+    /// Deploys a project with its make targets.
     pub fn by_make(cluster: &'a Cluster, project: &'a Project) -> Self {
         project.make_on(cluster, "install deploy");
         Self {
@@ -148,7 +149,7 @@ impl<'a> Deployed<'a> {
         format!("{}controller-manager", self.prefix)
     }
 
-    /// The operator with the variables of its Deployment, as its ServiceAccount.
+    /// Starts the operator as its ServiceAccount, with the environment variables of its Deployment.
     pub fn start(&self, arguments: impl Fn(Launch<'_>) -> Launch<'_>) -> Operator {
         let account = self.account();
         let launch = self.project.operator().on(self.cluster);
@@ -166,7 +167,7 @@ impl<'a> Deployed<'a> {
         })
     }
 
-    /// Has the API server call webhooks at `address`, in the place of the Service.
+    /// Makes the API server call the webhooks at `address` instead of the Service.
     fn reach(&self, address: &str) {
         let configurations = self.configurations().cloned().map(|mut configuration| {
             for webhook in configuration["webhooks"].as_array_mut().expect("a list") {
@@ -178,7 +179,7 @@ impl<'a> Deployed<'a> {
         apply(self.cluster, &configurations.collect::<Vec<_>>());
     }
 
-    /// The only Certificate for webhooks.
+    /// Returns the Certificate for webhooks.
     fn certificate(&self) -> &Value {
         let mut certificates = self.manifests.iter().filter(|it| {
             let name = &it["metadata"]["name"];
@@ -187,7 +188,7 @@ impl<'a> Deployed<'a> {
         certificates.next().expect("a Certificate")
     }
 
-    /// Writes a Secret as cert-manager does for that.
+    /// Writes the Secret of the Certificate, as cert-manager does.
     fn issue(&self, authority: &Authority, of_authority: &str) {
         let spec = &self.certificate()["spec"];
         let hosts = items(&spec["dnsNames"]).iter().map(text);
@@ -216,8 +217,8 @@ impl<'a> Deployed<'a> {
         apply(self.cluster, &[secret]);
     }
 
-    /// Has the API server trust the authority in the Secret of the Certificate that a configuration names,
-    /// as the cainjector of cert-manager does.
+    /// Makes the API server trust the authority, as the cainjector of cert-manager does. Checks that each configuration
+    /// names the Certificate.
     fn inject(&self, of_authority: &str) {
         for configuration in self.configurations() {
             let (certificate, metadata) = (self.certificate(), &configuration["metadata"]);
@@ -228,7 +229,7 @@ impl<'a> Deployed<'a> {
         }
     }
 
-    /// What the API server trusts, for each configuration; empty if that is nothing of its own.
+    /// Returns the CA bundle of each webhook configuration. The bundle is empty if the configuration has none.
     fn bundles(&self) -> Vec<String> {
         let bundles = self.configurations().map(|configuration| {
             let get = format!(
@@ -249,7 +250,7 @@ impl<'a> Deployed<'a> {
         .expect("it does")
     }
 
-    /// Whether defaults are set for an object in the operator's namespace, and what kubectl says.
+    /// Creates an object in the operator's namespace as a dry run. Returns whether kubectl succeeds, and its output.
     fn defaults(&self) -> (bool, String) {
         let create = format!(
             "create --dry-run=server -o json --namespace {}",
@@ -266,8 +267,8 @@ impl<'a> Deployed<'a> {
         .expect("the webhooks are called");
     }
 
-    /// What the operator did with Secrets and configurations: resource, name and verb, and none of it in
-    /// vain.
+    /// Returns the operator's requests for Secrets and webhook configurations, as resource and verb. Checks that none
+    /// of them was forbidden.
     pub fn requests(&self) -> BTreeSet<(String, String)> {
         let user = format!(
             "system:serviceaccount:{}:{}",
@@ -282,7 +283,7 @@ impl<'a> Deployed<'a> {
         requests.map(|it| (it.resource, it.verb)).collect()
     }
 
-    /// What its roles allow of that.
+    /// Returns the permissions of the operator's roles for webhooks, as resource and verb.
     pub fn rights(&self) -> BTreeSet<(String, String)> {
         let roles = self.manifests.iter().filter(|it| {
             let name = text(&it["metadata"]["name"]);
@@ -303,7 +304,7 @@ impl<'a> Deployed<'a> {
     }
 }
 
-/// Has the webhooks of a configuration trust an authority, without a word about anything else.
+/// Makes the first webhook of a configuration trust an authority, and changes nothing else.
 fn inject(cluster: &Cluster, configuration: &Value, of_authority: &str) {
     let bundle = BASE64_STANDARD.encode(of_authority);
     let field = "/webhooks/0/clientConfig/caBundle";
@@ -316,7 +317,7 @@ fn inject(cluster: &Cluster, configuration: &Value, of_authority: &str) {
     run(kubectl_on(cluster, &target).arg(format!("--patch={patch}")));
 }
 
-/// Has the load of a test end, also if the test fails.
+/// A guard that ends the load of a test, even if the test fails.
 pub struct Ends<'a>(pub &'a AtomicBool);
 
 impl Drop for Ends<'_> {
@@ -325,7 +326,8 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// Has two clients send requests until `work` is done, and says how many. `request` panics if one fails.
+/// Lets two clients send requests until `work` is done, and prints the number of requests. `request` panics if a
+/// request fails.
 pub fn under_load(request: impl Fn() + Sync, work: impl FnOnce()) {
     let ends = AtomicBool::new(false);
     let sent = thread::scope(|scope| {
@@ -386,7 +388,7 @@ fn a_certificate_of_cert_manager_is_renewed_without_a_failed_request() {
     under_load(defaults, || {
         deployed.issue(&authority, &first);
         took(1);
-        // The authority is renewed too. Either may be seen first, the certificate or whom to trust.
+        // The authority is renewed too: first the certificate changes before the CA bundle, then after it.
         let second = authority.certificate();
         deployed.issue(&authority, &second);
         took(2);
@@ -395,7 +397,7 @@ fn a_certificate_of_cert_manager_is_renewed_without_a_failed_request() {
         deployed.inject(&third);
         deployed.issue(&authority, &third);
         took(3);
-        // What is no good is not taken.
+        // The operator does not load an invalid certificate, and waits for a missing one.
         deployed.keep(&[("tls.crt", "nonsense"), ("tls.key", "nonsense")]);
         warned("no good certificate");
         let secret = text(&deployed.certificate()["spec"]["secretName"]);
@@ -406,7 +408,7 @@ fn a_certificate_of_cert_manager_is_renewed_without_a_failed_request() {
         took(4);
     });
 
-    // With another authority, the API server connects anew, and trusts nothing but the new certificate.
+    // With another authority, the API server connects again and trusts only the new certificate.
     let other = Authority::new();
     let trusted = other.certificate();
     deployed.issue(&other, &trusted);
@@ -414,7 +416,7 @@ fn a_certificate_of_cert_manager_is_renewed_without_a_failed_request() {
     deployed.inject(&trusted);
     deployed.wait_for_defaults();
 
-    // Objects in other namespaces are none of its business.
+    // The webhooks are not called for objects in other namespaces.
     let elsewhere = send(
         cluster,
         "create --dry-run=server -o json --namespace default",
@@ -462,7 +464,7 @@ fn a_certificate_in_a_folder_is_trusted_and_reloaded() {
     };
     deployed.wait_for_bundles(is(&of_old));
     deployed.wait_for_defaults();
-    // The new authority is there before it signs.
+    // The CA bundle contains the new authority before that authority signs a certificate.
     let both = format!("{of_old}{of_new}");
     write("ca.crt", &both);
     deployed.wait_for_bundles(is(&both));
@@ -484,7 +486,7 @@ fn a_deployment_keeps_the_injected_authorities() {
     assert_eq!(deployed.bundles(), ["", ""]);
     let mut operator = deployed.start(|launch| launch);
     deployed.wait_for_bundles(|bundle| !bundle.is_empty());
-    // It would put back what is missing.
+    // A running operator would restore a missing CA bundle.
     operator.signal("TERM");
     assert!(operator.ends_within(PATIENCE).success());
     let secret = "get secret pages-webhook-ca --namespace pages-system -o jsonpath={.data}";
@@ -504,7 +506,8 @@ fn a_deployment_keeps_the_injected_authorities() {
     assert_eq!(deployed.bundles(), [others.clone(), others]);
 }
 
-/// The operator finds its Secret, its Service and its configurations under the names that kustomize gave them.
+/// Checks that the operator finds its Secret, its Service and its webhook configurations under the names that kustomize
+/// gave them.
 #[test]
 fn names_follow_the_namespace_and_the_prefix() {
     let cluster = &new_cluster();

@@ -1,5 +1,5 @@
-//! cert-manager itself, as a process beside the control plane: it issues the certificates that the manifests of a
-//! project ask for, and has the API server trust them.
+//! Tests the real cert-manager, as a process beside the control plane: cert-manager issues the certificates that the
+//! manifests of a project request, and makes the API server trust them.
 
 use std::{
     collections::BTreeMap,
@@ -32,15 +32,15 @@ const WEBHOOKS: &str = "bookshop-webhook-certs";
 const METRICS: &str = "bookshop-metrics-certs";
 const AUTHORITY: &str = "bookshop-ca";
 
-/// What has the API server call the operator.
+/// The objects that make the API server call the operator.
 const CALLERS: [&str; 3] = [
     "mutatingwebhookconfiguration/bookshop-mutating-webhook-configuration",
     "validatingwebhookconfiguration/bookshop-validating-webhook-configuration",
     "crd/books.shop.example.com",
 ];
 
-/// A project with all sorts of webhooks, which trim a title and refuse one. A client that writes v1alpha1 has all of
-/// them called.
+/// Creates a project with webhooks of all types, which trim a title and refuse another one. A client that writes
+/// v1alpha1 makes the API server call all of them.
 fn project() -> Project {
     let kind = "--group shop --kind Book --controller=false";
     let project = Project::scaffold(
@@ -71,7 +71,7 @@ fn project() -> Project {
     project
 }
 
-/// A running cert-manager, which ends with its stdin, and so with this process.
+/// A running cert-manager. It ends when its stdin is closed, and so with this process.
 struct CertManager {
     process: Child,
     folder: TempDir,
@@ -107,7 +107,7 @@ impl Drop for CertManager {
     }
 }
 
-/// The control plane, seen by an administrator.
+/// A control plane, and a client with the permissions of an administrator.
 struct Library<'a> {
     cluster: &'a Cluster,
     client: http::Client,
@@ -129,7 +129,8 @@ impl Library<'_> {
         run(kubectl_on(self.cluster, &command).arg(patch));
     }
 
-    /// The files that a Pod would find in the Secret of a certificate, which has the same name.
+    /// Returns the files that a Pod would find in the Secret of a certificate. The Secret has the name of the
+    /// certificate.
     fn secret(&self, certificate: &str) -> BTreeMap<String, String> {
         let data = self.get(&format!("secret/{certificate}"))["data"].take();
         let data: BTreeMap<String, String> = serde_json::from_value(data).expect("texts");
@@ -140,7 +141,7 @@ impl Library<'_> {
         files.collect()
     }
 
-    /// Waits until `certificate` was issued so many times, and the Secret has the last one.
+    /// Waits until `certificate` has been issued `times` times and the Secret contains the last one.
     fn wait_for_issue(&self, certificate: &str, times: u64) {
         wait(&format!("{certificate} to be issued {times} times"), || {
             let status = self.get(&format!("certificate/{certificate}"))["status"].take();
@@ -154,7 +155,7 @@ impl Library<'_> {
         });
     }
 
-    /// Has a certificate renewed as `cmctl renew` does.
+    /// Renews a certificate as `cmctl renew` does.
     fn renew(&self, certificate: &str) {
         let what = format!("certificate/{certificate}");
         let issued = self.get(&what)["status"]["revision"].as_u64();
@@ -164,7 +165,7 @@ impl Library<'_> {
         self.wait_for_issue(certificate, issued.expect("a number") + 1);
     }
 
-    /// Each webhook's `clientConfig`, with what calls it and its path there.
+    /// Returns the `clientConfig` of each webhook, with the object that contains it and its path in that object.
     fn clients(&self) -> Vec<(&'static str, String, Value)> {
         let mut clients = Vec::new();
         for caller in CALLERS {
@@ -183,7 +184,7 @@ impl Library<'_> {
         clients
     }
 
-    /// Waits until the API server is told to trust the authority of the certificate.
+    /// Waits until the API server trusts the authority of the certificate: until all CA bundles contain it.
     fn wait_for_trust(&self) {
         let authority = &self.secret(WEBHOOKS)["ca.crt"];
         wait("the authority to be trusted", || {
@@ -196,8 +197,8 @@ impl Library<'_> {
         });
     }
 
-    /// Has the Service lead to `address`, without kube-proxy: as another name of this machine, where each caller
-    /// is told the port. The API server still wants a certificate for the host of the Service.
+    /// Makes the Service lead to `address` without kube-proxy: the Service becomes an alias for the host, and each
+    /// caller gets the port. The API server still requires a certificate for the host of the Service.
     fn lead_to(&self, address: &str) {
         let (host, port) = address.split_once(':').expect("a port");
         let alias = json!({"spec": {"type": "ExternalName", "externalName": host}});
@@ -209,7 +210,7 @@ impl Library<'_> {
         }
     }
 
-    /// Creates a book in v1alpha1, which is not stored in the end, and has all webhooks called.
+    /// Creates a book in v1alpha1 as a dry run, which calls all webhooks.
     fn create(&self, name: &str) -> http::Answer {
         let server = self.cluster.server();
         let books = "apis/shop.example.com/v1alpha1/namespaces/default/books?dryRun=All";
@@ -225,7 +226,7 @@ impl Library<'_> {
         answer.expect("an answer")
     }
 
-    /// What is wrong with a book that webhooks default, convert and let pass.
+    /// Creates a book, and returns an error unless the webhooks set its defaults, convert it and accept it.
     fn create_good(&self) -> Result<()> {
         let answer = self.create(" Dune ");
         let good = answer.code == 201 && answer.text.contains(r#""spec":{"name":"Dune"}"#);
@@ -234,7 +235,7 @@ impl Library<'_> {
     }
 }
 
-/// Waits until `good` succeeds, or panics with what it says.
+/// Waits until `good` succeeds. Panics with its error if it does not.
 #[track_caller]
 fn wait(what: &str, good: impl Fn() -> Result<()>) {
     let waited = wait_until(what, PATIENCE, || good().map(Some));
@@ -276,7 +277,7 @@ fn cert_manager_issues_what_the_manifests_ask_for() {
         "{refused:?}"
     );
 
-    // As Prometheus asks.
+    // The certificate for metrics is valid for the host that Prometheus uses.
     let address = replicas[0].address("metrics").parse().expect("an address");
     let url = format!("https://bookshop-metrics.{NAMESPACE}.svc/metrics");
     let authority = &library.secret(METRICS)["ca.crt"];
@@ -292,7 +293,7 @@ fn cert_manager_issues_what_the_manifests_ask_for() {
     }
 }
 
-/// No request fails meanwhile.
+/// Renews the certificates, and checks that no request fails meanwhile.
 fn certificates_are_renewed(deployed: &Deployed<'_>, library: &Library<'_>, replicas: &[Operator]) {
     let took = |times| {
         for operator in replicas {
@@ -309,7 +310,8 @@ fn certificates_are_renewed(deployed: &Deployed<'_>, library: &Library<'_>, repl
     under_load(create, || {
         library.renew(WEBHOOKS);
         took(1);
-        // The authority signs its next certificate with the same key, so each trusts the other.
+        // The authority keeps its key when its certificate is renewed, so both of its certificates verify the same
+        // signatures.
         let before = library.secret(AUTHORITY);
         library.renew(AUTHORITY);
         let after = library.secret(AUTHORITY);
@@ -319,11 +321,11 @@ fn certificates_are_renewed(deployed: &Deployed<'_>, library: &Library<'_>, repl
         assert_eq!(library.secret(WEBHOOKS)["ca.crt"], after["tls.crt"]);
         library.wait_for_trust();
         took(2);
-        // A Secret that somebody deletes is made anew.
+        // cert-manager creates a deleted Secret again.
         library.kubectl(&format!("delete secret {WEBHOOKS} --namespace {NAMESPACE}"));
         library.wait_for_issue(WEBHOOKS, 4);
         took(3);
-        // A deployment takes back nothing.
+        // A deployment keeps the CA bundles that cert-manager injected.
         deployed
             .project
             .make_on(library.cluster, "install deploy install");

@@ -1,5 +1,5 @@
-//! What an object owns, on a real API server: made, left alone while nothing differs, corrected,
-//! removed, and never taken from somebody else.
+//! Tests the objects that an object owns, on a real API server: the operator creates them, sends nothing while nothing
+//! differs, corrects and removes them, and never takes over an object of another owner.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::{
     scaffold::run,
 };
 
-/// A kind that owns a Deployment, and a `ConfigMap` unless its title is `bare`.
+/// Creates a project with a kind that owns a Deployment, and, unless its title is `bare`, a `ConfigMap` and a Job.
 fn project() -> Project {
     let project = Project::scaffold(
         "owning",
@@ -51,7 +51,7 @@ fn project() -> Project {
     project
 }
 
-/// Makes the Site of this name, or changes its title.
+/// Creates the Site of this name, or changes its title.
 fn apply(project: &Project, name: &str, title: &str) {
     let manifest = project.manifest(&format!(
         "apiVersion: owning.example.com/v1\nkind: Site\nmetadata: {{name: {name}}}\nspec: {{title: {title}}}\n"
@@ -59,7 +59,7 @@ fn apply(project: &Project, name: &str, title: &str) {
     run(kubectl("apply -f").arg(manifest));
 }
 
-/// What the operator has written so far, but for its lease and the events.
+/// Returns the writes of the operator so far, except for its lease and its events.
 fn writes(operator: &Operator) -> Vec<Request> {
     let mut requests = operator.requests(cluster());
     requests.retain(|request| {
@@ -79,7 +79,7 @@ fn owned_objects_reach_their_desired_state() {
     let operator = project.start();
     let title = "configmap one -o jsonpath={.data.title}";
 
-    // Made, with their owner.
+    // The operator creates the owned objects with an owner reference.
     apply(&project, "one", "first");
     becomes_ready_with_its_pods("one");
     assert_eq!(get_until(title, |title| !title.is_empty()), "first");
@@ -90,7 +90,7 @@ fn owned_objects_reach_their_desired_state() {
         assert_eq!(owner, "Site/one");
     }
 
-    // Where nothing differs nothing is sent. That a change was looked at, the log tells.
+    // The operator sends nothing if nothing differs. The log shows that it has reconciled the object after the change.
     in_step("one");
     let before = writes(&operator);
     let looked_at = operator.lines(&["reconciled", "\"one\""]).len();
@@ -98,7 +98,8 @@ fn owned_objects_reach_their_desired_state() {
     operator.repeats(&["reconciled", "\"one\""], looked_at + 1);
     assert_eq!(writes(&operator), before);
 
-    // What others add stays, what they change is corrected, what they delete is made anew.
+    // The operator keeps fields that other clients add, corrects fields that they change, and creates deleted objects
+    // again.
     patch("configmap one", r#"{"data":{"others":"stay"}}"#);
     patch("configmap one", r#"{"data":{"title":"changed"}}"#);
     get_until(title, |title| title == "first");
@@ -116,11 +117,11 @@ fn owned_objects_reach_their_desired_state() {
     get_until(title, |title| title == "first");
     assert_eq!(run(&mut kubectl(&format!("get {replicas}"))), asked);
 
-    // A field that is no longer asked for goes, although nobody changed it.
+    // The operator removes a field that is no longer in the desired state, although no other client changed it.
     let more = "configmap one -o jsonpath={.data.more}";
     apply(&project, "one", "more");
     get_until(more, |more| more == "yes");
-    // Another value takes one request.
+    // A new value needs only one request.
     let of_config_maps = || {
         let mut writes = writes(&operator);
         writes.retain(|request| request.resource == "configmaps");
@@ -135,14 +136,14 @@ fn owned_objects_reach_their_desired_state() {
     get_until(title, |title| title == "less");
     get_until(more, str::is_empty);
 
-    // A child that is no longer asked for goes, and with a Job its Pods.
+    // The operator deletes a child that is no longer in the desired state. The Pods of a Job are deleted with the Job.
     let pods = "pods --selector=batch.kubernetes.io/job-name=one -o name";
     get_until(pods, |pods| !pods.is_empty());
     apply(&project, "one", "bare");
     get_until("configmap one --ignore-not-found -o name", str::is_empty);
     get_until(pods, str::is_empty);
 
-    // A start with all as it should be sends nothing but what reads.
+    // An operator that starts when the desired state is reached only reads.
     apply(&project, "one", "last");
     get_until(title, |title| title == "last");
     in_step("one");
@@ -153,7 +154,7 @@ fn owned_objects_reach_their_desired_state() {
     operator.says(&["reconciled", "\"one\""]);
     assert_eq!(writes(&operator), before);
 
-    // With its owner goes what it owns.
+    // The owned objects are deleted with their owner.
     run(&mut kubectl("delete site one"));
     for kind in ["configmap", "deployment"] {
         get_until(
@@ -167,7 +168,7 @@ fn owned_objects_reach_their_desired_state() {
     project.make("uninstall");
 }
 
-/// Keeps the garbage collector from the `ConfigMap` `left`.
+/// A policy that keeps the garbage collector from deleting the `ConfigMap` `left`.
 const POLICY: &str = r#"
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -185,7 +186,8 @@ metadata: {name: collector-misses}
 spec: {policyName: collector-misses, validationActions: [Deny]}
 "#;
 
-/// A child that the garbage collector misses does not keep the next owner of its name from having one.
+/// Checks that a child that the garbage collector missed does not keep the next owner of the same name from getting its
+/// own child.
 fn what_an_earlier_owner_left(project: &Project, operator: Operator) -> Operator {
     apply(project, "left", "before");
     let title = "configmap left --ignore-not-found -o jsonpath={.data.title}";
@@ -218,7 +220,7 @@ fn what_an_earlier_owner_left(project: &Project, operator: Operator) -> Operator
     operator
 }
 
-/// An object of the name that a child would have, and that somebody else made.
+/// Checks that the operator does not take over an object that another client created with the name of a child.
 fn what_is_there_already(project: &Project) {
     run(&mut kubectl(
         "create configmap taken --from-literal=title=mine",
@@ -235,15 +237,15 @@ fn what_is_there_already(project: &Project) {
     let title = "configmap taken -o jsonpath={.data.title}";
     assert_eq!(get_until(title, |title| !title.is_empty()), "mine");
 
-    // Once it is gone, the name is free.
+    // Once the object is deleted, the name is free.
     run(&mut kubectl("delete configmap taken"));
     get_until(condition, |reason| reason == "Progressing");
     assert_eq!(get_until(title, |title| !title.is_empty()), "theirs");
     run(&mut kubectl("delete site taken"));
 }
 
-/// An owner is ready when what it owns is: the Pods of its Deployment run, and that of its Job has ended.
-/// There is no kubelet, so the test says what one would.
+/// Checks that an owner is ready once its owned objects are: the Pod of its Deployment is ready, and the Pod of its Job
+/// has succeeded. There is no kubelet, so the test writes the status of the Pods.
 fn becomes_ready_with_its_pods(name: &str) {
     let pod_of = |selector: &str| {
         let pods = format!("pods --selector={selector}={name} -o name");
@@ -269,7 +271,7 @@ fn becomes_ready_with_its_pods(name: &str) {
     )));
 }
 
-/// Waits until it says that it is not ready, and why.
+/// Waits until the Site reports that it is not ready, with this message.
 fn waits_for(name: &str, message: &str) {
     let parts = ["status", "reason", "message"];
     let parts = parts.map(|part| format!("{{.status.conditions[0].{part}}}"));
@@ -280,7 +282,7 @@ fn waits_for(name: &str, message: &str) {
     );
 }
 
-/// Waits until the status is about what is asked for now: it is written last.
+/// Waits until the status is for the current generation. The operator writes the status last.
 fn in_step(name: &str) {
     let generations = "-o jsonpath={.metadata.generation}={.status.observedGeneration}";
     get_until(&format!("site {name} {generations}"), |text| {
@@ -289,7 +291,7 @@ fn in_step(name: &str) {
     });
 }
 
-/// Creates these objects, or changes their title.
+/// Creates the Peers with these names, or changes their titles.
 fn apply_peers<S: AsRef<str>>(project: &Project, names: impl IntoIterator<Item = S>, title: &str) {
     let peers = names.into_iter().map(|name| {
         format!(
@@ -302,7 +304,7 @@ fn apply_peers<S: AsRef<str>>(project: &Project, names: impl IntoIterator<Item =
     run(kubectl("apply -f").arg(manifest));
 }
 
-/// The field managers of the status of a Peer, and by which operation.
+/// Returns the field managers of a Peer's status, each with its operation.
 fn writers(name: &str) -> BTreeSet<(String, String)> {
     let get = format!("get peer {name} --show-managed-fields -o json");
     let peer: Value = serde_json::from_str(&run(&mut kubectl(&get))).expect("JSON");
@@ -318,7 +320,7 @@ fn writers(name: &str) -> BTreeSet<(String, String)> {
         .collect()
 }
 
-/// Whether both controllers have written their condition since the last change.
+/// Returns whether both controllers have written their condition since the last change.
 fn is_ready_for_both(peer: &Value) -> bool {
     let generation = &peer["metadata"]["generation"];
     ["Ready", "SecondReady"].iter().all(|type_| {
@@ -331,7 +333,7 @@ fn is_ready_for_both(peer: &Value) -> bool {
     })
 }
 
-/// Each controller writes its condition of 50 objects at the same time as the other.
+/// Checks that two controllers can write their conditions of 50 objects at the same time.
 fn they_share_its_status(project: &Project, operator: &Operator) {
     let mut names: Vec<_> = (0..50).map(|number| format!("peer-{number}")).collect();
     names.push("old".to_owned());
@@ -343,7 +345,8 @@ fn they_share_its_status(project: &Project, operator: &Operator) {
             peers.is_some_and(|peers| peers.iter().all(is_ready_for_both))
         });
     }
-    // To take back what was not applied, a status is written as a whole: that may conflict, once.
+    // To remove conditions that it did not write with server-side apply, a controller writes the whole status of `old`.
+    // That write may conflict once.
     let mut conflicts = operator.lines(&["was changed meanwhile", "\"Peer\""]);
     conflicts.retain(|line| !line.contains("\"name\":\"old\""));
     assert!(conflicts.is_empty(), "{conflicts:?}");
@@ -352,7 +355,8 @@ fn they_share_its_status(project: &Project, operator: &Operator) {
         request.resource == "peers" && request.name != "old" && request.code >= 400
     });
     assert_eq!(refused.collect::<Vec<_>>(), Vec::<&Request>::new());
-    // Each applies its own, also where it wrote before it shared the status.
+    // Each controller applies its own condition, also to `old`, whose status was written before the controllers shared
+    // it.
     for name in ["old", "peer-0"] {
         let writers = writers(name);
         for controller in ["peer", "second"] {
@@ -369,7 +373,8 @@ fn they_share_its_status(project: &Project, operator: &Operator) {
     assert_eq!(types, BTreeSet::from(["Ready", "SecondReady"]));
 }
 
-/// Both make objects of one kind for the same owner, write its status and hold it back.
+/// Checks two controllers that create objects of one kind for the same owner, write the owner's status and set a
+/// finalizer on the owner.
 #[test]
 fn two_controllers_of_one_kind_do_not_interfere() {
     let project = Project::scaffold(
@@ -383,7 +388,7 @@ fn two_controllers_of_one_kind_do_not_interfere() {
             "create api --group pairs --version v1 --kind Peer --controller-name second",
         ],
     );
-    // A condition that the controller once set, and later does without.
+    // The controller once set a condition, and later removes it.
     project.edit(
         "src/controller/pairs/second.rs",
         "    condition::set(&mut status.conditions, ready);\n",
@@ -393,7 +398,7 @@ fn two_controllers_of_one_kind_do_not_interfere() {
     );
     project.compile();
     project.make("install");
-    // As a version wrote it that did not share the status.
+    // A version of the controller that did not share the status wrote this status.
     apply_peers(&project, ["old"], "first");
     let condition = |type_: &str| {
         json!({"type": type_, "status": "False", "reason": "Old", "message": "",
@@ -421,7 +426,8 @@ fn two_controllers_of_one_kind_do_not_interfere() {
             .all(|name| finalizers.contains(&format!("\"{name}.pairs.example.com/finalizer\"")))
     });
 
-    // Each brings back its own, and takes that of the other for none that is too many.
+    // Each controller creates its own ConfigMap again, and does not delete the ConfigMap of the other controller as
+    // superfluous.
     let uid =
         |name: &str| format!("configmap {name} --ignore-not-found -o jsonpath={{.metadata.uid}}");
     let uids = ["twin-sample", "twin-sample-backup"].map(|name| {

@@ -1,4 +1,4 @@
-//! Compiles what rscaffold scaffolds, and programs in Go.
+//! Compiles scaffolded projects, and programs in Go.
 
 use std::{
     fs, io,
@@ -11,24 +11,26 @@ use std::{
 
 use crate::scaffold::{by_hand, plain_make, root, run};
 
-/// Leaves out what a debugger needs: nobody debugs what is built here, and it takes most of the space.
+/// The variable that turns off debug information: nobody debugs these builds, and debug information needs most of the
+/// space.
 pub const NO_DEBUG: (&str, &str) = ("CARGO_PROFILE_DEV_DEBUG", "0");
 
-/// How long a build may take: the first one on a machine, which waits for those of other tests.
+/// The time limit for a build: also for the first one on a machine, which waits for builds of other tests.
 pub const BUILD_PATIENCE: Duration = Duration::from_secs(1200);
 
-/// Where rendered projects are compiled: all in one folder, so that their dependencies are built once.
+/// Returns the folder into which rendered projects are compiled. All of them share it, so that their dependencies are
+/// built once.
 pub fn target() -> PathBuf {
     root().join("target/projects")
 }
 
-/// Where projects are scaffolded that are compiled.
+/// Returns the folder for scaffolded projects that are compiled.
 fn projects() -> PathBuf {
     root().join("target/scaffolded")
 }
 
-/// An empty folder for a project of the test file that calls this. It is the same in each run, so that cargo finds
-/// the artifacts of the last run.
+/// Returns an empty folder for a project of the test file that calls this function. The path is the same in each run,
+/// so that cargo finds the artifacts of the last run.
 #[track_caller]
 pub fn scaffolded(name: &str) -> io::Result<PathBuf> {
     let file = Path::new(Location::caller().file()).file_stem();
@@ -41,32 +43,33 @@ pub fn scaffolded(name: &str) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Gives the package in `folder` the versions of dependencies that the golden projects were tested
-/// with, and that are built already.
+/// Pins the dependencies of the package in `folder` to the versions that the golden projects were tested with. These
+/// versions are already built.
 pub fn pin(folder: &Path) -> io::Result<()> {
     let lock = root().join("tests/golden/Cargo.lock");
     fs::copy(lock, folder.join("Cargo.lock")).map(drop)
 }
 
-/// Held by whoever uses what cargo built in [`target`]: two projects may have programs of one name.
+/// Returns a lock to hold while using what cargo built in [`target`]: two projects may have programs of the same name.
 pub fn building() -> MutexGuard<'static, ()> {
     static BUILDING: Mutex<()> = Mutex::new(());
     BUILDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What stands for cargo: each state of a scaffolded project has artifacts that the next run finds again.
+/// Returns the path of a script that replaces cargo. The script keeps the artifacts of each state of a scaffolded
+/// project, so that the next run finds them.
 pub fn cargo_by_state() -> PathBuf {
     root().join("tests/operators/compile/cargo")
 }
 
-/// What [`cargo_by_state`] and the cargo behind it are told.
+/// Returns the environment variables for [`cargo_by_state`] and for the cargo that it runs.
 pub fn build_environment() -> [(&'static str, &'static str); 3] {
-    // Nothing changes between two builds of one state.
+    // Incremental builds do not help, because nothing changes between two builds of one state.
     let whole = ("CARGO_INCREMENTAL", "0");
     [("CARGO_OF_TESTS", env!("CARGO")), NO_DEBUG, whole]
 }
 
-/// Cargo in `folder`, building into [`target`].
+/// Returns a cargo command in `folder` that builds into [`target`].
 pub fn cargo(folder: &Path) -> Command {
     let mut cargo = Command::new(cargo_by_state());
     by_hand(&mut cargo)
@@ -79,7 +82,7 @@ pub fn cargo(folder: &Path) -> Command {
     cargo
 }
 
-/// clippy in `folder`, for which each warning is an error.
+/// Returns a clippy command in `folder` that treats each warning as an error.
 pub fn clippy(folder: &Path, arguments: &[&str]) -> Command {
     let mut clippy = cargo(folder);
     clippy.args(["clippy", "--quiet"]).args(arguments);
@@ -87,8 +90,8 @@ pub fn clippy(folder: &Path, arguments: &[&str]) -> Command {
     clippy
 }
 
-/// What a project in `folder` that has its runtime from the registry gets instead: that of a golden
-/// project. So it is built once for all of them.
+/// Returns cargo's configuration for a project in `folder` that has its runtime from the registry: it replaces the
+/// runtime with that of a golden project. So the runtime is built once for all projects.
 fn patch(folder: &Path) -> Option<String> {
     let project = fs::read_to_string(folder.join("PROJECT")).ok()?;
     let runtime = root().join("tests/golden/guestbook/crates/kube-manager");
@@ -101,7 +104,7 @@ fn patch(folder: &Path) -> Option<String> {
     })
 }
 
-/// make in `folder` with arguments separated by spaces, and with cargo building into [`target`].
+/// Returns a make command in `folder`, with arguments separated by spaces. Its cargo builds into [`target`].
 pub fn make(folder: &Path, arguments: &str) -> Command {
     let mut make = plain_make();
     make.args(arguments.split(' '))
@@ -117,7 +120,8 @@ pub fn make(folder: &Path, arguments: &str) -> Command {
     make
 }
 
-/// Builds `package` in the Go module `<module>` beside this file, which pins it, and gives the program.
+/// Builds `package` in the Go module `<module>` beside this file, which pins its version. Returns the path of the
+/// program.
 pub fn go_build(module: &str, package: &str) -> PathBuf {
     let program = root().join("target").join(module);
     run(go("build", module)
@@ -128,14 +132,15 @@ pub fn go_build(module: &str, package: &str) -> PathBuf {
     program
 }
 
-/// The folder with the source of `dependency`, as the Go module `<module>` beside this file pins it.
+/// Returns the folder with the source of `dependency`, in the version that the Go module `<module>` beside this file
+/// pins.
 pub fn go_source(module: &str, dependency: &str) -> PathBuf {
     let format = ["-m", "-f", "{{.Dir}}", dependency];
     let folder = run(go("list", module).args(format));
     PathBuf::from(folder.trim())
 }
 
-/// A command of Go in the module `<module>` beside this file, which it must leave as it is.
+/// Returns a Go command in the Go module `<module>` beside this file. The command must not change the module.
 fn go(command: &str, module: &str) -> Command {
     let mut go = Command::new("go");
     go.args([command, "-mod=readonly"])

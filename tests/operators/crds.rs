@@ -1,5 +1,7 @@
-//! Kinds of well-known projects, made from their CRDs: all of them compile, the CRDs that the code writes are the given
-//! ones, but for what rscaffold said, and an object of a kind with several versions comes back from each of them. The CRDs come from the modules of these projects in the Go proxy.
+//! Tests kinds of well-known projects, generated from their CRDs. All of them compile, and the CRDs that the code
+//! writes are the original ones, except for the differences that rscaffold reported. An object of a kind with several
+//! versions is the same after a conversion to each version and back. The CRDs come from the modules of these projects
+//! in the Go proxy.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,7 +20,7 @@ use crate::{
     scaffold::{rscaffold, run},
 };
 
-/// The modules of the projects, each with the group of its kinds: a module may have CRDs of others too.
+/// The modules of the projects, each with the group of its kinds. A module may also have CRDs of other groups.
 pub const MODULES: &[(&str, &str)] = &[
     ("github.com/argoproj/argo-rollouts@v1.8.3", "argoproj.io"),
     (
@@ -53,10 +55,10 @@ pub const MODULES: &[(&str, &str)] = &[
     ("sigs.k8s.io/karpenter@v1.8.0", "karpenter.sh"),
 ];
 
-/// So many kinds of each project are tried, unless the variable `EVERY_CRD` is set.
+/// The number of kinds of each project that are tested, unless the variable `EVERY_CRD` is set.
 pub const KINDS: usize = 2;
 
-/// The folder of the module in the cache of Go.
+/// Downloads a Go module, and returns its folder in the module cache.
 pub fn module(module: &str, folder: &Path) -> PathBuf {
     let output = run(Command::new("go")
         .args(["mod", "download", "-json", module])
@@ -68,7 +70,8 @@ pub fn module(module: &str, folder: &Path) -> PathBuf {
     PathBuf::from(module["Dir"].as_str().expect("a folder"))
 }
 
-/// The CRDs of a group in a module, each once, with the file that it is in. Those of tests and of charts come last.
+/// Returns the CRDs of a group in a module, each once, with the file that contains it. If several files have a CRD,
+/// files outside of tests are preferred, then files with a short path.
 pub fn crds(folder: &Path, group: &str) -> Vec<(PathBuf, Crd)> {
     let files = WalkDir::new(folder).into_iter().filter_map(Result::ok);
     let files = files.map(walkdir::DirEntry::into_path);
@@ -96,7 +99,8 @@ pub fn crds(folder: &Path, group: &str) -> Vec<(PathBuf, Crd)> {
     found.into_values().collect()
 }
 
-/// What is said of a version: `v1 spec.a: ...`, or without the version if it is the only one.
+/// Returns the differences that rscaffold reported, such as `v1 spec.a: ...`. The version is missing if the CRD has
+/// only one.
 fn told(said: &str) -> BTreeSet<String> {
     let (_, notes) = said
         .split_once("differences from the CRD:\n")
@@ -135,7 +139,7 @@ fn the_code_writes_the_crds_that_it_is_made_from() {
             if crd.versions.len() > 1 {
                 let webhook = format!("--group {} --kind {} --conversion", crd.group, crd.kind);
                 rscaffold(&folder, &format!("create webhook {webhook}"));
-                // The manifests that are predicted now have the conversion, and all versions are served.
+                // The manifests that rscaffold predicts now have the conversion, and all versions are served.
                 rscaffold(&folder, &format!("{command} --force"));
                 let again = rscaffold(&folder, &command).stderr;
                 assert!(again.starts_with("nothing to do"), "{command}: {again}");
@@ -203,7 +207,7 @@ fn the_code_writes_the_crds_that_it_is_made_from() {
     }
 }
 
-/// The manifests of a folder, by their names.
+/// Returns the manifests in a folder, by their file names.
 fn manifests(folder: &Path) -> BTreeMap<String, String> {
     let entries = fs::read_dir(folder).expect("a folder");
     let files = entries.map(|it| it.expect("a file").path());

@@ -1,7 +1,7 @@
-//! The main job for real, as a user would do it: two commands make an operator, and a cluster runs
-//! it. `make demo` runs this.
+//! Runs the main job as a user would: two commands create an operator, and a cluster runs it. `make demo` runs this
+//! program.
 //!
-//! However it ends, it leaves nothing behind but what was compiled.
+//! However the program ends, it leaves only compiled artifacts behind.
 
 use std::{
     env, fs,
@@ -117,9 +117,9 @@ fn main_job(screen: &mut Screen) -> Result<()> {
         .context("failed to remove the temporary folder")
 }
 
-/// Compiles, which can take minutes. Shows the last line, where cargo says how long it took.
+/// Compiles, which can take minutes. Shows the last line of cargo, which contains the duration.
 fn compile(screen: &Screen, line: &str, cargo: &mut Command) -> Result<()> {
-    // Else there is no progress bar where there is no terminal.
+    // Otherwise, cargo shows no progress bar if there is no terminal.
     cargo.envs([
         ("CARGO_TERM_PROGRESS_WHEN", "always"),
         ("CARGO_TERM_PROGRESS_WIDTH", "80"),
@@ -129,14 +129,14 @@ fn compile(screen: &Screen, line: &str, cargo: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Where the operator is at work.
+/// A project, and the control plane on which its operator runs.
 struct Site {
     project: PathBuf,
     control_plane: ControlPlane,
 }
 
 impl Site {
-    /// Lets the operator reconcile an object, and shows what became of it.
+    /// Lets the operator reconcile an object, and shows the result.
     fn reconcile(&self, screen: &mut Screen, operator: &mut Process) -> Result<()> {
         screen.until(operator, "starting")?;
         say(&operator.new_output());
@@ -148,7 +148,7 @@ impl Site {
         ] {
             say(&self.kubectl(screen, arguments)?);
         }
-        // Said last: by then there is an event too.
+        // The operator logs this line last, after it has recorded an event.
         screen.until(operator, "reconciled")?;
         say(&operator.new_output());
 
@@ -171,7 +171,7 @@ impl Site {
         screen.run(&format!("kubectl {arguments}"), &mut kubectl)
     }
 
-    /// make, with what a user has set up: the cluster, and kubectl and cargo on `PATH`.
+    /// Returns a make command with the setup of a user: the cluster, and kubectl and cargo on `PATH`.
     fn make(&self, goal: &str) -> Result<Command> {
         let programs = [
             Some(env!("CARGO").as_ref()),
@@ -194,7 +194,7 @@ impl Site {
                 ("KUBECTL", "kubectl"),
                 ("KUBERC", "off"),
             ]);
-        // The operator would listen to these.
+        // These variables would change what the operator does.
         for variable in [
             "ARGS",
             "KUBE_MANAGER_LOG_FORMAT",

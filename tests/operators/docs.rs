@@ -1,6 +1,5 @@
-//! The tutorials of `docs/tutorials`, done as a reader would do them: every command is run, every
-//! file is written, every patch applied, in order, on a control plane of its own with a simulated
-//! node. What the text says will be printed must be.
+//! Follows the tutorials of `docs/tutorials` as a reader would: runs every command, writes every file and applies every
+//! patch, in order, on a separate control plane with a simulated node. The commands must print what the text shows.
 
 #[path = "docs/markdown.rs"]
 mod markdown;
@@ -28,7 +27,7 @@ use terminal::Terminal;
 
 macro_rules! tutorials {
     ($($name:ident: $document:literal,)*) => {
-        /// Those that are followed, by the names of their files.
+        /// The file names of the tutorials that are tested.
         const TUTORIALS: &[&str] = &[$($document),*];
 
         $(#[test]
@@ -62,7 +61,7 @@ fn every_tutorial_is_followed() {
     assert_eq!(documents, followed);
 }
 
-/// Does what a tutorial says, in an empty folder.
+/// Follows a tutorial in an empty folder.
 fn follow(document: &str) -> Result<()> {
     let text = fs::read_to_string(root().join(FOLDER).join(document))
         .with_context(|| format!("failed to read `{document}`"))?;
@@ -76,14 +75,14 @@ fn follow(document: &str) -> Result<()> {
     reader.leave().with_context(|| document.to_owned())
 }
 
-/// Somebody with a cluster, an empty folder, and some terminals.
+/// A reader with a cluster, an empty folder, and some terminals.
 struct Reader {
-    /// By name; the first has none.
+    /// The terminals by name. The name of the first one is empty.
     terminals: BTreeMap<String, Terminal>,
     environment: Vec<(&'static str, String)>,
-    /// Where the reader works.
+    /// The folder in which the reader works.
     work: PathBuf,
-    /// For what is no work of the reader: caches, programs, patches.
+    /// The folder for files that are not the reader's work: caches, programs, patches.
     beside: TempDir,
     // Dropped last, so that no program is left without its API server.
     _cluster: Cluster,
@@ -110,10 +109,10 @@ impl Reader {
             ("KUBECONFIG", text(cluster.kubeconfig())),
             ("KUBECACHEDIR", text(&beside.path().join("kube"))),
             ("KUBERC", "off".to_owned()),
-            // Dependencies are built once for all projects, and programs of one name kept apart.
+            // Dependencies are built once for all projects, and programs of the same name are kept apart.
             ("CARGO_BUILD_BUILD_DIR", text(&target())),
             ("CARGO_TARGET_DIR", text(&beside.path().join("target"))),
-            // Others on this machine have the usual ports.
+            // Other programs on this machine use the default ports.
             (
                 "KUBE_MANAGER_HEALTH_PROBE_BIND_ADDRESS",
                 "127.0.0.1:0".to_owned(),
@@ -123,7 +122,7 @@ impl Reader {
                 "127.0.0.1:0".to_owned(),
             ),
             ("LC_ALL", "C".to_owned()),
-            // The repository of rscaffold is not the reader's.
+            // Git must not find the repository of rscaffold.
             ("GIT_CEILING_DIRECTORIES", text(root())),
         ];
         environment.extend(build_environment().map(|(name, value)| (name, value.to_owned())));
@@ -165,7 +164,7 @@ impl Reader {
         }
     }
 
-    /// A new terminal is where the first one is.
+    /// Returns the terminal of this name. A new terminal starts in the current folder of the first one.
     fn terminal(&mut self, name: &str) -> Result<&mut Terminal> {
         if !self.terminals.contains_key(name) {
             let folder = match self.terminals.get_mut("") {
@@ -192,7 +191,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Nothing may still run.
+    /// Checks that no command still runs, and that the tutorial used a terminal.
     fn leave(self) -> Result<()> {
         for (name, terminal) in &self.terminals {
             ensure!(

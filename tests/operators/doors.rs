@@ -1,6 +1,6 @@
-//! What a controller may declare besides its own kind and what it owns, on a real API server: objects that
-//! it refers to, objects that map to it, events from outside, a selector, a cleanup that takes time. And what
-//! else a program may run: tasks, and metrics of its own.
+//! Tests, on a real API server, what a controller may declare besides its own kind and its owned objects: objects that
+//! its object refers to, objects that map to its object, events from outside, a selector, a cleanup that takes time.
+//! Also tests what else a program may run: tasks, and its own metrics.
 
 use crate::{
     helm, http,
@@ -8,7 +8,7 @@ use crate::{
     scaffold::run,
 };
 
-/// Tells what it sees of the Secret that an object refers to by its title.
+/// A controller that logs what it sees of the Secret that an object refers to by its title.
 const CONTROLLER: &str = r#"
 use std::time::{Duration, Instant};
 
@@ -105,7 +105,7 @@ fn project() -> Project {
     );
     let controller = project.path().join("src/controller/doors/door.rs");
     std::fs::write(controller, CONTROLLER).expect("a writable file");
-    // Rights of a task, which are limited to one object or to a namespace, and a URL.
+    // A task, with permissions that are limited to one object or to a namespace, and a permission for a URL.
     let task = r#"
     manager.add_rules(const { &[
         Rule::of::<Secret>(&[Verb::Get]).named(&["allowed"]),
@@ -148,7 +148,7 @@ fn project() -> Project {
     project
 }
 
-/// Makes the Door of this name, or changes it.
+/// Creates the Door of this name, or changes it.
 fn apply(project: &Project, name: &str, title: &str, labels: &str) {
     let manifest = project.manifest(&format!(
         "apiVersion: doors.example.com/v1\nkind: Door\nmetadata: {{name: {name}, labels: {{{labels}}}}}\n\
@@ -157,14 +157,14 @@ fn apply(project: &Project, name: &str, title: &str, labels: &str) {
     run(kubectl("apply -f").arg(manifest));
 }
 
-/// How often the operator has looked at the Door.
+/// Returns how often the operator has reconciled the Door.
 fn sees(operator: &Operator, door: &str) -> usize {
     operator
         .lines(&["\"sees\"", &format!("\"door\":\"{door}\"")])
         .len()
 }
 
-/// Waits until the operator looks at the Door once more after `change`, and gives what it says then.
+/// Waits until the operator reconciles the Door once more after `change`, and returns the line that it logs then.
 fn sees_after(operator: &Operator, door: &str, change: impl FnOnce()) -> String {
     let before = sees(operator, door);
     change();
@@ -184,7 +184,7 @@ fn a_controller_hears_of_what_it_declares() {
     let mut operator = project.operator().args(open).start();
     let has_key = |line: &str| line.contains("\"key\":");
 
-    // A Secret that is created after the object that refers to it, changed, and deleted.
+    // A Secret is created after the object that refers to it, then changed, then deleted.
     let line = sees_after(&operator, "front", || apply(&project, "front", "key", ""));
     assert!(!has_key(&line), "{line}");
     let line = sees_after(&operator, "front", || {
@@ -198,7 +198,7 @@ fn a_controller_hears_of_what_it_declares() {
     let line = sees_after(&operator, "front", || kubectl_runs("delete secret key"));
     assert!(!has_key(&line), "{line}");
 
-    // Once it refers to another one, the first is none of its business.
+    // Once the object refers to another Secret, a change of the first one causes no reconcile.
     sees_after(&operator, "front", || apply(&project, "front", "other", ""));
     let before = sees(&operator, "front");
     kubectl_runs("create secret generic key --from-literal=a=1");
@@ -208,7 +208,7 @@ fn a_controller_hears_of_what_it_declares() {
     assert!(has_key(&line), "{line}");
     assert_eq!(sees(&operator, "front"), before + 1);
 
-    // A ConfigMap with a label that names the object; the field selector leaves out other Secrets.
+    // A ConfigMap names the object in a label. The field selector excludes Secrets of other types.
     sees_after(&operator, "front", || {
         kubectl_runs("create configmap plate");
         kubectl_runs("label configmap plate door=front");
@@ -217,7 +217,7 @@ fn a_controller_hears_of_what_it_declares() {
         kubectl_runs("delete configmap plate");
     });
 
-    // The selector and the predicate of its own kind.
+    // The selector excludes an object of the controller's own kind, and the predicate excludes a change.
     apply(&project, "hidden", "key", "ignored: \"yes\"");
     let before = sees(&operator, "front");
     kubectl_runs("label door front painted=red");
@@ -226,18 +226,18 @@ fn a_controller_hears_of_what_it_declares() {
     assert_eq!(sees(&operator, "hidden"), 0);
     assert_eq!(sees(&operator, "front"), before);
 
-    // An event from outside of the cluster.
+    // An event from outside of the cluster causes a reconcile.
     sees_after(&operator, "rung", || apply(&project, "rung", "none", ""));
     sees_after(&operator, "rung", || apply(&project, "bell", "bell", ""));
 
-    // A cleanup that is not done looks again, and that is no error.
+    // A cleanup that is not finished runs again, and the operator logs no error.
     kubectl_runs("delete door front --wait=false");
     operator.repeats(&["still there", "\"door\":\"front\""], 3);
     kubectl_runs("annotate door front free=yes");
     kubectl_runs("wait --for=delete door/front --timeout=30s");
     assert_eq!(operator.lines(&["\"level\":\"ERROR\""]), [""; 0]);
 
-    // What else it runs, with the rights of that.
+    // The task has the permissions that were added for it, and no others.
     for (namespace, name, code) in [
         ("default", "allowed", 404),
         ("default", "forbidden", 403),

@@ -1,5 +1,5 @@
-//! The main job, on a real API server: scaffold, compile, install the CRDs, run the operator under a
-//! ServiceAccount that may do what the scaffolded role says and nothing else.
+//! Tests the main job on a real API server: scaffold, compile, install the CRDs, and run the operator under a
+//! ServiceAccount that has only the permissions of the scaffolded role.
 
 use std::process::Command;
 
@@ -23,7 +23,7 @@ fn two_commands_make_an_operator_that_reconciles() {
     ));
     let operator = project.start();
 
-    // The CRD's rules are the API server's.
+    // The API server enforces the validation rules of the CRD.
     let bad = project.manifest(
         "apiVersion: webapp.com/v1\nkind: Guestbook\nmetadata: {name: bad}\nspec: {title: ' x'}\n",
     );
@@ -33,7 +33,7 @@ fn two_commands_make_an_operator_that_reconciles() {
         "{refusal}"
     );
 
-    // Created: status, printer columns, event.
+    // A created object gets a status and an event, and kubectl shows its printer columns.
     run(kubectl("apply -k").arg(project.path().join("config/samples")));
     run(&mut kubectl(
         "wait --for=condition=Ready guestbook/guestbook-sample --timeout=30s",
@@ -52,7 +52,7 @@ fn two_commands_make_an_operator_that_reconciles() {
         events.contains("guestbook/guestbook-sample")
     });
 
-    // Changed: the status follows the generation.
+    // After a change, the status has the new generation.
     let patch = r#"{"spec":{"title":"Another"}}"#;
     run(kubectl("patch guestbook guestbook-sample --type=merge -p").arg(patch));
     get_until(
@@ -60,7 +60,7 @@ fn two_commands_make_an_operator_that_reconciles() {
         |text| text == "2",
     );
 
-    // Deleted: heard without a finalizer.
+    // The operator sees the deletion without a finalizer.
     run(&mut kubectl("delete guestbook guestbook-sample"));
     operator.says(&["is gone", "guestbook-sample"]);
     operator.stop();
@@ -80,7 +80,7 @@ fn two_groups_one_of_them_cluster_scoped_with_a_finalizer() {
             "create api --group crew --version v1beta1 --kind Captain --namespaced=false --finalizer",
         ],
     );
-    // Started too early, it waits for its CRDs and says what to do.
+    // An operator that starts before its CRDs exist waits for them, and logs what the user has to do.
     let operator = project.start();
     for controller in ["ship.sea.example.com", "captain.crew.example.com"] {
         operator.says(&[
@@ -102,7 +102,7 @@ fn two_groups_one_of_them_cluster_scoped_with_a_finalizer() {
     ));
     assert_eq!(finalizers, r#"["captain.crew.example.com/finalizer"]"#);
 
-    // The cluster-scoped kind has its columns, its rule and its generations as the other one has.
+    // The cluster-scoped kind has printer columns, a validation rule and generations like the other kind.
     let bad = project.manifest(
         "apiVersion: crew.example.com/v1beta1\nkind: Captain\nmetadata: {name: bad}\nspec: {title: 'x '}\n",
     );
@@ -127,7 +127,7 @@ fn two_groups_one_of_them_cluster_scoped_with_a_finalizer() {
         });
     }
 
-    // The cleanup runs before the object goes.
+    // The cleanup runs before the object is deleted.
     run(&mut kubectl("delete captain captain-sample --timeout=30s"));
     get_until("events --field-selector=reason=CleanedUp", |events| {
         events.contains("captain/captain-sample")
@@ -138,7 +138,7 @@ fn two_groups_one_of_them_cluster_scoped_with_a_finalizer() {
     project.make("uninstall");
 }
 
-/// The types make the manifests: an edit of the first reaches the second, and stays there.
+/// Checks that an edit of the types changes the generated manifests, and that the change stays there.
 #[test]
 fn manifests_follow_the_types() {
     let project = Project::new(
@@ -187,7 +187,7 @@ fn manifests_follow_the_types() {
     );
 }
 
-/// A status is written as a whole: what the controller no longer says is gone.
+/// Checks that the operator writes the whole status: a field that the controller no longer sets is removed.
 #[test]
 fn a_field_that_the_status_no_longer_has_goes() {
     let project = Project::scaffold(
@@ -227,7 +227,7 @@ fn a_field_that_the_status_no_longer_has_goes() {
     project.make("uninstall");
 }
 
-/// An operator for one namespace: it has no right outside of it, and asks for none.
+/// Checks that an operator for one namespace has no permissions outside of it, and needs none.
 #[test]
 fn a_namespaced_operator_stays_in_its_namespace() {
     let project = Project::new(
@@ -259,10 +259,10 @@ fn a_namespaced_operator_stays_in_its_namespace() {
     project.make("uninstall");
 }
 
-/// The cluster has no node to run a Pod on, but what comes before that is real: the overlay with the
-/// image, Pod Security admission, and the controllers that turn a Deployment into a Pod.
+/// Checks the Pod of a deployed operator. The cluster has no node to run a Pod on, but all steps before that are real:
+/// the overlay with the image, Pod Security admission, and the controllers that turn a Deployment into a Pod.
 ///
-/// The names of all objects begin with that of the project: the longest one is accepted.
+/// The names of all objects begin with the name of the project, so the project has the longest name that is accepted.
 #[test]
 fn pod_security_admission_accepts_the_deployed_pod() {
     let name = "deployed-under-the-longest-name-that-a-project-may-have";
@@ -304,7 +304,7 @@ fn pod_security_admission_accepts_the_deployed_pod() {
     let left = format!("all,crd -o name --namespace {namespace}");
     get_until(&left, |names| !names.contains("deployed"));
 
-    // The same in one file, for those who have only that.
+    // The installer has the same manifests in one file, for users who have only that file.
     project.make(&format!("build-installer IMG={image}"));
     let installer = project.path().join("dist/install.yaml");
     run(kubectl("apply --server-side -f").arg(&installer));

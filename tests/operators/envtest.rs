@@ -1,4 +1,4 @@
-//! The tests of a generated project on a real API server.
+//! Runs the tests of a generated project on a real API server.
 
 use std::{
     collections::BTreeSet,
@@ -19,12 +19,12 @@ use crate::{
     scaffold::{plain_make, root, rscaffold, run},
 };
 
-/// Of the golden projects, these between them have controllers of each sort: plain ones, with
-/// finalizers, of cluster-scoped kinds, two of one kind, that own objects of Kubernetes and of the
-/// project, and in an operator of one namespace.
+/// Golden projects that together have controllers of each sort: plain controllers, controllers with finalizers,
+/// controllers of cluster-scoped kinds, two controllers of one kind, controllers that own objects of Kubernetes and of
+/// the project, and controllers of an operator for one namespace.
 const PROJECTS: [&str; 3] = ["guestbook", "owner", "tenant"];
 
-/// What control planes of such tests have written to.
+/// Returns the folders that the control planes of these tests have written to.
 fn folders() -> BTreeSet<OsString> {
     let folder = fs::read_dir(target().join("tmp"));
     let entries = folder.into_iter().flatten();
@@ -46,7 +46,7 @@ fn the_tests_of_a_project_pass_on_a_real_api_server() {
     }
     tests.args(["--", "--ignored"]);
     let printed = run(tests.env("KUBEBUILDER_ASSETS", assets));
-    // What they started ends with them, and then its folder goes.
+    // The API servers that the tests started end with the tests. Then their folders are deleted.
     wait_until("their API servers to end", PATIENCE, || {
         let left: BTreeSet<_> = folders().difference(&before).cloned().collect();
         anyhow::ensure!(left.is_empty(), "{left:?}");
@@ -70,8 +70,8 @@ fn the_tests_of_a_project_pass_on_a_real_api_server() {
     }
 }
 
-/// An archive as controller-tools publishes them, of the programs of the test's own control plane, in
-/// `folder`; and its digest.
+/// Creates an archive in `folder` like the archives that controller-tools publishes, with the programs of the test's
+/// own control plane. Returns the digest of the archive.
 fn archive(folder: &Path) -> String {
     let programs = folder.join("controller-tools/envtest");
     fs::create_dir_all(programs.parent().expect("a folder above")).expect("a folder");
@@ -162,7 +162,7 @@ fn an_api_server_is_fetched_whole_or_not_at_all() {
     }
     assert!(tests(&make(&["--dry-run", "test", version], "")));
 
-    // What is there is not fetched again.
+    // Existing programs are not downloaded again.
     let again = make(&["setup-envtest", version], "0123");
     assert!(again.status.success(), "{}", errors(&again));
     let left: Vec<_> = fs::read_dir(&folder).expect("a folder").collect();

@@ -1,5 +1,5 @@
-//! Kinds of well-known projects, with types from their CRDs: all compile, and on a real API server one controller follows
-//! cert-manager's Certificate while another one makes some. No crate has these types.
+//! Tests kinds of well-known projects, with types from their CRDs: no crate has these types. All of them compile. On a
+//! real API server, one controller watches cert-manager's Certificates while another one creates some.
 
 use std::{fs, path::Path};
 
@@ -15,7 +15,7 @@ use crate::{
 
 const CERT_MANAGER: &str = "cert-manager.io";
 
-/// What a Certificate of a site asks for.
+/// The code for the spec of a site's Certificate.
 const SPEC: &str = "spec: CertificateSpec {
             dns_names: vec![format!(\"{}.example.com\", object.name_any())],
             issuer_ref: CertificateIssuerRef {
@@ -27,8 +27,8 @@ const SPEC: &str = "spec: CertificateSpec {
         },
         ..Certificate::default()";
 
-/// A project with kinds of all these others, and controllers that follow and make a Certificate. Gives the CRD of
-/// Certificate, too.
+/// Creates a project with kinds of all these other projects, and with controllers that watch and create a Certificate.
+/// Also returns the CRD of Certificate.
 fn project() -> (Project, String) {
     let project = Project::scaffold("clients", &["init --domain example.com"]);
     let folder = TempDir::new().expect("a temporary folder");
@@ -62,7 +62,7 @@ fn project() -> (Project, String) {
     );
     project.edit(controller, "..Certificate::default()", SPEC);
     let certificate = certificate.expect("the CRD of Certificate");
-    // As other types are imported that a user needs.
+    // A user imports the other generated types in the same way.
     project.edit(
         controller,
         "use crate::external::cert_manager::v1::Certificate;",
@@ -72,7 +72,7 @@ fn project() -> (Project, String) {
     (project, crd)
 }
 
-/// Takes a kind, and once more, which changes nothing.
+/// Adds a kind to the project, and checks that a second time changes nothing.
 fn take(project: &Path, file: &Path, crd: &Crd, rest: &str) {
     let command = format!(
         "create api --resource=false --group {} --kind {} --crd {} {rest}",
@@ -96,7 +96,7 @@ fn types_of_other_projects_work_on_a_real_api_server() {
     }
     project.compile();
 
-    // A later version of cert-manager, which knows another algorithm, and a field that the types do not have.
+    // The CRD of a later version of cert-manager has an algorithm and a field that the types do not have.
     let algorithm = "                    - Ed25519\n";
     let field = "              signatureAlgorithm:\n";
     assert!(crd.contains(algorithm) && crd.contains(field));
@@ -114,7 +114,7 @@ fn types_of_other_projects_work_on_a_real_api_server() {
     project.make("install");
     let operator = project.start();
 
-    // One controller makes a Certificate, and the other one sees it.
+    // One controller creates a Certificate, and the other one sees it.
     let site = project.manifest(
         "apiVersion: sites.example.com/v1\nkind: Site\nmetadata: {name: shop}\nspec: {title: shop}\n",
     );
@@ -126,7 +126,7 @@ fn types_of_other_projects_work_on_a_real_api_server() {
     assert_eq!(names, r#"["shop.example.com"]"#);
     get_until("configmap shop -o name", |name| !name.is_empty());
 
-    // One that a later client has written is read, and what the types do not know stays.
+    // The operator reads a Certificate that a later client has written, and keeps values that the types do not have.
     let certificate = project.manifest(
         "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: late}\nspec:\n  later: here\n  \
          secretName: late\n  issuerRef: {name: ca}\n  privateKey: {algorithm: MLDSA}\n",

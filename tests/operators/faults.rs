@@ -1,5 +1,5 @@
-//! An operator among faults: of the API server, of the network, of objects, of its role, and its own
-//! end. One bad thing harms nothing else, and what can heal heals without a restart.
+//! Tests an operator with faults: of the API server, of the network, of objects, of its role, and when the operator
+//! itself ends. A fault affects nothing else, and the operator recovers without a restart if it can.
 
 use std::{
     sync::LazyLock,
@@ -19,15 +19,15 @@ use crate::{
     serving,
 };
 
-/// How long the Pod of an operator has from SIGTERM to SIGKILL.
+/// The time that the Pod of an operator has between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(10);
 
 const CRD: &str = "probes.faults.example.com";
 
-/// The longest pause of an object that fails, in the project below: seconds.
+/// The longest pause before an object that fails is retried, in the project below. In seconds.
 const LONGEST_PAUSE: f64 = 4.0;
 
-/// One project for all tests here, with its CRD installed. An object's title says what its reconcile
+/// Returns the project that all tests here share, with its CRD installed. An object's title decides what its reconcile
 /// does.
 fn project() -> &'static Project {
     static PROJECT: LazyLock<Project> = LazyLock::new(|| {
@@ -56,7 +56,7 @@ fn project() -> &'static Project {
         {}
 "#;
         project.edit(controller, gone, &format!("{slow}{gone}"));
-        // Else a test would take minutes.
+        // Otherwise, a test would take minutes.
         let seconds = |seconds: f64| format!("Duration::from_secs({seconds})");
         project.edit(
             "crates/kube-manager/src/runtime/backoff.rs",
@@ -68,14 +68,15 @@ fn project() -> &'static Project {
             &seconds(65.0),
             &seconds(12.0),
         );
-        // As if other crates brought a second provider: then rustls does not choose one.
+        // Simulates other crates that enable a second crypto provider: then rustls does not choose a provider.
         let provider = "features = [\"ring\"] }\n";
         let several = provider.replace("\"ring\"", "\"custom-provider\", \"ring\"");
         project.edit("crates/kube-manager/Cargo.toml", provider, &several);
         project.compile();
         project.make("install");
 
-        // As if the operator was older than the CRD: its type wants a text, and any title will do.
+        // Simulates an operator that is older than the CRD: the operator's type needs a string, but the CRD accepts any
+        // title.
         let title = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/title";
         let anything = r#"{"x-kubernetes-preserve-unknown-fields":true}"#;
         let patch = format!(r#"[{{"op":"replace","path":"{title}","value":{anything}}}]"#);
@@ -100,7 +101,7 @@ fn probe(namespace: &str, name: &str, title: &str) -> String {
     )
 }
 
-/// An operator behind a proxy, and the namespace of a test, which is all that it watches.
+/// An operator behind a proxy, and the namespace of a test. The operator watches only this namespace.
 struct Fixture {
     operator: Operator,
     proxy: Proxy,
@@ -108,12 +109,12 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// As the ServiceAccount that the project has for it.
+    /// Starts the operator as the ServiceAccount that the project has for it.
     fn new(namespace: &'static str) -> Self {
         Self::start(namespace, |launch| launch)
     }
 
-    /// As a ServiceAccount that has no role yet.
+    /// Starts the operator as a ServiceAccount that has no role yet.
     fn without_rights(namespace: &'static str) -> Self {
         project().grant();
         let system = project().namespace();
@@ -137,7 +138,7 @@ impl Fixture {
         }
     }
 
-    /// Creates or changes an object. It does not pass the proxy.
+    /// Creates or changes an object. The request does not pass through the proxy.
     fn apply(&self, name: &str, title: &str) {
         let manifest = project().manifest(&probe(self.namespace, name, title));
         run(kubectl("apply -f").arg(manifest));
@@ -150,7 +151,7 @@ impl Fixture {
         )));
     }
 
-    /// Waits until an object is ready in its present generation.
+    /// Waits until an object is ready in its current generation.
     fn ready(&self, name: &str) {
         wait_until(&format!("{name} to be ready"), PATIENCE, || {
             Ok(self.is_ready(name).then_some(()))
@@ -168,7 +169,7 @@ impl Fixture {
         matches!(parts[..], [generation, observed, "True"] if generation == observed)
     }
 
-    /// The path of the objects in the API.
+    /// Returns the path of the objects in the API.
     fn path(&self) -> String {
         format!(
             "/apis/faults.example.com/v1/namespaces/{}/probes",
@@ -176,13 +177,13 @@ impl Fixture {
         )
     }
 
-    /// Says of a request whether it writes the status of an object.
+    /// Returns a function that returns whether a request writes the status of an object.
     fn writes_status(&self, name: &str) -> impl Fn(&Method, &str) -> bool + use<> {
         let status = format!("{}/{name}/status?", self.path());
         move |method, path| method != Method::GET && path.starts_with(&status)
     }
 
-    /// The codes with which writes of an object's status were answered, and when they came.
+    /// Returns the response code of each write of an object's status, and the time when the request arrived.
     fn status_writes(&self, name: &str) -> Vec<(u16, Instant)> {
         let is_one = self.writes_status(name);
         let mut exchanges = self.proxy.exchanges();
@@ -194,7 +195,7 @@ impl Fixture {
     }
 }
 
-/// Seconds between lines of the JSON log.
+/// Returns the seconds between lines of the JSON log.
 fn pauses(lines: &[String]) -> Vec<f64> {
     let seconds = |line: &String| {
         let (_, rest) = line.split_once('T').expect("a timestamp");
@@ -278,7 +279,7 @@ fn a_silent_watch_is_restarted() {
     let mut fixture = Fixture::new("silent");
     fixture.apply("before", "fine");
     fixture.ready("before");
-    // All connections from before stay open and silent; new ones work.
+    // All old connections stay open and silent. New connections work.
     fixture.proxy.vanish();
     fixture.proxy.forward();
     fixture.apply("after", "fine");
@@ -287,7 +288,7 @@ fn a_silent_watch_is_restarted() {
     })
     .unwrap_or_else(|error| panic!("{error:#}\n{}", fixture.operator.log()));
 
-    // The new watch went on where the old one ended.
+    // The new watch continues where the old one ended.
     let (list, exchanges) = (format!("{}?", fixture.path()), fixture.proxy.exchanges());
     let requests = exchanges
         .iter()
@@ -339,7 +340,7 @@ fn a_conflict_is_retried_without_an_error() {
     fixture.ready("contested");
     assert_eq!(conflict.met(), 2);
 
-    // One that the API server sees, because somebody changes the object between read and write.
+    // The API server itself reports a conflict, because the object changes between read and write.
     let hold = fixture.proxy.hold(fixture.writes_status("changed"));
     fixture.apply("changed", "fine");
     hold.wait(1);
@@ -369,7 +370,7 @@ fn failed_requests_for_one_object_delay_no_other() {
     fixture.apply("other", "fine");
     fixture.ready("other");
 
-    // The API server says how long to leave it alone: for a second.
+    // The response says when the operator may retry: after one second.
     limited.wait(3);
     let writes = fixture.status_writes("limited");
     for pair in writes.windows(2) {
@@ -390,7 +391,7 @@ fn no_change_is_lost_when_a_watch_expires() {
         fixture.apply(name, "fine");
         fixture.ready(name);
     }
-    // Until the list that follows succeeds, nobody tells what happens.
+    // Until the next list succeeds, the operator sees no changes.
     let list = format!("{}?", fixture.path());
     let unlisted = fixture
         .proxy
@@ -408,7 +409,7 @@ fn no_change_is_lost_when_a_watch_expires() {
     let same = fixture.operator.lines(&["reconciled", "same"]);
     assert_eq!(same.len(), 1, "it is as it was: {same:?}");
 
-    // And the new watch is a watch.
+    // The new watch reports changes.
     fixture.apply("changed", "finest");
     fixture.ready("changed");
     fixture.operator.stop();
@@ -422,7 +423,7 @@ fn a_crd_can_be_created_late_and_be_away_for_a_while() {
     let missing = ["cannot watch", "`make install` installs the CRDs"];
     let grown = pauses(&operator.repeats(&missing, 6));
     assert!(grown[4] > 2.0 * grown[0], "{grown:?}");
-    // Up to 10 s, and a little for the request.
+    // A pause is up to 10 s, plus a little time for the request.
     assert!(grown.iter().all(|pause| *pause < 11.0), "{grown:?}");
 
     let crd = project.path().join("config/crd");
@@ -474,11 +475,11 @@ fn an_object_that_always_fails_is_retried_with_growing_pauses_and_delays_no_othe
     let grown = pauses(&fixture.operator.repeats(&failure, 8));
     assert!(grown[0] < grown[2] && grown[2] < grown[4], "{grown:?}");
     assert!(grown[6] >= LONGEST_PAUSE / 2.0, "{grown:?}");
-    // A little is the reconcile's.
+    // The extra second is for the reconcile.
     let within = |pause: &f64| *pause < LONGEST_PAUSE + 1.0;
     assert!(grown.iter().all(within), "{grown:?}");
 
-    // A success starts over.
+    // A success resets the pauses.
     fixture.apply("hopeless", "fine");
     fixture.ready("hopeless");
     let before = fixture.operator.lines(&failure).len();
@@ -552,7 +553,7 @@ fn a_missing_permission_is_named_with_the_rule_that_grants_it() {
     };
 
     lacks("cannot watch", "Rule::of::<Probe>(&[Verb::List])");
-    // A list alone tells nothing of later changes.
+    // A list does not show later changes.
     grant("list", "probes.faults.example.com");
     let watch = "Rule::of::<Probe>(&[Verb::Watch])";
     lacks("cannot watch", watch);
@@ -623,13 +624,13 @@ fn work_of_a_killed_operator_is_completed_by_the_next() {
 #[test]
 fn a_running_reconcile_ends_before_the_operator_and_none_starts() {
     run(&mut kubectl("create namespace draining-too"));
-    // One at a time, of two namespaces.
+    // The operator reconciles one object at a time, in two namespaces.
     let mut fixture = Fixture::start("draining", |launch| {
         let launch = launch.env("KUBE_MANAGER_CONCURRENCY", "1");
         launch.args("--namespace draining-too")
     });
     let hold = fixture.proxy.hold(|method, _| method != Method::GET);
-    // It hears of both at once.
+    // The operator is paused, so that it sees both objects at once.
     fixture.operator.signal("STOP");
     fixture.apply("here", "fine");
     let there = project().manifest(&probe("draining-too", "there", "fine"));

@@ -1,5 +1,5 @@
-//! docs/from-go.md is true: its names are those of the code, its example compiles, its markers give
-//! the CRD that it shows, its commands and flags exist, and what it misses is missing.
+//! Tests that docs/from-go.md is correct: its names exist in the code, its example compiles, its markers produce the
+//! CRD that it shows, its commands and flags exist, and the features that it lists as missing do not exist.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,7 +22,7 @@ use crate::{
 const MARKERS: &str = "## Markers";
 const MISSING: &str = "## What has no counterpart yet";
 
-/// What the names in the column "here" are looked up among, as in a controller that has these lines.
+/// The imports for the names in the column "here": rustdoc looks the names up as in a controller with these lines.
 const SCOPE: &str = "
 use std::sync::Arc;
 use kube_manager::*;
@@ -33,7 +33,7 @@ use kube::runtime::{controller::Action, reflector::*, wait::await_condition};
 const TYPES: &str = "src/api/<group>/<version>/<kind>.rs";
 const CONTROLLER: &str = "src/controller/<group>/<kind>.rs";
 
-/// What types with all of the page's markers import, besides what generated types do.
+/// The imports that types with all of the page's markers need, besides the imports of generated types.
 const IMPORTS: &str = "
 use k8s_openapi::apimachinery::pkg::{apis::meta::v1::Time, util::intstr::IntOrString};
 use schemars::JsonSchema;
@@ -44,7 +44,7 @@ fn page() -> String {
     read("docs/from-go.md")
 }
 
-/// The project that the page speaks of.
+/// The project that the page describes.
 struct Project(PathBuf);
 
 impl Project {
@@ -65,7 +65,7 @@ impl Project {
         project
     }
 
-    /// Where a path of the page is in this project.
+    /// Returns the path in this project for a path on the page.
     fn path(&self, path: &str) -> PathBuf {
         let path = path
             .replace("<group>", "webapp")
@@ -84,15 +84,15 @@ impl Project {
     }
 }
 
-/// What is neither a path nor a name.
+/// Returns whether `code` is a command or a flag, and so neither a path nor a name.
 fn is_command(code: &str) -> bool {
     ["rscaffold ", "make ", "--"]
         .iter()
         .any(|start| code.starts_with(start))
 }
 
-/// rustdoc looks up all names of the tables: those of the generated code in the file that they are
-/// said to be in, be they private or not; all others as a controller would.
+/// Checks with rustdoc that all names of the tables exist. rustdoc looks up names of the generated code in the file
+/// that the page says, even if they are private, and all other names as in a controller.
 #[test]
 fn names_are_found_where_the_page_says() {
     let project = Project::scaffold("names");
@@ -110,7 +110,7 @@ fn names_are_found_where_the_page_says() {
                     continue;
                 }
                 assert!(!code.contains('/'), "there is no file `{code}`: {row:?}");
-                // rustdoc takes anything else for words, and passes over it.
+                // rustdoc treats anything else as plain text, and ignores it.
                 let path_like = |c: char| c.is_ascii_alphanumeric() || "_:()!".contains(c);
                 assert!(code.chars().all(path_like), "`{code}` is no path: {row:?}");
                 let of_a_crate = ["kube::", "k8s_openapi::"];
@@ -155,7 +155,7 @@ fn names_are_found_where_the_page_says() {
     }
 }
 
-/// Puts the items of `code` in the place of those in `text` whose first lines are the same.
+/// Replaces items in `text` with the items of `code` that have the same first lines.
 fn replace_items(text: &mut String, code: &str) {
     const END: &str = "\n}\n";
     for item in code.split_inclusive(END).map(str::trim_start) {
@@ -170,13 +170,13 @@ fn replace_items(text: &mut String, code: &str) {
 /// A row of the table of markers.
 struct Marker<'a> {
     row: &'a [&'a str],
-    /// The field that shows it; it is one of the struct if there is none.
+    /// The field that has the marker. Without a field, the marker belongs to the struct.
     field: Option<&'a str>,
-    /// What the CRD has then.
+    /// The part of the CRD that the marker produces.
     gives: Value,
 }
 
-/// The types that have all attributes and fields of the table, and what is said of each.
+/// Returns types with all attributes and fields of the table, and the marker of each row.
 fn types<'a>(rows: &'a [Vec<&'a str>], generated: &str) -> (String, Vec<Marker<'a>>) {
     let (mut of_the_struct, mut fields, mut items) = (String::new(), String::new(), String::new());
     let markers = rows.iter().map(|row| {
@@ -214,7 +214,7 @@ fn types<'a>(rows: &'a [Vec<&'a str>], generated: &str) -> (String, Vec<Marker<'
     (text, markers)
 }
 
-/// Whether `value` says all that `part` says.
+/// Returns whether `value` contains everything in `part`.
 fn says(value: &Value, part: &Value) -> bool {
     match (value, part) {
         (Value::Object(value), Value::Object(part)) => part
@@ -229,7 +229,7 @@ fn says(value: &Value, part: &Value) -> bool {
     }
 }
 
-/// Whether `value`, or anything in it, says all that `part` says.
+/// Returns whether `value`, or any value inside it, contains everything in `part`.
 fn has(value: &Value, part: &Value) -> bool {
     says(value, part)
         || match value {
@@ -275,14 +275,15 @@ fn the_example_compiles_and_markers_give_the_crd_that_is_shown() {
             "{row:?} is not what the CRD says:\n{crd:#?}{spec:#?}"
         );
     }
-    // All of it together is valid.
+    // The API server accepts all markers together.
     run(kubectl("apply --server-side --dry-run=server -f").arg(&path));
 
     commands_and_flags(&page, &flags(&operator).into_keys().collect());
     variables(&operator);
 }
 
-/// docs/layout.md has the flags of an operator, whose `help` this is, and their variables.
+/// Checks that docs/layout.md has the flags of an operator and their variables. `help` is the help text of the
+/// operator.
 fn variables(help: &str) {
     let layout = read("docs/layout.md");
     let rows = tables(section(&layout, "## The operator's command line")).concat();
@@ -303,8 +304,8 @@ fn variables(help: &str) {
     assert_eq!(documented, names);
 }
 
-/// The commands and flags of the page exist, and those that it misses do not. `operator` are those
-/// of an operator, as its help prints them.
+/// Checks that the commands and flags of the page exist, and that those listed as missing do not exist. `operator` has
+/// the flags of an operator, as its help prints them.
 fn commands_and_flags(page: &str, operator: &BTreeSet<String>) {
     let all = commands("");
     let has_flag = |flags: &BTreeSet<String>, flag: &str| {

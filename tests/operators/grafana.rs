@@ -1,5 +1,5 @@
-//! The dashboard for Grafana. That it asks for what an operator has is held in `serving`, where one
-//! runs.
+//! Tests the dashboard for Grafana. The tests in `serving`, which run an operator, check that the operator has the
+//! series that the dashboard queries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,20 +14,20 @@ use crate::{
     project::Project,
 };
 
-/// What Prometheus itself says of each series.
+/// The labels that Prometheus itself adds to each series.
 const OF_PROMETHEUS: [&str; 3] = ["instance", "job", "namespace"];
 
 /// A query of the dashboard.
 #[derive(Debug, Default)]
 struct Query {
-    /// The series that it reads.
+    /// The series that the query reads.
     series: BTreeSet<String>,
-    /// The labels that it chooses and groups them by, or shows.
+    /// The labels that the query selects, groups by, or shows.
     labels: BTreeSet<String>,
 }
 
 impl Query {
-    /// As Prometheus gets it, once Grafana has put in how long a rate is taken over.
+    /// Parses a query as Prometheus gets it, with an interval instead of Grafana's variable.
     fn parse(promql: &str) -> Self {
         let promql = promql.replace("$__rate_interval", "5m");
         let expr = parser::parse(&promql).unwrap_or_else(|error| panic!("{promql}: {error}"));
@@ -63,13 +63,13 @@ impl ExprVisitor for Query {
     }
 }
 
-/// What stands between each `start` and the next `end`.
+/// Returns each text between a `start` and the next `end`.
 fn between<'a>(text: &'a str, start: &'a str, end: &'a str) -> impl Iterator<Item = &'a str> {
     let rest = text.split(start).skip(1);
     rest.filter_map(move |rest| rest.split(end).next())
 }
 
-/// All queries of a dashboard: those of its panels, and those that its variables get values from.
+/// Returns all queries of a dashboard: the queries of its panels, and the queries for the values of its variables.
 fn queries(dashboard: &Value) -> Vec<Query> {
     let panels = items(&dashboard["panels"]).iter();
     let targets = panels.flat_map(|panel| items(&panel["targets"]));
@@ -95,8 +95,7 @@ fn queries(dashboard: &Value) -> Vec<Query> {
     queries
 }
 
-/// Fails unless `metrics`, as an operator serves them, have all series and labels that the dashboard
-/// in `text` asks for.
+/// Checks that `metrics`, as an operator serves them, have all series and labels that the dashboard in `text` queries.
 pub fn finds_its_series(text: &str, metrics: &str) {
     let mut labels_of = BTreeMap::<&str, BTreeSet<&str>>::new();
     for line in metrics.lines().filter(|line| !line.starts_with('#')) {

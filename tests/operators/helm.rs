@@ -1,4 +1,4 @@
-//! The Helm chart: that it installs what kustomize does, and that its values do what they say.
+//! Tests the Helm chart: it installs the same objects as kustomize, and its values have the documented effects.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,8 +17,8 @@ use crate::{
     scaffold::{plain_make, refused, run},
 };
 
-/// A namespaced kind with two versions whose controller runs an image, a cluster-scoped one, and one of
-/// Kubernetes.
+/// The commands that create a namespaced kind with two versions whose controller runs an image, a cluster-scoped kind,
+/// and a controller for a kind of Kubernetes.
 const APIS: [&str; 4] = [
     "create api --group webapp --version v1 --kind Guestbook --finalizer --owns v1/ConfigMap \
      --image=web:1",
@@ -29,7 +29,7 @@ const APIS: [&str; 4] = [
 
 const CHART: &str = "charts/guestbook";
 
-/// All features that change what is installed.
+/// The flag for all features that change the installed objects.
 const EVERYTHING: &str = "--enable=certmanager,network-policy,prometheus";
 
 fn guestbook(settings: &str) -> Project {
@@ -37,14 +37,14 @@ fn guestbook(settings: &str) -> Project {
     Project::new(&[&[init.as_str()], APIS.as_slice()].concat())
 }
 
-/// The same with a webhook that converts.
+/// Creates the guestbook project with a conversion webhook.
 fn converting(settings: &str) -> Project {
     let project = guestbook(settings);
     project.rscaffold("create webhook --group webapp --version v1 --kind Guestbook --conversion");
     project
 }
 
-/// The same with webhooks that are asked before an object is stored too, of the kind and of Pods.
+/// Creates the guestbook project with a conversion webhook, and with admission webhooks for the kind and for Pods.
 fn with_webhooks(settings: &str) -> Project {
     let project = converting(settings);
     let kind = "--group webapp --version v1 --kind Guestbook";
@@ -55,7 +55,7 @@ fn with_webhooks(settings: &str) -> Project {
     project
 }
 
-/// Helm with nobody's settings, and none of a cluster.
+/// Returns a Helm command without the settings of a user, and without a cluster.
 fn helm(folder: &Path) -> Command {
     static HELM: LazyLock<PathBuf> = LazyLock::new(|| go_build("helm", "helm.sh/helm/v3/cmd/helm"));
     let mut helm = Command::new(&*HELM);
@@ -74,7 +74,7 @@ fn template(project: &Project, arguments: &str) -> Command {
     template
 }
 
-/// What is installed under the names that kustomize gives, with `values` set.
+/// Returns the objects that the chart installs with `values` set, under the names that kustomize uses.
 fn installs(project: &Project, values: &str) -> Vec<Value> {
     let arguments = match values {
         "" => String::new(),
@@ -90,9 +90,9 @@ fn installs(project: &Project, values: &str) -> Vec<Value> {
 /// An object of the cluster: kind, namespace, name.
 type Id = (String, String, String);
 
-/// Each object without what differs by convention.
+/// Returns the objects by their ids, without the parts that differ by convention.
 fn comparable(manifests: Vec<Value>) -> BTreeMap<Id, Value> {
-    // What Helm labels objects with, and kustomize in part or not at all.
+    // Helm sets these labels on objects. Kustomize sets some of them, or none.
     const LABELS: [&str; 6] = [
         "app.kubernetes.io/component",
         "app.kubernetes.io/instance",
@@ -104,19 +104,19 @@ fn comparable(manifests: Vec<Value>) -> BTreeMap<Id, Value> {
     let mut objects = BTreeMap::new();
     for mut manifest in manifests {
         write_alike(&mut manifest);
-        // Helm makes the namespace itself, with `--create-namespace`.
+        // Helm creates the namespace itself, with `--create-namespace`.
         if manifest["kind"] == "Namespace" {
             continue;
         }
         let metadata = &mut manifest["metadata"];
         remove(metadata, "labels", &LABELS);
-        // Whether a CRD goes with the release is a question that kustomize does not have.
-        // The namespace of a role is what kustomize moves it back to.
+        // The annotation of Helm decides whether a CRD is deleted with the release, which kustomize does not need.
+        // Kustomize restores the namespace of a role from the other annotation.
         let annotations = ["helm.sh/resource-policy", "kube-manager/namespace"];
         remove(metadata, "annotations", &annotations);
         let of = |key: &str| metadata[key].as_str().unwrap_or_default().to_owned();
         let (namespace, name) = (of("namespace"), of("name"));
-        // A release finds its own Pods and nobody else's.
+        // With this label, a release selects only its own Pods.
         for path in [
             "/spec/podSelector/matchLabels",
             "/spec/selector",
@@ -134,7 +134,7 @@ fn comparable(manifests: Vec<Value>) -> BTreeMap<Id, Value> {
     objects
 }
 
-/// Gives whole numbers one spelling: kustomize writes `0` for the `0.0` of a manifest.
+/// Converts all numbers to floating-point numbers: kustomize writes `0` for the `0.0` of a manifest.
 fn write_alike(value: &mut Value) {
     match value {
         Value::Number(number) => {
@@ -148,7 +148,7 @@ fn write_alike(value: &mut Value) {
     }
 }
 
-/// Removes `names` from the map at `key`, and that as well if nothing else is in it.
+/// Removes `names` from the map at `key`. Removes the map too if nothing else is in it.
 fn remove(metadata: &mut Value, key: &str, names: &[&str]) {
     let metadata = metadata.as_object_mut().expect("a map");
     if let Some(Value::Object(map)) = metadata.get_mut(key) {
@@ -159,7 +159,7 @@ fn remove(metadata: &mut Value, key: &str, names: &[&str]) {
     }
 }
 
-/// Fails with the differences unless both are the same.
+/// Checks that both have the same objects, and panics with the differences if not.
 #[track_caller]
 fn assert_same(actual: Vec<Value>, expected: Vec<Value>, why: &str) {
     let (actual, expected) = (comparable(actual), comparable(expected));
@@ -172,7 +172,7 @@ fn assert_same(actual: Vec<Value>, expected: Vec<Value>, why: &str) {
     }
 }
 
-/// Fails unless the chart of the project `name` in `folder` installs what config/default does.
+/// Checks that the chart of the project `name` in `folder` installs the same objects as config/default.
 #[track_caller]
 pub fn installs_what_kustomize_does(folder: &Path, name: &str, why: &str) {
     let (chart, namespace) = (format!("charts/{name}"), format!("{name}-system"));
@@ -223,7 +223,7 @@ fn the_chart_installs_what_kustomize_does() {
     run(helm(&project.folder()).args(["lint", "--strict", CHART]));
 }
 
-/// The values of a chart ask for what the features of a project do.
+/// Checks that the values of a chart have the same effects as the features of a project.
 #[test]
 fn a_chart_value_does_the_same_as_its_feature() {
     let everything = guestbook(EVERYTHING);
@@ -249,7 +249,7 @@ fn a_chart_value_does_the_same_as_its_feature() {
             assert_same(installs(&usual, &format!("{value}=true")), expected, value);
         }
     }
-    // An operator of one namespace checks who reads its metrics if it is allowed to.
+    // An operator for one namespace checks the readers of its metrics only if it has the permission for this check.
     for settings in ["", EVERYTHING] {
         let open = guestbook(&format!("--namespaced {settings}"));
         let secure = open.copy();
@@ -261,7 +261,7 @@ fn a_chart_value_does_the_same_as_its_feature() {
     }
 }
 
-/// Of each way to have certificates for webhooks, a release can change to each other.
+/// Checks that a release can change from any source of webhook certificates to any other.
 #[test]
 fn values_choose_the_source_of_webhook_certificates() {
     let ways = [
@@ -284,7 +284,8 @@ fn values_choose_the_source_of_webhook_certificates() {
     }
 }
 
-/// The ids of what is not installed because of `values`. All else is there, and nothing new.
+/// Returns the kind and name of each object that is not installed because of `values`. Checks that `values` add no
+/// objects.
 fn gone(project: &Project, values: &str) -> BTreeSet<(String, String)> {
     let ids = |values| {
         let objects = comparable(installs(project, values)).into_keys();
@@ -426,13 +427,13 @@ fn values_have_the_documented_effect() {
     }
 }
 
-/// Where the Pods of a Deployment are described, and its container.
+/// The pointers to the Pod spec of a Deployment, and to its container.
 const POD: &str = "/spec/template/spec";
 const CONTAINER: &str = "/spec/template/spec/containers/0";
 
-/// For each value: what to set, and where it has to show up. The object is given by its kind, and by its name
-/// where several have that kind; then come a pointer, and what is there, or in the list that is there. Nothing
-/// is there if the object is gone.
+/// Returns a row for each value: the values to set, the object that they change, a pointer into that object, and the
+/// expected value. The object is named by its kind, and also by its name if several objects have that kind. The
+/// expected value is at the pointer, or in the list at the pointer. It is null if the object is not installed.
 #[rustfmt::skip] // A table reads better.
 fn each_value() -> Vec<(Value, &'static str, String, Value)> {
     let to = |values: Value, object, pointer: &str, expected| (values, object, pointer.to_owned(), expected);
@@ -517,7 +518,7 @@ fn each_value() -> Vec<(Value, &'static str, String, Value)> {
     ]
 }
 
-/// What is at `pointer` in the object of `manifests`, and null if there is nothing.
+/// Returns the value at `pointer` in the object of `manifests`, or null if there is none.
 fn at(manifests: &[Value], object: &str, pointer: &str) -> Value {
     let (kind, name) = object.split_once(' ').unwrap_or((object, ""));
     let is_it =
@@ -527,7 +528,7 @@ fn at(manifests: &[Value], object: &str, pointer: &str) -> Value {
     value.cloned().unwrap_or_default()
 }
 
-/// The paths of all values that hold no others, such as `image.tag`.
+/// Returns the paths of all values that contain no other values, such as `image.tag`.
 fn leaves(values: &Value, path: &str) -> BTreeSet<String> {
     match values {
         Value::Object(map) if !map.is_empty() => map
@@ -538,7 +539,7 @@ fn leaves(values: &Value, path: &str) -> BTreeSet<String> {
     }
 }
 
-/// Whether the schema says what `path` may be.
+/// Returns whether the schema describes the value at `path`.
 fn is_described(schema: &Value, path: &str) -> bool {
     let mut part = schema;
     for name in path.split('.') {
@@ -641,7 +642,8 @@ fn a_release_may_lack_the_values_that_are_new() {
     }
 }
 
-/// An operator that is told to work in one namespace gets what a project with `--namespaced` has.
+/// Checks that an operator that works in one namespace by a value gets the same objects as a project with
+/// `--namespaced`.
 #[test]
 fn namespaced_rights_are_those_of_an_operator_of_one_namespace() {
     let values = "rbac.namespaced=true,metrics.secure=false,networkPolicy.enable=true";
@@ -679,13 +681,14 @@ fn crds_stay_with_their_objects_unless_asked_otherwise() {
     assert_eq!(policies("crd.keep=false"), [Value::Null, Value::Null]);
 }
 
-/// Helm itself would write 1000000 as 1e+06, which is no integer for an API server.
+/// Checks that large numbers stay integers. Helm itself would write 1000000 as 1e+06, which the API server does not
+/// accept as an integer.
 #[test]
 fn the_numbers_of_a_crd_stay_what_they_are() {
     let project = guestbook("");
     let crd = format!("{CHART}/files/crds/on.com_yes.yaml");
     project.replace(&crd, "maxLength: 80\n", "maxLength: 1000000\n");
-    // An annotation of its own stays beside that of Helm.
+    // The CRD's own annotation stays beside the annotation of Helm.
     project.replace(
         &crd,
         "metadata:\n",
@@ -722,7 +725,7 @@ fn names_follow_from_the_release() {
             let (kind, name) = (text(&manifest["kind"]), text(&manifest["metadata"]["name"]));
             match kind.as_str() {
                 "CustomResourceDefinition" => continue,
-                // The only name that has to be short.
+                // Only the name of a Service has to be short.
                 "Service" => assert!(name.len() < 64, "{name}"),
                 _ => assert!(name.starts_with(prefix), "{name}"),
             }
@@ -848,7 +851,7 @@ fn additions_of_a_user_to_the_chart_stay() {
     let labels = &find(&manifests, "Deployment").expect("a Deployment")["metadata"]["labels"];
     assert_eq!(labels["helm.sh/chart"], "guestbook-1.2.3");
 
-    // Without the feature, what is the user's alone stays, and what is of both is a conflict.
+    // When the feature is disabled, files of the user stay, and scaffolded files that the user changed are conflicts.
     let error = refused(&mut project.command("edit --disable helm"));
     assert!(
         error.contains(&values) && error.contains(&deployment),
@@ -868,7 +871,7 @@ fn additions_of_a_user_to_the_chart_stay() {
 fn an_api_server_accepts_the_objects_of_the_chart() {
     for settings in ["--enable network-policy", "--namespaced"] {
         let project = guestbook(settings);
-        // A dry run makes no namespace.
+        // A dry run creates no namespace.
         let installed = run(&mut template(&project, "--namespace default"));
         project.write("../installed.yaml", &installed);
         // Another test may have installed a CRD of this name.
@@ -888,7 +891,7 @@ fn make_installs_the_chart_and_removes_it() {
     let make = |target: &str, image: &str| {
         let helm = helm(&folder);
         let mut make = plain_make();
-        // The manifests are those of the code, which takes minutes to compile.
+        // The manifests already match the code, so `CARGO=true` skips the compilation, which takes minutes.
         make.args([target, "CARGO=true"])
             .arg(format!("IMG={image}"))
             .arg(format!("HELM={}", helm.get_program().display()))
@@ -926,7 +929,7 @@ fn make_installs_the_chart_and_removes_it() {
     let history = make("helm-history", "");
     assert!(history.contains("Rollback to 3"), "{history}");
 
-    // What the operator or cert-manager has injected stays there.
+    // A CA bundle that the operator or cert-manager has injected stays there.
     let configuration = "mutatingwebhookconfiguration charted-mutating-webhook-configuration";
     let patch = r#"[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"bWluZQ=="}]"#;
     let inject = format!("patch {configuration} --type=json --patch");
@@ -943,7 +946,7 @@ fn make_installs_the_chart_and_removes_it() {
     run(&mut kubectl(&format!("get {crd}")));
 }
 
-/// Values that the API server takes, each another one than its default.
+/// Returns values that the API server accepts, each different from its default.
 fn many_values() -> Value {
     let spread = json!({
         "maxSkew": 1,

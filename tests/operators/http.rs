@@ -1,4 +1,4 @@
-//! A client for what an operator serves.
+//! An HTTP client for the servers of an operator.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -16,25 +16,25 @@ use ureq::{
     },
 };
 
-/// What came back.
+/// The response to a request.
 #[derive(Debug)]
 pub struct Answer {
     pub code: u16,
-    /// Empty if it has none.
+    /// The header `Content-Type`; empty if the response has none.
     pub content_type: String,
-    /// What becomes of the connection; empty if nothing is said.
+    /// The header `Connection`; empty if the response has none.
     pub connection: String,
     pub text: String,
 }
 
-/// A client that keeps its connections, and can be used by several threads.
+/// A client that keeps its connections open. Several threads can use it.
 pub struct Client {
     agent: Agent,
     token: Option<String>,
 }
 
 impl Client {
-    /// Looks at no certificate.
+    /// Creates a client that verifies no certificates.
     pub fn new() -> Self {
         Self::with(TlsConfig::builder().disable_verification(true).build())
     }
@@ -46,7 +46,7 @@ impl Client {
         }
     }
 
-    /// The same, with a token.
+    /// Adds a token to all requests of the client.
     pub fn token(self, token: &str) -> Self {
         let token = Some(format!("Bearer {token}"));
         Self { token, ..self }
@@ -70,7 +70,7 @@ impl Client {
         Answer::read(request.send(body)?)
     }
 
-    /// Deletes what is at `url`.
+    /// Deletes the object at `url`.
     pub fn delete(&self, url: &str) -> Result<Answer, ureq::Error> {
         let mut request = self.agent.delete(url);
         if let Some(token) = &self.token {
@@ -89,30 +89,30 @@ impl Client {
     }
 }
 
-/// Gets `url` on a connection of its own. A certificate is not looked at.
+/// Gets `url` on a new connection, and does not verify the certificate.
 pub fn get(url: &str) -> Result<Answer, ureq::Error> {
     Client::new().get(url)
 }
 
-/// The same, with a token.
+/// Gets `url` as [`get`] does, with a token.
 pub fn get_as(url: &str, token: &str) -> Result<Answer, ureq::Error> {
     Client::new().token(token).get(url)
 }
 
-/// Gets `url` if the server has `certificate`, which is PEM.
+/// Gets `url`, and trusts only `certificate`, which is PEM.
 pub fn get_trusting(url: &str, certificate: &str) -> Result<Answer, ureq::Error> {
     Client::with(trusting(certificate)?).get(url)
 }
 
-/// Gets `url` from the server at `address` if that has a certificate for the host in `url`, which `authority`
-/// signed.
+/// Gets `url` from the server at `address`. The server needs a certificate for the host in `url`, signed by
+/// `authority`.
 pub fn get_from(address: SocketAddr, url: &str, authority: &str) -> Result<Answer, ureq::Error> {
     let config = config(trusting(authority)?);
     let agent = Agent::with_parts(config, DefaultConnector::new(), Only(address));
     Client { agent, token: None }.get(url)
 }
 
-/// Each host has this address.
+/// A resolver that returns this address for each host.
 #[derive(Debug)]
 struct Only(SocketAddr);
 
@@ -137,7 +137,7 @@ fn config(tls: TlsConfig) -> Config {
         .build()
 }
 
-/// Trusts a certificate in PEM, and what it signs.
+/// Returns a TLS configuration that trusts only a certificate in PEM, and certificates that it signed.
 fn trusting(certificate: &str) -> Result<TlsConfig, ureq::Error> {
     let certificate = Certificate::from_pem(certificate.as_bytes())?;
     let roots = RootCerts::new_with_certs(&[certificate]);

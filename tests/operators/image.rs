@@ -1,5 +1,5 @@
-//! Controllers that run Pods, on a control plane with a simulated node, in a namespace that admits Pods of
-//! the Pod Security level "restricted" alone.
+//! Tests controllers that run Pods, on a control plane with a simulated node, in a namespace that admits only Pods of
+//! the Pod Security level "restricted".
 
 use cluster::{Cluster, wait_until};
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ fn a_pod_runs_the_image_of_its_object_and_the_environment() {
     assert_eq!(container["ports"][0]["containerPort"], 11211);
     assert_eq!(container["securityContext"]["runAsUser"], 1001);
 
-    // The spec has size and port, within bounds.
+    // The spec has a size and a port, and the API server enforces their limits.
     let patch = |patch: &str| {
         let mut patch_command =
             kubectl_on(&cluster, "patch memcached memcached-sample --type=merge");
@@ -67,7 +67,7 @@ fn a_pod_runs_the_image_of_its_object_and_the_environment() {
                  jsonpath={.status.updatedReplicas}/{.status.readyReplicas}/{.spec.template.spec.containers[0].ports[0].containerPort}";
     becomes(&cluster, ready, "3/3/11212");
 
-    // Each kind of Pods is admitted: three of the Deployment, one of each other.
+    // The namespace admits the Pods of all kinds: three of the Deployment, one of each other kind.
     wait_until("the Pods of all kinds", PATIENCE, || {
         let running = "get pods --field-selector=status.phase=Running -o name";
         let pods = run(&mut kubectl_on(&cluster, running));
@@ -75,7 +75,7 @@ fn a_pod_runs_the_image_of_its_object_and_the_environment() {
     })
     .expect("they run");
 
-    // The environment names another image.
+    // An environment variable names another image.
     operator.signal("TERM");
     assert!(operator.ends_within(PATIENCE).success());
     let launch = project.operator().on(&cluster);

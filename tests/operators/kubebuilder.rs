@@ -1,4 +1,4 @@
-//! The commands that make kubebuilder's own sample projects, typed as they are.
+//! Runs the commands that create kubebuilder's own sample projects, without changes.
 
 use std::{fs, process::Command};
 
@@ -8,7 +8,7 @@ use crate::{
     scaffold::{program, root, run},
 };
 
-/// What is said to a command that names code in Go.
+/// Flags that rscaffold refuses, each with a part of the error.
 const ANSWERS: [(&str, &str); 2] = [
     (
         "--external-api-path=github.com/",
@@ -20,7 +20,7 @@ const ANSWERS: [(&str, &str); 2] = [
     ),
 ];
 
-/// Each sample project with its commands.
+/// Returns each sample project with its commands.
 fn samples() -> Vec<(String, Vec<String>)> {
     let text = fs::read_to_string(root().join("tests/kubebuilder.txt")).expect("the commands");
     let samples = text.split("\n## ").skip(1).map(|sample| {

@@ -1,4 +1,4 @@
-//! Several replicas of an operator: one of them works at any time, whatever becomes of it.
+//! Tests several replicas of an operator: only one of them works at any time, and another one takes over if it fails.
 
 use std::{
     sync::{
@@ -22,17 +22,17 @@ use crate::{
 
 const LEASE: &str = "leader.example.com";
 
-/// The defaults of the flags.
+/// The default times of the flags for the lease.
 const LEASE_DURATION: SignedDuration = SignedDuration::from_secs(15);
 const RENEW_DEADLINE: SignedDuration = SignedDuration::from_secs(10);
 
-/// For tests that do not claim anything about the defaults.
+/// Short times, for tests that do not check the defaults.
 const SHORT: &str = "--leader-elect-lease-duration=7s --leader-elect-renew-deadline=4s \
                      --leader-elect-retry-period=1s";
 
-/// One project for all tests here, with its CRD installed. All `ServiceAccount`s of its namespace have
-/// the rights of the operator's own, so that each replica can have one, by which the audit log tells
-/// them apart.
+/// Returns the project that all tests here share, with its CRD installed. All `ServiceAccount`s of its namespace have
+/// the permissions of the operator's own one. So each replica can have its own `ServiceAccount`, and the audit log
+/// tells the replicas apart.
 fn project() -> &'static Project {
     static PROJECT: LazyLock<Project> = LazyLock::new(|| {
         let project = Project::scaffold_shared(
@@ -62,7 +62,7 @@ fn project() -> &'static Project {
     &PROJECT
 }
 
-/// The replicas of a test, and the namespace that they work on and have their lease in.
+/// The replicas of a test. They watch one namespace, which also has their lease.
 struct Replicas {
     namespace: &'static str,
 }
@@ -82,7 +82,7 @@ impl Replicas {
         Self { namespace }
     }
 
-    /// A replica with a ServiceAccount of its own.
+    /// Starts a replica with its own ServiceAccount.
     fn start(&self, name: &str) -> Operator {
         self.start_with(name, |launch| launch)
     }
@@ -103,7 +103,7 @@ impl Replicas {
             .start()
     }
 
-    /// One that leads, and one that waits for its end.
+    /// Starts a replica that leads, and a standby that waits until the leader ends.
     fn leader_and_standby(&self, how: impl Fn(Launch) -> Launch) -> (Operator, Operator) {
         let leader = self.start_with("one", &how);
         leader.says(&["leads"]);
@@ -117,7 +117,7 @@ impl Replicas {
         serde_json::from_str(&run(&mut kubectl(&get))).expect("JSON")
     }
 
-    /// The lease as an argument of kubectl.
+    /// Returns the lease as arguments of kubectl.
     fn kubectl_lease(&self) -> String {
         format!("lease/{LEASE} --namespace {}", self.namespace)
     }
@@ -129,7 +129,7 @@ impl Replicas {
         )
     }
 
-    /// Says of a request whether it renews the lease, or gives it back.
+    /// Returns a function that returns whether a request renews or releases the lease.
     fn writes_lease(&self) -> impl Fn(&Method, &str) -> bool + use<> {
         let path = self.path();
         move |method, uri| method == Method::PUT && uri.starts_with(&path)
@@ -146,14 +146,14 @@ impl Replicas {
     }
 }
 
-/// As whom a leader has the lease.
+/// Waits until a replica leads, and returns its identity in the lease.
 fn identity(leader: &Operator) -> String {
     let line = &leader.repeats(&["leads"], 1)[0];
     let line: Value = serde_json::from_str(line).expect("a line of JSON");
     line["identity"].as_str().expect("an identity").to_owned()
 }
 
-/// Waits until a replica has seen that `holder` has the lease, for which it is as ready as can be.
+/// Waits until a standby is ready and reports that `holder` has the lease.
 pub fn waits(standby: &Operator, holder: &str) {
     let url = format!("http://{}/readyz", standby.address("probes"));
     wait_until("a replica to see who leads", PATIENCE, || {
@@ -166,7 +166,7 @@ pub fn waits(standby: &Operator, holder: &str) {
     .unwrap_or_else(|error| panic!("{error:#}\n{}", standby.log()));
 }
 
-/// When lines of a replica's log with all of `parts` were written.
+/// Returns the times of the lines in a replica's log that have all of `parts`.
 fn times(replica: &Operator, parts: &[&str]) -> Vec<Timestamp> {
     let time = |line: &String| {
         let line: Value = serde_json::from_str(line).expect("a line of JSON");
@@ -176,13 +176,13 @@ fn times(replica: &Operator, parts: &[&str]) -> Vec<Timestamp> {
     replica.lines(parts).iter().map(time).collect()
 }
 
-/// When a replica begins to lead, which is waited for.
+/// Waits until a replica leads, and returns the time when it began to lead.
 fn leads(replica: &Operator) -> Timestamp {
     replica.says(&["leads"]);
     times(replica, &["leads"])[0]
 }
 
-/// When the API server got each request of a replica that was not for the lease.
+/// Returns the time of each request of a replica that was not for the lease, as the API server recorded it.
 fn work(replica: &Operator) -> Vec<Timestamp> {
     let requests = replica.requests(cluster());
     let own = requests.iter().filter(|it| it.resource != "leases");
@@ -190,8 +190,8 @@ fn work(replica: &Operator) -> Vec<Timestamp> {
         .collect()
 }
 
-/// `second` did nothing before it led, and `first` nothing since: neither in the eyes of the API
-/// server, nor in its own.
+/// Checks that `second` did nothing before it led, and that `first` did nothing since then. Uses both the audit log of
+/// the API server and the logs of the replicas.
 fn never_two(first: &Operator, second: &Operator) {
     let (start, next) = (leads(first), leads(second));
     for (replica, allowed) in [(first, start..next), (second, next..Timestamp::MAX)] {
@@ -210,7 +210,7 @@ fn never_two(first: &Operator, second: &Operator) {
     }
 }
 
-/// Waits until the replica has reconciled an object so many times.
+/// Waits until the replica has reconciled an object `times` times.
 fn reconciles(replica: &Operator, name: &str, times: usize) {
     replica.repeats(&["\"reconciled\"", &format!("\"name\":\"{name}\"")], times);
 }
@@ -287,7 +287,7 @@ fn a_leader_that_is_stopped_hands_over_at_once() {
     two.stop();
 }
 
-/// Cuts the leader off: it ends by itself before the other one leads.
+/// Cuts the leader off from the API server, and checks that the leader ends by itself before the other replica leads.
 fn a_leader_that_is_cut_off_ends_first(namespace: &'static str, fault: fn(&mut Proxy)) {
     let replicas = Replicas::new(namespace);
     let mut proxy = Proxy::start(cluster());
@@ -365,7 +365,7 @@ fn a_lease_that_is_deleted_stays_with_its_holder() {
             .filter(|it| it.resource == "leases" && it.code == 404);
         missed.count()
     };
-    // Until the other one has seen that there was none.
+    // Deletes the lease until the standby has seen that it is missing.
     wait_until("a replica to miss the lease", PATIENCE, || {
         run(&mut kubectl(&delete));
         get_until(
@@ -386,7 +386,7 @@ fn a_leader_whose_lease_was_taken_ends() {
     let replicas = Replicas::new("taken-lease");
     let mut one = replicas.start("one");
     one.says(&["leads"]);
-    // By somebody who does not wait.
+    // Another client takes the lease without waiting for its end.
     let patch = format!("patch {} --type=merge -p", replicas.kubectl_lease());
     run(kubectl(&patch).arg(r#"{"spec":{"holderIdentity":"somebody"}}"#));
     let status = one.ends_within(PATIENCE);
@@ -466,8 +466,8 @@ fn a_paused_leader_writes_nothing_when_it_resumes() {
     let two = replicas.start_with("two", |launch| launch.args(SHORT));
     waits(&two, &identity(&one));
 
-    // What it still has to do when it is paused: an object whose write it tries again after each
-    // second, and changes that it has not heard of.
+    // When the leader is paused, it still has work to do: an object whose write it retries each second, and changes
+    // that it has not seen.
     let limited = proxy.answer(
         |method, path| *method != Method::GET && path.contains("/tasks/limited/status"),
         429,

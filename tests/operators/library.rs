@@ -1,4 +1,4 @@
-//! A project as a library: other crates get its types, and nothing of what runs an operator.
+//! Tests a project as a library: other crates can use its types without the code that runs the operator.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -8,7 +8,8 @@ use crate::{
     scaffold::{root, run},
 };
 
-/// Another crate. Its profile is that of the projects, so that it finds dependencies built.
+/// The manifest of another crate. The profile is the same as in the projects, so that cargo reuses dependencies that
+/// are already built.
 const READER: &str = r#"
 [package]
 name = "reader"
@@ -18,7 +19,7 @@ edition = "2024"
 debug = "line-tables-only"
 "#;
 
-/// What it does with the types by themselves, and with kube's client.
+/// The code of this crate: `TYPES` uses only the types, and `CLIENT` also uses kube's client.
 const TYPES: &str = "
 use guestbook::api::webapp::v1::Guestbook;
 
@@ -36,7 +37,7 @@ pub async fn title(client: Client, name: &str) -> Result<String, Error> {
 }
 ";
 
-/// What the README of guestbook tells other crates to depend on.
+/// Returns the dependencies that the README of guestbook tells other crates to add.
 fn dependencies() -> String {
     let readme = read("tests/golden/guestbook/README.md");
     let (_, block) = section(&readme, "## As a library")
@@ -47,7 +48,7 @@ fn dependencies() -> String {
     dependencies.replace("../guestbook", &guestbook.display().to_string())
 }
 
-/// The names of crates that `cargo tree` shows.
+/// Returns the names of the crates that `cargo tree` prints.
 fn tree(folder: &Path, arguments: &[&str]) -> BTreeSet<String> {
     let format = ["tree", "--edges=normal", "--prefix=none", "--format={p}"];
     let tree = run(cargo(folder).args(format).args(arguments));

@@ -1,6 +1,5 @@
-//! The tests of what rscaffold makes: operators that are compiled and run, charts that Helm installs,
-//! tutorials that are followed. All in one binary: they share a control plane, and a target folder for
-//! all that they compile (`target/projects`).
+//! Tests of what rscaffold generates: they compile and run operators, install charts with Helm, and follow the
+//! tutorials. All tests are in one binary, so that they share a control plane and one target folder, `target/projects`.
 
 #![allow(
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! The manifests that kustomize makes of a project, whatever features it has.
+//! Tests the manifests that kustomize renders for projects, with every combination of features.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -11,7 +11,7 @@ use crate::{
     scaffold::{plain_make, run},
 };
 
-/// The features that change manifests, the last one those of a namespaced project alone.
+/// The features that change the manifests. The last feature changes the manifests of namespaced projects only.
 const FEATURES: [Feature; 6] = [
     Feature::Certmanager,
     Feature::LeaderElection,
@@ -21,27 +21,27 @@ const FEATURES: [Feature; 6] = [
     Feature::MetricsAuth,
 ];
 
-/// The manifests that a folder of kustomize makes.
+/// Renders a folder with kustomize and returns the manifests.
 pub fn kustomize(folder: &Path) -> Vec<Value> {
     documents(&run(kubectl("kustomize").arg(folder)))
 }
 
-/// The manifests in a text, with `---` between them.
+/// Returns the manifests in a text that separates them with `---`.
 pub fn documents(text: &str) -> Vec<Value> {
     serde_yaml::from_multiple(text).expect("YAML")
 }
 
-/// The entries of a list.
+/// Returns the entries of a list.
 pub fn items(list: &Value) -> &[Value] {
     list.as_array().expect("a list")
 }
 
-/// A text.
+/// Returns the text in a JSON value.
 pub fn text(value: &Value) -> String {
     value.as_str().expect("a text").to_owned()
 }
 
-/// The only manifest of a kind, if there is one.
+/// Returns the only manifest of a kind, if there is one.
 pub fn find<'a>(manifests: &'a [Value], kind: &str) -> Option<&'a Value> {
     let mut found = manifests.iter().filter(|manifest| manifest["kind"] == kind);
     let manifest = found.next();
@@ -49,7 +49,7 @@ pub fn find<'a>(manifests: &'a [Value], kind: &str) -> Option<&'a Value> {
     manifest
 }
 
-/// Whether all labels that `selector` asks for are in `labels`.
+/// Checks whether `labels` contain all labels that `selector` requires.
 fn selects(selector: &Value, labels: &Value) -> bool {
     let selector = selector.as_object().expect("labels");
     !selector.is_empty() && selector.iter().all(|(name, value)| labels[name] == *value)
@@ -86,7 +86,7 @@ fn manifests_fit_together_with_every_combination_of_features() {
     }
 }
 
-/// A name that YAML takes for something else unless it has quotes.
+/// Checks the labels of a project whose name YAML reads as a string only with quotes.
 #[test]
 fn labels_are_strings_even_if_the_project_is_named_null() {
     let features: Vec<_> = Feature::all().iter().map(Feature::to_string).collect();
@@ -107,12 +107,12 @@ fn labels_are_strings_even_if_the_project_is_named_null() {
     }
 }
 
-/// What is deployed with some features.
+/// The manifests of a project with some features enabled.
 struct Deployed<'a> {
     manifests: &'a [Value],
     features: &'a BTreeSet<Feature>,
     namespaced: bool,
-    /// Which case it is.
+    /// The settings, for messages of failed assertions.
     why: String,
 }
 
@@ -136,7 +136,7 @@ impl Deployed<'_> {
         self.features.contains(&feature)
     }
 
-    /// Whether metrics are served over HTTPS to those alone who may read them.
+    /// Checks whether metrics are served over HTTPS, and only to clients with permission.
     fn is_secure(&self) -> bool {
         let is_allowed = !self.namespaced || self.has(Feature::MetricsAuth);
         self.has(Feature::MetricsSecure) && is_allowed
@@ -170,7 +170,7 @@ impl Deployed<'_> {
         port.unwrap_or_else(|| panic!("{}: no port {name}", self.why))["containerPort"].clone()
     }
 
-    /// The name and the port of the metrics.
+    /// Returns the only port of the Service, which serves the metrics.
     fn served(&self) -> &Value {
         match items(&self.one("Service")["spec"]["ports"]) {
             [served] => served,
@@ -187,7 +187,7 @@ impl Deployed<'_> {
         )
     }
 
-    /// Either one of several works, or there are no two at once.
+    /// Checks that replicas elect a leader, or that the Deployment never runs two Pods at the same time.
     fn leader_election(&self) {
         let elects = self.has(Feature::LeaderElection);
         assert_eq!(self.has_argument("--leader-elect"), elects, "{}", self.why);
@@ -230,7 +230,7 @@ impl Deployed<'_> {
         }
     }
 
-    /// The Secret of the certificate, if cert-manager makes it.
+    /// Returns the name of the Secret with the certificate, if cert-manager creates the certificate.
     fn certificate(&self) -> Option<String> {
         let why = &self.why;
         let expected = self.is_secure() && self.has(Feature::Certmanager);
@@ -303,15 +303,15 @@ impl Deployed<'_> {
         }
     }
 
-    /// What is in the project's namespace, and what is not.
+    /// Checks which manifests are in the project's namespace, and which are not.
     fn scope(&self) {
         let why = &self.why;
         for manifest in self.manifests {
             let (kind, name) = (text(&manifest["kind"]), text(&manifest["metadata"]["name"]));
-            // What people may do with the kinds of an operator is for all namespaces.
+            // The roles that let users access the operator's kinds are cluster-wide, also in a namespaced project.
             let people = ["-admin-role", "-editor-role", "-viewer-role"];
             let is_for_people = people.iter().any(|role| name.ends_with(role));
-            // An operator of one namespace has no other rights in the cluster than these.
+            // A namespaced operator has no other cluster-wide permissions than these roles for metrics.
             let of_metrics = ["auth-role", "auth-rolebinding", "reader"];
             let of_metrics = of_metrics.map(|name| format!("guestbook-metrics-{name}"));
             let is_of_metrics = self.is_secure() && of_metrics.contains(&name);
@@ -333,7 +333,8 @@ impl Deployed<'_> {
     }
 }
 
-/// An object is the same in each version, whichever is stored, and clients of an old one are warned.
+/// Checks that an object has the same content in each version, whichever version is stored, and that clients of a
+/// deprecated version get a warning.
 #[test]
 fn versions_with_equal_schemas_are_served_beside_each_other() {
     let project = Project::new(&[
@@ -379,7 +380,7 @@ fn versions_with_equal_schemas_are_served_beside_each_other() {
     assert_eq!(warning, "Warning: v1-is-\"stable\"\n");
 }
 
-/// The Certificate whose name ends so, if there is one. An authority signs it that signs itself.
+/// Returns the Certificate whose name ends with `name`, if there is one. Checks that a self-signed authority signs it.
 fn of_cert_manager<'a>(manifests: &'a [Value], name: &str) -> Option<&'a Value> {
     let named = |kind: &str, name: &Value| {
         let mut found = manifests.iter().filter(|it| it["kind"] == kind);
@@ -390,18 +391,18 @@ fn of_cert_manager<'a>(manifests: &'a [Value], name: &str) -> Option<&'a Value> 
     let is_it = |it: &&Value| text(&it["metadata"]["name"]).ends_with(name);
     let certificate = certificates.find(is_it)?;
     let issuer = named("Issuer", &certificate["spec"]["issuerRef"]["name"]);
-    // A Secret has the name of its Certificate.
+    // The Certificate of the authority has the same name as its Secret.
     let authority = named("Certificate", &issuer["ca"]["secretName"]);
     assert_eq!(authority["secretName"], issuer["ca"]["secretName"]);
     assert_eq!(authority["isCA"], true);
-    // Whoever trusts the authority trusts it after its renewal, too.
+    // The authority keeps its key at a renewal, so clients that trust it still trust it afterwards.
     assert_eq!(authority["privateKey"]["rotationPolicy"], "Never");
     let signs_itself = named("Issuer", &authority["issuerRef"]["name"]);
     assert_eq!(signs_itself["selfSigned"], serde_json::json!({}));
     Some(certificate)
 }
 
-/// A project with webhooks, and the settings that it starts with.
+/// Creates a project with webhooks. `settings` are additional flags for `init`.
 fn with_webhooks(settings: &str) -> Project {
     let kind = "--group webapp --version v1 --kind Guestbook";
     Project::new(&[
@@ -414,7 +415,7 @@ fn with_webhooks(settings: &str) -> Project {
     ])
 }
 
-/// Each way to have certificates.
+/// The flags for each source of certificates.
 const WAYS: [&str; 4] = [
     "",
     "--enable=certmanager,prometheus",
@@ -502,7 +503,8 @@ fn the_objects_for_certificates_are_found_with_every_source() {
             if certificate.is_none() {
                 assert_eq!(injected, [None; 3], "{settings}");
             }
-            // A namespaced operator has no say in other namespaces; another one stays out of its own.
+            // The Pod webhook of a namespaced operator applies only in the operator's namespace. With any other
+            // operator, the webhook excludes the operator's namespace.
             let pods = &configurations[0]["webhooks"];
             let pods = items(pods).iter().find(|it| it["name"] == "mpod-v1.kb.io");
             let pods = &pods.expect("the webhook of Pods")["namespaceSelector"];
@@ -518,7 +520,7 @@ fn the_objects_for_certificates_are_found_with_every_source() {
     }
 }
 
-/// What is deployed under another namespace and prefix is the same but for these.
+/// Checks that another namespace and prefix change only the namespace and the prefix in the manifests.
 #[test]
 fn names_follow_the_namespace_and_the_prefix() {
     let by_name = |manifests: Vec<Value>| {
@@ -549,7 +551,8 @@ fn names_follow_the_namespace_and_the_prefix() {
     }
 }
 
-/// kubectl looks up each kind that it is given, and a cluster may lack some, such as `ServiceMonitor`.
+/// Checks that `make install` applies only the CRDs. kubectl looks up every kind in its input, and a cluster may not
+/// have kinds such as `ServiceMonitor`.
 #[test]
 fn make_install_gives_kubectl_nothing_but_the_crds() {
     let project = Project::new(&[
@@ -560,12 +563,12 @@ fn make_install_gives_kubectl_nothing_but_the_crds() {
         "create webhook --group webapp --version v1 --kind Guestbook --conversion",
     ]);
     let folder = project.folder();
-    // One that keeps what it is to apply.
+    // A kubectl that writes its input to a file instead of applying it.
     let real = kubectl("").get_program().display().to_string();
     let script =
         format!("case $1 in\napply) cat > applied.yaml ;;\n*) exec {real} \"$@\" ;;\nesac\n");
     project.write("kubectl.sh", &script);
-    // The manifests are those that rscaffold wrote.
+    // `CARGO=true` generates no manifests, so make uses the manifests that rscaffold wrote.
     run(plain_make()
         .args(["install", "CARGO=true", "KUBECTL=sh kubectl.sh"])
         .current_dir(&folder));
@@ -585,14 +588,14 @@ fn an_api_server_accepts_the_manifests() {
              --programmatic-validation",
         ]);
         let mut manifests = kustomize(&project.folder().join("config/default"));
-        // Those of which it knows the kind.
+        // Keeps only the manifests of kinds that the API server has.
         manifests.retain(|manifest| {
             let version = text(&manifest["apiVersion"]);
             let others = ["cert-manager.io/", "monitoring.coreos.com/"];
             !others.iter().any(|other| version.starts_with(other))
         });
         for manifest in &mut manifests {
-            // A dry run makes no namespace.
+            // A dry run does not create the namespace of the manifests.
             if manifest["metadata"]["namespace"].is_string() {
                 manifest["metadata"]["namespace"] = "default".into();
             }

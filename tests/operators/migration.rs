@@ -1,4 +1,4 @@
-//! The migration of what is stored to another version, on a real API server.
+//! Tests the migration of stored objects to another version, on a real API server.
 
 use std::{
     collections::BTreeMap,
@@ -26,23 +26,24 @@ use crate::{
 /// The name of the CRD.
 const CRD: &str = "books.shop.example.com";
 
-/// How many clients write, and how many read.
+/// The number of clients that write, and the number of clients that read.
 const WRITERS: usize = 4;
 const READERS: usize = 2;
 
-/// The replicas of an operator that converts, behind one address.
+/// A control plane, and the replicas of an operator with conversion webhooks behind one address.
 struct Shop {
     cluster: Cluster,
     folder: TempDir,
     bundle: String,
     balancer: Balancer,
     client: http::Client,
-    /// Longer than a migration takes.
+    /// A timeout, longer than a migration takes.
     patience: Duration,
 }
 
 impl Shop {
-    /// A control plane with one replica, which converts and leads nothing.
+    /// Starts a control plane and one replica, which only converts: the replica takes no part in leader election, and
+    /// migrates nothing.
     fn new() -> (Self, Operator) {
         let (cluster, folder) = (new_cluster(), TempDir::new().expect("a temporary folder"));
         let bundle = certify(folder.path());
@@ -59,12 +60,12 @@ impl Shop {
         (shop, first)
     }
 
-    /// A replica that may lead.
+    /// Starts a replica that can become the leader.
     fn start(&self, how: impl FnOnce(Launch<'_>) -> Launch<'_>) -> Operator {
         self.start_of(project(), how)
     }
 
-    /// A replica of this release that may lead.
+    /// Starts a replica of `release` that can become the leader.
     fn start_of(&self, release: &Project, how: impl FnOnce(Launch<'_>) -> Launch<'_>) -> Operator {
         let election = "--leader-elect --leader-elect-lease-duration=3s \
                         --leader-elect-renew-deadline=2s --leader-elect-retry-period=200ms \
@@ -74,13 +75,13 @@ impl Shop {
         })
     }
 
-    /// Installs the CRD that `make manifests` made, with the address of the replicas in the place of the Service,
-    /// and with another version that is stored.
+    /// Installs the CRD that `make manifests` wrote, with the address of the replicas instead of the Service, with
+    /// `version` as the stored version, and with the changes by `change`.
     fn store(&self, version: &str, change: impl FnOnce(&mut Value)) {
         self.store_of(project(), version, change);
     }
 
-    /// The same with the CRD of this release.
+    /// Installs the CRD of `release` as [`store`](Self::store) does.
     fn store_of(&self, release: &Project, version: &str, change: impl FnOnce(&mut Value)) {
         let text = release.read("config/crd/bases/shop.example.com_books.yaml");
         let mut crd: Value = serde_yaml::from_str(&text).expect("YAML");
@@ -102,7 +103,7 @@ impl Shop {
         run(&mut kubectl_on(&self.cluster, &wait));
     }
 
-    /// Where books are, as one of their versions.
+    /// Returns the URL of the books in a version.
     fn books(&self, version: &str) -> String {
         let server = self.cluster.server();
         format!("{server}/apis/shop.example.com/{version}/namespaces/default/books")
@@ -128,14 +129,14 @@ impl Shop {
         list["items"].as_array().expect("a list").clone()
     }
 
-    /// The status of the CRD.
+    /// Returns the status of the CRD.
     fn status(&self) -> Value {
         let get = format!("get crd {CRD} -o jsonpath={{.status}}");
         let text = run(&mut kubectl_on(&self.cluster, &get));
         serde_json::from_str(&text).expect("JSON")
     }
 
-    /// Waits until the condition has this reason, and returns its status and message.
+    /// Waits until the condition `StorageMigrated` has this reason, and returns the condition's status and message.
     fn wait_for(&self, reason: &str) -> (String, String) {
         let found = wait_until(&format!("the reason {reason}"), self.patience, || {
             let status = self.status();
@@ -155,7 +156,7 @@ impl Shop {
     }
 }
 
-/// A replica as its ServiceAccount.
+/// Starts a replica of `release` as its ServiceAccount.
 fn start(
     release: &Project,
     cluster: &Cluster,
@@ -167,7 +168,7 @@ fn start(
     how(serve(launch, folder.path())).start()
 }
 
-/// What a client found wrong, and what it wrote last.
+/// The number of a client's requests, the failed requests, and the last label that the client wrote to each book.
 #[derive(Default)]
 struct Load {
     requests: usize,
@@ -189,7 +190,7 @@ impl Load {
     }
 }
 
-/// Writes every so many of the books, as either version in turn, until it is over.
+/// Patches this writer's share of the books until `over` is set, alternating between the two versions.
 fn write(shop: &Shop, names: &[String], writer: usize, over: &AtomicBool) -> Load {
     let mut load = Load::default();
     let own: Vec<_> = names.iter().skip(writer).step_by(WRITERS).collect();
@@ -206,7 +207,7 @@ fn write(shop: &Shop, names: &[String], writer: usize, over: &AtomicBool) -> Loa
     load
 }
 
-/// Reads books as one version, until it is over.
+/// Reads books in one version until `over` is set.
 fn read(shop: &Shop, names: &[String], reader: usize, over: &AtomicBool) -> Load {
     let mut load = Load::default();
     let url = shop.books(["v1", "v1alpha1"][reader % 2]);
@@ -217,7 +218,7 @@ fn read(shop: &Shop, names: &[String], reader: usize, over: &AtomicBool) -> Load
     load
 }
 
-/// Starts all who write and read.
+/// Starts all clients that write and read.
 fn clients<'scope>(
     scope: &'scope Scope<'scope, '_>,
     shop: &'scope Shop,
@@ -230,7 +231,7 @@ fn clients<'scope>(
     clients
 }
 
-/// Waits for the end of all who write and read: no request may have failed.
+/// Waits until all clients have ended, checks that no request failed, and returns the results.
 fn join(clients: Vec<ScopedJoinHandle<'_, Load>>) -> Vec<Load> {
     let loads = clients.into_iter().map(|it| it.join().expect("no panic"));
     let loads: Vec<_> = loads.collect();
@@ -253,7 +254,7 @@ fn a_migration_loses_nothing_while_clients_read_and_write() {
         shop.create(["v1", "v1alpha1"][index % 2], name);
     }
     assert_eq!(shop.stored_versions(), json!(["v1alpha1"]));
-    // This one leads, converts nothing, and gets no answer to one of its writes.
+    // This replica leads. It receives no conversion requests, and one of its writes gets no answer.
     let proxy = Proxy::start(&shop.cluster);
     let held = format!("/books/{}", names[count / 2]);
     let held = proxy.hold(move |method, path| method == "PATCH" && path.contains(&held));
@@ -278,7 +279,7 @@ fn a_migration_loses_nothing_while_clients_read_and_write() {
         leader.ends_within(PATIENCE);
         drop(held);
 
-        // Another one goes on, and meanwhile a replica goes as Pods do in a rollout.
+        // Another replica continues the migration. Meanwhile, the first replica is stopped as Pods are in a rollout.
         let third = shop.start(|launch| launch);
         third.address("webhooks");
         shop.balancer.add(&third);
@@ -289,7 +290,7 @@ fn a_migration_loses_nothing_while_clients_read_and_write() {
         assert_eq!(shop.wait_for("Migrated").0, "True");
         assert_eq!(shop.stored_versions(), json!(["v1"]));
         over.store(true, Ordering::Relaxed);
-        // It goes on where the killed one was: no other beginning is told.
+        // The migration continues where the killed replica stopped: no other replica logs the start of a migration.
         for replica in [&second, &third] {
             let begins = replica.lines(&["\"migrates what is stored\""]);
             assert_eq!(begins, [""; 0], "{since}");
@@ -311,21 +312,21 @@ fn a_migration_loses_nothing_while_clients_read_and_write() {
             assert_eq!(object["metadata"]["labels"]["round"], round.to_string());
         }
         assert_eq!(object["spec"]["title"], name);
-        // What the other version had not came along.
+        // A field that v1alpha1 lacks is preserved.
         let is_of_v1 = index % 2 == 0;
         assert_eq!(object["spec"]["colour"].is_string(), is_of_v1, "{object:#}");
     }
     nothing_needs_the_old_version(&shop, &objects);
 }
 
-/// Takes the old version from the CRD, and with it all that converts: `objects` stay what they are.
+/// Removes the old version and the conversion from the CRD, and checks that the specs of `objects` do not change.
 fn nothing_needs_the_old_version(shop: &Shop, objects: &[Value]) {
     shop.store("v1", |spec| {
         let versions = spec["versions"].as_array_mut().expect("versions");
         versions.retain(|it| it["name"] == "v1");
         spec["conversion"] = json!({"strategy": "None"});
     });
-    // For a moment, the API server answers that it begins anew.
+    // For a moment, the API server answers that it is reinitializing.
     wait_until("the API server to follow", PATIENCE, || {
         let codes = ["v1", "v1alpha1"].map(|it| shop.client.get(&shop.books(it)));
         let [new, old] = codes;
@@ -337,7 +338,7 @@ fn nothing_needs_the_old_version(shop: &Shop, objects: &[Value]) {
     assert_eq!(after, before);
 }
 
-/// Has the API server refuse each change of the book that is called `stuck`.
+/// Returns a policy and its binding, by which the API server refuses each update of the book `stuck`.
 fn policy() -> [Value; 2] {
     let metadata = json!({"name": "stuck"});
     let rule = json!({
@@ -369,7 +370,7 @@ fn a_migration_reports_refused_objects_and_can_be_reverted() {
     for name in ["good", "stuck"] {
         shop.create("v1alpha1", name);
     }
-    // Nothing is written while nothing converts.
+    // Without a conversion, the operator writes no object.
     shop.store("v1", |spec| {
         spec["conversion"] = json!({"strategy": "None"});
     });
@@ -380,7 +381,7 @@ fn a_migration_reports_refused_objects_and_can_be_reverted() {
         message.starts_with("`v1` and `v1alpha1` of Book are both in use, and nothing converts"),
         "{message}"
     );
-    // The way back is to store the old version again.
+    // Storing the old version again reverts the change.
     shop.store("v1alpha1", |_| ());
     assert_eq!(shop.wait_for("Migrated").0, "True");
     assert_eq!(shop.stored_versions(), json!(["v1alpha1"]));
@@ -426,7 +427,7 @@ fn a_migration_reports_refused_objects_and_can_be_reverted() {
 #[test]
 fn deletions_wait_for_the_operator() {
     let (shop, mut first) = Shop::new();
-    // So a deletion, which goes by the version that kubectl prefers, reads a version that is not stored.
+    // The deletions below use the version that kubectl prefers. So they read a version that is not stored.
     shop.store("v1alpha1", |_| ());
     let kubectl = |arguments: &str| run(&mut kubectl_on(&shop.cluster, arguments));
     let create = |book: &Value, namespace: &str| {
@@ -466,7 +467,7 @@ fn deletions_wait_for_the_operator() {
     kubectl("wait --for=delete books.v1alpha1.shop.example.com/owned --timeout=60s");
 }
 
-/// Version v2 of the next release.
+/// The code of version v2 in the next release.
 const V2: &str = r#"
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
@@ -539,7 +540,7 @@ impl From<v1::BookStatus> for v2::BookStatus {
 }
 "#;
 
-/// The release after [`project`]: it has version v2 too.
+/// Scaffolds and compiles the release after [`project`], which also has version v2.
 fn next_release() -> Project {
     let project = versions::scaffold("shop-next");
     for command in [
@@ -556,8 +557,8 @@ fn next_release() -> Project {
     project
 }
 
-/// `make deploy` of a release with another version: first the CRD, then one replica after the other. Then
-/// the new version becomes the stored one.
+/// Rolls out a release with another version as `make deploy` does: first the CRD, then one replica after the other.
+/// Then the new version becomes the stored version.
 #[test]
 fn a_release_with_another_version_is_rolled_out_without_a_failed_request() {
     let next = &next_release();
@@ -583,7 +584,7 @@ fn a_release_with_another_version_is_rolled_out_without_a_failed_request() {
             assert!(old.ends_within(PATIENCE).success());
             new
         });
-        // The API server hears of a new version a moment after the CRD.
+        // The API server serves a new version only a moment after the CRD has changed.
         wait_until("v2 to be served", PATIENCE, || {
             Ok((shop.client.get(&shop.books("v2"))?.code == 200).then_some(()))
         })
@@ -598,7 +599,7 @@ fn a_release_with_another_version_is_rolled_out_without_a_failed_request() {
         replicas
     });
 
-    // What v2 lacks came along.
+    // The fields that v2 lacks are preserved.
     for (index, name) in names.iter().enumerate() {
         let old = &shop.list(["v1", "v1alpha1"][index % 2])[index]["spec"];
         let (field, value) = [("colour", "Red"), ("isbn", "978")][index % 2];

@@ -1,4 +1,4 @@
-//! From source to a Pod that works: the image of a project, on a cluster with a node.
+//! Tests the way from source to a working Pod: builds the image of a project, and runs it on a cluster with a node.
 
 mod images;
 
@@ -25,10 +25,10 @@ const NAMESPACE: &str = "guestbook-system";
 const DEPLOYMENT: &str = "deployment/guestbook-controller-manager";
 const SERVICE: &str = "guestbook-metrics";
 const LABEL: &str = "control-plane=controller-manager";
-/// An image with nothing but kubectl.
+/// An image that contains only kubectl.
 const KUBECTL: &str = "example.com/kubectl:e2e";
 
-/// More than the image may add to what the Dockerfile's last stage begins with.
+/// The limit for the bytes that the image adds to the base image of the Dockerfile's last stage.
 const TOO_BIG: u64 = 20_000_000;
 
 #[test]
@@ -69,9 +69,9 @@ fn make_deploy_makes_a_pod_that_works() {
         "{refusal}"
     );
 
-    // The operator works, and what it owns does.
+    // The operator reconciles the sample, and the Deployment that the sample owns becomes available.
     let samples = project.path().join("config/samples");
-    // The Service of the webhooks knows of a new Pod a moment later.
+    // The Service of the webhooks finds a new Pod only after a moment, so the command is repeated.
     node.shows_with(&format!("apply -k {}", samples.display()), |_| true);
     node.waits("condition=Ready guestbook/guestbook-sample");
     node.waits("condition=Available deployment/guestbook-sample");
@@ -79,7 +79,7 @@ fn make_deploy_makes_a_pod_that_works() {
     webhooks_are_called_by_their_service(&node);
     metrics_are_for_pods_that_may_read_them(&node);
 
-    // A container that is killed is started again, and goes on.
+    // The kubelet restarts a killed container, and the operator continues to reconcile.
     let pod = node.prints(&format!(
         "get pods --namespace={NAMESPACE} --selector={LABEL} -o \
          jsonpath={{.items[0].status.containerStatuses[0].containerID}}"
@@ -97,18 +97,18 @@ fn make_deploy_makes_a_pod_that_works() {
 
     another_one_leads_when_the_leader_is_gone(&node);
 
-    // It was never refused what it asked for.
+    // The API server has forbidden none of the operator's requests.
     let user = format!("system:serviceaccount:{NAMESPACE}:guestbook-controller-manager");
     let requests = node.0.requests_by(&user).unwrap().into_iter();
     let (refused, answered): (Vec<_>, Vec<_>) = requests.partition(|request| request.code == 403);
     assert!(!answered.is_empty(), "{user} asked for nothing");
     assert!(refused.is_empty(), "{refused:#?}");
 
-    // The operator and its CRD go, and with them what it owned.
+    // `make undeploy` deletes the operator, its CRD and the objects that the operator owned.
     project.make_on(&node.0, "undeploy");
     node.has_nothing_of_the_operator();
 
-    // Its owner's test sees the same.
+    // The end-to-end test of the project succeeds, too.
     let mut make = images.make(project.path(), &format!("test-e2e KIND= IMG={IMAGE}"));
     let said = run(make
         .arg(format!("KUBECTL={}", node.0.kubectl_path().display()))
@@ -119,7 +119,7 @@ fn make_deploy_makes_a_pod_that_works() {
     node.has_nothing_of_the_operator();
 }
 
-/// What the owner's test made for itself goes with it, whatever went wrong.
+/// Checks that the end-to-end test of a project deletes the cluster that it created, even if the test fails.
 #[test]
 fn make_test_e2e_leaves_no_cluster_of_kind() {
     let folder = TempDir::new().unwrap();
@@ -155,7 +155,7 @@ fn make_test_e2e_leaves_no_cluster_of_kind() {
          load image-archive --name guestbook-e2e target/e2e/image.tar\n\
          delete cluster --name guestbook-e2e\n"
     );
-    // But the one that was there before.
+    // A cluster that existed before the test is kept.
     assert_eq!(
         calls("guestbook-e2e"),
         "get clusters\n\
@@ -164,8 +164,8 @@ fn make_test_e2e_leaves_no_cluster_of_kind() {
     );
 }
 
-/// What the compiler makes for the other platform, it makes on this one: programs of the other do not
-/// run here.
+/// Checks that images for all platforms are pushed. The build cross-compiles for the other platform, because programs
+/// of that platform do not run here.
 fn images_of_all_platforms_are_pushed(images: &Images, project: &Project) {
     let (one, all) = (
         images.in_registry("guestbook:one"),
@@ -187,7 +187,7 @@ fn images_of_all_platforms_are_pushed(images: &Images, project: &Project) {
     }
 }
 
-/// A build after a change of the source takes the layer of the dependencies from the cache.
+/// Checks that a build after a change of the source takes the layer with the dependencies from the cache.
 fn a_change_compiles_no_dependency(images: &Images, project: &Project) {
     let now = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -200,7 +200,8 @@ fn a_change_compiles_no_dependency(images: &Images, project: &Project) {
     assert_eq!(said.matches("Compiling").count(), 1, "{said}");
 }
 
-/// It runs without root; there is nothing in it but the program and what the last stage begins with.
+/// Checks that the image runs without root, and contains only the program and the base image of the Dockerfile's last
+/// stage.
 fn the_image_holds_the_program_alone(images: &Images) {
     let added = images.size(IMAGE) - images.size(BASE);
     assert!(added < TOO_BIG, "the image adds {added} bytes");
@@ -217,7 +218,8 @@ fn the_image_holds_the_program_alone(images: &Images) {
     );
 }
 
-/// With the certificate that the Pod has made, and the authority that it has written to the configurations.
+/// Checks that the API server calls the webhooks through their Service. The Pod has created the certificate, and has
+/// written its authority to the webhook configurations.
 fn webhooks_are_called_by_their_service(node: &Node) {
     let patch = |title: &str| {
         let patch = format!(r#"{{"spec":{{"title":"{title}"}}}}"#);
@@ -234,7 +236,8 @@ fn webhooks_are_called_by_their_service(node: &Node) {
     assert!(refusal.contains(why), "{refusal}");
 }
 
-/// By the Service, over HTTPS, and by the token of a `ServiceAccount` that has the role for it.
+/// Checks that a Pod reads the metrics from the Service over HTTPS, with the token of a `ServiceAccount` that has the
+/// role for metrics, and that other Pods cannot.
 fn metrics_are_for_pods_that_may_read_them(node: &Node) {
     let address = node.prints(&format!(
         "get service --namespace={NAMESPACE} {SERVICE} \
@@ -258,7 +261,7 @@ fn metrics_are_for_pods_that_may_read_them(node: &Node) {
             "kind": "Config",
             "clusters": [{"name": "metrics", "cluster": {
                 "server": format!("https://{address}:8443"),
-                // The operator makes its certificate itself.
+                // The operator creates its certificate itself.
                 "insecure-skip-tls-verify": true,
             }}],
             "users": [{"name": "account", "user": {
@@ -305,14 +308,15 @@ fn metrics_are_for_pods_that_may_read_them(node: &Node) {
     let (phase, said) = scrape("stranger");
     assert_eq!(phase, "Failed", "{said}");
     assert!(said.contains("Forbidden"), "{said}");
-    // The API server hands on no token.
+    // The proxy of the API server does not forward the client's token.
     let said = refused(&mut node.kubectl(&format!(
         "get --raw=/api/v1/namespaces/{NAMESPACE}/services/https:{SERVICE}:https/proxy/metrics"
     )));
     assert!(said.contains("provide credentials"), "{said}");
 }
 
-/// Be it the one that stood by or the one that the Deployment makes instead.
+/// Checks that another Pod becomes the leader when the leader is deleted: the second replica, or the Pod that the
+/// Deployment creates as a replacement.
 fn another_one_leads_when_the_leader_is_gone(node: &Node) {
     run(&mut node.kubectl(&format!(
         "scale --namespace={NAMESPACE} --replicas=2 {DEPLOYMENT}"
@@ -331,7 +335,7 @@ fn another_one_leads_when_the_leader_is_gone(node: &Node) {
     node.follows_a_change("3");
 }
 
-/// Kills all processes of a container: they are in control groups with its ID in their name.
+/// Kills all processes of a container. The names of their control groups contain the ID of the container.
 fn kill(container: &str) {
     let mut killed = 0;
     for process in fs::read_dir("/proc").unwrap().flatten() {
@@ -344,7 +348,7 @@ fn kill(container: &str) {
     assert!(killed > 0, "no process is in {container}");
 }
 
-/// A cluster with a node, which tells what it was like when a test fails.
+/// A cluster with a node. If a test fails, the state of the cluster is printed.
 struct Node(Cluster);
 
 impl Node {
@@ -361,7 +365,7 @@ impl Node {
         self.shows_with(&format!("wait --timeout=1s --for={what}"), |_| true);
     }
 
-    /// Waits until `kubectl get` prints what `good` accepts, and gives it.
+    /// Waits until `good` accepts the output of `kubectl get`, and returns the output.
     fn shows(&self, arguments: &str, good: impl Fn(&str) -> bool) -> String {
         self.shows_with(&format!("get {arguments}"), good)
     }
@@ -382,9 +386,9 @@ impl Node {
         });
     }
 
-    /// Changes the sample: the operator brings its status to the generation that comes of it.
+    /// Changes the sample, and waits until the operator writes the new generation to the sample's status.
     fn follows_a_change(&self, generation: &str) {
-        // The webhooks are in the same Pod, which may have just been started.
+        // The same Pod serves the webhooks and may have just started, so the patch is repeated.
         let patch = format!(r#"{{"spec":{{"title":"Generation-{generation}"}}}}"#);
         let patch = format!("patch guestbook guestbook-sample --type=merge -p {patch}");
         self.shows_with(&patch, |_| true);

@@ -1,5 +1,4 @@
-//! Scaffolded projects, and the operators that their code compiles to, on a control plane that all
-//! tests share.
+//! Helpers for tests: scaffolded projects, and operators compiled from them, on a control plane that all tests share.
 
 use std::{
     fs,
@@ -18,33 +17,33 @@ use crate::{
     scaffold::{rscaffold, run},
 };
 
-/// Longer than anything here takes.
+/// A timeout, longer than any step of the tests takes.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// One control plane for all tests; each has groups of its own.
+/// Returns the control plane that all tests share. Each test uses its own API groups.
 pub fn cluster() -> &'static Cluster {
     static CLUSTER: OnceLock<Cluster> = OnceLock::new();
     CLUSTER.get_or_init(new_cluster)
 }
 
-/// A control plane for one test, to do with as it likes.
+/// Starts a control plane for one test, which may do anything with it.
 pub fn new_cluster() -> Cluster {
     Cluster::start(&|step| eprintln!("{step}")).expect("a control plane")
 }
 
-/// kubectl against the shared control plane, with arguments separated by spaces.
+/// Returns kubectl for the shared control plane, with arguments separated by spaces.
 pub fn kubectl(arguments: &str) -> Command {
     kubectl_on(cluster(), arguments)
 }
 
-/// kubectl against `cluster`, with arguments separated by spaces.
+/// Returns kubectl for `cluster`, with arguments separated by spaces.
 pub fn kubectl_on(cluster: &Cluster, arguments: &str) -> Command {
     let mut kubectl = cluster.kubectl();
     kubectl.args(arguments.split(' '));
     kubectl
 }
 
-/// Waits until `kubectl get` with `arguments` prints what `good` accepts.
+/// Waits until `good` accepts the output of `kubectl get` with `arguments`, and returns the output.
 pub fn get_until(arguments: &str, good: impl Fn(&str) -> bool) -> String {
     wait_until(&format!("kubectl get {arguments}"), PATIENCE, || {
         let output = kubectl(&format!("get {arguments}")).output()?;
@@ -54,18 +53,18 @@ pub fn get_until(arguments: &str, good: impl Fn(&str) -> bool) -> String {
     .expect("the cluster gets there")
 }
 
-/// A scaffolded project, and the program that its code compiles to.
+/// A scaffolded project, and the program compiled from it.
 pub struct Project {
     path: PathBuf,
     name: &'static str,
     program: PathBuf,
-    /// For the program, manifests and logs.
+    /// A folder outside of the project, for the program, manifests and logs.
     beside: TempDir,
 }
 
 impl Project {
-    /// Scaffolds as a user would, and compiles. All projects share one runtime, unless `commands` say
-    /// otherwise.
+    /// Scaffolds a project as a user would, and compiles it. All projects share one runtime, unless `commands` choose
+    /// another one.
     #[track_caller]
     pub fn new(name: &'static str, commands: &[&str]) -> Self {
         let project = Self::scaffold(name, commands);
@@ -73,15 +72,15 @@ impl Project {
         project
     }
 
-    /// Scaffolds alone.
+    /// Scaffolds a project without compiling it.
     #[track_caller]
     pub fn scaffold(name: &'static str, commands: &[&str]) -> Self {
         let beside = TempDir::new().expect("a temporary folder");
         Self::scaffold_beside(beside, name, commands)
     }
 
-    /// The same for a `static`, which is never dropped: in the folder of the control plane, which
-    /// goes with this process.
+    /// Scaffolds a project for a `static`, which is never dropped. So the program, manifests and logs are in the folder
+    /// of the control plane, which is deleted when this process ends.
     #[track_caller]
     pub fn scaffold_shared(name: &'static str, commands: &[&str]) -> Self {
         let folder = cluster().kubeconfig().parent().expect("a folder");
@@ -114,17 +113,17 @@ impl Project {
         &self.path
     }
 
-    /// The namespace that `make deploy` deploys to.
+    /// Returns the namespace that `make deploy` deploys to.
     pub fn namespace(&self) -> String {
         format!("{}-system", self.name)
     }
 
-    /// A manifest in a file outside of the project.
+    /// Writes a manifest to a file outside of the project, and returns its path.
     pub fn manifest(&self, text: &str) -> PathBuf {
         self.file("manifest-", ".yaml", text)
     }
 
-    /// A new file outside of the project: tests may share the project.
+    /// Creates a file outside of the project, because tests may share the project.
     fn file(&self, prefix: &str, suffix: &str, text: &str) -> PathBuf {
         let file = tempfile::Builder::new()
             .prefix(prefix)
@@ -139,15 +138,15 @@ impl Project {
         fs::read_to_string(self.path.join(file)).expect("a file of the project")
     }
 
-    /// Puts `new` in the place of `old`, as a user's editor would.
+    /// Replaces the first `old` in a file with `new`, as a user does in an editor.
     pub fn edit(&self, file: &str, old: &str, new: &str) {
         let text = self.read(file);
         assert!(text.contains(old), "{file} has no {old:?}:\n{text}");
         fs::write(self.path.join(file), text.replacen(old, new, 1)).expect("a writable file");
     }
 
-    /// `make manifests`, which compiles; the program is copied because another project may have one
-    /// of the same name.
+    /// Runs `make manifests`, which compiles the project, and copies the program, because another project may have a
+    /// program of the same name.
     pub fn compile(&self) {
         let _building = building();
         run(&mut make(&self.path, "manifests"));
@@ -156,12 +155,12 @@ impl Project {
         fs::copy(target().join("debug").join(package), &self.program).expect("the program");
     }
 
-    /// Runs make against the cluster: a target, and variables after it, separated by spaces.
+    /// Runs make against the shared cluster. The arguments are a target and variables, separated by spaces.
     pub fn make(&self, arguments: &str) -> String {
         self.make_on(cluster(), arguments)
     }
 
-    /// The same against another cluster than the shared one.
+    /// Runs make as [`make`](Self::make) does, but against `cluster`.
     pub fn make_on(&self, cluster: &Cluster, arguments: &str) -> String {
         let _building = building();
         let mut make = make(&self.path, arguments);
@@ -169,8 +168,8 @@ impl Project {
         run(make.env("KUBECONFIG", cluster.kubeconfig()))
     }
 
-    /// Creates what config/default has besides the operator itself, its CRDs, what has it called, and what takes the
-    /// CRDs of others.
+    /// Applies config/default, except the CRDs, the Deployment of the operator, the webhook configurations, and objects
+    /// that need CRDs of other projects.
     pub fn grant(&self) {
         self.grant_on(cluster());
     }
@@ -193,12 +192,12 @@ impl Project {
         run(kubectl_on(cluster, "apply --server-side --force-conflicts -f").arg(manifest));
     }
 
-    /// Runs the operator as its ServiceAccount.
+    /// Starts the operator as its ServiceAccount.
     pub fn start(&self) -> Operator {
         self.operator().start()
     }
 
-    /// An operator to start on the shared control plane, as its ServiceAccount.
+    /// Prepares an operator that will run on the shared control plane, as its ServiceAccount.
     pub fn operator(&self) -> Launch<'_> {
         let launch = Launch {
             project: self,
@@ -209,14 +208,14 @@ impl Project {
             known: None,
             command: Command::new(&self.program),
         };
-        // As variables, which a test may say otherwise by flags.
+        // These settings are environment variables, because a test can override variables with flags.
         launch
             .env("KUBE_MANAGER_LOG_FORMAT", "json")
             .env("KUBE_MANAGER_HEALTH_PROBE_BIND_ADDRESS", "127.0.0.1:0")
     }
 }
 
-/// How to start an operator.
+/// The settings for the start of an operator.
 #[must_use = "it has to be started"]
 pub struct Launch<'a> {
     project: &'a Project,
@@ -224,23 +223,23 @@ pub struct Launch<'a> {
     namespace: Option<&'a str>,
     account: Option<&'a str>,
     is_administrator: bool,
-    /// The user of a kubeconfig that was made before.
+    /// The user and the path of an existing kubeconfig.
     known: Option<(String, PathBuf)>,
     command: Command,
 }
 
 impl<'a> Launch<'a> {
-    /// On another control plane than the shared one.
+    /// Uses another control plane than the shared one.
     pub fn on(self, cluster: &'a Cluster) -> Self {
         Self { cluster, ..self }
     }
 
-    /// With its requests going through `proxy`.
+    /// Sends the operator's requests through `proxy`.
     pub fn through(self, proxy: &Proxy) -> Self {
         self.args(&format!("--master {}", proxy.url()))
     }
 
-    /// In another namespace than the usual one.
+    /// Runs the operator in another namespace than the usual one.
     pub fn within(self, namespace: &'a str) -> Self {
         Self {
             namespace: Some(namespace),
@@ -248,7 +247,7 @@ impl<'a> Launch<'a> {
         }
     }
 
-    /// As a ServiceAccount of the operator's namespace that exists, with the roles that it has.
+    /// Runs the operator as an existing ServiceAccount of its namespace, with the roles of this account.
     pub fn account(self, name: &'a str) -> Self {
         Self {
             account: Some(name),
@@ -256,7 +255,7 @@ impl<'a> Launch<'a> {
         }
     }
 
-    /// As the administrator of the cluster, as a developer does.
+    /// Runs the operator as the administrator of the cluster, as a developer does.
     pub fn administrator(self) -> Self {
         Self {
             is_administrator: true,
@@ -264,25 +263,25 @@ impl<'a> Launch<'a> {
         }
     }
 
-    /// As the user of a kubeconfig that was made before. So it starts without a request of the test.
+    /// Runs the operator as the user of an existing kubeconfig. So the test sends no request before the start.
     pub fn known(self, user: &str, kubeconfig: &Path) -> Self {
         let known = Some((user.to_owned(), kubeconfig.to_owned()));
         Self { known, ..self }
     }
 
-    /// With arguments separated by spaces.
+    /// Adds arguments separated by spaces.
     pub fn args(mut self, arguments: &str) -> Self {
         self.command.args(arguments.split(' '));
         self
     }
 
-    /// With an environment variable.
+    /// Sets an environment variable.
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
         self
     }
 
-    /// Starts it, with a log of its own.
+    /// Starts the operator, with a new log file.
     pub fn start(mut self) -> Operator {
         let (user, kubeconfig) = match self.known.take() {
             Some(known) => known,
@@ -304,7 +303,7 @@ impl<'a> Launch<'a> {
         Operator { child, log, user }
     }
 
-    /// The name of the ServiceAccount, and a kubeconfig with its token.
+    /// Returns the user name of the ServiceAccount, and a kubeconfig with its token.
     fn as_account(&self) -> (String, PathBuf) {
         let usual = || self.project.namespace();
         let namespace = self.namespace.map_or_else(usual, str::to_owned);
@@ -321,7 +320,7 @@ impl<'a> Launch<'a> {
     }
 }
 
-/// A running operator; killed if a test fails.
+/// A running operator. The process is killed on drop, for example if a test fails.
 pub struct Operator {
     child: Child,
     log: PathBuf,
@@ -329,18 +328,18 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// What it has asked the API server of `cluster`, as far as that has answered.
+    /// Returns the requests of the operator that the API server of `cluster` has answered so far.
     pub fn requests(&self, cluster: &Cluster) -> Vec<Request> {
         let requests = cluster.requests_by(&self.user);
         requests.expect("an audit log")
     }
 
-    /// Of the process.
+    /// Returns the ID of the process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// The memory that it takes, in KiB; none once it has ended.
+    /// Returns the memory of the process in KiB, or 0 if the process has ended.
     pub fn memory(&self) -> usize {
         let status = fs::read_to_string(format!("/proc/{}/status", self.id()));
         let status = status.expect("what Linux knows of the process");
@@ -349,17 +348,17 @@ impl Operator {
         number.map_or(0, |number| number.parse().expect("a number"))
     }
 
-    /// How many files and connections it has open.
+    /// Returns the number of open files and connections of the process.
     pub fn files(&self) -> usize {
         self.count("fd")
     }
 
-    /// How many threads it has.
+    /// Returns the number of threads of the process.
     pub fn threads(&self) -> usize {
         self.count("task")
     }
 
-    /// How many entries a folder of the process has in /proc.
+    /// Returns the number of entries in a folder of the process in /proc.
     fn count(&self, folder: &str) -> usize {
         let entries = fs::read_dir(format!("/proc/{}/{folder}", self.id()));
         entries.expect("what Linux knows of the process").count()
@@ -369,7 +368,7 @@ impl Operator {
         fs::read_to_string(&self.log).expect("a log file")
     }
 
-    /// The lines of its log that have all of `parts`.
+    /// Returns the log lines that contain all of `parts`.
     pub fn lines(&self, parts: &[&str]) -> Vec<String> {
         let has = |line: &&str| parts.iter().all(|part| line.contains(part));
         self.log().lines().filter(has).map(str::to_owned).collect()
@@ -380,7 +379,7 @@ impl Operator {
         self.repeats(parts, 1);
     }
 
-    /// Waits until the log has so many lines with all of `parts`, and gives them.
+    /// Waits until the log has at least `times` lines with all of `parts`, and returns the lines.
     pub fn repeats(&self, parts: &[&str], times: usize) -> Vec<String> {
         let what = format!("{times} times {parts:?} in the operator's log");
         let said = wait_until(&what, PATIENCE, || {
@@ -389,7 +388,7 @@ impl Operator {
         said.unwrap_or_else(|error| panic!("{error:#}\n{}", self.log()))
     }
 
-    /// Waits until it serves `what`, and says where: at a host and a port.
+    /// Waits until the operator serves `what`, and returns the address: a host and a port.
     pub fn address(&self, what: &str) -> String {
         let line = &self.repeats(&[&format!(r#""serves {what}""#)], 1)[0];
         let line: serde_json::Value = serde_json::from_str(line).expect("a line of JSON");
@@ -402,7 +401,7 @@ impl Operator {
         run(Command::new("kill").args(["-s", name, &id]));
     }
 
-    /// Waits for its end.
+    /// Waits until the operator ends, and returns its exit status.
     pub fn ends_within(&mut self, timeout: Duration) -> ExitStatus {
         let ended = wait_until("the operator to end", timeout, || {
             Ok(self.child.try_wait()?)
@@ -410,14 +409,14 @@ impl Operator {
         ended.unwrap_or_else(|error| panic!("{error:#}\n{}", self.log()))
     }
 
-    /// Whether it still runs.
+    /// Checks whether the operator still runs.
     pub fn runs(&mut self) -> bool {
         let status = self.child.try_wait().expect("a child process");
         status.is_none()
     }
 
-    /// Stops it as Kubernetes does; nothing that it asked for may have been forbidden, and nothing
-    /// may have failed.
+    /// Stops the operator as Kubernetes does, and checks that the operator succeeds and that the API server has
+    /// forbidden none of its requests.
     pub fn stop(mut self) {
         self.signal("TERM");
         let status = self.ends_within(PATIENCE);

@@ -1,4 +1,4 @@
-//! The runtime as the registry has it: what `cargo package` makes.
+//! Tests that a project compiles with the runtime that `cargo package` creates for the registry.
 
 use std::process::Command;
 
@@ -11,7 +11,8 @@ use crate::{
 fn a_project_takes_the_packaged_runtime() {
     let _building = building();
     let packages = root().join("target/packages");
-    // All at once: rscaffold depends on a version of the runtime that the registry may not have yet.
+    // The whole workspace is packaged at once: rscaffold depends on a version of the runtime that the registry may not
+    // have yet.
     run(cargo(root())
         .args([
             "package",
@@ -45,7 +46,7 @@ fn a_project_takes_the_packaged_runtime() {
         runtime.display()
     );
     run(cargo(&project).args(["check", "--quiet", "--all-targets", "--config", &patch]));
-    // And not the one that the projects of other tests share.
+    // The project uses the packaged runtime, not the runtime that the projects of other tests share.
     let used = run(cargo(&project).args(["pkgid", "kube-manager", "--config", &patch]));
     assert!(used.contains(&*runtime.to_string_lossy()), "{used}");
 }

@@ -1,5 +1,6 @@
-//! Projects that take over from operators in Go: one that is written for this test, and those of well-known
-//! projects, from their Go modules. They compile, pass their tests, and may do what the Go operator may.
+//! Tests projects that replace operators in Go: one operator that is written for these tests, and operators of
+//! well-known projects, from their Go modules. The new projects compile, pass their tests, and have the permissions of
+//! the Go operator.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,8 +22,8 @@ use crate::{
     scaffold::{root, rscaffold, run},
 };
 
-/// Real operators by their modules: the first has a PROJECT of version 2, and its types in another module; the
-/// second one has three programs, and kinds that its PROJECT does not know.
+/// Real operators with their Go modules. The first operator has a PROJECT file of version 2, and its types are in
+/// another module. The second operator has three programs, and kinds that its PROJECT file does not list.
 const MODULES: [(&str, &str); 2] = [
     (
         "source-controller",
@@ -31,10 +32,10 @@ const MODULES: [(&str, &str); 2] = [
     ("keda", "github.com/kedacore/keda/v2@v2.21.0"),
 ];
 
-/// What one rule of a role allows: group, resource or URL, verb, name of the object, namespace.
+/// A permission of a role: group, resource or URL, verb, name of the object, namespace.
 type Right = (String, String, String, String, String);
 
-/// The rights that the roles among the documents of a manifest give.
+/// Returns the permissions that the roles in a manifest grant.
 fn rights(manifest: &str) -> BTreeSet<Right> {
     let mut rights = BTreeSet::new();
     for document in serde_yaml::from_multiple::<Value>(manifest).expect("YAML") {
@@ -81,7 +82,7 @@ fn rights(manifest: &str) -> BTreeSet<Right> {
     rights
 }
 
-/// The objects in the manifests below `folder`, by kind and name.
+/// Returns the CRDs in `folder` by name.
 fn crds(folder: &Path) -> BTreeMap<String, Value> {
     let files = fs::read_dir(folder).expect("a folder");
     let crds = files.map(|file| {
@@ -95,8 +96,8 @@ fn crds(folder: &Path) -> BTreeMap<String, Value> {
     crds.collect()
 }
 
-/// The port of the project that is written for this test, for both tests here: it has what the Go controller
-/// owns, by the command that its report names.
+/// Returns the project that replaces the Go operator written for these tests. Both tests share the project. The project
+/// also owns the kind that the Go controller owns: PORTING.md names the command for this.
 fn library() -> &'static Project {
     static LIBRARY: LazyLock<Project> = LazyLock::new(|| {
         let go = root().join("tests/go");
@@ -119,8 +120,8 @@ fn an_operator_in_go_becomes_one_that_compiles_and_may_do_the_same() {
     }
 }
 
-/// The API server takes the new CRDs in the place of those of the Go project, whose samples stay what they are, and are
-/// reconciled.
+/// Checks that the API server accepts the new CRDs instead of the Go project's CRDs, that the samples of the Go project
+/// do not change, and that the new operator reconciles them.
 fn samples_go_on(project: &Project, go: &Path) {
     run(kubectl("apply --server-side -f").arg(go.join("config/crd/bases")));
     run(kubectl("wait --for=condition=Established -f").arg(go.join("config/crd/bases")));
@@ -128,7 +129,7 @@ fn samples_go_on(project: &Project, go: &Path) {
     run(&mut kubectl(&format!("create namespace {namespace}")));
     let samples = fs::read_dir(go.join("config/samples")).expect("samples");
     let samples = samples.map(|it| it.expect("a sample").path());
-    // One of keda's breaks a rule of its CRD.
+    // One sample of keda breaks a rule of its CRD.
     let is_good = |sample: &PathBuf| {
         let mut create = kubectl(&format!("create --namespace {namespace} -f"));
         let created = create.arg(sample).output().expect("kubectl");
@@ -181,7 +182,8 @@ fn samples_go_on(project: &Project, go: &Path) {
     operator.stop();
 }
 
-/// The project in `folder` has taken over what the one in `go` has.
+/// Checks that `rscaffold apply` has nothing to do for the project in `folder`, that the project passes its tests, and
+/// that it has the kinds, versions and permissions of the Go project in `go`.
 fn check(folder: &Path, go: &Path) {
     let name = folder.display();
     let again = rscaffold(folder, "apply").stderr;
@@ -219,14 +221,14 @@ fn check(folder: &Path, go: &Path) {
         assert_eq!(versions(was), versions(&is[crd]), "{crd}");
     }
 
-    // Whatever the Go operator may do, this one may.
+    // The new operator has all permissions of the Go operator.
     let roles = |folder: &Path| {
         let role = fs::read_to_string(folder.join("config/rbac/role.yaml"));
         role.expect("a role")
     };
     let here = rights(&roles(written.path()));
     for right in rights(&roles(go)) {
-        // PORTING.md says what `*` became, and which verbs there are not.
+        // PORTING.md says what replaces `*`, and which verbs `Verb` does not have.
         if ["*", "approve"].contains(&right.2.as_str()) {
             continue;
         }
@@ -234,7 +236,7 @@ fn check(folder: &Path, go: &Path) {
     }
 }
 
-/// The versions of a CRD: whether each is served, and stored.
+/// Returns for each version of a CRD whether it is served, and whether it is stored.
 fn versions(crd: &Value) -> BTreeMap<&str, (&Value, &Value)> {
     let versions = crd["spec"]["versions"].as_array().expect("versions").iter();
     let versions = versions.map(|it| {
@@ -244,7 +246,7 @@ fn versions(crd: &Value) -> BTreeMap<&str, (&Value, &Value)> {
     versions.collect()
 }
 
-/// What the Go controller made for the book whose UID is `uid`.
+/// Returns the `ConfigMap` that the Go controller created for the book with this UID.
 fn owned(uid: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "ConfigMap",
@@ -256,7 +258,7 @@ fn owned(uid: &str) -> Value {
     })
 }
 
-/// The Lease, as the Go operator holds it.
+/// Returns the Lease, held by the Go operator.
 fn held_lease() -> Value {
     json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
@@ -281,7 +283,7 @@ fn what_the_operator_in_go_left_in_a_cluster_goes_on() {
         run(&mut kubectl(&format!("create namespace {namespace}")));
     }
 
-    // As the Makefile of the Go project does.
+    // The CRDs are installed as the Makefile of the Go project does.
     let crds = root().join("tests/go/config/crd/bases");
     run(kubectl("apply -f").arg(crds));
     let both = "crd/books.shelf.example.com crd/rooms.shelf.example.com";
@@ -304,7 +306,7 @@ fn what_the_operator_in_go_left_in_a_cluster_goes_on() {
     let book = "get book/hamlet --namespace library-readers -o";
     let uid = run(&mut kubectl(&format!("{book} jsonpath={{.metadata.uid}}")));
     apply("--server-side --field-manager=library-books", &owned(&uid));
-    // Of a kind that has no controller, without a spec.
+    // An object without a spec, of a kind without a controller.
     apply(
         "--server-side",
         &json!({"apiVersion": "shelf.example.com/v1", "kind": "Room", "metadata": {"name": "quiet"}}),
@@ -317,7 +319,7 @@ fn what_the_operator_in_go_left_in_a_cluster_goes_on() {
     assert_eq!(run(&mut kubectl(&format!("{book} json"))), before);
     run(&mut kubectl("get room/quiet"));
 
-    // As long as the Go operator works, the new one does not.
+    // The new operator waits as long as the Go operator holds the Lease.
     let operator = project
         .operator()
         .within("books")
@@ -327,13 +329,14 @@ fn what_the_operator_in_go_left_in_a_cluster_goes_on() {
     waits(&operator, "the-operator-in-go");
     assert_eq!(run(&mut kubectl(&format!("{book} json"))), before);
 
-    // It gives the Lease back at its end, and the new one goes on with the same objects.
+    // The Go operator releases the Lease when it ends, and the new operator continues with the same objects.
     run(&mut kubectl(
         "patch lease/library-lock.example.com --namespace books --type=merge \
          --patch={\"spec\":{\"holderIdentity\":\"\",\"leaseDurationSeconds\":1}}",
     ));
     operator.says(&["leads"]);
-    // It owns the fields that the Go one has applied, and takes back those that it does not want.
+    // The new operator owns the fields that the Go operator has applied, and removes the fields that it does not apply
+    // itself.
     get_until(
         "configmap/hamlet --namespace library-readers -o json",
         |text| text.contains("app.kubernetes.io/managed-by") && !text.contains("written-in"),
@@ -344,7 +347,7 @@ fn what_the_operator_in_go_left_in_a_cluster_goes_on() {
         r#"["shelf.example.com/return"]"#
     );
 
-    // What waited for the Go operator's finalizer does not wait for ever.
+    // The deletion of an object with the Go operator's finalizer completes.
     run(&mut kubectl(
         "delete book/hamlet --namespace library-readers --wait=false",
     ));

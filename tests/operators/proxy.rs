@@ -1,5 +1,5 @@
-//! A proxy between an operator and the API server that has faults on demand: the API server that
-//! all tests share stays up, and only the operator behind the proxy sees it fail.
+//! A proxy between an operator and the API server that simulates faults. The API server, which all tests share, keeps
+//! running: only the operator behind the proxy sees the faults.
 
 use std::{
     fs,
@@ -44,28 +44,29 @@ use tokio_rustls::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Longer than a request takes to arrive.
+/// A timeout, longer than a request takes to arrive.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Plain HTTP on a port of its own, forwarded to the API server of a cluster until told otherwise.
+/// A server for plain HTTP on its own port. By default, the proxy forwards all requests to the API server of a cluster.
 ///
-/// Each connection has one of its own to the API server, and ends with it. All end on drop.
+/// Each connection of a client has its own connection to the API server, and both end together. All connections end on
+/// drop.
 pub struct Proxy {
     runtime: Runtime,
     port: Port,
     shared: Arc<Shared>,
-    /// What listens, unless connections are refused, and what ends it.
+    /// The listening task, and the token that stops it. `None` while connections are refused.
     listening: Option<(CancellationToken, JoinHandle<()>)>,
 }
 
-/// What connections share with the proxy.
+/// The state that connections share with the proxy.
 struct Shared {
     server: SocketAddr,
     tls: TlsConnector,
-    /// Cancelled when the network loses the connections that were opened with it.
+    /// The token for new connections. Its cancellation makes the simulated network lose all connections that have it.
     lost: Mutex<CancellationToken>,
     rules: Mutex<Vec<Arc<State>>>,
-    /// Path and end of each watch, of some that have ended too.
+    /// The path of each watch, and a sender that ends the watch. Some of the watches have already ended.
     watches: Mutex<Vec<(String, oneshot::Sender<()>)>>,
     exchanges: Mutex<Vec<Exchange>>,
 }
@@ -73,20 +74,20 @@ struct Shared {
 /// A request that was answered.
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    /// When it came.
+    /// The time at which the request arrived.
     pub time: Instant,
     pub method: Method,
-    /// With its query.
+    /// The path with the query.
     pub path: String,
-    /// What it accepts as an answer.
+    /// The `Accept` header.
     pub accept: String,
     pub code: u16,
 }
 
-/// Tells by method and path, which has its query, whether a rule is for a request.
+/// A function that decides whether a rule applies to a request, by the method and by the path with the query.
 type Matches = Box<dyn Fn(&Method, &str) -> bool + Send + Sync>;
 
-/// What happens to some requests until this is dropped.
+/// A rule for some requests, in effect until it is dropped.
 #[must_use = "a rule ends when it is dropped"]
 pub struct Rule(Arc<State>);
 
@@ -98,18 +99,18 @@ struct State {
 }
 
 enum Effect {
-    /// They get an answer of the proxy, as many of them as this says.
+    /// The proxy itself answers the first `times` requests, with `code`.
     Answer { code: StatusCode, times: usize },
-    /// They do not reach the API server until the rule is over.
+    /// The proxy forwards the requests only after the rule has ended.
     Hold,
-    /// They reach the API server at once, but its answers are this late.
+    /// The proxy forwards the requests at once, and delays the answers by this duration.
     Delay(Duration),
 }
 
 impl Proxy {
     /// # Panics
     ///
-    /// When there is no port, or when the kubeconfig of `cluster` is not what it writes.
+    /// When no port is free, or when the kubeconfig is not in the format that `cluster` writes.
     pub fn start(cluster: &Cluster) -> Self {
         let kubeconfig = read(cluster.kubeconfig());
         let authority = kubeconfig["clusters"][0]["cluster"]["certificate-authority"].as_str();
@@ -137,16 +138,16 @@ impl Proxy {
         proxy
     }
 
-    /// Where it listens, for `--master`.
+    /// Returns the URL of the proxy, for `--master`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address())
     }
 
-    /// Ends what [`refuse`](Self::refuse) or [`vanish`](Self::vanish) began.
+    /// Ends the fault that [`refuse`](Self::refuse) or [`vanish`](Self::vanish) began.
     ///
     /// # Panics
     ///
-    /// When it cannot listen on its port.
+    /// When the proxy cannot listen on its port.
     pub fn forward(&mut self) {
         let mut lost = lock(&self.shared.lost);
         if lost.is_cancelled() {
@@ -161,11 +162,11 @@ impl Proxy {
         }
     }
 
-    /// As if the API server had ended: closes all connections and refuses new ones.
+    /// Closes all connections and refuses new ones, as if the API server had ended.
     ///
     /// # Panics
     ///
-    /// When the proxy did.
+    /// When the proxy panicked.
     pub fn refuse(&mut self) {
         if let Some((stop, task)) = self.listening.take() {
             stop.cancel();
@@ -173,17 +174,17 @@ impl Proxy {
         }
     }
 
-    /// As if the network dropped each packet: connections stay open, can be opened, and are silent.
-    /// None of them, be it opened before or meanwhile, works again after that.
+    /// Simulates a network that drops each packet: connections stay open and new ones can be opened, but all are
+    /// silent. Connections opened before or during the fault do not work again after the fault.
     pub fn vanish(&mut self) {
         lock(&self.shared.lost).cancel();
     }
 
-    /// Lets requests fail with `code`, until so many `times` or until the rule is dropped.
+    /// Answers matching requests with the error `code`, until this happened `times` times or until the rule is dropped.
     ///
     /// # Panics
     ///
-    /// When `code` is none of HTTP.
+    /// When `code` is not an HTTP status code.
     pub fn answer<M>(&self, matches: M, code: u16, times: usize) -> Rule
     where
         M: Fn(&Method, &str) -> bool + Send + Sync + 'static,
@@ -192,7 +193,7 @@ impl Proxy {
         self.rule(Box::new(matches), Effect::Answer { code, times })
     }
 
-    /// Holds requests back, which reach the API server once the rule is dropped.
+    /// Holds matching requests back, and forwards them to the API server when the rule is dropped.
     pub fn hold<M>(&self, matches: M) -> Rule
     where
         M: Fn(&Method, &str) -> bool + Send + Sync + 'static,
@@ -200,7 +201,7 @@ impl Proxy {
         self.rule(Box::new(matches), Effect::Hold)
     }
 
-    /// Holds the answers back for so long.
+    /// Delays the answers to matching requests by `late`.
     pub fn delay<M>(&self, matches: M, late: Duration) -> Rule
     where
         M: Fn(&Method, &str) -> bool + Send + Sync + 'static,
@@ -219,15 +220,15 @@ impl Proxy {
         Rule(state)
     }
 
-    /// Ends the watches whose path, with its query, contains `part`, as the API server does when it
-    /// no longer has the changes that they are to hear of. Says how many there were.
+    /// Ends the watches whose path with query contains `part`, as the API server does when it no longer has the changes
+    /// that the client needs. Returns the number of these watches.
     pub fn expire_watches(&self, part: &str) -> usize {
         let mut watches = lock(&self.shared.watches);
         let expired = watches.extract_if(.., |(path, _)| path.contains(part));
         expired.filter_map(|(_, end)| end.send(()).ok()).count()
     }
 
-    /// Every request that was answered so far, in the order of the answers.
+    /// Returns all requests that were answered so far, in the order of the answers.
     pub fn exchanges(&self) -> Vec<Exchange> {
         lock(&self.shared.exchanges).clone()
     }
@@ -244,21 +245,21 @@ impl Drop for Proxy {
 }
 
 impl Rule {
-    /// How many requests it was for so far.
+    /// Returns the number of requests to which the rule has applied so far.
     pub fn met(&self) -> usize {
         self.0.met.load(Ordering::Relaxed)
     }
 
-    /// Waits until it was for so many requests.
+    /// Waits until the rule has applied to this number of requests.
     ///
     /// # Panics
     ///
-    /// When there are fewer in a minute.
+    /// When there are fewer requests within a minute.
     pub fn wait(&self, requests: usize) {
         self.wait_within(requests, PATIENCE);
     }
 
-    /// The same, for as long as `patience`.
+    /// Waits as [`wait`](Self::wait) does, but for at most `patience`.
     pub fn wait_within(&self, requests: usize, patience: Duration) {
         let met = wait_until("requests that a rule is for", patience, || {
             Ok((self.met() >= requests).then_some(()))
@@ -274,7 +275,7 @@ impl Drop for Rule {
 }
 
 impl State {
-    /// Whether the rule is for this request, which is then counted.
+    /// Checks whether the rule applies to a request. If so, counts the request.
     fn takes(&self, method: &Method, path: &str) -> bool {
         if self.over.is_cancelled() || !(self.matches)(method, path) {
             return false;
@@ -289,14 +290,14 @@ impl State {
 }
 
 impl Shared {
-    /// The first rule for a request.
+    /// Returns the first rule that applies to a request.
     fn rule(&self, method: &Method, path: &str) -> Option<Arc<State>> {
         let mut rules = lock(&self.rules);
         rules.retain(|rule| !rule.over.is_cancelled());
         rules.iter().find(|rule| rule.takes(method, path)).cloned()
     }
 
-    /// Answers a request, by a rule or by `server`.
+    /// Answers a request according to a rule, or with the answer of `server`.
     async fn answer(
         &self,
         request: Request<Incoming>,
@@ -364,7 +365,7 @@ impl Shared {
 
 type Answer = Either<Full<Bytes>, Forwarded>;
 
-/// A body on its way, which ends early if it is a watch that expires.
+/// The body of a forwarded answer. The body of a watch that expires ends early.
 struct Forwarded {
     body: Incoming,
     expired: Option<oneshot::Receiver<()>>,
@@ -404,7 +405,7 @@ impl Body for Forwarded {
     }
 }
 
-/// Takes connections until `stop`, then ends all of them.
+/// Accepts connections until `stop` is cancelled, then ends all of them.
 async fn accept(listener: TcpListener, shared: Arc<Shared>, stop: CancellationToken) {
     let mut connections = JoinSet::new();
     loop {
@@ -420,19 +421,19 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, stop: CancellationTo
     connections.shutdown().await;
 }
 
-/// Serves a connection until the network loses it: from then on it stays open, and nobody looks
-/// after it.
+/// Serves a connection until the simulated network loses it. After that, the connection stays open, but no data is read
+/// or written.
 async fn until_lost(client: TcpStream, shared: Arc<Shared>, lost: CancellationToken) {
     let mut served = pin!(serve(client, shared));
     select! {
         biased;
         () = lost.cancelled() => pending().await,
-        // What fails here, the client sees as a connection that ends.
+        // If serving fails, the client sees that the connection ends.
         _ = &mut served => {}
     }
 }
 
-/// Serves a connection until it ends, or the one to the API server does.
+/// Serves a connection until it ends, or until the connection to the API server ends.
 async fn serve(client: TcpStream, shared: Arc<Shared>) -> anyhow::Result<()> {
     let name = ServerName::from(shared.server.ip());
     let server = TcpStream::connect(shared.server).await?;
@@ -446,13 +447,13 @@ async fn serve(client: TcpStream, shared: Arc<Shared>) -> anyhow::Result<()> {
     let mut client = pin!(client);
     select! {
         ended = client.as_mut() => return Ok(ended?),
-        // The end of an answer may be on its way.
+        // The client may not have received the end of an answer yet.
         _ = server => client.as_mut().graceful_shutdown(),
     }
     Ok(client.await?)
 }
 
-/// Not by `TcpListener::bind`, which shares its port with nobody.
+/// Listens on the reserved port. `TcpListener::bind` cannot do this: it does not set `SO_REUSEPORT`.
 fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = TcpSocket::new_v4()?;
     socket.set_reuseport(true)?;
@@ -460,7 +461,7 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(128)
 }
 
-/// Trusts the certificates in a file.
+/// Returns a connector that trusts the certificates in a file.
 fn tls(authority: &Path) -> TlsConnector {
     let mut roots = RootCertStore::empty();
     let certificates = CertificateDer::pem_file_iter(authority).expect("certificates");
@@ -471,7 +472,7 @@ fn tls(authority: &Path) -> TlsConnector {
     Arc::new(config).into()
 }
 
-/// A failure as the API server answers it.
+/// Returns an error response as the API server sends it.
 fn failure(code: StatusCode) -> Response<Answer> {
     let body = status(code).to_string();
     let mut response = Response::new(Either::Left(body.into()));
@@ -524,7 +525,7 @@ mod tests {
     use crate::operator::{cluster, kubectl};
     use crate::scaffold::run;
 
-    /// Sends a request as the cluster's administrator, on a connection of its own.
+    /// Sends a request as the cluster's administrator, on a new connection.
     fn send(proxy: &Proxy, method: &str, path: &str) -> TcpStream {
         let kubeconfig = read(cluster().kubeconfig());
         let token = kubeconfig["users"][0]["user"]["token"].as_str().unwrap();
@@ -538,7 +539,7 @@ mod tests {
         stream
     }
 
-    /// All that comes until the connection ends.
+    /// Reads until the connection ends, and returns the text.
     fn rest(stream: &mut TcpStream) -> String {
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
@@ -549,7 +550,7 @@ mod tests {
         rest(&mut send(proxy, "GET", path))
     }
 
-    /// Reads until `part` has come.
+    /// Reads until `part` has arrived.
     fn read_until(stream: &mut TcpStream, part: &str) {
         let mut seen = Vec::new();
         while !String::from_utf8_lossy(&seen).contains(part) {
@@ -604,7 +605,7 @@ mod tests {
     #[test]
     fn vanishes_for_a_while() {
         let mut proxy = Proxy::start(cluster());
-        // Where no other test makes any.
+        // A namespace in which no other test creates ConfigMaps.
         run(&mut kubectl("create namespace vanishing"));
         let path = "/api/v1/namespaces/vanishing/configmaps?watch=true";
         let mut watch = send(&proxy, "GET", path);

@@ -1,10 +1,10 @@
-//! Numbers for tests that try random cases.
+//! Random numbers for tests with random cases.
 
-/// Numbers that look random, and are the same for the same seed.
+/// A generator of pseudorandom numbers, which are the same for the same seed.
 pub struct Random(pub u64);
 
 impl Random {
-    /// By the algorithm that is called `SplitMix64`.
+    /// Returns the next number of the algorithm `SplitMix64`.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

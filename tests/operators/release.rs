@@ -1,4 +1,4 @@
-//! What a release consists of, built as its workflow builds it: `make test-release`.
+//! Tests the parts of a release, built as the release workflow builds them. `make test-release` runs these tests.
 
 use std::{
     fs,
@@ -18,8 +18,8 @@ const COMMANDS: [&str; 2] = [
     "create api --group webapp --version v1 --kind Guestbook",
 ];
 
-/// A copy of this work tree in `target/release-copies/<name>`, without what git ignores. Its own `target` stays,
-/// so that a second run compiles what has changed.
+/// Copies this work tree to `target/release-copies/<name>`, without the files that git ignores. The `target` folder of
+/// the copy is kept, so that a second run compiles only what has changed.
 fn copy(name: &str) -> PathBuf {
     let folder = root().join("target/release-copies").join(name);
     fs::create_dir_all(&folder).expect("a folder");
@@ -42,8 +42,8 @@ fn build(folder: &Path, target: &str) -> PathBuf {
     PathBuf::from(printed.trim_end())
 }
 
-/// Runs the commands with `program` and nothing in its environment, and compares with what the rscaffold of this
-/// work tree writes.
+/// Runs the commands with `program` in an empty environment, and compares the project with the one that the rscaffold
+/// of this work tree writes.
 fn assert_scaffolds(program: &Path) {
     let project = Project::new(&[]);
     for command in COMMANDS {
@@ -66,7 +66,7 @@ fn the_program_of_a_release_is_static_and_the_same_wherever_it_is_built() {
     let other = build(&copy("a folder/that is deeper"), host);
     let [bytes, others] = [&program, &other].map(|path| fs::read(path).expect("a program"));
     assert!(bytes == others, "the two programs differ");
-    // No path of this machine got into it.
+    // The program does not contain the path of this work tree.
     let top = root().to_str().expect("a path of UTF-8").as_bytes();
     assert!(!bytes.windows(top.len()).any(|part| part == top));
     if host.contains("-linux-") {
@@ -102,7 +102,7 @@ fn what_cargo_packs_compiles_is_installed_and_scaffolds() {
 
     let folder = TempDir::new().expect("a temporary folder");
     let path = folder.path();
-    // Both have the same version.
+    // Both packages have the same version.
     let version = kube_manager::source::VERSION;
     let [runtime, scaffolder] =
         ["kube-manager", "rscaffold"].map(|name| format!("{name}-{version}"));
@@ -114,7 +114,7 @@ fn what_cargo_packs_compiles_is_installed_and_scaffolds() {
             .arg("--directory")
             .arg(path));
     }
-    // As if the runtime had been published, which comes first.
+    // The patch acts as if the runtime were published already: a release publishes the runtime first.
     let config = format!(
         "patch.crates-io.kube-manager.path=\"{}\"",
         path.join(&runtime).display()

@@ -19,7 +19,7 @@ use crate::{
 /// The namespace of the operator.
 const SYSTEM: &str = "soak-system";
 
-/// Verbs that operators must do without in each run. `VERBS=all` tries all verbs.
+/// The verbs that the test removes from the roles, each for one operator. `VERBS=all` tries all verbs.
 const SOME: [&str; 5] = [
     "patch notes.soak.example.com",
     "update notes/status.soak.example.com",
@@ -28,10 +28,10 @@ const SOME: [&str; 5] = [
     "update leases.coordination.k8s.io",
 ];
 
-/// How long the test waits for an operator that may lack the permission to reconcile a change.
+/// The time for which the test waits for an operator that may lack the permission to reconcile a change.
 const SHORT: Duration = Duration::from_secs(3);
 
-/// A verb of a resource, which has its subresource after a slash.
+/// A verb for a resource. A subresource follows the resource after a slash.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Right {
     group: String,
@@ -46,7 +46,7 @@ impl fmt::Display for Right {
     }
 }
 
-/// All rules that config/default gives the operator's `ServiceAccount`.
+/// Returns all rules that config/default grants to the operator's `ServiceAccount`.
 fn rules() -> Vec<Value> {
     let manifests = kustomize(&project().path().join("config/default"));
     let bindings = manifests.iter().filter(|it| {
@@ -65,7 +65,7 @@ fn rules() -> Vec<Value> {
         .collect()
 }
 
-/// The verbs that rules grant.
+/// Returns the verbs that rules grant.
 fn granted(rules: &[Value]) -> BTreeSet<Right> {
     let mut granted = BTreeSet::new();
     for rule in rules {
@@ -83,7 +83,7 @@ fn granted(rules: &[Value]) -> BTreeSet<Right> {
     granted
 }
 
-/// The verbs of an operator's requests: those that were forbidden, or all others.
+/// Returns the verbs of an operator's requests: either of the forbidden requests, or of all others.
 fn asked(operator: &Operator, is_forbidden: bool) -> BTreeSet<Right> {
     let requests = operator.requests(cluster()).into_iter();
     let requests =
@@ -100,7 +100,7 @@ fn asked(operator: &Operator, is_forbidden: bool) -> BTreeSet<Right> {
         .collect()
 }
 
-/// An operator that works in its own namespace, and has no permissions but those in `rules`.
+/// Starts an operator that works in its own namespace and has only the permissions in `rules`.
 fn start(name: &str, rules: &[Value], arguments: &str) -> Operator {
     let (metadata, api) = (json!({"name": name}), "rbac.authorization.k8s.io");
     let account = json!({"name": name, "namespace": SYSTEM});
@@ -133,7 +133,7 @@ fn apply(namespace: &str, name: &str, title: &str) {
     run(kubectl("apply -f").arg(project().manifest(&note.to_string())));
 }
 
-/// Stores another version from now on.
+/// Changes which version is stored.
 fn store_another_version() {
     let crd = run(&mut kubectl("get crd notes.soak.example.com -o json"));
     let mut crd: Value = serde_json::from_str(&crd).expect("JSON");
@@ -168,7 +168,7 @@ fn exercise(namespace: &str, operator: &Operator, patience: Duration) -> bool {
         });
         is_done &= done.is_ok();
     }
-    // Somebody who may not read the metrics.
+    // A client without permission to read the metrics.
     run(&mut kubectl(&format!(
         "create serviceaccount stranger --namespace={namespace}"
     )));
@@ -181,7 +181,7 @@ fn exercise(namespace: &str, operator: &Operator, patience: Duration) -> bool {
     is_done
 }
 
-/// Takes a right from rules.
+/// Returns `rules` without one verb.
 fn without(rules: &[Value], right: &Right) -> Vec<Value> {
     let mut rules = rules.to_vec();
     for rule in &mut rules {
@@ -191,7 +191,7 @@ fn without(rules: &[Value], right: &Right) -> Vec<Value> {
             verbs.retain(|verb| *verb != right.verb);
         }
     }
-    // The API server takes no rule without a verb.
+    // The API server accepts no rule without a verb.
     rules.retain(|rule| !items(&rule["verbs"]).is_empty());
     rules
 }
@@ -213,7 +213,7 @@ fn the_roles_have_every_verb_in_use_and_no_other() {
         .iter()
         .filter(|right| is_all || SOME.contains(&right.to_string().as_str()));
     let less = removed.enumerate().map(|(number, right)| {
-        // The storage migration is for the operator with all permissions.
+        // Only the operator with all permissions, and operators that lack a verb for CRDs, migrate stored objects.
         let migrates = right.resource.starts_with("customresourcedefinitions");
         let name = format!("rights-less-{number}");
         let flag = format!("--storage-migration={migrates}");
@@ -242,7 +242,8 @@ fn the_roles_have_every_verb_in_use_and_no_other() {
     assert_eq!(used, granted);
     assert_eq!(asked(&full, true), BTreeSet::new());
 
-    // Operators write the same certificates, and the fastest one is enough. So the others end first.
+    // All operators write the same certificates, and the fastest operator does the work. So operators that have all
+    // verbs for certificates end first.
     let (certificates, others): (Vec<_>, Vec<_>) = less
         .into_iter()
         .partition(|(_, _, right)| is_of_certificates(right));
@@ -258,13 +259,13 @@ fn the_roles_have_every_verb_in_use_and_no_other() {
     }
 }
 
-/// Whether a right is for the certificates of the webhooks.
+/// Checks whether a verb is for the certificates of the webhooks.
 fn is_of_certificates(right: &Right) -> bool {
     let groups = ["admissionregistration.k8s.io", "apiextensions.k8s.io"];
     right.resource == "secrets" || groups.contains(&right.group.as_str())
 }
 
-/// Waits until the operator without this right needs it. `provoke` makes that happen.
+/// Waits until the API server forbids a request for which the operator lacks `right`. `provoke` causes such a request.
 fn misses(operator: &Operator, right: &Right, provoke: impl Fn()) {
     let forbidden = wait_until(&format!("{right} to be missed"), PATIENCE, || {
         provoke();

@@ -1,8 +1,9 @@
-//! Random sequences of commands, compiled: whatever rscaffold accepts passes rustfmt and clippy, its tests succeed, what
-//! its code writes is what `make manifests` would leave, and a real API server takes its CRDs.
+//! Tests projects from random sequences of commands. If rscaffold accepts the commands, the project passes rustfmt,
+//! clippy and its tests, the manifests are the ones that `make manifests` writes, and a real API server accepts the
+//! CRDs.
 //!
-//! `SEQUENCES=200` compiles more of them, and `SEED=7` begins with another one. The commands of a sequence are printed
-//! before it is compiled.
+//! `SEQUENCES=200` compiles more sequences, and `SEED=7` begins with another sequence. The test prints the commands of
+//! a sequence before it compiles the project.
 
 #[path = "../sequences/draw.rs"]
 mod draw;
@@ -24,7 +25,7 @@ use crate::{
 #[test]
 fn random_projects_compile_and_can_be_installed() {
     let (first, count) = (variable("SEED", 0), variable("SEQUENCES", 5));
-    // The crate of the kinds that others define, beside the projects.
+    // The crate of the external kinds, in a folder next to the projects.
     let widgets = scaffolded("widgets").expect("a folder");
     run(Command::new("cp")
         .args(["-R", "-p"])
@@ -45,7 +46,7 @@ fn random_projects_compile_and_can_be_installed() {
     }
 }
 
-/// Checks what everybody runs first in a project.
+/// Runs what every user runs first in a project, and checks the manifests.
 fn check(folder: &Path) {
     pin(folder).expect("a copy of the lock file");
     let _building = building();

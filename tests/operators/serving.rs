@@ -1,5 +1,5 @@
-//! What an operator serves: probes to the kubelet, metrics to those who may read them. And the
-//! manifests that go with it: that they fit together, and give no right that is not needed.
+//! Tests what an operator serves: probes for the kubelet, and metrics for clients with permission. Also tests the
+//! manifests for this: they fit together, and grant no permission that is not needed.
 
 use std::{
     collections::BTreeSet,
@@ -29,12 +29,12 @@ use crate::{
 
 const CONTROLLER: &str = "item.serving.example.com";
 
-/// For metrics that a test reads without a token.
+/// The flags for metrics that a test reads without a token.
 pub const OPEN: &str = "--metrics-secure=false --metrics-bind-address=127.0.0.1:0";
 
-/// One project for nearly all tests here, with its CRD installed. All `ServiceAccount`s of its
-/// namespace have the rights of the operator's own, but for the lease, so that each test can have
-/// one, by which the audit log tells them apart.
+/// Returns the project of nearly all tests here, with its CRD installed. Each test can have its own `ServiceAccount`,
+/// by which the audit log distinguishes the tests: all `ServiceAccount`s of the project's namespace have the operator's
+/// permissions, except for the lease.
 fn project() -> &'static Project {
     static PROJECT: LazyLock<Project> = LazyLock::new(|| {
         let project = Project::scaffold_shared(
@@ -66,7 +66,7 @@ fn project() -> &'static Project {
     &PROJECT
 }
 
-/// An operator with a ServiceAccount and a namespace of its own, which is all that it watches.
+/// Starts an operator with its own ServiceAccount and its own namespace. The operator watches only this namespace.
 fn start(name: &str, how: impl FnOnce(Launch) -> Launch) -> Operator {
     let project = project();
     let system = project.namespace();
@@ -88,7 +88,7 @@ fn create(project: &Project, kind: &str, namespace: &str, title: &str) {
     run(kubectl("create -f").arg(manifest));
 }
 
-/// Waits until a probe answers with `code`, and `parts` in its text.
+/// Waits until a probe answers with `code` and with a text that contains all of `parts`.
 pub fn probe(operator: &Operator, path: &str, code: u16, parts: &[&str]) {
     let url = format!("http://{}{path}", operator.address("probes"));
     wait_until(&format!("{code} {parts:?} of {path}"), PATIENCE, || {
@@ -196,7 +196,7 @@ fn only_clients_with_permission_can_read_metrics() {
     }
     assert_eq!(resources.map(reviews), asked, "the answers are remembered");
 
-    // What counts is the path, and that somebody else may read it makes no difference.
+    // The permission is for one path, and the remembered permission of one client does not apply to other clients.
     let other = url.replace("/metrics", "/other");
     assert_eq!(
         http::get_as(&other, &prometheus).expect("an answer").code,
@@ -205,7 +205,7 @@ fn only_clients_with_permission_can_read_metrics() {
     assert_eq!(code(&stranger), 403);
     assert_eq!(http::get(&url).expect("an answer").code, 401);
     for (now, asked) in resources.map(reviews).into_iter().zip(asked) {
-        // A refusal is remembered for seconds.
+        // The operator remembers a refusal only for seconds.
         assert!((asked + 1..=asked + 2).contains(&now), "{asked} and {now}");
     }
 
@@ -235,8 +235,8 @@ fn metrics_are_refused_if_the_api_server_cannot_check_the_client() {
     operator.stop();
 }
 
-/// A folder with a certificate as the kubelet writes it from a Secret: files that are links into a
-/// folder, which is a link that is replaced.
+/// A folder with a certificate, as the kubelet writes it from a Secret: the files are links into a folder, which is
+/// itself a link that the kubelet replaces.
 struct Secret(TempDir);
 
 impl Secret {
@@ -262,7 +262,7 @@ impl Secret {
         fs::rename(link, self.path().join("..data")).expect("a link that is replaced");
     }
 
-    /// Writes a new certificate, which it gives.
+    /// Writes a new certificate and returns it.
     fn renew(&self) -> String {
         let pair = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]);
         let pair = pair.expect("a certificate");
@@ -283,7 +283,7 @@ fn a_certificate_is_served_as_soon_as_it_is_replaced() {
         ))
     });
     let url = format!("https://{}/metrics", operator.address("metrics"));
-    // To know the server is enough here.
+    // It is enough that the client trusts the server: the status code does not matter.
     let serves = |certificate: &str| http::get_trusting(&url, certificate).is_ok();
     assert!(serves(&first), "{}", operator.log());
 
@@ -328,13 +328,13 @@ fn without_the_certificate_that_it_is_to_serve_it_does_not_run() {
     assert!(operator.log().contains(&error), "{}", operator.log());
 }
 
-/// The value of a series, which is zero while there is none.
+/// Returns the value of a series, or 0 if there is no such series.
 pub fn value(text: &str, series: &str) -> f64 {
     let value = text.lines().find_map(|line| line.strip_prefix(series));
     value.map_or(0.0, |value| value.trim().parse().expect("a number"))
 }
 
-/// What Prometheus' linter says.
+/// Returns the problems that the linter of Prometheus finds.
 fn lint(text: &str) -> String {
     let mut child = Command::new(go_build("promlint", "."))
         .stdin(Stdio::piped())
@@ -351,8 +351,8 @@ fn lint(text: &str) -> String {
     problems
 }
 
-/// Series that the test of the metrics brings about, and what their values are at least. `CONTROLLER` and
-/// `NAME` stand for labels with the name of the controller.
+/// The series that the test of the metrics causes, and their minimum values. `CONTROLLER` and `NAME` stand for labels
+/// with the name of the controller.
 const LEAST: &[(&str, f64)] = &[
     (
         r#"controller_runtime_reconcile_total{CONTROLLER,result="success"}"#,
@@ -478,7 +478,7 @@ fn metrics_have_the_names_and_types_that_dashboards_expect() {
     for (series, least) in LEAST {
         at_least(series, *least);
     }
-    // Only what the operator itself names is a label.
+    // Labels contain only names from the operator itself, not names of namespaces or objects.
     for name in ["measured", "item-fine"] {
         assert!(!text.contains(name), "{text}");
     }
@@ -538,7 +538,7 @@ fn the_roles_grant_the_needed_permissions_and_no_others() {
     operator.stop();
 }
 
-/// A project without rights in the cluster, with its CRD installed.
+/// Returns a project without cluster-wide permissions, with its CRD installed.
 fn namespaced() -> &'static Project {
     static PROJECT: LazyLock<Project> = LazyLock::new(|| {
         let project = Project::scaffold_shared(
@@ -591,7 +591,7 @@ fn an_operator_of_namespaces_has_no_permission_outside_of_them() {
         probe(&operator, "/readyz", 200, &[&check]);
     }
 
-    // One reconcile at a time for both.
+    // Both namespaces share the limit of one reconcile at a time.
     let writes = |method: &Method, path: &str| *method != Method::GET && path.contains("/status?");
     let hold = proxy.hold(move |method, path| writes(method, path) && path.contains("/rooms-a/"));
     create(project, "Room", "rooms-a", "first");

@@ -1,4 +1,5 @@
-//! Controllers of one operator on a real API server: what they share, and what each has for itself.
+//! Tests several controllers of one operator on a real API server: what they share, and which settings each controller
+//! has.
 
 use std::{
     collections::HashSet,
@@ -20,18 +21,18 @@ use crate::{
     serving,
 };
 
-/// The shortest time after which a watch ends and the next one begins.
+/// The minimum time after which a watch ends and the next one begins.
 const WATCH: Duration = Duration::from_secs(30);
 
-/// How many objects the test of the queue begins with.
+/// The number of objects with which the test of the work queue begins.
 const COUNT: u16 = 200;
 
-/// How many reconciles run at once there.
+/// The number of reconciles that run at once in that test.
 const AT_ONCE: usize = 2;
 
-/// Has a namespace and delays that are not the manager's, sees Secrets by their metadata alone, and treats
-/// two kinds as if it knew them only at run time. Tests run at the same time, so each test names a namespace
-/// that no other operator writes to.
+/// The code of a controller that has other namespaces and retry delays than the manager, watches only the metadata of
+/// Secrets, and uses two kinds as if they were known only at run time. Tests run in parallel, so each test chooses a
+/// namespace that no other operator writes to.
 const CONTROLLER: &str = r#"
 use std::time::Duration;
 
@@ -105,7 +106,7 @@ impl Reconciler for Controller {
 }
 "#;
 
-/// Two kinds that own and refer to the same kinds, and one that is different.
+/// Returns a project with two kinds that own and refer to the same kinds, and with one kind that is different.
 fn project() -> &'static Project {
     static PROJECT: LazyLock<Project> = LazyLock::new(|| {
         let create = |kind: &str| {
@@ -137,7 +138,7 @@ fn kubectl_runs(arguments: &str) {
     run(&mut kubectl(arguments));
 }
 
-/// Creates an object of `kind`, whose name is the kind's.
+/// Creates an object of `kind`. The name of the object is the kind in lower case.
 fn create(kind: &str, namespace: &str) {
     create_as(&kind.to_lowercase(), kind, namespace, "one");
 }
@@ -147,7 +148,7 @@ fn create_as(name: &str, kind: &str, namespace: &str, title: &str) {
     run(kubectl("create -f").arg(manifest));
 }
 
-/// The manifest of an object.
+/// Returns the manifest of an object.
 fn object(name: &str, kind: &str, namespace: &str, title: &str) -> String {
     format!(
         "apiVersion: sharing.example.com/v1\nkind: {kind}\n\
@@ -155,8 +156,8 @@ fn object(name: &str, kind: &str, namespace: &str, title: &str) -> String {
     )
 }
 
-/// The lists and watches of `resource` in `namespace` that the operator has asked for: the verb of each, and
-/// whether it has a selector.
+/// Returns the list and watch requests of the operator for `resource` in `namespace`: the verb of each request, and
+/// whether the request has a label selector.
 fn reads(operator: &Operator, resource: &str, namespace: &str) -> Vec<(String, bool)> {
     let requests = operator.requests(cluster());
     let own = requests.into_iter().filter(|request| {
@@ -167,7 +168,7 @@ fn reads(operator: &Operator, resource: &str, namespace: &str) -> Vec<(String, b
         .collect()
 }
 
-/// Waits until the object has been reconciled once more after `change`.
+/// Runs `change`, and waits until the object has been reconciled once more.
 fn reconciled_after(operator: &Operator, object: &str, change: impl FnOnce()) {
     let parts = ["\"reconciled\"", &format!("\"name\":\"{object}\"")];
     let before = operator.lines(&parts).len();
@@ -186,7 +187,7 @@ fn controllers_share_a_watch_and_each_gets_its_events() {
         let name = kind.to_lowercase();
         let child = format!("configmap {name} --namespace sharing --ignore-not-found -o name");
         get_until(&child, |child| !child.is_empty());
-        // What it owns, and what it refers to by its name.
+        // A change of an owned object, or of an object that the kind refers to by name, causes a reconcile.
         reconciled_after(&operator, &name, || {
             kubectl_runs(&format!("delete configmap {name} --namespace sharing"));
         });
@@ -208,7 +209,7 @@ fn controllers_share_a_watch_and_each_gets_its_events() {
     serving::probe(&operator, "/readyz", 200, &checks);
     for (resource, selects) in [("secrets", false), ("configmaps", true)] {
         let reads = reads(&operator, resource, "sharing");
-        // After the look: a watch may begin at any moment.
+        // This time is measured after the requests are read, because a watch may begin at any moment.
         let rounds = usize::try_from(start.elapsed().as_secs() / WATCH.as_secs()).expect("few") + 1;
         let count = |verb: &str| {
             let same = |read: &&(String, bool)| (read.0.as_str(), read.1) == (verb, selects);
@@ -233,8 +234,8 @@ fn a_controller_can_have_its_own_settings() {
     let launch = project.operator().through(&proxy);
     let launch = launch.env("ODD_NAMESPACE", "odd");
     let operator = launch.args("--namespace main").start();
-    // What its last reconcile has seen. An earlier change may cause a reconcile at any moment, such as its
-    // own creation of the ServiceAccount.
+    // Checks the values in the last reconcile. An earlier change may cause a reconcile at any moment, such as the
+    // controller's own creation of the ServiceAccount.
     let sees = |secrets: u64, title: Option<&str>| {
         let what = format!("a last reconcile that sees {secrets} Secrets and the title {title:?}");
         wait_until(&what, PATIENCE, || {
@@ -248,7 +249,7 @@ fn a_controller_can_have_its_own_settings() {
         .unwrap_or_else(|error| panic!("{error:#}\n{}", operator.log()));
     };
 
-    // Its namespace, and that of a kind that it watches, are not the manager's.
+    // The controller's namespace, and the namespace of a kind that the controller watches, are not the manager's.
     create("Odd", "main");
     create("Odd", "odd");
     sees(0, None);
@@ -256,7 +257,7 @@ fn a_controller_can_have_its_own_settings() {
     sees(0, Some("far"));
     create_as("odd", "Left", "main", "near");
 
-    // A kind that is known at run time is created, and corrected.
+    // The controller creates and corrects an object of a kind that is known only at run time.
     let token = "serviceaccount odd --namespace odd -o jsonpath={.automountServiceAccountToken}";
     get_until(token, |token| token == "false");
     run(
@@ -270,7 +271,7 @@ fn a_controller_can_have_its_own_settings() {
         |name| !name.is_empty(),
     );
 
-    // Of a Secret it gets the metadata and nothing else.
+    // The controller gets only the metadata of a Secret.
     let uid = run(&mut kubectl(
         "get odd odd --namespace odd -o jsonpath={.metadata.uid}",
     ));
@@ -309,7 +310,7 @@ fn a_controller_can_have_its_own_settings() {
     assert_eq!(accepted("/namespaces/odd/secrets?"), [true]);
     assert_eq!(accepted("/namespaces/main/secrets?"), [false]);
 
-    // It retries sooner than the others: 6 failures of theirs would take 3 s.
+    // The controller retries sooner than the others: 6 failures of another controller would take 3 s.
     create_as("fails", "Odd", "odd", "fail");
     let failures = operator.repeats(&["cannot reconcile", "\"name\":\"fails\""], 8);
     for line in failures {
@@ -336,7 +337,7 @@ fn a_change_overtakes_the_objects_of_the_first_list() {
     };
     apply(&names, "listed");
     let proxy = Proxy::start(cluster());
-    // No reconcile ends before it has created its ServiceAccount.
+    // A reconcile cannot end before it has created its ServiceAccount.
     let hold = proxy.hold(|method, path| {
         *method == Method::POST && path.contains("/namespaces/queue/serviceaccounts")
     });
@@ -352,8 +353,9 @@ fn a_change_overtakes_the_objects_of_the_first_list() {
     hold.wait(AT_ONCE);
     let edited: Vec<_> = names.iter().step_by(10).cloned().collect();
     apply(&edited, "edited");
-    // The operator knows of all edits when it knows of objects that were created after them. An object that
-    // waits already waits once, also when it changes; one that is being reconciled waits once more.
+    // When the operator has received the new objects, it has also received all edits, which are older. An object that
+    // waits in the work queue is there only once, even if it changes. An object that is being reconciled is queued once
+    // more.
     let new: Vec<_> = (0..=AT_ONCE)
         .map(|number| format!("new-{number}"))
         .collect();
@@ -377,7 +379,7 @@ fn a_change_overtakes_the_objects_of_the_first_list() {
         for line in operator.lines(&["\"looked at\""]) {
             let line: Value = serde_json::from_str(&line)?;
             let name = line["name"].as_str().context("a name")?.to_owned();
-            // A reconcile that had begun before the edit has seen nothing of it.
+            // A reconcile that began before the edit logs the old title.
             missing.remove(&name);
             if line["is"] == "listed" {
                 listed.insert(name);
@@ -390,7 +392,7 @@ fn a_change_overtakes_the_objects_of_the_first_list() {
         anyhow::bail!("no reconcile of {missing:?}")
     })
     .unwrap_or_else(|error| panic!("{error:#}\n{}", operator.log()));
-    // In the order of the first list, some changes would have been among the last.
+    // A work queue in the order of the first list would reconcile some changed objects among the last.
     assert!(others.len() < names.len() / 2, "{others:?}");
     operator.stop();
 }
@@ -405,7 +407,7 @@ fn nothing_is_reconciled_before_every_watch_has_started() {
     role["metadata"] = json!({"name": "blind"});
     for rule in role["rules"].as_array_mut().expect("rules") {
         let resources = rule["resources"].as_array_mut().expect("resources");
-        // It may be in one rule with other resources.
+        // A rule may contain ConfigMaps together with other resources.
         resources.retain(|resource| resource != "configmaps");
     }
     let rules = role["rules"].as_array_mut().expect("rules");
@@ -430,7 +432,7 @@ fn nothing_is_reconciled_before_every_watch_has_started() {
         "not ready\n",
     ];
     serving::probe(&operator, "/readyz", 503, &checks);
-    // More than one try, for each of the two controllers.
+    // Each of the two controllers tries more than once.
     operator.repeats(&["cannot watch", "configmaps"], 4);
     assert_eq!(operator.lines(&["\"reconciled\""]), [""; 0]);
     kubectl_runs("create clusterrole sees --verb=watch --resource=configmaps");

@@ -1,6 +1,6 @@
 //! A soak test: an operator during random faults, while clients change its objects in both versions. After the faults,
-//! the test compares the cluster with the objects, and reads in the audit log which replica wrote when. `make soak` runs
-//! for an hour, with more objects.
+//! the test compares the cluster with the objects, and reads in the audit log which replica wrote when. `make soak`
+//! runs for an hour, with more objects.
 
 mod check;
 mod clock;
@@ -37,7 +37,8 @@ use crate::{
     serving::probe,
 };
 
-/// How much more a process may use after the faults than before. An idle connection is closed after two minutes.
+/// The additional resources that a process may use after the faults, compared to before. An idle connection is closed
+/// after two minutes.
 const MORE_FILES: usize = 40;
 const MORE_TASKS: usize = 40;
 const MORE_THREADS: usize = 4;
@@ -46,7 +47,8 @@ const MORE_MEMORY: usize = 20 << 10;
 /// Half of the memory limit in the manifest, in KiB.
 const MOST_MEMORY: usize = 256 << 10;
 
-/// A kind with two versions, a finalizer and all webhooks. It owns a `ConfigMap` unless its title is `bare`.
+/// Returns a project whose kind has two versions, a finalizer and all webhooks. A note owns a `ConfigMap` unless its
+/// title is `bare`.
 pub fn project() -> &'static Project {
     static PROJECT: LazyLock<Project> = LazyLock::new(new_project);
     &PROJECT
@@ -119,7 +121,7 @@ fn new_project() -> Project {
     project
 }
 
-/// The number in an environment variable, or the default.
+/// Returns the number in an environment variable, or the default.
 fn number<T: FromStr>(variable: &str, usual: T) -> T {
     let Ok(text) = env::var(variable) else {
         return usual;
@@ -211,7 +213,7 @@ fn trusts(site: &Site) {
 
 /// Waits for the desired state.
 fn converge(site: &mut Site, objects: usize) {
-    // A replica may have to take the lease first, and a storage migration writes one object after the other.
+    // A replica may have to acquire the lease first, and a storage migration writes one object after the other.
     let patience = PATIENCE * 3 + Duration::from_millis(300) * u32::try_from(objects).expect("few");
     let mut last = Vec::new();
     let converged = wait_until("the desired state", patience, || {
@@ -229,7 +231,7 @@ fn converge(site: &mut Site, objects: usize) {
     });
 }
 
-/// The resources of the leader and of the other replica.
+/// Returns the resource usage of the leader and of the other replica.
 fn usage(site: &Site) -> [Usage; 2] {
     let leader = wait_until("a leader", PATIENCE, || Ok(site.leader()));
     let leader = leader.expect("a leader").operator.id();

@@ -36,7 +36,7 @@ enum Answer {
     Refused(u8),
 }
 
-/// Every registered cipher suite, the weak ones first.
+/// Returns every registered cipher suite, the weak ones first.
 fn all_suites() -> Vec<u16> {
     let ranges = [
         0x0000..=0x00c7,
@@ -50,7 +50,7 @@ fn all_suites() -> Vec<u16> {
     all.filter(|suite| *suite != 0x00ff).collect()
 }
 
-/// Numbers of two bytes, after their length in bytes.
+/// Encodes numbers as two bytes each, after their total length in bytes.
 fn list(numbers: &[u16]) -> Vec<u8> {
     let bytes = numbers.iter().flat_map(|number| number.to_be_bytes());
     with_length(&bytes.collect::<Vec<_>>())
@@ -65,9 +65,10 @@ fn extension(number: u16, content: &[u8]) -> Vec<u8> {
     [number.to_be_bytes().to_vec(), with_length(content)].concat()
 }
 
-/// The first message of a client.
+/// Returns the first message of a client.
 fn hello(version: u16, suites: &[u16]) -> Vec<u8> {
-    // Curves, signatures including SHA-1, and for TLS 1.3 the version and no key share: the server asks for one.
+    // The extensions contain curves, and signatures including SHA-1. For TLS 1.3, they also contain the version and an
+    // empty list of key shares, so the server requests a key share.
     let mut extensions = [
         extension(0x000a, &list(&[0x001d, 0x0017, 0x0018])),
         extension(0x000b, &[1, 0]),
@@ -97,7 +98,7 @@ fn hello(version: u16, suites: &[u16]) -> Vec<u8> {
     [&[22], &record[..], &with_length(&message)].concat()
 }
 
-/// Offers a version and suites to the server at `address`.
+/// Offers a version and suites to the server at `address`, and returns the answer.
 fn offer(address: &str, version: u16, suites: &[u16]) -> Answer {
     let mut stream = TcpStream::connect(address).expect("a connection");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
@@ -111,7 +112,7 @@ fn offer(address: &str, version: u16, suites: &[u16]) -> Answer {
         21 => Answer::Refused(body[1]),
         22 => {
             let suite = 39 + usize::from(body[38]);
-            // TLS 1.3 looks like 1.2, and an extension has the version.
+            // An answer of TLS 1.3 has the version number of TLS 1.2, and the real version in an extension.
             let extensions = &body[(suite + 3).min(body.len())..];
             let is_1_3 = extensions.windows(6).any(|it| it == [0, 0x2b, 0, 2, 3, 4]);
             let version = if is_1_3 { TLS_1_3 } else { number(4) };
@@ -121,7 +122,7 @@ fn offer(address: &str, version: u16, suites: &[u16]) -> Answer {
     }
 }
 
-/// All suites that the server accepts in a version.
+/// Returns all suites that the server accepts in a version.
 fn accepted(address: &str, version: u16) -> BTreeSet<u16> {
     let (mut left, mut accepted) = (all_suites(), BTreeSet::new());
     while let Answer::Accepted(chosen, suite) = offer(address, version, &left) {
@@ -133,7 +134,7 @@ fn accepted(address: &str, version: u16) -> BTreeSet<u16> {
     accepted
 }
 
-/// The alert that refuses a version.
+/// The number of the alert that refuses a version.
 const PROTOCOL_VERSION: u8 = 70;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Several versions of a kind on a real API server, which has the operator convert between them.
+//! Tests kinds with several versions on a real API server, which calls the operator to convert between the versions.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use crate::{
     scaffold::{root, run},
 };
 
-/// Version v1, which is the hub and stored.
+/// The code of version v1, which is the hub and the stored version.
 const V1: &str = r#"
 use std::collections::BTreeMap;
 
@@ -75,7 +75,7 @@ pub struct BookStatus {
 }
 "#;
 
-/// Version v1alpha1, which has what v1 has not, and the other way round.
+/// The code of version v1alpha1. Each of the two versions has fields that the other version lacks.
 const V1ALPHA1: &str = r#"
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
@@ -156,8 +156,8 @@ impl From<v1::BookStatus> for v1alpha1::BookStatus {
 }
 "#;
 
-/// A project with two versions of a kind, for the test file that calls this, and another kind whose types come from a
-/// CRD. For cargo, two crates of one name are the same one.
+/// Scaffolds a project for the calling test file: one kind has two versions, and the types of another kind come from a
+/// CRD. Each caller needs another crate name, because cargo treats two crates of the same name as one.
 #[track_caller]
 pub fn scaffold(crate_name: &str) -> Project {
     let notes = root().join("tests/crds/notes.yaml");
@@ -183,7 +183,7 @@ pub fn scaffold(crate_name: &str) -> Project {
     project
 }
 
-/// One project for all tests of conversions.
+/// Returns the project that all tests of conversions share.
 pub fn project() -> &'static Project {
     static PROJECT: LazyLock<Project> = LazyLock::new(|| {
         let project = scaffold("shop");
@@ -193,7 +193,7 @@ pub fn project() -> &'static Project {
     &PROJECT
 }
 
-/// A control plane of its own, whose API server has the operator convert.
+/// A separate control plane, whose API server calls the operator to convert.
 struct Shop {
     cluster: Cluster,
     operator: Operator,
@@ -214,7 +214,7 @@ impl Shop {
         shop
     }
 
-    /// Installs the CRDs that `make manifests` made, with the address of the operator in the place of the Service.
+    /// Installs the CRDs that `make manifests` wrote, with the address of the operator instead of the Service.
     fn install(&self, bundle: Option<&str>) {
         for name in ["books", "notes"] {
             let text = project().read(&format!("config/crd/bases/shop.example.com_{name}.yaml"));
@@ -232,7 +232,7 @@ impl Shop {
         }
     }
 
-    /// Has the API server ask the webhooks that `make manifests` made, at the address of the operator.
+    /// Installs the webhook configuration that `make manifests` wrote, with the address of the operator.
     fn ask(&self) {
         let text = project().read("config/webhook/manifests.yaml");
         let mut configuration: Value = serde_yaml::from_str(&text).expect("YAML");
@@ -248,7 +248,7 @@ impl Shop {
         self.kubectl_with("create -f", &configuration);
     }
 
-    /// What the API server says to an object that it refuses.
+    /// Runs kubectl with an object that the API server must refuse, and returns the output.
     #[track_caller]
     fn refusal(&self, arguments: &str, object: &Value) -> String {
         let manifest = project().manifest(&object.to_string());
@@ -274,7 +274,7 @@ impl Shop {
         text
     }
 
-    /// The book of this name, in this version.
+    /// Returns the book of this name, in this version.
     #[track_caller]
     fn get(&self, version: &str, name: &str) -> Value {
         self.get_of("books", version, name)
@@ -317,7 +317,7 @@ fn an_object_written_in_one_version_is_read_in_the_other() {
         json!({"name": "Dune", "author": "Frank Herbert",
             "chapters": [{"name": "one"}, {"name": "two"}]})
     );
-    // As a client that reads, changes and writes.
+    // A client reads the object, changes it and writes it.
     let mut edited = old;
     edited["spec"]["author"] = json!("F Herbert");
     edited["spec"]["chapters"] = json!([{"name": "two"}, {"name": "one"}, {"name": "three"}]);
@@ -326,13 +326,13 @@ fn an_object_written_in_one_version_is_read_in_the_other() {
     let new = shop.get("v1", "dune");
     let mut expected = dune;
     expected["first"] = json!("F");
-    // Each chapter is found by its name.
+    // The conversion finds each chapter by its name.
     expected["chapters"] =
         json!([{"name": "two"}, {"name": "one", "note": "sand"}, {"name": "three"}]);
     assert_eq!(new["spec"], expected);
     assert_eq!(shop.get("v1alpha1", "dune")["spec"], edited["spec"]);
 
-    // The reverse.
+    // An object written in v1alpha1 is read in v1.
     let emma = json!({"name": "Emma", "author": "Jane Austen", "isbn": "979"});
     let said = shop.kubectl_with("create -f", &book("v1alpha1", "emma", emma.clone()));
     assert!(
@@ -345,7 +345,7 @@ fn an_object_written_in_one_version_is_read_in_the_other() {
     );
     assert_eq!(shop.get("v1alpha1", "emma")["spec"], emma);
 
-    // Rules and defaults of each version.
+    // The API server applies the rules and defaults of each version.
     let bad = project().manifest(
         &book(
             "v1",
@@ -406,7 +406,7 @@ fn fields_of_the_object_itself_are_converted_too() {
         json!({"spec": {"text": "buy", "readers": ["ann"]}})
     );
 
-    // What a client writes through another version.
+    // A client writes through another version.
     let mut edited = shop.get_of("notes", "v1beta1", "milk");
     edited["text"] = json!("buy two");
     edited["pages"] = json!(1);
@@ -435,10 +435,10 @@ fn fields_of_the_object_itself_are_converted_too() {
     );
 }
 
-/// How long annotations may be together.
+/// The maximum size of all annotations of an object together, in bytes.
 const MOST: usize = 256 << 10;
 
-/// How long the annotations of an object are together.
+/// Returns the size of all annotations of an object together, in bytes.
 fn annotated(object: &Value) -> usize {
     let annotations = object["metadata"]["annotations"].as_object();
     let sizes = annotations.expect("annotations").iter();
@@ -446,7 +446,7 @@ fn annotated(object: &Value) -> usize {
     sizes.sum()
 }
 
-/// Makes an object with this name, and a field of this length that the other version lacks.
+/// A function that returns an object with this name, and with a field of this length that the other version lacks.
 type NewBook<'a> = &'a dyn Fn(&str, usize) -> Value;
 
 #[test]
@@ -462,7 +462,7 @@ fn an_object_that_another_version_cannot_preserve_is_refused() {
         let spec = json!({"name": "Emma", "author": "Jane Austen", "isbn": isbn});
         book("v1alpha1", name, spec)
     };
-    // From a time without the webhook.
+    // This object is created before the webhook is installed.
     shop.kubectl_with("create -f", &tagged("old", MOST));
     shop.ask();
     wait_until("the API server to ask", PATIENCE, || {
@@ -496,7 +496,7 @@ fn an_object_that_another_version_cannot_preserve_is_refused() {
             shop.get(own, &fits)["spec"][&field[5..]],
             new("", room)["spec"][&field[5..]]
         );
-        // An update, too.
+        // The limit also applies to updates.
         shop.refusal(
             "apply --server-side --force-conflicts -f",
             &new(&fits, room + 1),
@@ -507,7 +507,7 @@ fn an_object_that_another_version_cannot_preserve_is_refused() {
         );
     }
 
-    // What is too large already can change otherwise, and go.
+    // An object that is already too large can be changed in other ways, and can be deleted.
     let (good, text) = shop.kubectl("label books.v1.shop.example.com old so=on");
     assert!(good, "{text}");
     shop.refusal(
@@ -525,7 +525,7 @@ fn field_managers_apply_either_version() {
         let apply = format!("apply --server-side --field-manager={manager} -f");
         shop.kubectl_with(&apply, &book(version, "dune", spec));
     };
-    // One has the title, in v1. Another one has the rest, in v1alpha1.
+    // One field manager applies fields in v1. Another field manager applies fields in v1alpha1.
     apply(
         "new",
         "v1",
@@ -557,7 +557,7 @@ fn field_managers_apply_either_version() {
     for expected in ["new shop.example.com/v1", "old shop.example.com/v1alpha1"] {
         assert!(managers.iter().any(|it| it == expected), "{managers:?}");
     }
-    // What a field manager gives up goes, also where only its version has that.
+    // A field that its field manager no longer applies is removed, even if only the manager's version has the field.
     apply(
         "new",
         "v1",
@@ -587,7 +587,7 @@ fn field_managers_apply_either_version() {
         shop.get("v1", "dune")["spec"]["chapters"],
         json!([{"name": "one"}])
     );
-    // A client-side apply, too.
+    // A client-side apply in one version keeps a field that only the other version has.
     let client = book(
         "v1alpha1",
         "emma",
@@ -657,7 +657,7 @@ fn without_the_operator_the_stored_version_is_served() {
         !good && text.contains("conversion webhook for shop.example.com/v1, Kind=Book failed"),
         "{text}"
     );
-    // It is there again, elsewhere.
+    // The operator starts again, at another address.
     let operator = start(&cluster, &folder);
     let shop = Shop {
         cluster,
@@ -687,7 +687,7 @@ fn the_crd_trusts_the_operator_after_another_installation() {
     let service = json!({"name": "shop-webhook-service", "namespace": "shop-system",
         "path": "/convert", "port": 443});
     assert_eq!(client()["service"], service);
-    // As its ServiceAccount, with the rights of the manifests.
+    // The operator runs as its ServiceAccount, with the permissions in the manifests.
     let operator = project().operator().on(&cluster);
     let mut operator = operator.args("--webhook-bind-address=127.0.0.1:0").start();
     let trusted = wait_until("the CRD to trust the operator", PATIENCE, || {

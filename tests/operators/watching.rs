@@ -1,4 +1,4 @@
-//! docs/watching.md: its code compiles in the project that its commands make.
+//! Tests docs/watching.md: the code of the guide compiles in the project that the commands of the guide create.
 
 use std::{fmt::Write, fs};
 
@@ -16,7 +16,7 @@ fn the_code_of_the_guide_compiles() {
         .lines()
         .filter_map(|line| line.strip_prefix("$ rscaffold "));
     for command in commands {
-        // The runtime that other tests have built already.
+        // The project uses the runtime that other tests have already built.
         let command = command.replacen("init", "init --runtime registry", 1);
         rscaffold(&folder, &command);
     }

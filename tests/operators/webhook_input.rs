@@ -1,4 +1,5 @@
-//! What comes to the port of the webhooks, whoever sends it: it is answered, and leaves nothing behind.
+//! Tests that the operator answers any input to the port of the webhooks, whoever sends it, and that no input leaks
+//! memory or connections.
 
 use std::{
     io::{self, Read, Write},
@@ -21,17 +22,18 @@ use crate::{
     random::Random,
 };
 
-/// How many clients send at one time.
+/// The number of clients that send at the same time.
 const CLIENTS: usize = 4;
 
-/// Longer than any answer takes.
+/// A timeout, longer than any answer takes.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How much more memory the operator may take after all that, in KiB. It is less than 400 bytes for each input
-/// of a long run.
+/// The additional memory that the operator may use after all inputs, in KiB. In a long run, this is less than 400 bytes
+/// for each input.
 const MORE: usize = 32 << 10;
 
-/// `INPUTS=100000 cargo test --package operators --tests -- whatever_comes` is the long run, of minutes.
+/// Returns the number of inputs. `INPUTS=100000 cargo test --package operators --tests -- any_input` is the long run,
+/// which takes minutes.
 fn inputs() -> usize {
     std::env::var("INPUTS").map_or(4000, |text| text.parse().expect("a number"))
 }
@@ -49,7 +51,7 @@ fn any_input_to_the_port_is_answered_and_leaves_nothing_behind() {
         assert!(body.contains(r#""allowed":true"#), "{body}");
     };
 
-    // Connections that say nothing, or not all of it, are in nobody's way.
+    // Connections that send nothing, or only a part of a request, do not block other clients.
     answers_well();
     let files = operator.files();
     let half = (0..100).map(|number| {
@@ -63,14 +65,14 @@ fn any_input_to_the_port_is_answered_and_leaves_nothing_behind() {
         connection
     });
     let half: Vec<_> = half.collect();
-    // Closed after 10 s without TLS, so the last ones.
+    // The operator closes connections without a TLS handshake after 10 s, so these connections are opened last.
     let silent: Vec<_> = (0..100).map(|_| target.open()).collect();
     assert!(files_are(&operator, |now| now >= files + 150));
     answers_well();
     drop((silent, half));
     assert!(files_are(&operator, |now| now <= files + 5));
 
-    // The first inputs make the operator as large as it gets.
+    // After the first inputs, the operator uses as much memory as it ever needs.
     let count = inputs();
     send_large(&target);
     send_all(&target, count, count + count / 4);
@@ -105,7 +107,7 @@ fn send_all(target: &Target, from: usize, to: usize) {
     });
 }
 
-/// Sends reviews as large as they may be, one after the other.
+/// Sends reviews of the maximum size, one after the other.
 fn send_large(target: &Target) {
     for part in ["0,", "[0],", "{\"a\":0},", "\"a\","] {
         let mut body = review(json!({"title": "large", "colour": "red"})).to_string();
@@ -116,14 +118,14 @@ fn send_large(target: &Target) {
     }
 }
 
-/// Sends one input: most of them as a request, on a connection that is kept.
+/// Sends one input. Most inputs are requests on a connection that is kept open.
 fn send(target: &Target, kept: &mut Option<Connection>, number: usize) {
     let mut random = Random(number as u64);
     match random.below(100) {
         0..3 => {
             let noise = random.bytes(2000);
             let mut stream = target.open();
-            // The other side may have closed it already.
+            // The operator may have closed the connection already.
             let _ = stream.write_all(&noise);
             let _ = stream.shutdown(Shutdown::Write);
             ends(&mut stream, number);
@@ -152,7 +154,7 @@ fn send(target: &Target, kept: &mut Option<Connection>, number: usize) {
             let (code, body) = connection.send(&request);
             let expected = [200, 400, 404, 405, 413, 415];
             assert!(expected.contains(&code), "input {number}: {code} {body}");
-            // It may be closed after what was not read to its end.
+            // The operator may close the connection if it has not read the whole request.
             if connection.closes || (code != 200 && code != 400) {
                 *kept = None;
             }
@@ -160,7 +162,7 @@ fn send(target: &Target, kept: &mut Option<Connection>, number: usize) {
     }
 }
 
-/// Reads to the end of a connection, which must come.
+/// Reads until the operator ends the connection, and returns the answer. Panics on a timeout.
 fn ends(stream: &mut impl Read, number: usize) -> Vec<u8> {
     let mut answer = Vec::new();
     match stream.read_to_end(&mut answer) {
@@ -176,7 +178,7 @@ fn is_timeout(error: &io::Error) -> bool {
     )
 }
 
-/// Where webhooks are served.
+/// The address of the webhooks, and the TLS settings for clients.
 struct Target {
     address: String,
     tls: Arc<ClientConfig>,
@@ -213,17 +215,17 @@ impl Target {
     }
 }
 
-/// A connection that was established.
+/// An established connection.
 struct Connection {
     stream: StreamOwned<ClientConnection, TcpStream>,
-    /// Whether the server has said that it closes it.
+    /// Whether the server has announced that it closes the connection.
     closes: bool,
 }
 
 impl Connection {
-    /// Sends a request, and gives the code and the body of the answer.
+    /// Sends a request and returns the status code and the body of the answer.
     fn send(&mut self, request: &[u8]) -> (u16, String) {
-        // The answer may come before all was sent.
+        // The answer may arrive before the whole request is sent.
         let written = self
             .stream
             .write_all(request)
@@ -264,7 +266,7 @@ fn request(method: &str, path: &str, kind: &str, body: &[u8]) -> Vec<u8> {
 }
 
 impl Random {
-    /// A request that HTTP allows, with anything for a review.
+    /// Returns a request that is valid in HTTP, with any content instead of a review.
     fn review(&mut self) -> Vec<u8> {
         let path = self.one(&[DEFAULTS, VALIDATES]);
         match self.below(1000) {
@@ -322,7 +324,7 @@ impl Random {
         review
     }
 
-    /// `body` with a few bytes that are lost, doubled, or others.
+    /// Returns `body` with a few bytes removed, repeated, inserted or replaced.
     fn damaged(&mut self, mut body: Vec<u8>) -> Vec<u8> {
         for _ in 0..=self.below(4) {
             let at = self.below(body.len().max(1));
@@ -341,7 +343,7 @@ impl Random {
         body
     }
 
-    /// Puts something else in the place of a part of `value`.
+    /// Replaces a part of `value` with another value.
     fn replace_part(&mut self, value: &mut Value) {
         let stays = self.below(5) > 0;
         match value {
@@ -370,14 +372,14 @@ impl Random {
         }
     }
 
-    /// What is no request, or not all of one.
+    /// Returns noise, an invalid request, a part of a request, or several requests at once.
     fn request(&mut self) -> Vec<u8> {
         let good = post(VALIDATES, self.valid().to_string().as_bytes());
         match self.below(7) {
             0 => self.bytes(2000),
             1 => good[..self.below(good.len())].to_vec(),
             2 => {
-                // Of the head alone, so that the length need not fit.
+                // Only the head is damaged and sent, so that the length may not match the body.
                 let head = good.windows(4).position(|it| it == b"\r\n\r\n");
                 let head = good[..head.expect("a head")].to_vec();
                 self.damaged(head)
@@ -409,13 +411,13 @@ impl Random {
                 )
                 .into_bytes()
             }
-            // One after the other, without waiting.
+            // Several requests one after the other, without waiting for the answers.
             _ => good.repeat(1 + self.below(5)),
         }
     }
 }
 
-/// Whether their number soon becomes what `good` accepts.
+/// Waits until `good` accepts the number of open files, and returns whether that happened in time.
 fn files_are(operator: &Operator, good: impl Fn(usize) -> bool) -> bool {
     let soon = cluster::wait_until("files", PATIENCE, || {
         Ok(good(operator.files()).then_some(()))

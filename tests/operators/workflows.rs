@@ -1,4 +1,4 @@
-//! The workflows of GitHub: those of projects and those of this repository.
+//! Tests the GitHub workflows of scaffolded projects and of this repository.
 
 use std::process::Command;
 
@@ -9,8 +9,8 @@ use crate::{
     scaffold::{root, run},
 };
 
-/// The linter is built with the version that its go.mod says. It would run others on the shell
-/// scripts if they were installed: nothing may depend on that.
+/// Runs the version of actionlint that its go.mod pins. By default, actionlint also runs shellcheck and pyflakes if
+/// they are installed. Both are turned off, so that the result does not depend on them.
 #[test]
 fn actionlint_accepts_the_workflows() {
     let actionlint = go_build("actionlint", "github.com/rhysd/actionlint/cmd/actionlint");
