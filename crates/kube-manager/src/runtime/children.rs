@@ -80,8 +80,8 @@ impl Error {
 
 /// Creates, corrects and deletes the objects of kind `C` that the objects of a controller own.
 ///
-/// For a kind that is known only at run time, use [`DynamicObject`](kube::core::DynamicObject). A child then needs
-/// `types`, which [`DynamicObject::new`](kube::core::DynamicObject::new) sets.
+/// For a kind that is known only at run time, use [`DynamicObject`]. A child then needs `types`, which
+/// [`DynamicObject::new`] sets.
 pub struct Children<C: Resource> {
     context: Context,
     kind: Kind<C::DynamicType>,
