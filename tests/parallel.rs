@@ -1,4 +1,4 @@
-//! Checks that run at once.
+//! Runs checks in parallel.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -7,11 +7,11 @@ use std::{
 
 const WORKERS: usize = 2;
 
-/// Does `check` for each of `items`, some of them at once.
+/// Runs `check` for each of `items`, on several threads.
 ///
 /// # Panics
 ///
-/// When there are none, and when a check does.
+/// When `items` is empty, and when a check panics.
 pub fn each<'a, T: Sync + 'a>(items: impl IntoIterator<Item = &'a T>, check: impl Fn(&T) + Sync) {
     let items: Vec<_> = items.into_iter().collect();
     assert!(!items.is_empty(), "nothing to check");

@@ -1,4 +1,4 @@
-//! Projects to try commands on.
+//! Projects in which the tests run commands.
 
 use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
 
@@ -8,17 +8,17 @@ use walkdir::WalkDir;
 
 use crate::scaffold::{outcome, program, rscaffold, run};
 
-/// The command that makes a project whose runtime is not in it. Its files are like all others and take
-/// time to write, so they are where a test is about them.
+/// The command that creates a project without a copy of the runtime. The files of the runtime are like all other files
+/// and take time to write, so only the tests about these files have a copy.
 pub const INIT: &str = "init --domain com --repo guestbook --runtime registry";
 
-/// A project in a folder called `guestbook`. Commands run in this process.
+/// A project in a folder called `guestbook`. Commands run in this process, except for [`Project::command`].
 pub struct Project {
     top: TempDir,
 }
 
 impl Project {
-    /// The project that these commands make.
+    /// Creates a project with these commands.
     pub fn new(commands: &[&str]) -> Self {
         let project = Self {
             top: TempDir::new().expect("a temporary folder"),
@@ -28,7 +28,7 @@ impl Project {
         project
     }
 
-    /// Another one that is the same, with all that it has.
+    /// Returns a copy of the project with all of its files.
     pub fn copy(&self) -> Self {
         let copy = Self::new(&[]);
         let from = self.folder().join(".");
@@ -36,12 +36,12 @@ impl Project {
         copy
     }
 
-    /// Where it is.
+    /// Returns the folder of the project.
     pub fn folder(&self) -> PathBuf {
         self.top.path().join("guestbook")
     }
 
-    /// rscaffold with these arguments, in a process of its own.
+    /// Returns a command that runs rscaffold with these arguments in a separate process.
     pub fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(program());
         command
@@ -50,18 +50,18 @@ impl Project {
         command
     }
 
-    /// Runs rscaffold, and gives what it said and its exit code.
+    /// Runs rscaffold, and returns its output and its exit code.
     pub fn outcome(&self, arguments: &str) -> Outcome {
         outcome(&self.folder(), arguments)
     }
 
-    /// Runs rscaffold, which has to succeed, and gives what it said.
+    /// Runs rscaffold, which must succeed, and returns its output.
     #[track_caller]
     pub fn run(&self, arguments: &str) -> Outcome {
         rscaffold(&self.folder(), arguments)
     }
 
-    /// Runs rscaffold, which has to fail, and gives what it said on stderr.
+    /// Runs rscaffold, which must fail, and returns its stderr.
     #[track_caller]
     pub fn refused(&self, arguments: &str) -> String {
         let outcome = self.outcome(arguments);
@@ -69,14 +69,14 @@ impl Project {
         outcome.stderr
     }
 
-    /// Runs rscaffold, which has to succeed.
+    /// Runs rscaffold, which must succeed.
     #[track_caller]
     pub fn rscaffold(&self, arguments: &str) -> &Self {
         self.run(arguments);
         self
     }
 
-    /// Runs rscaffold once for each of these.
+    /// Runs rscaffold once for each of `commands`.
     pub fn all(&self, commands: &[&str]) -> &Self {
         for command in commands {
             self.rscaffold(command);
@@ -84,7 +84,7 @@ impl Project {
         self
     }
 
-    /// A file's text.
+    /// Returns the text of a file.
     pub fn read(&self, path: &str) -> String {
         fs::read_to_string(self.folder().join(path))
             .unwrap_or_else(|error| panic!("cannot read {path}: {error}"))
@@ -98,14 +98,14 @@ impl Project {
         self
     }
 
-    /// Replaces the only `old` in a file.
+    /// Replaces `old` in a file, which must contain `old` exactly once.
     pub fn replace(&self, path: &str, old: &str, new: &str) -> &Self {
         let text = self.read(path);
         assert_eq!(text.matches(old).count(), 1, "{old} in {path}:\n{text}");
         self.write(path, &text.replace(old, new))
     }
 
-    /// git in the project.
+    /// Returns a git command in the folder of the project.
     pub fn git(&self, arguments: &[&str]) -> Command {
         let mut git = Command::new("git");
         git.args(["-c", "user.name=me", "-c", "user.email=me@example.com"])
@@ -116,7 +116,7 @@ impl Project {
         git
     }
 
-    /// Its files with their texts, and its folders with none; git's own left out.
+    /// Returns the files of the project with their texts, and its folders with `None`, without the folder `.git`.
     pub fn tree(&self) -> BTreeMap<PathBuf, Option<String>> {
         let folder = self.folder();
         let entries = WalkDir::new(&folder).min_depth(1).into_iter();
@@ -133,7 +133,7 @@ impl Project {
     }
 }
 
-/// Fails with the differences unless both are the same.
+/// Fails with the differences unless both projects have the same files.
 #[track_caller]
 pub fn assert_same(actual: &Project, expected: &Project, why: &str) {
     let (actual, expected) = (actual.tree(), expected.tree());

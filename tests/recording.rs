@@ -20,10 +20,10 @@ const COMMANDS: [&str; 2] = [
     "rscaffold create api --group webapp --version v1 --kind Guestbook",
 ];
 
-/// A picture cannot show a different time in each run.
+/// The time that the picture shows instead of the real time, which differs in each run.
 const TIME: &str = "(9 ms)";
 
-/// What the terminal shows: each command after a prompt, and what the command prints.
+/// Runs the commands, and returns the text of the terminal: each command after a prompt, and its output.
 fn session() -> String {
     let top = TempDir::new().unwrap();
     let folder = top.path().join("guestbook");
@@ -52,14 +52,14 @@ fn session() -> String {
     session + "\x1b[32m$\x1b[0m"
 }
 
-/// The session as an SVG. A line is hidden until its time comes; where nothing moves, all lines are shown.
+/// Returns the session as an SVG. Each line is hidden until its time. Without animation, all lines are shown.
 fn picture(session: &str) -> String {
     const LINE: &str = "    <tspan x=";
     const APPEAR: &str = "    @media (prefers-reduced-motion: no-preference) {\n      \
         text > tspan { animation: appear 1ms backwards }\n    }\n    \
         @keyframes appear { from { visibility: hidden } }\n  </style>";
     let svg = Term::new().palette(WIN10_CONSOLE).render_svg(session);
-    // Dimmed text is hard to read otherwise.
+    // Otherwise, dimmed text is hard to read.
     let svg = svg.replace("opacity: 0.4", "opacity: 0.7");
     let svg = svg.replacen("  </style>", APPEAR, 1);
     let size = svg.split('"').filter_map(|text| text.strip_suffix("px"));
@@ -82,7 +82,7 @@ fn picture(session: &str) -> String {
             "    <tspan style=\"animation-delay: {milliseconds}ms\" x={part}"
         )
         .unwrap();
-        // Whoever watches reads the command before its output comes.
+        // The viewer reads the command before its output appears.
         milliseconds += if is_command { 900 } else { 0 };
     }
     picture
@@ -104,7 +104,7 @@ fn the_recording_shows_what_the_two_commands_print() {
     let readme = read("README.md");
     assert!(readme.contains(&format!("]({PICTURE})")));
     for command in COMMANDS {
-        // For readers who do not see the picture.
+        // The README also contains the commands as text, for readers who do not see the picture.
         assert!(readme.contains(&format!("`{command}`")), "{command}");
     }
 }

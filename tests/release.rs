@@ -1,4 +1,4 @@
-//! What a release consists of: archives, an installer, a formula, man pages, a changelog.
+//! Tests the parts of a release: archives, an installer, a formula, man pages, a changelog.
 
 use std::{
     collections::BTreeMap,
@@ -27,7 +27,8 @@ const TARGETS: [&str; 4] = [
     "x86_64-unknown-linux-gnu",
 ];
 
-/// Releases as GitHub has them: the files of one version, which is also the latest one. Each program says its target.
+/// Releases in the layout of GitHub: the files of one version, which is also the latest version. Each program prints
+/// its target.
 pub struct Releases {
     folder: TempDir,
 }
@@ -40,7 +41,7 @@ impl Releases {
         for target in TARGETS {
             let folder = path.join("binaries").join(target);
             fs::create_dir_all(&folder).expect("a folder");
-            // Without the mode of a program, which an upload does not keep.
+            // The file is not executable, because an upload does not keep the mode.
             let program = format!("#!/bin/sh\necho \"rscaffold of {target}\"\n");
             fs::write(folder.join("rscaffold"), program).expect("a program");
         }
@@ -54,7 +55,7 @@ impl Releases {
         releases
     }
 
-    /// What stands for the address of the releases.
+    /// Returns the URL that replaces the address of the releases.
     pub fn url(&self) -> String {
         format!("file://{}", self.folder.path().display())
     }
@@ -70,7 +71,7 @@ impl Releases {
             .arg(out));
     }
 
-    /// The installer, which installs into the folder `bin`.
+    /// Returns a command that installs `version` into the folder `bin`.
     fn install(&self, version: &str) -> Command {
         let mut install = Command::new("sh");
         install
@@ -81,7 +82,7 @@ impl Releases {
         install
     }
 
-    /// What is in `bin`.
+    /// Returns the names of the files in `bin`.
     fn installed(&self) -> Vec<String> {
         let entries = fs::read_dir(self.path("bin")).into_iter().flatten();
         let names = entries.map(|entry| entry.expect("an entry").file_name());
@@ -89,7 +90,7 @@ impl Releases {
     }
 }
 
-/// The files of a folder by their paths in it.
+/// Returns the files of a folder by their paths in the folder.
 fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries = WalkDir::new(folder).into_iter();
     let paths = entries.map(|entry| entry.expect("an entry").into_path());
@@ -110,7 +111,7 @@ fn the_installer_takes_an_archive_only_with_its_checksum() {
     };
     let program = releases.path("bin/rscaffold");
 
-    // The latest version, and a given one with and without its `v`.
+    // The latest version, and a given version with and without its `v`.
     for version in ["", VERSION, &format!("v{VERSION}")] {
         run(&mut releases.install(version));
         assert_eq!(releases.installed(), ["rscaffold"], "{version}");
@@ -139,7 +140,7 @@ fn the_installer_takes_an_archive_only_with_its_checksum() {
     fs::write(files.join("SHA256SUMS"), "").expect("a file");
     let error = refused(&mut releases.install(""));
     assert!(error.contains("has no checksum of"), "{error}");
-    // A failure leaves the program that was there, and nothing else.
+    // After a failure, `bin` still contains the previous program, and nothing else.
     assert_eq!(releases.installed(), ["rscaffold"]);
     assert_eq!(fs::read(&program).expect("a program"), before);
 }
@@ -221,7 +222,7 @@ fn each_command_has_a_man_page() {
     assert!(count > 5, "{count}");
 }
 
-/// Whoever publishes rscaffold elsewhere changes Cargo.toml; this names the files that have to follow.
+/// To publish rscaffold elsewhere, change the address in Cargo.toml. Then this test names the other files to change.
 #[test]
 fn every_file_has_the_address_of_the_repository_that_cargo_toml_has() {
     let (site, repository) = REPOSITORY
@@ -262,7 +263,7 @@ fn every_file_has_the_address_of_the_repository_that_cargo_toml_has() {
     assert!(count > 3, "{count}");
 }
 
-/// `make release` takes the lines below `Unreleased` for those of the release.
+/// `make release` uses the lines below `Unreleased` as the section of the release.
 #[test]
 fn the_changelog_has_a_section_and_a_link_for_each_version() {
     let text = fs::read_to_string(root().join("CHANGELOG.md")).expect("a changelog");

@@ -1,10 +1,10 @@
-//! What `delete` takes away: all that was there for one API or controller alone.
+//! Tests that `delete` removes everything that exists only for the deleted API or controller.
 
 use std::fs;
 
 use crate::project::{INIT, Project, assert_same};
 
-/// What is there, what is added, and what deletes it.
+/// The commands before, the command that adds something, and the command that deletes it.
 const CASES: &[(&[&str], &str, &str)] = &[
     (
         &[],
@@ -27,7 +27,7 @@ const CASES: &[(&[&str], &str, &str)] = &[
         "create api --group webapp --version v2 --kind Guestbook",
         "delete api --group webapp.com --version v2 --kind Guestbook",
     ),
-    // The kinds of others.
+    // Kinds that the project does not define.
     (
         &["create api --group webapp --version v1 --kind Guestbook"],
         "create api --group apps --version v1 --kind Deployment --resource=false",
@@ -40,7 +40,7 @@ const CASES: &[(&[&str], &str, &str)] = &[
          --external-api-crate cert-manager@0.1",
         "delete api --group cert-manager.io --version v1 --kind Certificate",
     ),
-    // Controllers alone.
+    // Only controllers.
     (
         &["create api --group webapp --version v1 --kind Guestbook --controller=false"],
         "create api --group webapp --version v1 --kind Guestbook --controller",

@@ -1,4 +1,4 @@
-//! The crate that runs the operator, as a project has it.
+//! Tests the crate of the runtime in a project: a copy in the project, or the crate from the registry.
 
 use std::{collections::BTreeMap, fs};
 
@@ -13,7 +13,7 @@ const COMMANDS: [&str; 2] = [
 const RECORD: &str = ".rscaffold/last-applied.jsonl";
 const VENDORED: &str = "crates/kube-manager/src/runtime/operator.rs";
 
-/// Makes the record say that rscaffold wrote `text` to the vendored file last, as an older one would have.
+/// Changes the record as if an older rscaffold had written `text` to the vendored file.
 fn write_last(project: &Project, text: &str) {
     let record = project.read(RECORD);
     let former = recorded(BTreeMap::from([(VENDORED.to_owned(), text.to_owned())]));
@@ -111,7 +111,7 @@ fn an_edited_one_does_not_go_to_the_registry_unasked() {
     assert!(!project.folder().join("crates").exists());
 }
 
-/// A workspace can have one package of a name.
+/// A cargo workspace can contain only one package with the same name.
 #[test]
 fn the_projects_of_a_workspace_share_it() {
     let first = Project::new(&[]);

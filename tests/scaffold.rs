@@ -10,15 +10,16 @@ use std::{
 use clap::Parser;
 use rscaffold::{cli::Cli, report::Outcome};
 
-/// The top folder of this repository: it has the lock file of the workspace.
+/// Returns the top folder of this repository, which contains the lock file of the workspace.
 pub fn root() -> &'static Path {
     let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let top = folders.find(|folder| folder.join("Cargo.lock").is_file());
     top.unwrap_or_else(|| panic!("no folder above has a lock file"))
 }
 
-/// The rscaffold of this work tree, in the dev profile. Cargo builds it for the tests of its own package. `make test`
-/// builds it with all tests, and names it by this variable. Otherwise, other packages build it on first use.
+/// Returns the path of this work tree's rscaffold, built in the dev profile. For the tests of its own package, Cargo
+/// builds rscaffold. `make test` builds rscaffold with all tests, and sets the variable `RSCAFFOLD` to its path.
+/// Otherwise, the tests of other packages build rscaffold on first use.
 pub fn program() -> &'static Path {
     static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
         env::var_os("RSCAFFOLD").map_or_else(build, |program| root().join(program))
@@ -33,8 +34,8 @@ fn build() -> PathBuf {
     root().join("target/debug/rscaffold")
 }
 
-/// Runs rscaffold in `folder` with arguments separated by spaces, and gives what it said and its exit
-/// code. This takes no process, which saves time.
+/// Runs rscaffold in `folder` with arguments separated by spaces, and returns its output and its exit code. rscaffold
+/// runs in this process, which saves time.
 ///
 /// # Panics
 ///
@@ -48,11 +49,11 @@ pub fn outcome(folder: &Path, arguments: &str) -> Outcome {
     cli.run(folder)
 }
 
-/// Runs rscaffold in `folder` with arguments separated by spaces, and gives what it said.
+/// Runs rscaffold in `folder` with arguments separated by spaces, and returns its output.
 ///
 /// # Panics
 ///
-/// When it fails, with what it said.
+/// When rscaffold fails, with its stderr.
 #[track_caller]
 pub fn rscaffold(folder: &Path, arguments: &str) -> Outcome {
     let outcome = outcome(folder, arguments);
@@ -60,11 +61,11 @@ pub fn rscaffold(folder: &Path, arguments: &str) -> Outcome {
     outcome
 }
 
-/// Runs `command` and gives its output.
+/// Runs `command` and returns its stdout.
 ///
 /// # Panics
 ///
-/// When it cannot be started or fails, with what it said.
+/// When `command` cannot be started or fails, with its output.
 pub fn run(command: &mut Command) -> String {
     let Output {
         status,
@@ -81,11 +82,11 @@ pub fn run(command: &mut Command) -> String {
     stdout.into_owned()
 }
 
-/// Runs `command`, which has to fail, and gives what it said on stderr.
+/// Runs `command`, which must fail, and returns its stderr.
 ///
 /// # Panics
 ///
-/// When it cannot be started or succeeds.
+/// When `command` cannot be started or succeeds.
 pub fn refused(command: &mut Command) -> String {
     let output = command
         .output()
@@ -95,15 +96,15 @@ pub fn refused(command: &mut Command) -> String {
     stderr
 }
 
-/// make as a shell starts it.
+/// Returns a make command without the variables of an outer cargo or make.
 pub fn plain_make() -> Command {
     let mut make = Command::new("make");
     by_hand(&mut make);
     make
 }
 
-/// Takes from `command` what cargo and make tell those whom they start: build scripts look at it, so
-/// that what was built under one would be built again under the other.
+/// Removes from `command` the variables that cargo and make set for the programs that they start. Build scripts depend
+/// on these variables: a program that was built with them would be built again without them.
 pub fn by_hand(command: &mut Command) -> &mut Command {
     for (name, _) in env::vars_os() {
         let name = name.to_string_lossy();

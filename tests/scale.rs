@@ -1,5 +1,5 @@
-//! What a command takes grows with the number of APIs, and not faster. `make bench ONLY=scale` measures a project
-//! of 1,000 APIs.
+//! Tests that the time of a command grows no faster than the number of APIs, and that its memory is limited. `make
+//! bench ONLY=scale` measures a project of 1,000 APIs.
 
 mod apis;
 
@@ -10,17 +10,17 @@ use tempfile::TempDir;
 use self::apis::with_apis;
 use crate::scaffold::{program, run};
 
-/// How often each time is measured. The shortest counts: whatever else the machine does only adds to it.
+/// How often each time is measured. The shortest time counts, because other work of the machine only adds time.
 const ROUNDS: usize = 3;
 
-/// How much longer a command may take in a project of four times as many APIs: 4 where the time is linear, 16
-/// where it grows with the square.
+/// The maximum growth of a command's time between two projects, where the larger one has four times as many APIs. The
+/// growth is 4 if the time is linear, and 16 if it is quadratic.
 const MAX_GROWTH: f64 = 7.0;
 
-/// What `create api` may take in a project of 200 APIs, in KiB.
+/// The maximum memory of `create api` in a project of 200 APIs, in KiB.
 const MAX_MEMORY: usize = 22 << 10;
 
-/// A project of so many APIs.
+/// Creates a project with this number of APIs.
 fn project(apis: usize) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     shell(
@@ -36,7 +36,7 @@ fn project(apis: usize) -> TempDir {
     folder
 }
 
-/// Has a shell do `script`, in which `"$@"` is rscaffold with these arguments.
+/// Runs `script` in a shell, and returns its stdout. In the script, `"$@"` is rscaffold with these arguments.
 fn shell(folder: &Path, script: &str, arguments: &str) -> String {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("set -e; {script}"), "sh"]);
@@ -46,9 +46,9 @@ fn shell(folder: &Path, script: &str, arguments: &str) -> String {
 
 const CREATE: &str = "create api --group group00 --version v1 --kind Extra --dry-run";
 
-/// The CPU time of `create api`, in seconds.
+/// Returns the user CPU time of `create api`, in seconds.
 fn time(folder: &Path) -> f64 {
-    // The first line is about the shell, the second one about what it ran: user time, then system time.
+    // The first line contains the times of the shell, the second line those of rscaffold: user time, then system time.
     let times = shell(folder, "\"$@\" 2>/dev/null; times", CREATE);
     let user = times.lines().nth(1).unwrap().split(' ').next().unwrap();
     let (minutes, seconds) = user.split_once('m').unwrap();

@@ -1,7 +1,7 @@
-//! Random sequences of commands. Whatever rscaffold accepts, the files have the layout of rustfmt, `apply` finds
-//! nothing to do, and `PROJECT` alone makes the same files; what it refuses changes nothing.
+//! Tests random sequences of commands. After each accepted command, the files have the layout of rustfmt, `apply` has
+//! nothing to do, and `apply` with only `PROJECT` creates the same files. A refused command changes nothing.
 //!
-//! `SEQUENCES=2000` tries more of them, and `SEED=7` begins with another one.
+//! `SEQUENCES=2000` runs more sequences, and `SEED=7` begins with another seed.
 
 mod draw;
 mod names;
@@ -26,8 +26,8 @@ use crate::{
     scaffold::run,
 };
 
-/// Flags that no sequence has. `init --from` takes a project in Go, whose code becomes edits of the user: its tests
-/// are in `port.rs`.
+/// Flags that no sequence has. `init --from` reads a project in Go, whose code becomes edits of the user: the tests of
+/// this flag are in `operators/port.rs`.
 const LEFT_OUT: [(&str, &str); 1] = [("init", "from")];
 
 #[test]
@@ -57,7 +57,7 @@ fn after_accepted_commands_all_files_follow_from_project() {
     println!(
         "{count} sequences from SEED={seed}: {accepted} commands are accepted, {refused} refused"
     );
-    // One sequence alone may be about kinds that do not go together.
+    // In a few sequences, most kinds may be in conflict with each other, so most commands may be refused.
     assert!(
         count < 5 || accepted * 3 > refused,
         "{accepted} commands are accepted, {refused} refused"
@@ -65,11 +65,11 @@ fn after_accepted_commands_all_files_follow_from_project() {
     are_formatted(&texts.into_inner());
 }
 
-/// Checks the layout of Rust files, each with the seed of its sequence, by one process.
+/// Checks the layout of Rust files, many with each process of rustfmt. The number is the seed of the file's sequence.
 fn are_formatted(texts: &BTreeMap<String, u64>) {
     let folder = TempDir::new().expect("a temporary folder");
     let files = texts.iter().enumerate().map(|(index, (text, seed))| {
-        // rustfmt looks for the file of a module.
+        // rustfmt would read the file of each module.
         let alone: Vec<_> = text.lines().map(without_file).collect();
         let file = folder.path().join(format!("seed_{seed}_{index}.rs"));
         fs::write(&file, alone.join("\n") + "\n").expect("a writable file");
@@ -83,7 +83,7 @@ fn are_formatted(texts: &BTreeMap<String, u64>) {
     }
 }
 
-/// The line of a module with an empty one instead of that in a file.
+/// Returns `line`, where an empty module replaces a module in another file: `mod a {}` instead of `mod a;`.
 fn without_file(line: &str) -> String {
     let declares = line
         .trim_start()

@@ -1,4 +1,4 @@
-//! What `edit` changes, each way and back.
+//! Tests that `edit` can make and undo each change of the settings.
 
 use rscaffold::project::Feature;
 
@@ -14,7 +14,7 @@ const APIS: [&str; 3] = [
      --programmatic-validation",
 ];
 
-/// A change of settings, and what undoes it.
+/// Each change of settings, and the change that undoes it.
 const CHANGES: [(&str, &str); 19] = [
     ("--disable agents", "--enable agents"),
     ("--enable autoupdate", "--disable autoupdate"),
@@ -37,7 +37,7 @@ const CHANGES: [(&str, &str); 19] = [
     ("--repo github.com/me/books", "--repo guestbook"),
 ];
 
-/// A project that is so from the start.
+/// Creates a project that has these settings from the start.
 fn from_the_start(settings: &str) -> Project {
     let mut init = format!("init --runtime registry {settings}");
     for (flag, usual) in [("--domain", "com"), ("--repo", "guestbook")] {
@@ -107,11 +107,11 @@ fn a_hand_edit_of_the_project_works_like_the_command() {
         INIT,
         "create api --group webapp --version v1 --kind Guestbook",
     ]);
-    // The entry stays as it was written.
+    // `apply` does not change the entry that the user wrote.
     expected.write("PROJECT", &project.read("PROJECT"));
     assert_same(&project, &expected, "apply");
 
-    // And away again.
+    // Then the user removes the entry.
     let text = project.read("PROJECT");
     let (above, below) = text.split_once("resources:\n").expect("the resources");
     let rest = below.find("runtime: ").expect("the field below");
@@ -150,7 +150,7 @@ fn git_can_apply_a_diff() {
     patched.write("../by-hand.diff", &diff);
     run(&mut patched.git(&["apply", "../by-hand.diff"]));
     project.rscaffold("apply");
-    // A patch knows nothing of the record.
+    // The patch does not contain the record.
     patched.write(
         ".rscaffold/last-applied.jsonl",
         &project.read(".rscaffold/last-applied.jsonl"),

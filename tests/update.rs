@@ -1,7 +1,7 @@
-//! Projects of older versions of rscaffold, brought up to date.
+//! Tests the update of projects that older versions of rscaffold created.
 //!
-//! A folder `update/<version>` has what that version made of the commands in `update/commands`: its
-//! PROJECT, and its record, which holds all other files. `make release` adds one.
+//! A folder `update/<version>` contains the results of that version for the commands in `update/commands`: PROJECT, and
+//! the record, which contains all other files. `make release` adds such a folder.
 
 use std::{
     collections::BTreeMap,
@@ -14,12 +14,12 @@ use crate::{
     scaffold::{root, run},
 };
 
-/// The commands that made the project of each version.
+/// Returns the commands that created the project of each version.
 fn commands() -> Vec<&'static str> {
     include_str!("update/commands").lines().collect()
 }
 
-/// What a user may have changed since: a line, and what became of it.
+/// Edits that a user may have made: the file, the old text and the new text.
 const EDITS: [(&str, &str, &str); 8] = [
     (
         "src/main.rs",
@@ -70,7 +70,7 @@ fn versions() -> Vec<PathBuf> {
     paths.filter(|path| path.is_dir()).collect()
 }
 
-/// The project as the version in `folder` left it.
+/// Returns the project that the version in `folder` created.
 pub fn older(folder: &Path) -> Project {
     let project = Project::new(&[]);
     let read = |name: &str| fs::read_to_string(folder.join(name)).expect("a text");
@@ -99,7 +99,8 @@ fn every_change_of_the_templates_arrives() {
     for version in versions() {
         let project = older(&version);
         let why = version.display().to_string();
-        // Since its release, the templates of this version may have changed as well.
+        // The templates of the current version may have changed since its release, too. But only a project of an older
+        // version must be updated before other commands.
         if !version.ends_with(env!("CARGO_PKG_VERSION")) {
             let error = project.refused("edit --enable prometheus");
             assert!(error.contains("`rscaffold update`"), "{error}");
@@ -141,7 +142,8 @@ fn every_edit_survives() {
     }
 }
 
-/// The runtime is a crate since 0.3. Whoever changed a file of `src/manager` decides what becomes of that.
+/// Since 0.3, the runtime is a crate. If a user changed a file of `src/manager`, the user decides what happens to the
+/// change.
 #[test]
 fn an_edited_file_of_the_former_runtime_is_a_conflict_that_says_what_to_do() {
     let with_former_runtime = versions().into_iter().filter(|version| {
@@ -181,7 +183,7 @@ fn an_edited_file_of_the_former_runtime_is_a_conflict_that_says_what_to_do() {
     assert_eq!(count, 2, "0.1.0 and 0.2.0");
 }
 
-/// A line that both changed is shown as it was, as the user has it, and as it would be.
+/// If the user and rscaffold changed the same line, the error shows the old line, the user's line and the new line.
 #[test]
 fn a_line_that_both_changed_is_a_conflict() {
     let version = root().join("tests/update/0.1.0");

@@ -1,10 +1,10 @@
-//! What a transcript does not say exactly: `[..]` stands for any text in a line, `...` for any lines.
+//! Wildcards in transcripts: `[..]` stands for any text in a line, `...` for any lines.
 
 use snapbox::filter::NormalizeToExpected;
 
-/// `printed` with the wildcards of `expected` where they stand for it.
+/// Returns `printed`, where each text that matches a wildcard of `expected` is replaced by the wildcard.
 pub fn with_wildcards(printed: &str, expected: &str) -> String {
-    // To snapbox, nothing stands for everything.
+    // For snapbox, an empty text matches any text.
     if expected.is_empty() {
         return printed.to_owned();
     }
@@ -14,7 +14,7 @@ pub fn with_wildcards(printed: &str, expected: &str) -> String {
         .to_string()
 }
 
-/// `(9 ms)` is `([..] ms)`, which matches any time.
+/// Replaces a time such as `(9 ms)` at the end of a line by `([..] ms)`, which matches any time.
 pub fn without_times(text: &str) -> String {
     let without_time = |line: &str| {
         let before = line.strip_suffix(" ms)\n")?.rsplit_once('(')?.0;

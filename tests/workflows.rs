@@ -1,4 +1,4 @@
-//! The workflows of GitHub: those of projects and those of this repository.
+//! Tests the GitHub workflows of projects and of this repository.
 
 use std::{
     env, fs,
@@ -17,7 +17,7 @@ use crate::{
     update::older,
 };
 
-/// Those of all golden projects and of this repository.
+/// Returns the workflows of all golden projects and of this repository.
 fn workflows() -> Vec<PathBuf> {
     let folders = ["tests/golden", ".github"].map(|folder| root().join(folder));
     let workflows: Vec<_> = folders
@@ -30,7 +30,8 @@ fn workflows() -> Vec<PathBuf> {
     workflows
 }
 
-/// A tag can be moved to other code, a commit cannot. Nobody sees what it is without the tag.
+/// A tag can be moved to other code, a commit cannot. A comment names the tag, because a commit does not show the
+/// version.
 #[test]
 fn actions_are_pinned_to_commits() {
     let mut count = 0;
@@ -40,7 +41,7 @@ fn actions_are_pinned_to_commits() {
             let Some((_, action)) = line.split_once("uses: ") else {
                 continue;
             };
-            // One of this repository is of the same commit.
+            // An action of this repository comes from the same commit as the workflow.
             if action.starts_with("./") {
                 continue;
             }
@@ -56,8 +57,8 @@ fn actions_are_pinned_to_commits() {
     assert!(count > 0);
 }
 
-/// What runs on a pull request runs code of whoever opened it: with a token that may read, and that
-/// is not left in the work tree.
+/// A workflow on a pull request runs code of the author of the pull request. So its token can only read, and is not
+/// stored in the work tree.
 #[test]
 fn pull_requests_get_no_permissions() {
     let mut checkouts = 0;
@@ -89,7 +90,7 @@ fn pull_requests_get_no_permissions() {
     assert!(checkouts > 0);
 }
 
-/// The names of modules after `mod` in a Rust file.
+/// Returns the names of modules after `mod` in a Rust file.
 fn modules(text: &str) -> impl Iterator<Item = &str> {
     text.lines()
         .filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'))
@@ -126,7 +127,7 @@ fn each_test_of_operators_is_in_one_shard() {
     assert_eq!(named, expected);
 }
 
-/// The action installs what install.sh installs, and adds it to PATH.
+/// The action installs what install.sh installs, and adds the folder of the program to PATH.
 #[test]
 fn the_action_installs_the_version_of_its_commit() {
     let action = root().join(".github/actions/setup-rscaffold");
@@ -155,7 +156,7 @@ fn the_action_installs_the_version_of_its_commit() {
     assert!(error.contains("download/v99.0.0/SHA256SUMS"), "{error}");
 }
 
-/// What the weekly workflow runs, in the shell that GitHub takes.
+/// Returns the script of the last step of the weekly workflow.
 fn update_script() -> String {
     let workflow = root().join("tests/golden/fleet/.github/workflows/autoupdate.yml");
     let workflow: serde_json::Value =
@@ -164,7 +165,7 @@ fn update_script() -> String {
     steps.last().unwrap()["run"].as_str().unwrap().to_owned()
 }
 
-/// A clone of a project that an older rscaffold wrote, where the workflow runs.
+/// A clone of a project of an older rscaffold. The workflow runs in this clone.
 struct Runner {
     project: Project,
     beside: TempDir,
@@ -173,11 +174,11 @@ struct Runner {
 impl Runner {
     fn new() -> Self {
         let project = older(&root().join("tests/update/0.2.0"));
-        // So the update has a workflow to write.
+        // With this feature, the update has a workflow to write.
         project.replace("PROJECT", "- agents\n", "- agents\n- autoupdate\n");
         let beside = TempDir::new().unwrap();
         let gh = beside.path().join("gh");
-        // What gh is asked for, by the words that the workflow gives it.
+        // A stand-in for gh, which accepts only the commands that the workflow runs.
         let text = "#!/bin/sh\n\
             case \"$1 $2\" in\n\
             'pr list') echo \"$OPEN\" ;;\n\
@@ -198,7 +199,8 @@ impl Runner {
         Self { project, beside }
     }
 
-    /// Runs the workflow, and gives the text of the pull request that it opens.
+    /// Runs the workflow, and returns the text of the pull request that the workflow opens; `None` without a pull
+    /// request.
     fn run(&self, token: &str, open: &str) -> Option<String> {
         let opened = self.beside.path().join("opened");
         let bin = [self.beside.path(), program().parent().unwrap()].map(Path::to_owned);
@@ -214,7 +216,7 @@ impl Runner {
         fs::read_to_string(opened).ok()
     }
 
-    /// The files that the branch of the pull request changes.
+    /// Returns the files that the branch of the pull request changes.
     fn changed(&self) -> Vec<String> {
         let diff = ["diff", "--name-only", "main", "origin/rscaffold-update"];
         run(&mut self.project.git(&["fetch", "--quiet", "origin"]));
@@ -236,17 +238,17 @@ fn the_weekly_update_opens_one_pull_request() {
     assert!(changed.iter().any(|path| path == "PROJECT"), "{changed:?}");
     assert!(!has_workflows(&changed), "{changed:?}");
 
-    // With a token that may change workflows, all of the update is there.
+    // With a token that may change workflows, the pull request contains the whole update.
     let runner = Runner::new();
     runner.run("secret", "0").expect("a pull request");
     let changed = runner.changed();
     assert!(has_workflows(&changed), "{changed:?}");
-    // And then nothing is left to do.
+    // After the merge, there is nothing left to update.
     run(&mut runner.project.git(&["branch", "--move", "merged"]));
     fs::remove_file(runner.beside.path().join("opened")).unwrap();
     assert_eq!(runner.run("secret", "0"), None);
 
-    // What somebody has decided in an open pull request stays.
+    // The workflow does not change an open pull request, because people may have made decisions there.
     let runner = Runner::new();
     assert_eq!(runner.run("", "1"), None);
     let branches = run(&mut runner.project.git(&["ls-remote", "--heads", "origin"]));

@@ -1,6 +1,6 @@
-//! The text of a `PROJECT` of many APIs.
+//! Writes the text of a `PROJECT` with many APIs.
 
-/// The text `project`, which has no resources, with this number of APIs: twenty in each group.
+/// Returns the text `project`, which has no resources, with this number of APIs added: twenty in each group.
 pub fn with_apis(project: &str, count: usize) -> String {
     let resources = (0..count).map(|number| {
         let group = format!("group{:02}", number / 20);

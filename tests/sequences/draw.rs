@@ -1,6 +1,7 @@
-//! Draws sequences of commands. Most commands of a sequence are about a few kinds, so they meet.
+//! Draws sequences of commands. Most commands of a sequence use the same few kinds, so that the commands affect each
+//! other.
 //!
-//! Not every command is valid: what rscaffold refuses is left out of the project.
+//! Not every command is valid. A command that rscaffold refuses does not change the project.
 
 use std::{env, fs, path::Path};
 
@@ -21,20 +22,20 @@ use super::names::{
     PROJECTS, REPOS, SHORT_NAMES, TEXTS, VERSIONS,
 };
 
-/// Where an argument names the file of a step.
+/// The placeholder in an argument for the path of the step's file.
 const FILE: &str = "{file}";
 
 /// A command.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// Its words, and its flags with their values.
+    /// The words of the command, and its flags with their values.
     pub arguments: Vec<String>,
     /// The text of the file that an argument names.
     pub file: Option<String>,
 }
 
 impl Step {
-    /// Runs the command in `folder`, with its file beside that.
+    /// Runs the command in `folder`. The file of the step is beside the folder.
     pub fn run(&self, folder: &Path) -> Outcome {
         let file = folder.with_file_name("given");
         if let Some(text) = &self.file {
@@ -53,7 +54,7 @@ impl Step {
     }
 }
 
-/// A kind of the project, as commands name it.
+/// A kind of the project, with the names that commands use.
 #[derive(Debug, Clone)]
 struct Named {
     group: &'static str,
@@ -70,7 +71,7 @@ impl Named {
         ]
     }
 
-    /// As `--owns` takes it.
+    /// Returns the kind in the format of `--owns`.
     fn path(&self) -> String {
         let Self { group, kind } = self;
         format!("{group}/v1/{kind}")
@@ -78,7 +79,7 @@ impl Named {
             .to_owned()
     }
 
-    /// The text of a CRD of the kind.
+    /// Returns the text of a CRD of the kind.
     fn crd(&self) -> String {
         let lower = self.kind.to_ascii_lowercase();
         let group = [self.group, DOMAINS[0]].join(".");
@@ -92,7 +93,7 @@ impl Named {
 type Flag = BoxedStrategy<Option<String>>;
 type Flags = BoxedStrategy<Vec<String>>;
 
-/// A number that a variable of the environment gives.
+/// Returns a number from an environment variable; `usual` if the variable is not set.
 pub fn variable(name: &str, usual: u64) -> u64 {
     let number = |text: String| {
         text.parse()
@@ -101,7 +102,7 @@ pub fn variable(name: &str, usual: u64) -> u64 {
     env::var(name).map_or(usual, number)
 }
 
-/// How to draw `count` sequences: the one of `seed`, and those that follow.
+/// Returns the configuration of a test runner that draws one sequence from `seed`.
 pub fn config(seed: u64) -> Config {
     Config {
         cases: 1,
@@ -112,7 +113,7 @@ pub fn config(seed: u64) -> Config {
     }
 }
 
-/// The sequence of `seed`.
+/// Returns the sequence of `seed`.
 pub fn of_seed(seed: u64) -> Vec<Step> {
     let mut runner = TestRunner::new(config(seed));
     let drawn = sequence().new_tree(&mut runner);
@@ -121,7 +122,7 @@ pub fn of_seed(seed: u64) -> Vec<Step> {
         .current()
 }
 
-/// `init`, then a command for each of some kinds, then any commands.
+/// Draws `init`, then a `create api` for each of a few kinds, then any commands.
 pub fn sequence() -> impl Strategy<Value = Vec<Step>> {
     let kinds = vec((any::<Index>(), select(KINDS)), 2..5);
     let pool = (vec(select(GROUPS), 1..3), kinds).prop_map(|(groups, kinds)| {
@@ -177,7 +178,7 @@ fn edit() -> BoxedStrategy<Step> {
     step("edit", [all, settings(), turn(0.05)].concat())
 }
 
-/// What `init` and `edit` have in common.
+/// Returns the flags that `init` and `edit` have in common.
 fn settings() -> Vec<Flag> {
     let features = || {
         let all = Feature::all().to_vec();
@@ -238,7 +239,7 @@ fn create_api(
         .boxed()
 }
 
-/// What is said of a controller.
+/// Returns the flags of a controller.
 fn controller(pool: &[Named]) -> Vec<Flag> {
     let own: Vec<_> = pool.iter().map(Named::path).collect();
     let kinds = || {
@@ -255,7 +256,7 @@ fn controller(pool: &[Named]) -> Vec<Flag> {
     ]
 }
 
-/// The image that a controller runs.
+/// Draws the flags for the image that a controller runs.
 fn image() -> Flags {
     let all = vec![
         always("image", select(IMAGES)),
@@ -272,7 +273,7 @@ fn image() -> Flags {
         .boxed()
 }
 
-/// The types of a kind from a CRD, for a kind of the project or of others.
+/// Draws `create api --crd`, which generates the types of a kind from a CRD. The kind is of the project or external.
 fn crd(named: &Named, pool: &[Named]) -> BoxedStrategy<Step> {
     let named = named.clone();
     let id = vec![
@@ -292,7 +293,7 @@ fn crd(named: &Named, pool: &[Named]) -> BoxedStrategy<Step> {
         .boxed()
 }
 
-/// A controller or a webhook of a kind of Kubernetes.
+/// Draws a controller or a webhook for a kind of Kubernetes.
 fn builtin(pool: &[Named]) -> BoxedStrategy<Step> {
     let id = |path: &str| {
         let (group_version, kind) = path.rsplit_once('/').expect("a kind");
@@ -321,7 +322,7 @@ fn builtin(pool: &[Named]) -> BoxedStrategy<Step> {
     .boxed()
 }
 
-/// A controller or a webhook of a kind of the crate `widgets`.
+/// Draws a controller or a webhook for a kind of the crate `widgets`.
 fn external(pool: &[Named]) -> BoxedStrategy<Step> {
     let id = |(version, kind, path, more): (&str, &str, &str, &[&str])| {
         let mut id = vec![
@@ -369,7 +370,7 @@ fn create_webhook(named: &Named) -> BoxedStrategy<Step> {
         .boxed()
 }
 
-/// What is said of webhooks that are asked before an object is stored.
+/// Returns the flags of admission webhooks.
 fn webhooks() -> Vec<Flag> {
     vec![
         switch(0.6, "defaulting"),
@@ -400,7 +401,7 @@ fn delete(named: &Named) -> BoxedStrategy<Step> {
         .boxed()
 }
 
-/// Commands that find nothing to do, and those that only print.
+/// Draws a command that has nothing to do, or that only prints.
 fn without_change() -> BoxedStrategy<Step> {
     let apply = vec![
         switch(0.4, "rebuild-base"),
@@ -428,7 +429,7 @@ fn without_change() -> BoxedStrategy<Step> {
     .boxed()
 }
 
-/// What every command that writes has. `dry_run` is the chance that it writes nothing.
+/// Returns the flags that every command that writes has. `dry_run` is the probability of `--dry-run`.
 fn turn(dry_run: f64) -> Vec<Flag> {
     vec![switch(dry_run, "dry-run"), conflict()]
 }
@@ -438,7 +439,7 @@ fn conflict() -> Flag {
     value(0.2, "on-conflict", select(&how[..]))
 }
 
-/// Mostly the first one.
+/// Draws a version, mostly v1.
 fn version() -> BoxedStrategy<&'static str> {
     prop_oneof![2 => Just("v1"), 1 => select(VERSIONS)].boxed()
 }
@@ -485,7 +486,7 @@ fn step(command: &'static str, all: Vec<Flag>) -> BoxedStrategy<Step> {
 fn new(words: &[&str], flags: Vec<String>) -> Step {
     let words = words.iter().map(ToString::to_string).collect();
     let arguments = [words, flags].concat();
-    // The header of a project; a CRD is given where it is drawn.
+    // The file contains the license header of a project. `crd` replaces the text with a CRD.
     let has_file = arguments.iter().any(|it| it.contains(FILE));
     Step {
         file: has_file.then(|| "Copyright A & \"B\"\n*/ it's [= x =]".to_owned()),

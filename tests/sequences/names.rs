@@ -1,8 +1,7 @@
-//! Names that sequences are drawn from. Most of them are there because code or manifests around a name may
-//! break.
+//! Names that sequences are drawn from. Most of these names may break code or manifests.
 
-/// Groups: keywords, names of crates and modules, digits, dots and dashes, the domain alone. None is long, because
-/// the type of a kind may begin with its group.
+/// Groups: keywords, names of crates and modules, digits, dots and dashes, and the empty name, for which the domain is
+/// the whole group. No name is long, because the type of a kind may begin with the name of its group.
 pub const GROUPS: &[&str] = &[
     "",
     "3scale",
@@ -29,7 +28,7 @@ pub const GROUPS: &[&str] = &[
 
 /// Kinds of the project.
 pub const KINDS: &[&str] = &[
-    // Ordinary ones, and plurals that are irregular or none.
+    // Ordinary kinds, and kinds with an irregular plural or without a plural.
     "Guestbook",
     "Person",
     "Policy",
@@ -127,7 +126,7 @@ pub const KINDS: &[&str] = &[
     "Validator",
     "Value",
     "Verb",
-    // Functions, modules and variables of these files.
+    // Functions, modules and variables of generated files.
     "All",
     "Api",
     "Image",
@@ -186,7 +185,7 @@ pub const BUILTIN: &[&str] = &[
     "rbac.authorization.k8s.io/v1/Role",
 ];
 
-/// Kinds of the crate `widgets`: version, kind, path, and what else has to be said.
+/// Kinds of the crate `widgets`: version, kind, path, and further flags.
 pub const EXTERNAL: &[(&str, &str, &str, &[&str])] = &[
     ("v1", "Widget", "widgets::v1::Widget", &[]),
     (
@@ -201,7 +200,8 @@ pub const EXTERNAL: &[(&str, &str, &str, &[&str])] = &[
         "widgets::v1beta1::Lid",
         &["--namespaced=false"],
     ),
-    // Another name for a type of the crate is one that the file of the controller imports.
+    // The kind `Context` is another name for the type `Widget`, and the file of the controller imports another
+    // `Context`.
     (
         "v1",
         "Context",
@@ -210,7 +210,7 @@ pub const EXTERNAL: &[(&str, &str, &str, &[&str])] = &[
     ),
 ];
 
-/// Domains. No other test has objects in them, so their CRDs can be applied to a cluster that is shared.
+/// Domains. No other test has objects in these domains, so the CRDs can be applied to a shared cluster.
 pub const DOMAINS: &[&str] = &[
     "seq.example.com",
     "seq",
@@ -219,7 +219,7 @@ pub const DOMAINS: &[&str] = &[
     "k8s.io",
 ];
 
-/// Repositories, whose last part names the crate.
+/// Repositories. The last part of the path is the name of the crate.
 pub const REPOS: &[&str] = &[
     "guestbook",
     "github.com/me/type-operator",
@@ -235,7 +235,7 @@ pub const REPOS: &[&str] = &[
 /// Names of projects.
 pub const PROJECTS: &[&str] = &["library", "a", "true", "on-1", "null", "x9-y"];
 
-/// Texts of one line in which something may be special to YAML, Rust, TOML, make, a shell, Markdown or a template.
+/// Texts of one line, with characters that are special in YAML, Rust, TOML, make, a shell, Markdown or a template.
 pub const TEXTS: &[&str] = &[
     "use v1",
     "The Guestbook Authors",
@@ -264,7 +264,7 @@ pub const IMAGES: &[&str] = &[
     "ghcr.io/x/y@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
 ];
 
-/// Commands of containers, word by word.
+/// Commands of containers, with commas between the words.
 pub const COMMANDS: &[&str] = &[
     "memcached,--memory-limit=64,-v",
     "sh,-c,echo \"$X\" '{}' \\n",
@@ -284,7 +284,7 @@ pub const CONTROLLERS: &[&str] = &[
     "ready",
 ];
 
-/// Names of a kind for kubectl.
+/// Short names of a kind for kubectl.
 pub const SHORT_NAMES: &[&str] = &["gb", "x", "a1", "gb,g", "no", "y"];
 
 /// Plurals.
@@ -293,5 +293,5 @@ pub const PLURALS: &[&str] = &["things", "x", "a-b", "people"];
 /// Paths of webhooks.
 pub const PATHS: &[&str] = &["/mutate", "/custom/validate-it", "/a", "/a-b_c.d"];
 
-/// A `CustomResourceDefinition`, whose types import what types of a project can import.
+/// A template of a `CustomResourceDefinition`. The types that are generated from it need all possible imports.
 pub const CRD: &str = include_str!("crd.yaml");

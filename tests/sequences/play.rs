@@ -1,4 +1,4 @@
-//! Plays a sequence in a folder, and checks after each command what holds of every command.
+//! Runs a sequence of commands in a folder, and checks after each command what must be true after every command.
 
 use std::{
     collections::BTreeMap,
@@ -12,25 +12,25 @@ use crate::project::{Project, assert_same};
 
 const RECORD: &str = ".rscaffold/last-applied.jsonl";
 
-/// A project that a sequence has made.
+/// A project after a sequence of commands, with the results of the commands.
 pub struct Played {
-    /// Its folder.
+    /// The project.
     pub project: Project,
     /// The commands that were accepted.
     pub accepted: Vec<String>,
-    /// How many commands were refused.
+    /// The number of refused commands.
     pub refused: usize,
-    /// The Rust files that the project had after any of the commands, with their texts.
+    /// The texts of all Rust files that commands created or changed.
     pub rust: Vec<String>,
-    /// Parts of the paths of files that have what a CRD gave, which is not in `PROJECT`.
+    /// Parts of the paths of files whose text comes from a CRD. `PROJECT` does not contain this text.
     given: Vec<String>,
 }
 
 impl Played {
-    /// Plays `steps`.
+    /// Runs `steps`.
     ///
     /// # Panics
-    /// When something does not hold.
+    /// When a check fails.
     pub fn new(steps: &[Step]) -> Self {
         let mut played = Self {
             project: Project::new(&[]),
@@ -107,7 +107,7 @@ impl Played {
         }
     }
 
-    /// `tree` without the texts that a CRD gave.
+    /// Returns `tree` without the files whose text comes from a CRD.
     fn without_given(
         &self,
         tree: BTreeMap<PathBuf, Option<String>>,
@@ -130,7 +130,7 @@ impl Played {
     }
 }
 
-/// Parts of the paths of the files of the kind of a CRD.
+/// Returns parts of the paths of the files for the kind of a CRD.
 fn given(crd: &str) -> Vec<String> {
     let kind = crd
         .split("{kind: ")

@@ -1,4 +1,4 @@
-//! The website that `make docs` builds: its links, and what a browser shows. `make test-docs` runs these tests.
+//! Tests the website that `make docs` builds: its links, and its pages in a browser. `make test-docs` runs these tests.
 
 #![allow(
     clippy::expect_used,
@@ -15,14 +15,14 @@ use std::{
 
 use walkdir::WalkDir;
 
-/// The folder of the website.
+/// Returns the folder of the website.
 fn site() -> PathBuf {
     let site = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/site");
     let site = site.canonicalize();
     site.expect("`make docs` builds the website, and `make test-docs` also tests it")
 }
 
-/// The pages that come from Markdown, by their paths in the website. rustdoc checks its own links.
+/// Returns the pages that come from Markdown, by their paths in the website. rustdoc checks its own links.
 fn pages() -> BTreeMap<PathBuf, String> {
     let site = site();
     let files = WalkDir::new(&site).into_iter();
@@ -37,14 +37,14 @@ fn pages() -> BTreeMap<PathBuf, String> {
         .collect()
 }
 
-/// The values of an attribute.
+/// Returns the values of an attribute.
 fn values<'a>(html: &'a str, attribute: &str) -> Vec<&'a str> {
     let start = format!(" {attribute}=\"");
     let values = html.split(&start).skip(1);
     values.map(|rest| rest.split('"').next().unwrap()).collect()
 }
 
-/// Chromium, which CI installs.
+/// Returns a command for Chromium, which CI installs.
 fn browser() -> Command {
     let path = env::var_os("PATH").unwrap();
     let folders = env::split_paths(&path);
@@ -54,7 +54,8 @@ fn browser() -> Command {
         "Chromium is missing; on Debian, `apt-get install --no-install-recommends chromium`",
     );
     let mut browser = Command::new(program);
-    // A container has no user namespaces for the sandbox. The pages come from this repository.
+    // A container has no user namespaces for the sandbox of Chromium. The pages need no sandbox, because they come from
+    // this repository.
     browser.args([
         "--headless",
         "--no-sandbox",
@@ -67,7 +68,7 @@ fn browser() -> Command {
     browser
 }
 
-/// The page as the browser shows it, after its scripts have run.
+/// Returns the page as the browser shows it, after the scripts of the page have run.
 fn shown(page: &str) -> String {
     let url = format!("file://{}/{page}", site().display());
     let output = browser().arg("--dump-dom").arg(&url).output().unwrap();
@@ -86,7 +87,7 @@ fn every_link_leads_to_a_page_and_a_heading_of_it() {
     let pages = pages();
     let mut count = 0;
     for (page, text) in &pages {
-        // GitHub serves it for any address, so its links begin at the top.
+        // GitHub serves this page for any missing address, so the links of the page begin at the top.
         if page == Path::new("404.html") {
             continue;
         }

@@ -1,5 +1,5 @@
-//! What rscaffold takes in a project of 1,000 APIs, and for a Go project of 400 kinds: for each command the time
-//! and the memory.
+//! Measures the time and the memory of rscaffold's commands in a project of 1,000 APIs, and of `init --from` a Go
+//! project of 400 kinds.
 
 use std::{
     fmt::Write as _,
@@ -15,25 +15,26 @@ use tempfile::TempDir;
 
 use crate::apis::with_apis;
 
-/// The APIs of the project, twenty in each group.
+/// The number of APIs in the project, twenty in each group.
 const APIS: usize = 1_000;
 
-/// The kinds of the Go project.
+/// The number of kinds in the Go project.
 const GO_KINDS: usize = 400;
 
-/// How often each command is measured; the median of its times counts, and the most memory.
+/// How often each of [`COMMANDS`] and `init --from` is measured. The results are the median time and the maximum
+/// memory.
 const ROUNDS: usize = 3;
 
-/// What a command may take, in seconds.
+/// The maximum time of a command, in seconds.
 const MAX_TIME: f64 = 1.0;
 
-/// What a command may take, in MB.
+/// The maximum memory of a command, in MB.
 const MAX_MEMORY: f64 = 200.0;
 
-/// How often the memory of a command is looked at. Its peak may be that much older than its end.
+/// The time between two reads of a command's peak memory. The last read may be this long before the command's end.
 const TICK: Duration = Duration::from_micros(500);
 
-/// What is done in the project of 1,000 APIs. At the end, it has the APIs that it had.
+/// The commands in the project of 1,000 APIs. After the last command, the project has the same APIs as before.
 const COMMANDS: [&str; 14] = [
     "apply",
     "diff",
@@ -51,7 +52,7 @@ const COMMANDS: [&str; 14] = [
     "delete api --group group00 --version v1 --kind New",
 ];
 
-/// Measures `rscaffold`, and says whether all of it is as it should be.
+/// Measures `rscaffold`, and returns whether all commands are within the limits.
 pub fn bench(rscaffold: &Path) -> Result<bool> {
     let folder = TempDir::new().context("failed to create a temporary folder")?;
     let [project, go] = ["shop", "go"].map(|name| folder.path().join(name));
@@ -105,13 +106,13 @@ pub fn bench(rscaffold: &Path) -> Result<bool> {
     Ok(good)
 }
 
-/// What a command took.
+/// The time and the memory that a command used.
 struct Taken {
     seconds: f64,
     megabytes: f64,
 }
 
-/// Runs `command`, which has to succeed.
+/// Runs `command`, which must succeed, and returns the time and the memory that it used.
 fn measure(command: &mut Command) -> Result<Taken> {
     command
         .stdin(Stdio::null())
@@ -124,7 +125,7 @@ fn measure(command: &mut Command) -> Result<Taken> {
     let file = PathBuf::from(format!("/proc/{}/status", child.id()));
     let mut kilobytes = 0;
     let status = loop {
-        // The kernel knows the peak, as long as the process is there.
+        // The kernel reports the peak memory only while the process exists.
         let status = fs::read_to_string(&file).unwrap_or_default();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let peak = peak.and_then(|it| it.trim().strip_suffix(" kB")?.parse().ok());
@@ -142,14 +143,15 @@ fn measure(command: &mut Command) -> Result<Taken> {
     })
 }
 
-/// Adds the APIs to a new `PROJECT`, as rscaffold writes them.
+/// Adds the APIs to a new `PROJECT`, in the format of rscaffold.
 fn describe(file: &Path) -> Result<()> {
     let text = fs::read_to_string(file)?;
     fs::write(file, with_apis(&text, APIS))?;
     Ok(())
 }
 
-/// Writes what `init --from` reads of a project of kubebuilder: PROJECT, and for each kind a CRD and a controller.
+/// Writes the files of a Kubebuilder project that `init --from` reads: PROJECT, and a CRD and a controller for each
+/// kind.
 fn go_project(folder: &Path) -> Result<()> {
     let crds = folder.join("config/crd/bases");
     fs::create_dir_all(&crds)?;

@@ -1,4 +1,4 @@
-//! Where the demo's API server comes from.
+//! Finds and starts the API server of the demo.
 
 use std::{
     env, fs,
@@ -14,24 +14,24 @@ use crate::{
     screen::{Screen, say},
 };
 
-/// The variable that names the kubeconfig of a cluster to use.
+/// The environment variable with the path of the kubeconfig of an existing cluster.
 const KUBECONFIG: &str = "DEMO_KUBECONFIG";
 
-/// What the demo installs into a cluster.
+/// The CRD that the demo installs into a cluster.
 const CRD: &str = "guestbooks.webapp.com";
 
-/// How to get an API server.
+/// The source of the API server.
 pub enum Source {
-    /// It runs already: the kubeconfig of the user's cluster.
+    /// A running cluster of the user, by its kubeconfig.
     Given(PathBuf),
-    /// By the programs in this folder.
+    /// The programs in this folder.
     Assets(PathBuf),
-    /// By programs that Go builds, or has built before.
+    /// Programs that Go builds, or has built before.
     Built,
 }
 
 impl Source {
-    /// Finds the fastest way, and says which it is and how long it takes.
+    /// Finds the fastest source, and prints the source and how long it takes.
     pub fn find(screen: &Screen, project: &Path) -> Result<Self> {
         if let Some(path) = env::var_os(KUBECONFIG).filter(|path| !path.is_empty()) {
             let path = fs::canonicalize(&path)
@@ -73,8 +73,8 @@ impl Source {
     }
 }
 
-/// Fetches the programs as the project does for its own tests, and gives their folder. They are kept for
-/// the next demo.
+/// Downloads the programs as the project does for its own tests, and returns their folder. The folder is kept for the
+/// next demo.
 fn fetch(screen: &Screen, project: &Path) -> Result<PathBuf> {
     let path = project.join("Makefile");
     let makefile = fs::read_to_string(&path)
@@ -95,7 +95,7 @@ fn fetch(screen: &Screen, project: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The line of an error that says what went wrong: the one of curl, or of the script that runs it.
+/// Returns the line of an error that states the cause: a line of curl, or of the script that runs curl.
 fn reason(error: &anyhow::Error) -> String {
     let text = format!("{error:#}");
     let said = text.lines().rev().find_map(|line| {
@@ -121,7 +121,7 @@ impl ControlPlane {
         }
     }
 
-    /// kubectl on `PATH` serves a cluster of the user.
+    /// Returns the path of kubectl for the demo's own API server. For a cluster of the user, kubectl on `PATH` is used.
     pub fn kubectl_path(&self) -> Option<&Path> {
         match self {
             Self::Own(cluster) => Some(cluster.kubectl_path()),
@@ -137,7 +137,7 @@ impl ControlPlane {
     }
 }
 
-/// A cluster of the user, from which the demo's objects and their CRD are deleted on drop.
+/// A cluster of the user. On drop, the CRD and the objects of the demo are deleted from the cluster.
 pub struct Given {
     kubeconfig: PathBuf,
 }

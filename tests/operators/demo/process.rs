@@ -14,35 +14,35 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use console::strip_ansi_codes;
 
-/// A program and all that it starts; killed on drop.
+/// A program and all processes that it starts. All of them are killed on drop.
 ///
-/// They are a process group of their own, which Ctrl-C does not reach: what happens then is up to
-/// this process.
+/// The processes have their own process group, which Ctrl-C does not reach, so this process decides what happens after
+/// Ctrl-C.
 pub struct Process {
     child: Child,
     output: Arc<Mutex<String>>,
-    /// How much of it was shown.
+    /// The number of bytes of `output` that [`Process::new_output`] has returned.
     shown: usize,
-    /// Each line that it writes, also one that it writes over again as progress bars do. Closed at
-    /// the end of all output.
+    /// Each line of the output, including lines that the program overwrites, such as progress bars. The channel closes
+    /// at the end of the output.
     pub news: Receiver<String>,
 }
 
 impl Process {
     pub fn start(command: &mut Command) -> Result<Self> {
-        // One pipe for both, so that the lines stay in order.
+        // Stdout and stderr share one pipe, so that the lines stay in order.
         let (reader, writer) = io::pipe().context("failed to create a pipe")?;
         let child = command
             .stdin(Stdio::null())
             .stdout(writer.try_clone()?)
             .stderr(writer)
             .process_group(0)
-            // What a make around this process left for makes below it.
+            // An outer make sets these variables for inner makes.
             .env_remove("MAKEFLAGS")
             .env_remove("MAKELEVEL")
             .spawn()
             .with_context(|| format!("failed to run `{}`", command.get_program().display()))?;
-        // Else `command` would keep the pipe open.
+        // Otherwise, `command` would keep the pipe open.
         command.stdout(Stdio::null()).stderr(Stdio::null());
 
         let output = Arc::<Mutex<String>>::default();
@@ -57,13 +57,13 @@ impl Process {
         })
     }
 
-    /// What it wrote so far, without progress bars.
+    /// Returns the output so far, without progress bars.
     pub fn output(&self) -> String {
         let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         output.clone()
     }
 
-    /// What of it was not asked for yet.
+    /// Returns the output since the last call of this function.
     pub fn new_output(&mut self) -> String {
         let output = self.output();
         let new = output[self.shown..].to_owned();
@@ -71,7 +71,7 @@ impl Process {
         new
     }
 
-    /// The last lines of it.
+    /// Returns the last lines of the output.
     pub fn last_lines(&self) -> String {
         const LINES: usize = 30;
         let output = self.output();
@@ -82,8 +82,8 @@ impl Process {
         self.child.wait().context("failed to wait for a program")
     }
 
-    /// Asks the programs with this name to end, among those that it started. The others, such as make,
-    /// then end by themselves.
+    /// Sends SIGTERM to the programs with this name in the process group. The other programs, such as make, then end by
+    /// themselves.
     pub fn terminate(&self, program: &str) -> Result<()> {
         let group = self.child.id().to_string();
         let mut pkill = Command::new("pkill");
@@ -106,7 +106,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Not after its end: the number could be another's by then.
+        // After the program's end, another process may have its process ID, so the signal is sent only before.
         if let Ok(None) = self.child.try_wait() {
             let _ = self.signal("-KILL");
             let _ = self.child.wait();
@@ -114,7 +114,7 @@ impl Drop for Process {
     }
 }
 
-/// Splits what `reader` gives into lines, until its end.
+/// Reads lines from `reader` until its end.
 fn read(reader: PipeReader, output: &Mutex<String>, news: &Sender<String>) {
     let mut line = Vec::new();
     for byte in BufReader::new(reader).bytes().map_while(io::Result::ok) {
@@ -130,7 +130,7 @@ fn read(reader: PipeReader, output: &Mutex<String>, news: &Sender<String>) {
             output.push_str(&text);
             output.push('\n');
         }
-        // Nobody listens any more once the process is only there to be stopped.
+        // The receiver is gone once the process is being dropped, so an error is ignored.
         let _ = news.send(text);
     }
 }

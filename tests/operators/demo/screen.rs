@@ -1,4 +1,4 @@
-//! What is shown: steps, commands, their output, and that something goes on.
+//! Prints the steps of the demo, its commands and their output, and shows progress.
 
 use std::{
     process::{Command, ExitStatus},
@@ -21,16 +21,16 @@ use signal_hook::{
 
 use crate::process::Process;
 
-/// How often the indicator moves.
+/// The time between two updates of the progress indicator.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How often a line is printed instead where there is no terminal.
+/// The time between two progress lines, which replace the indicator where there is no terminal.
 const REPORT: Duration = Duration::from_secs(10);
 
-/// How long the operator may take to say something.
+/// The time limit for an expected line in the operator's output.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long work that was interrupted may take to end.
+/// The time that interrupted work has to end.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// Shows the steps of the demo on stderr.
@@ -47,8 +47,8 @@ struct Step {
 }
 
 impl Screen {
-    /// From now on Ctrl-C and the like end what [`Screen`] waits for with an error, so that all is
-    /// cleaned up.
+    /// Catches SIGINT, SIGTERM and SIGHUP. After such a signal, the waits of [`Screen`] end with an error, so that the
+    /// demo cleans up.
     pub fn catch_signals(&self) -> Result<()> {
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             flag::register(signal, self.interrupted.clone()).context("failed to catch signals")?;
@@ -60,7 +60,7 @@ impl Screen {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Ends the step before, and begins the next one.
+    /// Ends the previous step, and begins the next one.
     pub fn step(&mut self, title: &'static str) {
         self.end_step();
         let number = self.steps.len() + 1;
@@ -83,12 +83,12 @@ impl Screen {
         }
     }
 
-    /// The step that runs, or failed.
+    /// Returns the title of the step that runs or has failed.
     pub fn title(&self) -> &'static str {
         self.steps.last().map_or("start", |step| step.title)
     }
 
-    /// Ends the last step, and shows how long each took.
+    /// Ends the last step, and shows how long each step took.
     pub fn summary(&mut self) {
         self.end_step();
         let total = self.steps.iter().map(|step| step.took).sum();
@@ -99,8 +99,8 @@ impl Screen {
         eprintln!("  {:>8}  in total", seconds(total));
     }
 
-    /// Runs `command`, shown as `line`, to its end. Gives its output, which is in the error if it
-    /// fails.
+    /// Shows `line`, runs `command` to its end, and returns its output. If the command fails, the error contains the
+    /// last lines of the output.
     pub fn run(&self, line: &str, command: &mut Command) -> Result<String> {
         command_line(line);
         let mut process = Process::start(command)?;
@@ -119,7 +119,7 @@ impl Screen {
         process.wait()
     }
 
-    /// Does what can take long and is no command. It is given a function to say how far it is.
+    /// Runs `work`, which may take long and is not a command. `work` gets a function that reports its progress.
     pub fn work<T: Send + 'static>(
         &self,
         work: impl FnOnce(&dyn Fn(&str)) -> Result<T> + Send + 'static,
@@ -132,7 +132,7 @@ impl Screen {
         });
         let followed = self.follow(&news, |_| Ok(false));
         if followed.is_err() {
-            // Ctrl-C reaches the processes of `work` as well: it ends too, if it can.
+            // Ctrl-C also reaches the processes that `work` has started, so `work` usually ends, too.
             let patience = Instant::now() + GRACE;
             while !work.is_finished() && Instant::now() < patience {
                 thread::sleep(TICK);
@@ -156,15 +156,15 @@ impl Screen {
         Ok(())
     }
 
-    /// Shows the latest of `news` beside something that moves, until they end or it is `enough`,
-    /// and tells whether it was.
+    /// Shows the latest line of `news` beside a spinner, until `news` ends or `enough` returns true for a line. Returns
+    /// whether `enough` returned true.
     fn follow(
         &self,
         news: &Receiver<String>,
         enough: impl Fn(&str) -> Result<bool>,
     ) -> Result<bool> {
         let style = ProgressStyle::with_template("   {spinner} {elapsed} {wide_msg:.dim}")?;
-        // Cleared on drop.
+        // The bar is cleared on drop.
         let bar = ProgressBar::new_spinner().with_style(style);
         let mut latest = String::new();
         let mut reported = Instant::now();
@@ -194,7 +194,7 @@ pub fn command_line(line: &str) {
     eprintln!("   {} {line}", style("$").for_stderr().dim());
 }
 
-/// Shows what a command wrote.
+/// Shows `text`, such as the output of a command.
 pub fn say(text: &str) {
     for line in text.lines() {
         eprintln!("   {line}");

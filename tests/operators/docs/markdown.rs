@@ -1,37 +1,38 @@
-//! What a tutorial asks its reader to do.
+//! Reads from a tutorial the steps that its reader does.
 //!
-//! - A block `console` is what the reader types after `$ ` in the first terminal, and what is printed
-//!   then. `console NAME` is another terminal, in which a program may go on running: what is shown
-//!   there comes in that order, perhaps with other lines between, and `^C` ends it.
-//! - A block right after a paragraph that is a path and a colon is the whole file.
+//! - A block `console` contains commands after `$ `, which the reader types in the first terminal, and their output.
+//!   `console NAME` is another terminal, in which a program may keep running: the program prints the shown lines in
+//!   this order, perhaps with other lines between, and `^C` ends the program.
+//! - A block right after a paragraph with only a path and a colon is the whole text of that file.
 //! - A block `diff` is a patch.
-//! - A block `mermaid` is a picture. There are no other blocks: what is shown is done.
+//! - A block `mermaid` is a picture, which is no step. Any other block is an error, so a tutorial shows nothing that
+//!   its test does not do.
 
 use anyhow::{Context, Result, bail};
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
-/// Something to do, and on which line it stands.
+/// An action of the reader, and its line in the tutorial.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Step {
     pub line: usize,
     pub action: Action,
 }
 
-/// What there is to do.
+/// An action of the reader.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Types in the terminal of this name.
+    /// Typing commands in the terminal with this name; `lines` also contains their output.
     Type {
         terminal: String,
         lines: Vec<String>,
     },
-    /// Makes a file of this text.
+    /// A file to create with this text.
     Write { path: String, text: String },
-    /// Applies a patch.
+    /// A patch to apply.
     Patch { text: String },
 }
 
-/// The steps of a tutorial, in order.
+/// Returns the steps of a tutorial, in order.
 pub fn steps(markdown: &str) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
     let mut path = None;
@@ -69,7 +70,7 @@ pub fn steps(markdown: &str) -> Result<Vec<Step>> {
     Ok(steps)
 }
 
-/// The path that a paragraph consists of.
+/// Returns the path of a paragraph that consists of a path and a colon.
 fn path_of(paragraph: &[Event]) -> Option<String> {
     match paragraph {
         [Event::Code(path), Event::Text(colon)] if &**colon == ":" => Some(path.to_string()),

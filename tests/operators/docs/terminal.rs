@@ -1,4 +1,4 @@
-//! A shell that is typed into, and what it shows.
+//! A shell that runs the commands of a tutorial, and checks their output.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -24,10 +24,10 @@ use crate::{
     wildcards::{with_wildcards, without_times},
 };
 
-/// Printed after each command, with its exit code.
+/// The text that the shell prints after each command, followed by the exit code.
 const END: &str = "--- end of the command:";
 
-/// A shell; all that it started ends with it.
+/// A shell. On drop, the shell and all processes that it started are killed.
 pub struct Terminal {
     shell: Child,
     input: ChildStdin,
@@ -37,10 +37,10 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// A shell in `folder`.
+    /// Opens a shell in `folder`.
     pub fn open(folder: &Path, environment: &[(&str, String)]) -> Result<Self> {
-        // Who was started in the background ignores Ctrl-C, and all that it starts would too: but
-        // not what it handles itself.
+        // A process that a shell starts in the background ignores SIGINT, and its children inherit this. With a handler
+        // in this process, the children start with the default action, so Ctrl-C ends them.
         let exits = Arc::new(AtomicBool::new(true));
         register_conditional_shutdown(SIGINT, 130, exits).context("failed to handle SIGINT")?;
         let mut command = Command::new("bash");
@@ -55,7 +55,7 @@ impl Terminal {
             .spawn()
             .context("failed to run `bash`")?;
         let mut input = shell.stdin.take().context("no input")?;
-        // Ctrl-C ends the command that runs, and not the shell.
+        // Ctrl-C ends the running command, but not the shell.
         input.write_all(b"exec 2>&1; trap : INT\n")?;
         let lines = BufReader::new(shell.stdout.take().context("no output")?).lines();
         let (send, output) = channel();
@@ -74,19 +74,19 @@ impl Terminal {
         })
     }
 
-    /// Where the shell is.
+    /// Returns the current folder of the shell.
     pub fn folder(&mut self) -> Result<PathBuf> {
         self.start("pwd")?;
         let (lines, _) = self.finish()?;
         Ok(lines.concat().into())
     }
 
-    /// Whether no command runs.
+    /// Returns whether no command runs.
     pub fn is_idle(&self) -> bool {
         !self.busy
     }
 
-    /// Runs each command to its end, which must print what is shown: `[..]` stands for any text in
+    /// Runs each command to its end. Its output must match the lines after it in `lines`: `[..]` stands for any text in
     /// a line, `...` for any lines.
     pub fn play(&mut self, lines: &[String]) -> Result<()> {
         let mut lines = lines.iter().peekable();
@@ -107,7 +107,7 @@ impl Terminal {
                 "`{command}` ended with {code} and printed:\n{}",
                 diffy::create_patch(&shown, &seen)
             );
-            // What fails on purpose shows how it does.
+            // A command may fail only if the tutorial shows the end of its output.
             let shows_end = !shown.is_empty() && !shown.ends_with("...\n");
             ensure!(
                 code == 0 || shows_end,
@@ -117,8 +117,8 @@ impl Terminal {
         Ok(())
     }
 
-    /// Starts each command when the one before has ended, and waits until the lines that are shown
-    /// were printed in this order, perhaps with others between. The last one may go on.
+    /// Starts each command after the previous one has ended, and waits until it has printed the shown lines in this
+    /// order, perhaps with other lines between. The last command may keep running.
     pub fn follow(&mut self, lines: &[String]) -> Result<()> {
         let mut interrupted = false;
         for line in lines {
@@ -146,7 +146,7 @@ impl Terminal {
             !self.busy,
             "`{command}` would have to wait for what runs in this terminal"
         );
-        // Nothing that is run may read what is typed next.
+        // A command must not read the commands that are typed after it.
         writeln!(
             self.input,
             "{{ {command}\n}} </dev/null; __=$?; echo; echo '{END}' $__"
@@ -155,7 +155,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// What the command printed before it ended, and its exit code.
+    /// Waits for the end of the command, and returns the lines of its output and its exit code.
     fn finish(&mut self) -> Result<(Vec<String>, i32)> {
         let deadline = Instant::now() + BUILD_PATIENCE;
         let mut lines = Vec::new();
@@ -168,7 +168,8 @@ impl Terminal {
             };
             if let Some(code) = line.strip_prefix(END) {
                 self.busy = false;
-                // The line break before the end is not the command's, unless it left its line open.
+                // `echo` prints a line break before the end. The result is an empty line, unless the output of the
+                // command ends without a line break.
                 lines.pop_if(|line: &mut String| line.is_empty());
                 return Ok((lines, code.trim().parse()?));
             }
@@ -195,12 +196,12 @@ impl Terminal {
         }
     }
 
-    /// The next line that is printed, if there is one in time.
+    /// Returns the next line of the output; `None` after the deadline.
     fn line(&mut self, deadline: Instant) -> Result<Option<String>> {
         let patience = deadline.saturating_duration_since(Instant::now());
         match self.output.recv_timeout(patience) {
             Ok(line) => {
-                // For whoever has to find out what went wrong.
+                // The output of the test shows the line, so that a failure can be understood.
                 println!("{line}");
                 Ok(Some(line))
             }
@@ -209,7 +210,7 @@ impl Terminal {
         }
     }
 
-    /// Ends the command that runs, as Ctrl-C does.
+    /// Ends the running command, as Ctrl-C does.
     fn interrupt(&mut self) -> Result<()> {
         ensure!(self.busy, "nothing runs that could be interrupted");
         self.signal("INT")
@@ -224,7 +225,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // It may be gone already.
+        // The shell may have ended already.
         let _ = self.signal("KILL");
         let _ = self.shell.wait();
     }

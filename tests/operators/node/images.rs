@@ -1,5 +1,5 @@
-//! Images, built with podman in a store of its own: neither those of this machine's user nor a
-//! registry of others have a part in it.
+//! Builds images with podman. podman has a separate store, so the tests use neither the images of this machine's user
+//! nor an external registry.
 
 use std::{
     env, fs,
@@ -15,8 +15,8 @@ use crate::{
     scaffold::{by_hand, root, run},
 };
 
-/// The platform of this machine, as images and as programs name it, and what the Dockerfile's last stage
-/// begins with there.
+/// The name of this machine's platform in images and in ELF headers, and the base image of the Dockerfile's last stage
+/// for this platform.
 pub const PLATFORM: &str = if ARM { "linux/arm64" } else { "linux/amd64" };
 pub const MACHINE: &str = if ARM { "AArch64" } else { "X86-64" };
 pub const BASE: &str = if ARM {
@@ -26,21 +26,22 @@ pub const BASE: &str = if ARM {
 };
 const ARM: bool = cfg!(target_arch = "aarch64");
 
-/// The programs that it takes, and the Debian package of each.
+/// The required programs, and the Debian package of each program.
 const REQUIRED: [(&str, &str); 3] = [
     ("podman", "podman"),
     ("debootstrap", "debootstrap"),
     ("readelf", "binutils"),
 ];
 
-/// podman, the images that a Dockerfile begins with, and a registry to push to.
+/// podman, the base images of a Dockerfile, and a registry to push to.
 pub struct Images {
     folder: PathBuf,
     registry: Registry,
 }
 
 impl Images {
-    /// Makes what is missing, which takes some minutes once; it lies in `target/containers`.
+    /// Starts a registry, and builds the base images in `target/containers` if they are missing, which takes some
+    /// minutes.
     pub fn new() -> Self {
         let path = env::var_os("PATH").unwrap_or_default();
         let found = |name| env::split_paths(&path).any(|folder| folder.join(name).is_file());
@@ -69,7 +70,7 @@ impl Images {
             path("run"),
         );
         fs::write(path("storage.conf"), storage).expect("a writable file");
-        // With the network of this machine, because a build downloads crates.
+        // Containers use the network of this machine, because a build downloads crates.
         let containers = format!(
             "[containers]\nnetns = \"host\"\n\
              [engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"none\"\ntmp_dir = {:?}\n",
@@ -88,7 +89,8 @@ impl Images {
         images
     }
 
-    /// A program that runs podman, in a namespace for mounts: podman leaves some behind.
+    /// Returns a command for a program that runs podman. The program has its own mount namespace, because podman leaves
+    /// mounts behind.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new("unshare");
         by_hand(&mut command)
@@ -99,23 +101,23 @@ impl Images {
                 "CONTAINERS_REGISTRIES_CONF",
                 self.folder.join("registries.conf"),
             )
-            // What works wherever the tests run as root, be it in a container.
+            // This isolation works wherever the tests run as root, also in a container.
             .env("BUILDAH_ISOLATION", "chroot");
         command
     }
 
-    /// The name of an image in the registry, which forgets it with the end of this.
+    /// Returns the name of an image in the registry. The registry keeps images until `self` is dropped.
     pub fn in_registry(&self, name: &str) -> String {
         format!("{}/{name}", self.registry.address)
     }
 
-    /// podman, with arguments separated by spaces.
+    /// Runs podman with arguments separated by spaces, and returns its output.
     pub fn podman(&self, arguments: &str) -> String {
         run(self.command("podman").args(arguments.split(' ')))
     }
 
-    /// make in `folder`, with arguments separated by spaces and podman for the targets that take one.
-    /// All that it says goes to stdout: what a build prints, it prints to stderr.
+    /// Returns a make command in `folder`, with arguments separated by spaces. Targets that need a container tool use
+    /// podman. All output goes to stdout, because a build prints to stderr.
     pub fn make(&self, folder: &Path, arguments: &str) -> Command {
         let mut make = self.command("sh");
         make.args([
@@ -129,13 +131,13 @@ impl Images {
         make
     }
 
-    /// The size in bytes.
+    /// Returns the size of an image in bytes.
     pub fn size(&self, image: &str) -> u64 {
         let size = self.podman(&format!("image inspect --format={{{{.Size}}}} {image}"));
         size.trim().parse().expect("a number")
     }
 
-    /// The shells in an image.
+    /// Returns the paths of the shells in an image.
     pub fn shells(&self, image: &str) -> String {
         let script = r#"
             find "$(podman image mount "$1")" ! -type d \
@@ -143,13 +145,13 @@ impl Images {
         run(self.command("sh").args(["-ec", script, "sh", image]))
     }
 
-    /// The section headers of the operator in an image, as readelf shows them.
+    /// Returns the section headers of the operator in an image, as readelf prints them.
     pub fn sections(&self, image: &str) -> String {
         let script = r#"readelf --wide --section-headers "$(podman image mount "$1")/manager""#;
         run(self.command("sh").args(["-ec", script, "sh", image]))
     }
 
-    /// The header of the operator in an image that somebody pulls who has nothing of it.
+    /// Pulls an image into an empty store, and returns the ELF header of the operator in the image.
     pub fn pulled_elf_header(&self, image: &str, platform: &str) -> String {
         let store = TempDir::new().expect("a temporary folder");
         let script = r#"
@@ -171,7 +173,7 @@ struct Registry {
 
 impl Registry {
     fn start() -> Self {
-        // However this process ends, the registry's stdin ends with it.
+        // The registry ends when its stdin is closed, which happens at the end of this process, even after a crash.
         let mut process = Command::new(go_build("registry", "."))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

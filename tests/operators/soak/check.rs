@@ -9,7 +9,7 @@ use super::{
     site::Site,
 };
 
-/// Objects by their name.
+/// Returns the objects by their names.
 fn by_name(objects: Vec<Value>) -> BTreeMap<String, Value> {
     let name = |object: &Value| {
         object["metadata"]["name"]
@@ -20,7 +20,7 @@ fn by_name(objects: Vec<Value>) -> BTreeMap<String, Value> {
     objects.into_iter().map(|it| (name(&it), it)).collect()
 }
 
-/// Differences between the specs of the objects and their status and children.
+/// Returns the differences between the specs of the objects and their status and children.
 pub fn differences(site: &Site) -> anyhow::Result<Vec<String>> {
     let notes = by_name(site.list(&format!("{NOTES}?"))?);
     let selector = "labelSelector=app.kubernetes.io/managed-by%3Dsoak&";
@@ -48,7 +48,7 @@ pub fn differences(site: &Site) -> anyhow::Result<Vec<String>> {
     Ok(differences)
 }
 
-/// What is wrong with the status of an object, if anything.
+/// Returns what is wrong with the status of an object, if anything.
 fn status_differs(note: &Value) -> Option<&'static str> {
     let (metadata, status) = (&note["metadata"], &note["status"]);
     let generation = &metadata["generation"];
@@ -68,7 +68,7 @@ fn status_differs(note: &Value) -> Option<&'static str> {
     (!is_ready).then_some("is not ready")
 }
 
-/// Objects that differ from what the clients wrote, in either version.
+/// Returns the objects that differ, in either version, from what the clients wrote.
 pub fn lost(site: &Site, load: &Load, users: &[Done]) -> anyhow::Result<Vec<String>> {
     let notes = by_name(site.list(&format!("{NOTES}?"))?);
     let old = by_name(site.list(&format!("{OLD_NOTES}?"))?);

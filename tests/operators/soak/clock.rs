@@ -18,7 +18,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A correct clock, with files in `folder`.
+    /// Creates a correct clock, with files in `folder`.
     pub fn new(folder: &Path, name: &str) -> Self {
         let library = folder.join("clock.so");
         if !library.exists() {
@@ -35,9 +35,9 @@ impl Clock {
         clock
     }
 
-    /// Sets it so many seconds ahead of the clock of the machine.
+    /// Sets the clock this number of seconds ahead of the clock of the machine.
     pub fn set(&self, ahead: i64) {
-        // Written in place: processes have mapped the file.
+        // The file is written in place, because processes have mapped it.
         if self.file.exists() {
             let file = fs::File::options().write(true).open(&self.file);
             let mut file = file.expect("the file of the clock");
@@ -47,13 +47,13 @@ impl Clock {
         }
     }
 
-    /// Gives this clock to a process.
+    /// Makes a process use this clock.
     pub fn of<'a>(&self, launch: Launch<'a>) -> Launch<'a> {
         let [library, file] = [&self.library, &self.file].map(|path| path.display().to_string());
         launch.env("LD_PRELOAD", &library).env("CLOCK_FILE", &file)
     }
 
-    /// Whether a process has this clock.
+    /// Returns whether a process uses this clock.
     pub fn is_of(&self, process: u32) -> bool {
         let maps = fs::read_to_string(format!("/proc/{process}/maps"));
         let library = self.library.display().to_string();
@@ -67,7 +67,7 @@ mod tests {
 
     use super::*;
 
-    /// What time it is in a process with this clock, in seconds.
+    /// Returns the time in a process with this clock, in seconds.
     fn time(clock: &Clock) -> i64 {
         let mut date = Command::new("date");
         date.arg("+%s").env("LD_PRELOAD", &clock.library);

@@ -11,7 +11,7 @@ use super::site::{LEASE, SYSTEM, Site};
 /// The time that the API server may take to learn of a changed role, and to learn of all roles after its start.
 const ROLES: Duration = Duration::from_secs(5);
 
-/// The result.
+/// The result of [`judge`].
 #[derive(Debug, Default)]
 pub struct Verdict {
     pub requests: usize,
@@ -30,7 +30,7 @@ struct Claim {
     time: Timestamp,
     /// The replica; `None` for the client that steals the lease.
     replica: Option<usize>,
-    /// The process.
+    /// The process that holds the lease, as the lease names it.
     holder: String,
 }
 
@@ -76,8 +76,8 @@ fn time(request: &Request) -> Timestamp {
     request.time.parse().expect("a time")
 }
 
-/// Whether a request is a write that only the leader may send: all but those for the lease itself, and for the
-/// certificates of the webhooks, which each replica keeps.
+/// Returns whether a request is a write that only the leader may send. Each replica may write the lease and the
+/// certificates of the webhooks.
 fn takes_the_lease(request: &Request) -> bool {
     let is_write = !["get", "list", "watch"].contains(&request.verb.as_str());
     let is_of_each = match request.resource.as_str() {
@@ -88,7 +88,7 @@ fn takes_the_lease(request: &Request) -> bool {
     is_write && !is_of_each
 }
 
-/// All writes of the lease that name a holder, in their order.
+/// Returns all writes of the lease that name a holder, in their order.
 fn claims(site: &Site, requests: &[Vec<Request>]) -> Vec<Claim> {
     let admin = site
         .cluster
@@ -116,10 +116,10 @@ fn claims(site: &Site, requests: &[Vec<Request>]) -> Vec<Claim> {
     claims
 }
 
-/// Why the replica did not hold the lease at this time; `None` if it did.
+/// Returns why the replica did not hold the lease at this time; `None` if the replica held it.
 ///
 /// A replica holds the lease from the write that takes it until another replica takes it, but no longer than the lease
-/// duration after its last renewal. There is no further tolerance: a leader stops to send requests at the renew
+/// duration after its last renewal. There is no further tolerance: a leader stops sending requests at the renew
 /// deadline, four seconds earlier. The client that steals the lease writes nothing else, so the old leader is the only
 /// writer until it notices the theft.
 fn outside(time: Timestamp, replica: usize, claims: &[Claim]) -> Option<String> {

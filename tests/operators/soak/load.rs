@@ -47,13 +47,13 @@ pub struct Done {
     pub objects: BTreeMap<String, Known>,
 }
 
-/// What all clients share.
+/// The state that all clients share.
 pub struct Load {
     pub server: String,
     pub client: http::Client,
     /// The time between two requests of a client.
     pub pause: Duration,
-    /// Changes at the start and at the end of each deletion of the CRD, which deletes all objects.
+    /// A counter that increases at the start and at the end of each deletion of the CRD, which deletes all objects.
     pub wiped: AtomicUsize,
     pub is_over: AtomicBool,
 }
@@ -115,7 +115,7 @@ impl Load {
     }
 }
 
-/// Whether an answer says that the object is missing. The answer is different if the CRD is missing.
+/// Returns whether an answer says that the object is missing. The answer is different if the CRD is missing.
 fn is_gone(text: &str) -> bool {
     text.contains("\"details\":{\"name\":")
 }
@@ -133,7 +133,7 @@ impl User<'_> {
         }
     }
 
-    /// The code of the answer, and its text; 0 without an answer.
+    /// Counts a request, and returns the status code and the text of the answer. Without an answer, the code is 0.
     fn answer(&mut self, answer: Result<http::Answer, ureq::Error>) -> (u16, String) {
         self.done.requests += 1;
         let answer = answer.map_or_else(
@@ -168,7 +168,7 @@ impl User<'_> {
         self.known(name).may_be.push(now);
     }
 
-    /// Changes an object in one of the versions; creates it if it is not there.
+    /// Changes an object in one of the versions, or creates the object if it is missing.
     fn update(&mut self, name: &str) {
         if self.known(name).may_be == [None] {
             return self.create(name);
@@ -177,7 +177,7 @@ impl User<'_> {
         let is_old = self.random.below(2) == 0;
         let before = self.known(name).may_be.clone();
         let (path, spec, after) = if is_old {
-            // The copies stay, whatever they are.
+            // An update in the old version does not change `copies`.
             let after = before.into_iter().flatten().map(|it| Content {
                 copies: it.copies,
                 ..content.clone()
@@ -195,7 +195,7 @@ impl User<'_> {
             .patch(&url, &json!({"spec": spec}).to_string());
         let wiped = self.load.wiped.load(Ordering::SeqCst);
         match self.answer(answer) {
-            // A deletion without an answer was a success.
+            // An earlier deletion without an answer succeeded.
             (200, text) if text.contains("\"deletionTimestamp\":") => self.is(name, None),
             (200, _) => {
                 *self.known(name) = Known {
@@ -225,14 +225,15 @@ impl User<'_> {
             ),
         };
         if spec["copies"].is_null() {
-            // The default of the webhook.
+            // The webhook sets this default.
             content.copies = 1;
         }
         let object = note(version, name, &spec);
         let answer = self.load.client.post(&self.url(path), &object.to_string());
         match self.answer(answer) {
             (201, _) => self.is(name, Some(content)),
-            // There is no kind, or the object is still being deleted, or an answer that was lost was a success.
+            // The CRD is missing, or the object is still being deleted, or an earlier write without an answer
+            // succeeded.
             (404 | 409, _) => {}
             _ => self.may_be(name, Some(content)),
         }

@@ -19,25 +19,25 @@ use crate::proxy::Rule;
 
 const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/soak-manager-role";
 
-/// How long it may take until a CRD is deleted, with all objects.
+/// The time limit for the deletion of a CRD and all its objects.
 const DELETION: Duration = Duration::from_secs(300);
 
-/// How often the processes are looked at.
+/// The time between two checks of the processes.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How far clocks jump, in seconds.
+/// The sizes of clock jumps, in seconds.
 const JUMPS: [i64; 4] = [45, 15 * 60, 5 * 3600, 2 * 86_400];
 
-/// Carries out a schedule.
+/// The runner of a schedule, and its results.
 pub struct Runner<'a> {
     pub load: &'a Load,
     /// The rules of the role.
     rules: Value,
     /// The times when the role lacked a rule or the API server was down.
     pub withdrawn: Vec<(Timestamp, Timestamp)>,
-    /// How many faults of each kind there were.
+    /// The number of faults of each kind.
     pub counts: BTreeMap<Fault, usize>,
-    /// How many requests a fault of a proxy changed.
+    /// The number of requests to which a fault of a proxy applied.
     pub met: usize,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Returns when all faults have ended.
+    /// Runs the schedule, and returns when all faults have ended.
     pub fn run(&mut self, site: &mut Site, schedule: &[Event]) {
         let start = Instant::now();
         let mut next = schedule.iter().peekable();
@@ -166,7 +166,7 @@ impl<'a> Runner<'a> {
                 true
             }
             Fault::CrdReplaced => {
-                // There is none while another fault has deleted it.
+                // The CRD is missing while another fault has deleted it.
                 if let Some(mut crd) = site.get(CRD) {
                     let versions = crd["spec"]["versions"].as_array_mut().expect("versions");
                     for version in versions {

@@ -1,4 +1,4 @@
-//! A random schedule of faults. The same seed gives the same schedule.
+//! A random schedule of faults. The same seed produces the same schedule.
 
 use std::{fmt, time::Duration};
 
@@ -15,23 +15,23 @@ pub enum Fault {
     Vanished,
     /// The API server is slow to answer.
     Slow,
-    /// The API server has too many requests, says the answer to each second request.
+    /// Each second request gets the answer that the API server has too many requests (429).
     TooMany,
-    /// Each second request fails in the API server.
+    /// Each second request gets the answer that the API server has failed (500).
     Internal,
-    /// All watches expire.
+    /// All watches of a replica expire.
     WatchExpiry,
-    /// The wall clock of a replica jumps, and back.
+    /// The wall clock of a replica jumps, and later jumps back.
     ClockJump,
-    /// Somebody takes the lease without waiting for its end.
+    /// Another client takes the lease before the lease expires.
     LeaseTheft,
-    /// The role lacks a rule for a while, or all of them.
+    /// The role temporarily lacks one rule or all rules.
     PermissionWithdrawn,
-    /// The CRD is replaced by one that stores another version.
+    /// The CRD is changed to store another version.
     CrdReplaced,
     /// The CRD is deleted, with all objects, and created again.
     CrdDeleted,
-    /// The authorities of the webhooks are gone.
+    /// The certificate authorities of the webhooks are deleted.
     CertificatesLost,
     /// A replica is paused.
     Paused,
@@ -41,7 +41,7 @@ pub enum Fault {
     Stopped,
 }
 
-/// The kinds of a short run.
+/// The kinds of faults in a short run.
 const SHORT: [Fault; 15] = [
     Fault::ApiServerRestart,
     Fault::Refused,
@@ -60,14 +60,14 @@ const SHORT: [Fault; 15] = [
     Fault::Stopped,
 ];
 
-/// The shortest run with all kinds.
+/// The shortest run with all kinds of faults.
 const LONG: Duration = Duration::from_secs(10 * 60);
 
-/// A fault, and when.
+/// A fault and its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     pub fault: Fault,
-    /// From the beginning of the soak.
+    /// The time since the beginning of the soak test.
     pub at: Duration,
     pub lasts: Duration,
     /// The replicas that the fault concerns.
@@ -87,7 +87,7 @@ impl fmt::Display for Event {
     }
 }
 
-/// Faults that overlap, for a run of this length. No kind occurs again before all kinds have occurred.
+/// Returns faults that overlap, for a run of this length. No kind occurs again before all kinds have occurred.
 pub fn schedule(seed: u64, length: Duration) -> Vec<Event> {
     let mut random = Random(seed);
     let all: Vec<_> = if length < LONG {

@@ -69,7 +69,7 @@ pub struct Replica {
 /// The resources of a process.
 #[derive(Clone, Copy, Debug)]
 pub struct Usage {
-    /// In KiB.
+    /// The memory in KiB.
     pub memory: usize,
     pub files: usize,
     pub threads: usize,
@@ -96,7 +96,7 @@ impl Usage {
     }
 }
 
-/// How many lines of a log a failure shows.
+/// The number of log lines that a failure shows.
 pub const SHOWN: usize = 40;
 
 /// Installs config/default without the Deployment. The API server calls the webhooks at `address`. `change` can
@@ -115,7 +115,7 @@ pub fn install(
     for manifest in &mut manifests {
         change(manifest);
         match text(&manifest["kind"]).as_str() {
-            // A Service has no network here, so this one is a name for `address`.
+            // The cluster has no network for Services, so this Service is a name for the host of `address`.
             "Service" if manifest["metadata"]["name"] == "soak-webhook-service" => {
                 manifest["spec"] = json!({"type": "ExternalName", "externalName": host});
             }
@@ -239,7 +239,7 @@ impl Site {
         }
     }
 
-    /// Another client with all permissions.
+    /// Returns another client with all permissions.
     pub fn client(&self) -> http::Client {
         http::Client::new().token(&self.token)
     }
@@ -248,7 +248,7 @@ impl Site {
         format!("{}{path}", self.cluster.server())
     }
 
-    /// An object, if it is there.
+    /// Returns an object; `None` if it is missing.
     pub fn get(&self, path: &str) -> Option<Value> {
         let answer = self.admin.get(&self.url(path)).expect("an answer");
         assert!([200, 404].contains(&answer.code), "{path}: {}", answer.text);
@@ -256,7 +256,7 @@ impl Site {
         is_there.then(|| serde_json::from_str(&answer.text).expect("JSON"))
     }
 
-    /// All objects of a list.
+    /// Returns all objects of a list.
     pub fn list(&self, path: &str) -> anyhow::Result<Vec<Value>> {
         let (mut all, mut next) = (Vec::new(), String::new());
         loop {
@@ -275,7 +275,7 @@ impl Site {
         }
     }
 
-    /// Changes an object; false if it is not there.
+    /// Changes an object. Returns false if the object is missing.
     pub fn patch(&self, path: &str, change: &Value) -> bool {
         let answer = self.admin.patch(&self.url(path), &change.to_string());
         let answer = answer.expect("an answer");
@@ -297,20 +297,20 @@ impl Site {
         assert_eq!(answer.code, 201, "{}", answer.text);
     }
 
-    /// Whether all objects are stored in one version.
+    /// Returns whether all objects are stored in one version.
     pub fn is_migrated(&self) -> bool {
         let crd = self.get(CRD);
         let stored = crd.map(|crd| crd["status"]["storedVersions"].clone());
         stored.is_some_and(|it| it.as_array().is_some_and(|it| it.len() == 1))
     }
 
-    /// The last lines of the logs of both replicas.
+    /// Returns the last lines of the logs of both replicas.
     pub fn logs(&self) -> String {
         let logs = self.replicas.iter().map(|it| it.operator.log());
         logs.map(|log| last_lines(&log, SHOWN) + "\n").collect()
     }
 
-    /// The replica that leads; none at this moment, perhaps.
+    /// Returns the replica that leads; `None` if no replica leads at this moment.
     pub fn leader(&self) -> Option<&Replica> {
         let leads = |replica: &&Replica| {
             let url = format!("http://{}/metrics", replica.operator.address("metrics"));

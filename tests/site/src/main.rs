@@ -1,4 +1,4 @@
-//! Prepares the pages of the repository for mdBook: `make docs` runs it.
+//! Prepares the pages of the repository for mdBook. `make docs` runs this program.
 //!
 //! mdBook needs all pages in one folder, and the pages of this repository are also outside of `docs`.
 //! So this program copies each page of `docs/SUMMARY.md` to `target/book/pages`, under its path in the
@@ -12,10 +12,10 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-/// Where `make docs` runs mdBook.
+/// The folder where `make docs` runs mdBook.
 const BOOK: &str = "target/book";
 
-/// The crate whose folder is, on the website, its rustdoc.
+/// The crate with rustdoc on the website. A link to the folder of the crate becomes a link to its rustdoc.
 const DOCUMENTED: &str = "crates/kube-manager";
 const RUSTDOC: &str = "rustdoc/kube_manager/index.html";
 
@@ -32,7 +32,7 @@ fn main() -> Result<()> {
     for image in &site.images {
         copy(image, &pages.join(image))?;
     }
-    // The list of pages is at the top of the folder there.
+    // In the folder of the pages, the list of pages is at the top.
     let summary = Path::new("docs/SUMMARY.md");
     let summary = links(&read(summary)?, |link| {
         let path = inside(Path::new("docs"), link)?;
@@ -45,7 +45,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// What the links of a page can lead to.
+/// The possible targets of the links of a page.
 struct Site {
     /// The pages of the website, by their paths in the repository.
     pages: BTreeSet<PathBuf>,
@@ -79,7 +79,7 @@ impl Site {
         })
     }
 
-    /// The text of a page with the links of the website.
+    /// Returns the text of a page with the links of the website.
     fn page(&self, page: &Path, text: &str) -> Result<String> {
         let folder = page.parent().context("a page is in a folder")?;
         links(text, |link| {
@@ -103,7 +103,7 @@ impl Site {
     }
 }
 
-/// `text` with another target in each link.
+/// Returns `text`, where `change` has replaced the target of each link.
 fn links(text: &str, mut change: impl FnMut(&str) -> Result<String>) -> Result<String> {
     let mut parts = text.split("](");
     let mut changed = parts.next().unwrap_or_default().to_owned();
@@ -114,7 +114,7 @@ fn links(text: &str, mut change: impl FnMut(&str) -> Result<String>) -> Result<S
     Ok(changed)
 }
 
-/// The path in the repository that `link` means on a page in `folder`.
+/// Returns the path in the repository to which `link` leads on a page in `folder`.
 fn inside(folder: &Path, link: &str) -> Result<PathBuf> {
     let mut path = PathBuf::new();
     for part in folder.join(link).components() {

@@ -1,4 +1,4 @@
-//! The requests of one operator, from the API server's audit log.
+//! Reads the requests of one operator from the API server's audit log.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -6,10 +6,10 @@ use anyhow::{Context, Result, ensure};
 use cluster::Request;
 use jiff::Timestamp;
 
-/// What the operators work with. Nobody else does while they are measured.
+/// The resources that the operators use. No other client uses them during the measurement.
 pub const RESOURCES: [&str; 3] = ["benches", "configmaps", "events"];
 
-/// From one time to another: usually from the start of an operator.
+/// A period of time, usually from the start of an operator.
 #[derive(Clone, Copy)]
 pub struct Window {
     from: Timestamp,
@@ -17,12 +17,12 @@ pub struct Window {
 }
 
 impl Window {
-    /// Whether `time` is in it.
+    /// Returns whether `time` is in the window.
     pub fn has(self, time: Timestamp) -> bool {
         (self.from..=self.to).contains(&time)
     }
 
-    /// From `from` until now.
+    /// Returns the window from `from` until now.
     pub fn since(from: Timestamp) -> Self {
         Self {
             from,
@@ -31,13 +31,13 @@ impl Window {
     }
 }
 
-/// What an operator has sent.
+/// The requests of an operator.
 pub struct Sent {
     requests: Vec<(Timestamp, Request)>,
 }
 
 impl Sent {
-    /// Of an operator, to which none of them may have been forbidden.
+    /// Parses the times of the requests. Returns an error if the API server has forbidden one of the requests.
     pub fn new(requests: Vec<Request>) -> Result<Self> {
         let mut own = Vec::new();
         for request in requests {
@@ -47,7 +47,7 @@ impl Sent {
         Ok(Self { requests: own })
     }
 
-    /// Those that came in `window`.
+    /// Returns the requests in `window`.
     pub fn within(&self, window: Window) -> Within<'_> {
         let requests = self.requests.iter();
         let requests = requests.filter(|(time, _)| window.has(*time));
@@ -58,21 +58,22 @@ impl Sent {
     }
 }
 
-/// What an operator has sent in a window.
+/// The requests of an operator in a window.
 pub struct Within<'a> {
     from: Timestamp,
     requests: Vec<&'a (Timestamp, Request)>,
 }
 
 impl Within<'_> {
-    /// How many would be in the API server's metrics.
+    /// Returns the number of requests that the API server's metrics should also count: requests for [`RESOURCES`],
+    /// without watches.
     pub fn counted(&self) -> usize {
         self.count(|request| {
             request.verb != "watch" && RESOURCES.contains(&request.resource.as_str())
         })
     }
 
-    /// How many were to change something, other than the lease.
+    /// Returns the number of writes, except writes of the lease.
     pub fn writes(&self) -> usize {
         self.count(|request| {
             !["get", "list", "watch"].contains(&request.verb.as_str())
@@ -80,12 +81,13 @@ impl Within<'_> {
         })
     }
 
-    /// How many an operator has no need of that has nothing to do.
+    /// Returns the number of requests that an operator with nothing to do does not need: all except watches and
+    /// requests for the lease.
     pub fn needless(&self) -> usize {
         self.count(|request| request.verb != "watch" && request.resource != "leases")
     }
 
-    /// How many of each sort there are, for people.
+    /// Returns the number of requests of each sort, as text for people.
     pub fn sorts(&self) -> String {
         let mut sorts = BTreeMap::<_, usize>::new();
         for (_, request) in &self.requests {
@@ -101,12 +103,13 @@ impl Within<'_> {
         sorts.collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether a watch of `resource` has begun.
+    /// Returns whether a watch of `resource` has begun.
     pub fn watches(&self, resource: &str) -> bool {
         self.count(|request| request.verb == "watch" && request.resource == resource) > 0
     }
 
-    /// The seconds from the begin of the window until the last status of `count` objects was sent.
+    /// Returns the seconds from the start of the window to the last status write, if the operator wrote the status of
+    /// exactly `count` objects.
     pub fn until_ready(&self, count: usize) -> Result<f64> {
         let mut names = HashSet::new();
         let mut last = self.from;
@@ -127,7 +130,7 @@ impl Within<'_> {
         Ok(last.duration_since(self.from).as_secs_f64())
     }
 
-    /// The milliseconds from each of `changes` to the status that was written next.
+    /// Returns the milliseconds from each of `changes` to the next write of the object's status.
     pub fn latencies(&self, changes: &[(Timestamp, String)]) -> Result<Vec<f64>> {
         let mut statuses = BTreeMap::<_, Vec<_>>::new();
         for (time, request) in &self.requests {

@@ -1,4 +1,5 @@
-//! Where an operator is measured: a control plane of its own, and what that knows of it.
+//! The environment of a measured operator: its own control plane, and what the control plane records about the
+//! operator.
 
 use std::{
     collections::HashMap,
@@ -21,10 +22,10 @@ use super::{
     requests::{RESOURCES, Sent, Window},
 };
 
-/// Longer than anything here takes.
+/// The time limit of each wait, longer than any wait should take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A control plane for one operator, which it may use as its role says and no more.
+/// A control plane for one operator, which has only the permissions of its role.
 pub struct Stage<'a> {
     cluster: Cluster,
     contender: &'a Contender,
@@ -32,12 +33,13 @@ pub struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// Starts it, and installs the CRDs and the role.
+    /// Starts a control plane, and installs the CRDs and the role.
     pub fn new(contender: &'a Contender, project: &Project) -> Result<Self> {
         Self::on(Cluster::start(&|_| {})?, contender, project)
     }
 
-    /// The same, where the API server keeps no objects in memory: it has to convert them for each read.
+    /// Does the same as [`Stage::new`], but without the watch cache: the API server has to convert the objects for each
+    /// read.
     pub fn without_watch_cache(contender: &'a Contender, project: &Project) -> Result<Self> {
         let cluster = Cluster::start_with(&["--watch-cache=false"], &|_| {})?;
         Self::on(cluster, contender, project)
@@ -54,7 +56,7 @@ impl<'a> Stage<'a> {
         let documents: Vec<&str> = manifests
             .split("\n---\n")
             .filter(|document| {
-                // No Service leads to the operator.
+                // The operator runs outside of the cluster, where no Service can reach it.
                 let others = ["kind: Deployment\n", "WebhookConfiguration\n"];
                 !others.iter().any(|kind| document.contains(kind))
             })
@@ -70,7 +72,7 @@ impl<'a> Stage<'a> {
         Ok(stage)
     }
 
-    /// Runs the operator as its ServiceAccount.
+    /// Starts the operator with the permissions of its ServiceAccount.
     pub fn start(&self) -> Result<Operator> {
         let kubeconfig = self
             .cluster
@@ -83,7 +85,8 @@ impl<'a> Stage<'a> {
         )
     }
 
-    /// Waits until the operator watches its resources and these, and so has seen what there is.
+    /// Waits until the operator watches its resources and the resources in `further`, and so has read the existing
+    /// objects.
     pub fn wait_until_watching(&self, operator: &Operator, further: &[String]) -> Result<()> {
         wait_until("the operator to watch", PATIENCE, || {
             let sent = self.sent()?;
@@ -95,7 +98,7 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// Changes what the objects with these numbers ask for, one after the other.
+    /// Changes the specs of the objects with these numbers, one after the other.
     pub fn change(&self, numbers: Range<usize>) -> Result<()> {
         let changed = |number| {
             let mut object = object(number);
@@ -110,7 +113,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Which objects people changed in `window`, and when.
+    /// Returns the time and the name of each object that the administrator changed in `window`.
     pub fn changes(&self, window: Window) -> Result<Vec<(Timestamp, String)>> {
         let mut changes = Vec::new();
         for request in self.cluster.requests_by(ADMINISTRATOR)? {
@@ -125,7 +128,7 @@ impl<'a> Stage<'a> {
         Ok(changes)
     }
 
-    /// Has the API server convert the objects of a CRD at `address`, where a server has `certificate`.
+    /// Makes the API server send conversions of the CRD to the server at `address`, whose certificate is `certificate`.
     pub fn convert_at(&self, crd: &str, address: &str, certificate: &[u8]) -> Result<()> {
         let url = format!("https://{address}/convert");
         let bundle = BASE64_STANDARD.encode(certificate);
@@ -137,7 +140,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// The API server's URL, and a token of an administrator.
+    /// Returns the API server's URL, and a token of an administrator.
     pub fn server(&self) -> Result<(String, String)> {
         let kubeconfig = fs::read_to_string(self.cluster.kubeconfig())?;
         let kubeconfig: Value = serde_json::from_str(&kubeconfig)?;
@@ -171,8 +174,8 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Waits until the control plane has dealt with what was created: until the garbage collector
-    /// knows the kind, too, because else it would ask for the owner of each `ConfigMap`.
+    /// Waits until the control plane has processed the created objects. This includes the garbage collector, which must
+    /// watch the kind before the operator starts: otherwise, it would read the owner of each `ConfigMap`.
     pub fn settle(&self) -> Result<()> {
         const CONTROLLERS: &str = "system:kube-controller-manager";
         wait_until("the garbage collector to watch", PATIENCE, || {
@@ -184,7 +187,7 @@ impl<'a> Stage<'a> {
         process::settle(self.api_server()?, 0.15)
     }
 
-    /// The seconds of CPU time that the API server took so far.
+    /// Returns the CPU time that the API server has used so far, in seconds.
     pub fn api_server_cpu(&self) -> Result<f64> {
         process::cpu(self.api_server()?)
     }
@@ -193,7 +196,8 @@ impl<'a> Stage<'a> {
         self.cluster.api_server_id().context("no API server")
     }
 
-    /// How many requests the API server has answered so far, of those that count: by its metrics.
+    /// Returns the number of requests for [`RESOURCES`], without watches, that the API server has answered so far,
+    /// according to its metrics.
     pub fn answered(&self) -> Result<usize> {
         let metrics = run(&mut self.kubectl("get --raw=/metrics"))?;
         let mut total = 0;
@@ -215,7 +219,7 @@ impl<'a> Stage<'a> {
         Ok(total)
     }
 
-    /// What the operator has sent so far: by the audit log.
+    /// Returns the requests of the operator so far, according to the audit log.
     pub fn sent(&self) -> Result<Sent> {
         let user = format!(
             "system:serviceaccount:{NAMESPACE}:{}",
@@ -224,7 +228,7 @@ impl<'a> Stage<'a> {
         Sent::new(self.cluster.requests_by(&user)?)
     }
 
-    /// Whether what the operator has made of `count` objects is right.
+    /// Checks that there are `count` objects, and that each has the expected status and `ConfigMap`.
     pub fn check(&self, count: usize) -> Result<()> {
         let items = |resource: &str| -> Result<Vec<Value>> {
             let list = run(&mut self.kubectl(&format!("get {resource} -o json")))?;
@@ -257,7 +261,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// kubectl with arguments separated by spaces.
+    /// Returns a kubectl command with arguments separated by spaces.
     fn kubectl(&self, arguments: &str) -> Command {
         let mut kubectl = self.cluster.kubectl();
         kubectl.args(arguments.split(' '));

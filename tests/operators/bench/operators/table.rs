@@ -1,6 +1,6 @@
-//! The result, as a table of 80 columns.
+//! Prints the results as a table of 80 columns.
 
-/// What is compared.
+/// A row of the table: one compared value.
 pub struct Row {
     pub what: String,
     pub unit: &'static str,
@@ -9,22 +9,22 @@ pub struct Row {
     pub target: Target,
 }
 
-/// What it shall be.
+/// The target of a row.
 #[derive(Clone, Copy)]
 pub enum Target {
-    /// At least this multiple of what it is for Go.
+    /// At least this multiple of Go's value.
     AtLeastOfGo(f64),
-    /// At most this multiple of what it is for Go.
+    /// At most this multiple of Go's value.
     AtMostOfGo(f64),
-    /// Less than this.
+    /// Less than this value.
     Below(f64),
-    /// 0, whatever it is for Go.
+    /// 0, for any value of Go.
     Zero,
-    /// It is there to be seen.
+    /// No target: the row is only information.
     None,
 }
 
-/// Prints the table, and says whether all targets are met.
+/// Prints the table, and returns whether all targets are met.
 pub fn print(rows: &[Row]) -> bool {
     println!(
         "\n{:26}{:>13}{:>13}{:>8}{:>10}",
@@ -65,7 +65,7 @@ impl Row {
         )
     }
 
-    /// Rust's multiple of Go's, rounded to what is shown. There is none of nothing.
+    /// Returns Rust's value divided by Go's, rounded to the shown digits; `None` if Go's value is 0 or missing.
     fn ratio(&self) -> Option<f64> {
         let go = self.go.filter(|go| *go > 0.0)?;
         Some((self.rust / go * 100.0).round() / 100.0)

@@ -1,4 +1,4 @@
-//! The webhooks of both operators, with as many calls in flight at any time as a large cluster has.
+//! Compares the webhooks of both operators, with as many concurrent calls as in a large cluster.
 
 use std::{
     fmt, fs,
@@ -22,16 +22,16 @@ use super::{
     table::{self, Row, Target},
 };
 
-/// The paths are the same in both.
+/// The paths of the webhooks, the same in both operators.
 const PATHS: [&str; 2] = [
     "/mutate-bench-example-com-v1-bench",
     "/validate-bench-example-com-v1-bench",
 ];
 
-/// How many calls a busy cluster sends each second.
+/// The number of calls that a busy cluster sends each second.
 const RATE: u32 = 5000;
 
-/// What the user writes: the same as the operator in Go has.
+/// The code that the user writes. The operator in Go has the same webhooks.
 const WEBHOOKS: &str = r#"
 use kube::ResourceExt;
 use kube_manager::webhook::{self, Change, FieldError, Request, Verdict};
@@ -65,17 +65,17 @@ impl webhook::Validator for Validator {
 }
 "#;
 
-/// What one round says about one operator.
+/// The results of one operator in one round.
 #[derive(Deserialize)]
 struct Figures {
     count: usize,
-    /// Both in milliseconds.
+    /// The median latency, in milliseconds like `p99`.
     median: f64,
     p99: f64,
-    /// In seconds for 1,000 calls.
+    /// The operator's CPU time for 1,000 calls, in seconds.
     #[serde(skip)]
     cpu: f64,
-    /// The 99th percentile with [`RATE`], in milliseconds.
+    /// The 99th percentile of the latency with [`RATE`] calls each second, in milliseconds.
     #[serde(skip)]
     paced: f64,
 }
@@ -90,12 +90,12 @@ impl fmt::Display for Figures {
     }
 }
 
-/// Compares, and says whether all of it is as it should be.
+/// Compares both operators, and returns whether all targets are met.
 pub fn bench(rscaffold: &Path) -> Result<bool> {
     let (rounds, calls) = (number("ROUNDS", 5)?, number("CALLS", 500)?);
     let folder = TempDir::new().context("failed to create a temporary folder")?;
     let folder = folder.path();
-    // Free until one of the operators takes it.
+    // The port is free until one of the operators listens on it.
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let address = format!("127.0.0.1:{port}");
     certify(folder)?;
@@ -155,7 +155,7 @@ pub fn bench(rscaffold: &Path) -> Result<bool> {
     ]))
 }
 
-/// One round of one operator.
+/// Measures one operator in one round.
 fn play(stage: &Stage, load: &Load) -> Result<Figures> {
     let operator = stage.start()?;
     wait_until("webhooks to be served", Duration::from_secs(30), || {
@@ -166,7 +166,7 @@ fn play(stage: &Stage, load: &Load) -> Result<Figures> {
     let cpu = operator.cpu()?;
     let (warmup, duration) = (Duration::from_secs(1), Duration::from_secs(5));
     let mut figures = load.run(load.calls, None, warmup, duration)?;
-    // Calls of the first second do not count, but take as much.
+    // The calls of the warm-up are not in `count`, but use CPU time, too.
     let calls = float(figures.count) * (warmup + duration).as_secs_f64() / duration.as_secs_f64();
     figures.cpu = (operator.cpu()? - cpu) / calls * 1000.0;
     operator.settle()?;
@@ -175,18 +175,19 @@ fn play(stage: &Stage, load: &Load) -> Result<Figures> {
     Ok(figures)
 }
 
-/// Who calls the webhooks.
+/// The program that calls the webhooks, and its settings.
 struct Load<'a> {
     program: PathBuf,
-    /// Of the certificate and the review.
+    /// The folder of the certificate and the review.
     folder: &'a Path,
     address: String,
-    /// How many are in flight.
+    /// The number of concurrent calls.
     calls: usize,
 }
 
 impl Load<'_> {
-    /// By so many `clients`, which send as many calls as are answered, or `rate` each second.
+    /// Calls the webhooks with this number of `clients`. Each client sends the next call as soon as the last one is
+    /// answered; with a `rate`, all clients together send this number of calls each second.
     fn run(
         &self,
         clients: usize,
@@ -211,7 +212,7 @@ impl Load<'_> {
     }
 }
 
-/// A certificate for this machine in `folder`.
+/// Writes a certificate for this machine, and its key, to `folder`.
 pub(super) fn certify(folder: &Path) -> Result<()> {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])?;
     fs::write(folder.join("tls.key"), made.signing_key.serialize_pem())?;
@@ -219,7 +220,7 @@ pub(super) fn certify(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What the API server asks when kubectl creates an object.
+/// Returns the admission review that the API server sends when kubectl creates an object.
 fn review() -> serde_json::Value {
     let kind = json!({"group": "bench.example.com", "version": "v1", "kind": "Bench"});
     let resource = json!({"group": "bench.example.com", "version": "v1", "resource": "benches"});
