@@ -1,4 +1,4 @@
-//! `init` where there is a package already.
+//! Tests `init` in a folder that already contains a package.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use crate::{
 const INIT: &str = "init --domain com";
 const GUESTBOOK: &str = "create api --group webapp --version v1 --kind Guestbook";
 
-/// A folder as `cargo init` leaves it.
+/// Creates a folder with the files of `cargo init`.
 fn package(kind: &str) -> Project {
     let project = Project::new(&[]);
     let arguments = ["init", "--quiet", "--vcs=none", "--name=guestbook", kind];
@@ -41,7 +41,7 @@ fn files_of_an_existing_package_are_conflicts() {
     project.write("src/sign.rs", "// mine\n");
     project.write(".gitignore", "/target\n.idea\n");
     let before = project.tree();
-    // What it would add, and what is in the way.
+    // The dry run prints the files that `init` would add, and the conflicts.
     let told = project.refused(&format!("{INIT} --dry-run"));
     for line in [
         " files: config/ (14), crates/ (",
@@ -67,11 +67,11 @@ fn files_of_an_existing_package_are_conflicts() {
         error.contains("conflict markers in\n  Cargo.toml:"),
         "{error}"
     );
-    // The same once more, as after a command that was killed.
+    // A second run produces the same files, as after a command that was killed.
     project.rscaffold("apply --on-conflict=markers");
     assert_eq!(project.tree(), marked);
 
-    // Another command with markers goes around what is undecided.
+    // Another command with `markers` leaves the unresolved conflicts unchanged.
     let later = project.copy();
     later.rscaffold(&format!("{GUESTBOOK} --on-conflict=markers"));
     for (path, markers) in [("Cargo.toml", 3), ("src/lib.rs", 3)] {
@@ -90,7 +90,7 @@ fn files_of_an_existing_package_are_conflicts() {
     let added = later.read("src/api/mod.rs");
     assert!(added.contains("pub mod webapp;"), "{added}");
 
-    // The user wants both, in the order that Rust asks for.
+    // The user keeps both sides, in the order that Rust requires.
     let lib = project.read("src/lib.rs").replace(mine, "");
     project.write("src/lib.rs", &(lib + "\n/// Signs.\npub fn sign() {}\n"));
     for path in ["Cargo.toml", "src/lib.rs"] {

@@ -1,4 +1,4 @@
-//! Two branches of a project, merged by git and settled by `rscaffold apply`.
+//! Tests projects with two branches: git merges the branches, and `rscaffold apply` resolves the conflicts.
 
 use crate::{
     project::{INIT, Project, assert_same},
@@ -10,8 +10,8 @@ const CAPTAIN: &str = "create api --group crew --version v1 --kind Captain";
 const ANIMAL: &str = "create api --group zoo --version v1 --kind Animal";
 const VISITOR: &str = "create api --group webapp --version v1 --kind Visitor";
 
-/// A project under git that `start` made, then `ours` on one branch and `theirs` on another, and a
-/// merge of the two begun.
+/// Creates a git project with the commands `start`, runs `ours` on one branch and `theirs` on another, and starts a
+/// merge of both branches.
 fn merged(start: &[&str], ours: impl Fn(&Project), theirs: impl Fn(&Project)) -> Project {
     let project = Project::new(start);
     let git = |arguments: &[&str]| run(&mut project.git(arguments));
@@ -27,13 +27,13 @@ fn merged(start: &[&str], ours: impl Fn(&Project), theirs: impl Fn(&Project)) ->
     git(&["switch", "--quiet", "main"]);
     ours(&project);
     commit();
-    // It fails if there is something to settle.
+    // The merge fails if there are conflicts.
     let merge = project.git(&["merge", "theirs"]).output();
     assert!(merge.is_ok(), "{merge:?}");
     project
 }
 
-/// What git left open.
+/// Returns the paths that have unresolved conflicts in git.
 fn open(project: &Project) -> Vec<String> {
     let mut git = project.git(&["diff", "--name-only", "--diff-filter=U"]);
     run(&mut git).lines().map(str::to_owned).collect()
@@ -45,9 +45,9 @@ fn command(line: &str) -> impl Fn(&Project) {
 
 #[test]
 fn git_merges_apis_at_different_places() {
-    // What is added stands above and below what is there.
+    // The new lines are above and below the existing lines.
     let project = merged(&[INIT, GUESTBOOK], command(CAPTAIN), command(ANIMAL));
-    // The rules for people and the events are one list, of which each API adds to both ends.
+    // Only the role may conflict: each API adds rules to the same list, above or below the rule for events.
     let open = open(&project);
     assert!(
         open.iter().all(|path| path == "config/rbac/role.yaml"),
@@ -62,20 +62,20 @@ fn apply_merges_apis_at_the_same_place() {
     for (ours, theirs) in [
         (GUESTBOOK, CAPTAIN),
         (CAPTAIN, GUESTBOOK),
-        // The same group, which neither had before.
+        // The same group, which is new on both branches.
         (GUESTBOOK, VISITOR),
         (
             GUESTBOOK,
             "create api --group apps --version v1 --kind Deployment --resource=false",
         ),
-        // The same on both.
+        // The same API on both branches.
         (GUESTBOOK, GUESTBOOK),
     ] {
         let project = merged(&[INIT], command(ours), command(theirs));
         if ours != theirs {
             assert!(open(&project).contains(&"PROJECT".to_owned()));
         }
-        // Nothing but apply takes a project that is not settled.
+        // Only `apply` accepts a project with unresolved conflicts.
         if ours != theirs {
             let error = project.refused(ANIMAL);
             assert!(
@@ -145,7 +145,7 @@ fn a_role_that_both_branches_changed_is_what_both_make_of_it() {
         "create api --group apps --version v1 --kind Deployment --resource=false";
     const CAPTAIN_WITH_CONFIG_MAP: &str =
         "create api --group crew --version v1 --kind Captain --owns v1/ConfigMap";
-    // The branches add and delete lines that are alike, so their number tells nothing.
+    // Both branches add and delete equal lines, so the number of lines shows nothing.
     let project = merged(&[INIT, GUESTBOOK], command(DEPLOYMENT), |project| {
         project.rscaffold("delete api --group webapp --version v1 --kind Guestbook");
         project.rscaffold(CAPTAIN_WITH_CONFIG_MAP);
@@ -219,7 +219,7 @@ fn what_both_branches_deleted_is_no_edit_of_the_files_that_one_of_them_still_nee
 
 #[test]
 fn lines_that_git_merges_into_what_no_branch_says_are_for_the_user_to_decide() {
-    // git takes the new kind for the old one under another name, and gives it the second controller.
+    // git treats the new kind as a rename of the old kind, and adds the second controller to the new kind.
     let project = merged(
         &[INIT, CAPTAIN, GUESTBOOK],
         |project| {
@@ -237,13 +237,13 @@ fn lines_that_git_merges_into_what_no_branch_says_are_for_the_user_to_decide() {
     );
     assert_eq!(project.tree(), before);
 
-    // After the merge, too.
+    // `apply` also refuses after the merge commit.
     run(&mut project.git(&["checkout", "--ours", "."]));
     run(&mut project.git(&["add", "--all"]));
     run(&mut project.git(&["commit", "--quiet", "--message=merge"]));
     let refused = project.refused("apply");
     assert!(refused.contains("the branches disagree on"), "{refused}");
-    // Unless the user says so.
+    // With `--on-conflict`, the user decides.
     let decided = project.outcome("apply --on-conflict=ours:PROJECT");
     assert!(!decided.stderr.contains("disagree"), "{}", decided.stderr);
 }
@@ -253,7 +253,7 @@ fn what_one_branch_deletes_does_not_come_back_because_the_other_one_changes_it()
     const TYPES: &str = "src/api/webapp/v1/guestbook.rs";
     const MANAGER: &str = "config/manager/manager.yaml";
     type Work<'a> = &'a dyn Fn(&Project);
-    /// The lines from the one that has `first` to the one that has `last`.
+    /// Returns the lines from the line that contains `first` to the line that contains `last`.
     fn lines<'a>(text: &'a str, first: &str, last: &str) -> &'a str {
         let start = text.find(first).expect("the first line");
         let start = text[..start].rfind('\n').map_or(0, |end| end + 1);
@@ -300,7 +300,7 @@ fn a_user_who_has_begun_to_decide_is_not_overruled() {
         }
     };
     let project = merged(&[INIT], edit("ours"), edit("theirs"));
-    // One of the two places of the Makefile is decided, and all of the Dockerfile.
+    // The user has resolved one of the two conflicts in the Makefile, and both conflicts in the Dockerfile.
     let decided = |text: &str, places: usize| {
         let conflict = "<<<<<<< HEAD\n# ours\n=======\n# theirs\n>>>>>>> theirs\n";
         assert_eq!(text.matches(conflict).count(), 2, "{text}");

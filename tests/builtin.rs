@@ -1,4 +1,4 @@
-//! The table of built-in kinds has every kind of the k8s-openapi that generated projects use.
+//! Tests that the table of built-in kinds has every kind of the k8s-openapi that generated projects use.
 
 use std::{
     collections::BTreeSet,
@@ -17,7 +17,7 @@ fn the_table_of_builtin_kinds_is_complete() {
     assert_data_eq!(table, file!["../src/builtin/kinds.tsv"].raw());
 }
 
-/// Where cargo has the newest API of the k8s-openapi that the golden projects depend on.
+/// Returns the folder of the newest Kubernetes API in the k8s-openapi that the golden projects depend on.
 fn sources() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/Cargo.toml");
     let output = Command::new(env!("CARGO"))
@@ -37,7 +37,7 @@ fn sources() -> PathBuf {
         .find(|package| package["name"] == "k8s-openapi")
         .unwrap();
     let manifest = Path::new(package["manifest_path"].as_str().unwrap());
-    // One folder a Kubernetes version, all named `v1_` and two digits.
+    // There is one folder for each Kubernetes version. Its name is `v1_` and two digits.
     let versions = fs::read_dir(manifest.with_file_name("src")).unwrap();
     let folders = versions
         .map(|entry| entry.unwrap().path())
@@ -45,8 +45,8 @@ fn sources() -> PathBuf {
     folders.max().unwrap()
 }
 
-/// A line of the table for each type that can be listed. Its file holds nothing but the type and
-/// its traits, and lies where its module is.
+/// Returns a line of the table for each type that can be listed. Each type has its own file, which contains only the
+/// type and its traits. The path of the file matches the module.
 fn kinds(sources: &Path) -> BTreeSet<String> {
     let files = WalkDir::new(sources)
         .into_iter()

@@ -1,9 +1,9 @@
-//! The command line as its users see it: transcripts (`cli/*.md`), and the questions at a terminal.
+//! Tests the command line as its users see it: transcripts (`cli/*.md`), and the questions at a terminal.
 //!
-//! Each transcript starts in an empty folder `guestbook`. A line `$ …` is run by a shell in that
-//! folder, with rscaffold on its PATH; what it prints follows, after `? 1` if that was its exit
-//! code. `[..]` stands for any text in a line, `...` for any lines. `SNAPSHOTS=overwrite` writes
-//! down what was seen.
+//! Each transcript starts in an empty folder `guestbook`. A shell in this folder runs each line `$ …`, with rscaffold
+//! on its PATH. The output of the command follows. If the exit code was 1, the output starts with `? 1`. `[..]` matches
+//! any text in a line, and `...` matches any lines. `SNAPSHOTS=overwrite` writes the actual output into the
+//! transcripts.
 
 use std::{
     env, fs,
@@ -25,7 +25,7 @@ use crate::{
     wildcards::{with_wildcards, without_times},
 };
 
-/// A git that knows who commits, whoever runs the tests.
+/// The environment variables for a git with a fixed author, independent of the user who runs the tests.
 pub const GIT: [(&str, &str); 6] = [
     ("GIT_AUTHOR_EMAIL", "me@example.com"),
     ("GIT_AUTHOR_NAME", "me"),
@@ -61,7 +61,7 @@ fn transcripts() {
     );
 }
 
-/// The transcript with what its commands print now, and the wildcards that still stand for it.
+/// Returns the transcript with the current output of its commands. A wildcard stays if it still matches.
 pub fn play(transcript: &str) -> String {
     let top = TempDir::new().unwrap();
     let folder = top.path().join("guestbook");
@@ -80,13 +80,13 @@ pub fn play(transcript: &str) -> String {
             expected.extend([line, "\n"]);
         }
         let printed = run(command, &folder);
-        // One command at a time, so that its `...` cannot stand for the output of the next.
+        // Each command is compared separately, so that its `...` cannot match the output of the next command.
         played += &with_wildcards(&printed, &expected);
     }
     played
 }
 
-/// What `command` prints, after its exit code if that is not 0.
+/// Returns the output of `command`, after its exit code if the exit code is not 0.
 fn run(command: &str, folder: &Path) -> String {
     let bin = program().parent().unwrap();
     let path = format!("{}:{}", bin.display(), env::var("PATH").unwrap());
@@ -110,7 +110,7 @@ fn run(command: &str, folder: &Path) -> String {
     }
 }
 
-/// rscaffold in `folder`, free of what the environment of the tests says about terminals.
+/// Returns rscaffold in `folder`, without the environment variables of the tests that affect colour.
 fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program());
     for variable in ["CLICOLOR", "CLICOLOR_FORCE", "NO_COLOR"] {
@@ -123,7 +123,7 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// rscaffold at a terminal, without colour.
+/// Starts rscaffold at a terminal, without colour.
 fn at_a_terminal(folder: &Path, arguments: &[&str]) -> PtySession {
     let mut command = command(folder, arguments);
     command.env("NO_COLOR", "1");
@@ -185,7 +185,7 @@ fn nothing_is_asked_when_everything_is_said() {
     assert!(shown.trim_start().starts_with("create"), "{shown}");
 }
 
-/// A project with an edit that clashes with what the next API adds.
+/// Creates a project with an edit that conflicts with the changes of the next API.
 fn project_with_a_conflict(folder: &Path) {
     for arguments in [
         &["init", "--domain", "com", "--project-name", "guestbook"][..],
@@ -274,7 +274,7 @@ fn the_end_of_input_ends_the_questions() {
     assert_eq!(fs::read_dir(top.path()).unwrap().count(), 0);
 }
 
-/// A command that waits for its answer, or that Ctrl-Z has stopped, keeps its folder locked.
+/// A command keeps its folder locked while the command waits for an answer, and also while it is stopped by Ctrl-Z.
 #[test]
 fn a_second_command_is_refused_until_the_first_has_ended() {
     let top = TempDir::new().unwrap();

@@ -1,5 +1,5 @@
-//! The changes that CONTRIBUTING.md describes step by step: each patch applies to this repository, and both changes pass
-//! `make check`.
+//! Tests the changes that CONTRIBUTING.md describes step by step: each patch applies to this repository, and both
+//! changes pass `make check`.
 
 use std::{fs, path::Path, process::Command};
 
@@ -11,7 +11,7 @@ use crate::{
     scaffold::{by_hand, root, run},
 };
 
-/// A block of code of the examples.
+/// A code block of the examples.
 enum Block {
     /// Commands for a shell.
     Commands(String),
@@ -19,7 +19,7 @@ enum Block {
     Patch(String),
 }
 
-/// The examples: the blocks of each.
+/// Returns the code blocks of each example.
 fn examples() -> Vec<Vec<Block>> {
     let page = read("CONTRIBUTING.md");
     let examples = section(&page, "## Two changes, step by step").split("\n### ");
@@ -41,7 +41,7 @@ fn examples() -> Vec<Vec<Block>> {
     examples
 }
 
-/// Applies `patch` to the files in `folder`, with further `flags`. Returns whether it fits.
+/// Applies `patch` to the files in `folder`, with additional `flags`. Returns whether the patch fits.
 fn applies(patch: &str, folder: &Path, flags: &[&str]) -> bool {
     let beside = TempDir::new().expect("a temporary folder");
     let file = beside.path().join("patch");
@@ -71,14 +71,14 @@ fn the_patches_of_the_worked_examples_apply() {
                 fs::create_dir_all(copy.parent().expect("a folder")).expect("a writable folder");
                 fs::copy(root().join(file), copy).expect("a file of this repository");
             }
-            // Whoever follows the page has applied it already.
+            // A developer who follows the page has already applied the patch.
             let fits = |flags: &[&str]| applies(&patch, folder.path(), flags);
             assert!(fits(&[]) || fits(&["--reverse"]), "{patch}");
         }
     }
 }
 
-/// Makes both changes in a copy of the repository, as it is in the work tree.
+/// Makes both changes in a copy of this repository's work tree.
 #[test]
 #[ignore = "compiles rscaffold again: make test-contributing"]
 fn the_worked_examples_can_be_followed() {
@@ -115,7 +115,7 @@ fn the_worked_examples_can_be_followed() {
                 Block::Patch(patch) => assert!(applies(&patch, &folder, &[]), "{patch}"),
             }
         }
-        // Whatever `make golden` wrote is committed.
+        // The commands of the example have committed all files that `make golden` wrote.
         let status = run(Command::new("git")
             .args(["status", "--short"])
             .current_dir(&folder));

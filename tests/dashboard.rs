@@ -1,4 +1,4 @@
-//! The dashboard for Grafana.
+//! Tests the Grafana dashboard.
 
 use std::collections::BTreeSet;
 

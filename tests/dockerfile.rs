@@ -1,4 +1,4 @@
-//! The Dockerfile of a project: what is in the image.
+//! Tests the Dockerfile of a project: the content of the image.
 
 use std::fs;
 
@@ -19,11 +19,11 @@ fn the_image_has_no_shell_and_no_root() {
         let [base, copy, user, entrypoint] = lines[..] else {
             panic!("{}: {stage}", path.display());
         };
-        // glibc and certificates. Those with the tag `debug` have a shell.
+        // The base image has glibc and certificates. Images with the tag `debug` have a shell.
         assert_eq!(base, "gcr.io/distroless/cc-debian13:nonroot");
         assert!(copy.starts_with("COPY --from=builder /manager "), "{copy}");
         assert_eq!(user, "USER 65532:65532");
-        // The form that needs no shell.
+        // This form of `ENTRYPOINT` needs no shell.
         assert!(entrypoint.starts_with("ENTRYPOINT [\"/"), "{entrypoint}");
         count += 1;
     }

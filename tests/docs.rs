@@ -1,5 +1,5 @@
-//! The documents say what is: transcripts, commands and flags, files, fields, names, links. What
-//! docs/from-go.md says besides is held in `from_go`.
+//! Tests that the documents are correct: transcripts, commands and flags, files, fields, names, links. The tests in
+//! `from_go` check the rest of docs/from-go.md.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -45,14 +45,14 @@ const DOCUMENTS: [&str; 20] = [
 
 const TUTORIALS: &str = "docs/tutorials";
 
-/// All of them. Other tests follow the tutorials.
+/// Returns the paths of all documents. Other tests follow the tutorials.
 fn documents() -> impl Iterator<Item = String> {
     let tutorials = files(&root().join(TUTORIALS)).into_iter();
     let tutorials = tutorials.map(|name| format!("{TUTORIALS}/{name}"));
     DOCUMENTS.map(str::to_owned).into_iter().chain(tutorials)
 }
 
-/// The website has the pages of docs/SUMMARY.md, and the tests read those of `documents`.
+/// The website has the pages of docs/SUMMARY.md. The tests read the pages of `documents`.
 #[test]
 fn every_page_is_listed() {
     let summary = read("docs/SUMMARY.md");
@@ -73,13 +73,13 @@ fn every_page_is_listed() {
     }
 }
 
-/// The first cell of each row, without its backticks.
+/// Returns the first cell of each row, without its backticks.
 fn first_cells(table: &[Vec<&str>]) -> BTreeSet<String> {
     let cells = table.iter().map(|row| first_code(row[0]).to_owned());
     cells.collect()
 }
 
-/// All files below `folder`, by their path in it.
+/// Returns the paths of all files below `folder`, relative to `folder`.
 fn files(folder: &Path) -> BTreeSet<String> {
     WalkDir::new(folder)
         .into_iter()
@@ -89,7 +89,7 @@ fn files(folder: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-/// The transcripts of a document, with their fences: those that need no cluster.
+/// Returns the transcripts of a document that need no cluster, with their fences.
 fn transcripts(text: &str) -> Vec<&str> {
     const END: &str = "\n```\n";
     let starts = text.match_indices("```console\n").map(|(start, _)| start);
@@ -102,8 +102,8 @@ fn transcripts(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// As the transcripts of `tests/cli`, and one after the other in one folder.
-/// `SNAPSHOTS=overwrite` writes down what was seen.
+/// Runs the transcripts of each document, one after the other in one folder. The format is the same as in `tests/cli`.
+/// `SNAPSHOTS=overwrite` writes the actual output into the documents.
 #[test]
 fn transcripts_of_the_documents() {
     for document in DOCUMENTS {
@@ -125,7 +125,7 @@ fn transcripts_of_the_documents() {
     }
 }
 
-/// The end-to-end test sees to it that kubectl prints these columns.
+/// The end-to-end test checks that kubectl prints these columns.
 #[test]
 fn what_kubectl_prints_is_that_of_the_golden_project() {
     let yaml = |path: &str| -> serde_json::Value {
@@ -174,10 +174,10 @@ fn commands_flags_and_defaults() {
     }
 }
 
-/// A project with all features but `without`, before and after its first API, and with webhooks for it. One of
-/// them converts from a second version, whose files count as those of the first, and so do those of a kind that
-/// others define. One feature adds no file, and
-/// takes those away that another one would add.
+/// Returns the files of a project with all features except `without`: after `init`, after the first API, and after the
+/// last commands. The last commands add webhooks, a second version with a conversion webhook, and a kind that another
+/// project defines. Files of the second version and of this kind count as files of the first API. The feature
+/// `webhook-files` is never enabled: it adds no file, and removes files of `certmanager`.
 fn files_without(without: Option<Feature>) -> [BTreeSet<String>; 3] {
     let project = TempDir::new().unwrap();
     let mut init = "init --domain com --project-name guestbook".to_owned();
@@ -232,7 +232,7 @@ fn files_of_a_project() {
         documented.insert(path, row.clone());
     }
     let [by_init, _, mut all] = files_without(None);
-    // Whose certificates cert-manager makes, needs nothing to make them.
+    // With cert-manager, a project has no files for certificates that the operator creates itself.
     let [.., other] = files_without(Some(Feature::Certmanager));
     all.extend(other);
     assert_eq!(documented.keys().cloned().collect::<BTreeSet<_>>(), all);
@@ -285,7 +285,7 @@ fn features_of_a_project() {
     assert_eq!(documented, known.collect::<Vec<_>>());
 }
 
-/// rscaffold names the fields that it knows when it meets one that it does not.
+/// When rscaffold reads an unknown field, the error lists the known fields.
 #[test]
 fn fields_of_the_project_file() {
     let layout = read("docs/layout.md");
@@ -325,7 +325,7 @@ fn fields_of_the_project_file() {
     }
     assert_eq!(documented.len(), beside.len());
 
-    // Where a flag ends up.
+    // The table of each command names the fields that the flags set.
     let commands = read("docs/commands.md");
     for row in tables(&commands)
         .concat()
@@ -338,8 +338,8 @@ fn fields_of_the_project_file() {
     }
 }
 
-/// What controller-runtime exports as options: of the manager, its parts, and a controller. `Typed` variants
-/// and the methods of interfaces are left out.
+/// The options that controller-runtime exports: of the manager, of its parts, and of a controller. `Typed` variants and
+/// the methods of interfaces are left out.
 const OPTIONS: [(&str, &str); 14] = [
     (
         "manager.Options",
@@ -405,7 +405,7 @@ const OPTIONS: [(&str, &str); 14] = [
 
 #[test]
 fn options_of_controller_runtime() {
-    // Another version may have others.
+    // Another version of controller-runtime may have other options.
     assert!(read("benches/go/go.mod").contains("sigs.k8s.io/controller-runtime v0.25."));
     let page = read("docs/from-go.md");
     let rows = tables(&page).concat();
@@ -429,7 +429,7 @@ fn kinds_with_another_name_in_rust() {
     let layout = read("docs/layout.md");
     let rows = tables(section(&layout, "### Kinds with another name in Rust")).concat();
     let documented: BTreeSet<_> = rows.iter().flat_map(|row| code(row[0])).collect();
-    // No other word of the file that lists them has another name.
+    // This file lists the kinds with another name. No other word in the file is such a kind.
     let source = read("src/names/kind.rs");
     let words = source.split(|c: char| !c.is_ascii_alphanumeric());
     let taken: BTreeSet<_> = words
@@ -474,7 +474,7 @@ fn parts_that_the_architecture_names() {
     assert_eq!(documented, BTreeSet::from_iter(manager));
 }
 
-/// All code in Rust, but for that of the golden projects.
+/// Returns all Rust code, except the golden projects.
 fn all_sources() -> String {
     let mut sources = String::new();
     for folder in ["crates/kube-manager/src", "src", "tests"] {
@@ -544,7 +544,7 @@ fn make_targets() {
     }
 }
 
-/// Flags, metrics and messages in the guides are those of the operator and of rscaffold.
+/// Checks that the flags, metrics and messages that the guides quote exist in the operator or in rscaffold.
 #[test]
 fn what_the_guides_quote() {
     let described = ["docs/commands.md", "docs/layout.md"].map(read).concat();
@@ -574,7 +574,7 @@ fn what_the_guides_quote() {
             }
         }
     }
-    // The API server says the others.
+    // Quotes that start with these words are messages of the API server, or are not messages.
     let of_kubernetes = [
         "no endpoints",
         "x509",
@@ -598,8 +598,8 @@ fn what_the_guides_quote() {
     assert!(count > 4);
 }
 
-/// The commands of docs/coming-from-kubebuilder.md make the project that the `PROJECT` of kubebuilder there
-/// describes.
+/// Checks that the commands in docs/coming-from-kubebuilder.md create the project that the kubebuilder `PROJECT` on
+/// that page describes.
 #[test]
 fn the_moved_project_matches_the_kubebuilder_project() {
     let page = read("docs/coming-from-kubebuilder.md");
@@ -607,7 +607,7 @@ fn the_moved_project_matches_the_kubebuilder_project() {
     let yaml = |text: &str| -> serde_json::Value { serde_yaml::from_str(text).unwrap() };
     let theirs = yaml(shown.split("```").next().unwrap());
     let top = TempDir::new().unwrap();
-    // Its name is that of the project.
+    // The name of the folder becomes the name of the project.
     let folder = top.path().join("guestbook");
     fs::create_dir(&folder).unwrap();
     for command in page.lines().filter(|line| line.starts_with("$ rscaffold ")) {
@@ -635,7 +635,7 @@ fn the_moved_project_matches_the_kubebuilder_project() {
     assert_eq!(resources(&ours), resources(&theirs));
 }
 
-/// What GitHub makes of a heading in a link.
+/// Returns the anchor that GitHub generates for a heading.
 fn anchor(heading: &str) -> String {
     let heading = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = heading

@@ -8,7 +8,7 @@ pub fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The text below `heading`, up to the next one of its level or above.
+/// Returns the text below `heading`, up to the next heading of the same or a higher level.
 pub fn section<'a>(text: &'a str, heading: &str) -> &'a str {
     let (_, rest) = text
         .split_once(&format!("\n{heading}\n"))
@@ -18,7 +18,7 @@ pub fn section<'a>(text: &'a str, heading: &str) -> &'a str {
     &rest[..ends.min().unwrap_or(rest.len())]
 }
 
-/// The rows of each table that begin with code: their cells.
+/// Returns the tables of a text: for each table, the cells of the rows that begin with code.
 pub fn tables(text: &str) -> Vec<Vec<Vec<&str>>> {
     let tables = text.split("\n\n").map(|block| {
         let rows = block.lines().filter_map(|line| {
@@ -31,7 +31,7 @@ pub fn tables(text: &str) -> Vec<Vec<Vec<&str>>> {
     tables.filter(|rows| !rows.is_empty()).collect()
 }
 
-/// What stands between backticks.
+/// Returns the texts between backticks.
 pub fn code(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }

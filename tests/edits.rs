@@ -1,4 +1,4 @@
-//! What a user writes into any file of a project stays there.
+//! Tests that rscaffold keeps the edits of a user in every file of a project.
 
 use std::{fs, path::Path};
 
@@ -7,7 +7,7 @@ use walkdir::WalkDir;
 
 use crate::scaffold::rscaffold;
 
-/// The files of a project that are its user's to edit: all but the tool's own record.
+/// Returns the files of a project that its user may edit: all files except rscaffold's record.
 fn files(project: &Path) -> Vec<String> {
     WalkDir::new(project)
         .sort_by_file_name()
@@ -26,7 +26,7 @@ fn files(project: &Path) -> Vec<String> {
         .collect()
 }
 
-/// A remark in the language of the file at `path`.
+/// Returns a comment in the language of the file at `path`.
 fn remark(path: &str) -> &'static str {
     match path.rsplit('.').next() {
         Some("rs") => "// a remark of the user",
@@ -43,7 +43,7 @@ fn an_edit_of_any_file_survives_the_next_api() {
         project,
         "init --domain com --repo guestbook --project-name guestbook --enable grafana,helm",
     );
-    // The last line above the list that the first API begins.
+    // This is the last line above the list that the first API starts.
     let text = fs::read_to_string(project.join("PROJECT")).expect("a text");
     let edited = text.replace("repo: guestbook\n", "repo: guestbook # on our own server\n");
     assert_ne!(edited, text);
@@ -62,7 +62,7 @@ fn an_edit_of_any_file_survives_the_next_api() {
     for path in &edited {
         let text = fs::read_to_string(project.join(path)).expect("a text");
         let remark = remark(path);
-        // Above everything and below everything.
+        // One comment is above all other text, and one is below.
         fs::write(project.join(path), format!("{remark}\n{text}{remark}\n"))
             .expect("a writable file");
     }
@@ -95,7 +95,7 @@ fn an_edit_of_any_file_survives_the_next_api() {
             );
         }
     }
-    // And what the commands had to write beside the edits is there.
+    // The commands also wrote their own lines next to the edits.
     let modules = fs::read_to_string(project.join("src/controller/mod.rs")).expect("a text");
     for line in [
         "pub mod crew;",

@@ -9,7 +9,7 @@ pub fn help(command: &str) -> String {
     run(Command::new(program()).args(arguments))
 }
 
-/// The commands below `command` that do something themselves.
+/// Returns the commands below `command` that have no subcommands.
 pub fn commands(command: &str) -> Vec<String> {
     let help = help(command);
     let Some((_, list)) = help.split_once("\nCommands:\n") else {
@@ -23,7 +23,7 @@ pub fn commands(command: &str) -> Vec<String> {
         .collect()
 }
 
-/// The flags in the help of a command, each with its default if it has one.
+/// Returns the flags in the help of a command, each with its default if there is one.
 pub fn flags(help: &str) -> BTreeMap<String, Option<String>> {
     let mut flags: Vec<(&str, String)> = Vec::new();
     let (_, options) = help.split_once("\nOptions:\n").expect("options");

@@ -1,4 +1,4 @@
-//! Repositories made to do harm to whoever runs a command in them.
+//! Tests repositories that try to harm a user who runs a command in them.
 
 use std::{
     collections::BTreeMap,
@@ -28,7 +28,7 @@ pub const COMMANDS: [&str; 6] = [
     "create api --group webapp --version v1 --kind Guestbook --on-conflict=theirs",
 ];
 
-/// A project with a home beside it and a repository of git in it.
+/// Creates a project with a home folder next to it and a git repository in it.
 pub fn project() -> Project {
     let project = Project::new(&[INIT]);
     project.write("../home/.profile", "umask 022\n");
@@ -36,7 +36,7 @@ pub fn project() -> Project {
     project
 }
 
-/// Whatever no command may change: what is around the project's folder, and git's files.
+/// Returns the files that no command may change: all files around the project's folder, and git's files.
 pub fn rest(project: &Project) -> BTreeMap<PathBuf, Vec<u8>> {
     let folder = project.folder();
     let all = WalkDir::new(folder.parent().expect("a folder")).into_iter();
@@ -48,7 +48,7 @@ pub fn rest(project: &Project) -> BTreeMap<PathBuf, Vec<u8>> {
         .collect()
 }
 
-/// Replaces the file or folder at `path` by a link.
+/// Replaces the file or folder at `path` with a symbolic link.
 fn link(project: &Project, path: &str, to: impl AsRef<Path>) {
     let path = project.folder().join(path);
     if path.is_dir() {
@@ -59,14 +59,14 @@ fn link(project: &Project, path: &str, to: impl AsRef<Path>) {
     symlink(to, path).expect("a writable folder");
 }
 
-/// The record's lines for the file at `path`.
+/// Returns the lines of the record for the file at `path`.
 fn recorded(path: &str, text: &str) -> String {
     let lines = text.split_inclusive('\n');
     let lines: Vec<_> = lines.map(|line| format!("[{path:?},{line:?}]\n")).collect();
     lines.concat()
 }
 
-/// Each command fails with this error and changes nothing.
+/// Checks that each command fails with this error and changes nothing.
 fn assert_refused(project: &Project, expected: &str) {
     let before = (rest(project), project.tree());
     for arguments in COMMANDS {
@@ -76,8 +76,8 @@ fn assert_refused(project: &Project, expected: &str) {
     }
 }
 
-/// The file that links to a profile of the user was written last, says the record; what rscaffold
-/// would write into it is the repository's to say.
+/// A link leads to a profile of the user. According to the record, rscaffold wrote the profile last, so the user has no
+/// edits to keep. The repository controls the text that rscaffold would write into the profile.
 #[test]
 fn a_hostile_repository_changes_nothing_outside_of_its_folder() {
     let links = [
@@ -170,7 +170,7 @@ fn a_hostile_repository_sends_no_control_characters_to_the_terminal() {
     assert!(!said.contains(['\u{1b}', '\u{202e}']), "{said}");
     assert!(said.contains("ours   | \\u{1b}[2J\\u{202e}"), "{said}");
 
-    // A terminal sees what a pipe gets as it is.
+    // For a terminal, the output is escaped. A pipe gets the original text.
     let diff = "diff --on-conflict=theirs";
     let piped = run(&mut project.command(diff));
     assert!(piped.contains("\n-\u{1b}[2J\u{202e}"), "{piped}");

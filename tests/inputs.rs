@@ -1,4 +1,4 @@
-//! Values of every kind, however strange. `make fuzz` tries more of them.
+//! Tests rscaffold with unusual values and inputs. `make fuzz` tries more of them.
 
 #[path = "fuzz/src/targets/mod.rs"]
 mod targets;
@@ -15,7 +15,8 @@ use self::targets::{
     values::{CHARACTERS, FIELDS, PAYLOADS, check},
 };
 
-/// A value of the field at an index: a payload, strange characters in a harmless value, or nothing else.
+/// Returns a strategy for the index of a field and a value of this field. The value is a payload or strange characters,
+/// alone or inserted into the harmless value.
 fn value() -> impl Strategy<Value = (usize, String)> {
     let strange = proptest::collection::vec(select(&CHARACTERS[..]), 0..8);
     let strange = strange.prop_map(String::from_iter);
@@ -32,7 +33,8 @@ fn value() -> impl Strategy<Value = (usize, String)> {
     })
 }
 
-/// The configuration of a property that tries this many cases, or as many as `$PROPTEST_CASES` says.
+/// Returns the configuration of a property test with `cases` cases, or with `$PROPTEST_CASES` cases if this variable is
+/// set.
 pub fn config(cases: u32) -> ProptestConfig {
     let usual = ProptestConfig::default();
     let is_set = env::var_os("PROPTEST_CASES").is_some();
@@ -61,7 +63,7 @@ fn harmless_values_are_taken() {
     }
 }
 
-/// These fields take every visible character.
+/// Checks that these fields accept every visible character.
 #[test]
 fn free_text_can_have_every_visible_character() {
     let is_visible = |payload: &&&str| !payload.contains(char::is_control);
@@ -74,7 +76,7 @@ fn free_text_can_have_every_visible_character() {
     ] {
         let mut fields = FIELDS.iter();
         let index = fields.position(|it| format!("{it:?}").contains(place));
-        // As many as an owner may have.
+        // The length of an owner is limited.
         for payloads in payloads.chunks(20) {
             let value = payloads.join(" ").trim().to_owned();
             let taken = check(index.unwrap(), &value);
@@ -86,11 +88,11 @@ fn free_text_can_have_every_visible_character() {
 /// A change of an input.
 #[derive(Debug, Clone)]
 enum Edit {
-    /// Removes as many bytes at a place.
+    /// Removes this many bytes at a place.
     Cut(Index, usize),
-    /// Puts a text there.
+    /// Inserts a text at a place.
     Insert(Index, String),
-    /// Puts a part of the input there.
+    /// Inserts a part of the input at a place.
     Repeat(Index, Index, usize),
 }
 
@@ -126,7 +128,7 @@ fn edited(seed: &[u8], edits: &[Edit]) -> Vec<u8> {
     input
 }
 
-/// Tries edits of the seeds of a target.
+/// Runs a target with its seeds, and with edits of the seeds.
 fn try_target(name: &str, cases: u32) {
     let target = TARGETS.iter().find(|target| target.name == name);
     let Target { seeds, run, .. } = target.expect("a target");

@@ -1,5 +1,5 @@
-//! A command that comes to its end at any of its writes, because it is killed or because the system
-//! refuses: strace does that, at the call that it is told.
+//! Tests commands that end at one of their writes, because a signal kills the command or because the write fails.
+//! strace injects the signal or the error at the selected call.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,19 +21,18 @@ use crate::{
     scaffold::run,
 };
 
-/// The system calls that change files, on whatever machine; `openat` and its like with `O_CREAT`
-/// alone.
+/// The system calls that change files, on every architecture. `openat` and similar calls count only with `O_CREAT`.
 const CALLS: &str = "openat,?openat2,?open,?creat,write,writev,pwrite64,pwritev,ftruncate,fallocate,\
                      copy_file_range,sendfile,?rename,?renameat,renameat2,?mkdir,mkdirat,?unlink,\
                      unlinkat,?rmdir,?link,linkat,?symlink,symlinkat,?chmod,fchmod,fchmodat";
 
-/// How the names of temporary files begin.
+/// The prefix of the names of temporary files.
 const TEMPORARY: &str = ".rscaffold-";
 
 const INTERRUPT: i32 = 2;
 const KILL: i32 = 9;
 
-/// Everything below a folder: its mode, and the text of a file or the target of a link.
+/// All files and folders below a folder: the mode, and the text of a file or the target of a link.
 type Tree = BTreeMap<PathBuf, (u32, Option<Vec<u8>>)>;
 
 fn tree(folder: &Path) -> Tree {
@@ -53,20 +52,20 @@ fn tree(folder: &Path) -> Tree {
     entries.collect()
 }
 
-/// The paths that are not the same in both.
+/// Returns the paths that differ between the two trees.
 fn differences<'a>(one: &'a Tree, other: &'a Tree) -> Vec<&'a Path> {
     let paths = one.keys().chain(other.keys());
     let differ = paths.filter(|path| one.get(*path) != other.get(*path));
     differ.map(PathBuf::as_path).collect()
 }
 
-/// A command, what it finds, and what it makes of it when nothing goes wrong.
+/// A command, the project before the command, and the project after a run without faults.
 struct Case {
     arguments: &'static str,
     start: Project,
     before: Tree,
     after: Tree,
-    /// Its writes, in their order.
+    /// The writes of the command, in order.
     writes: Vec<Call>,
 }
 
@@ -74,18 +73,18 @@ struct Case {
 #[derive(Debug)]
 struct Call {
     name: String,
-    /// Which one it is among those of this name.
+    /// The number of the call among the calls with the same name, from 1.
     number: usize,
-    /// As strace shows it.
+    /// The call as strace prints it.
     shown: String,
 }
 
 impl Call {
-    /// The calls in what strace wrote down.
+    /// Returns the calls in the output of strace.
     fn all(log: &str) -> Vec<Self> {
         let mut numbers = BTreeMap::new();
         let calls = log.lines().filter_map(|line| {
-            // The process is in front.
+            // Each line starts with the process ID.
             let shown = line.split_once(' ')?.1.trim_start();
             let (name, _) = shown.split_once('(')?;
             let number = numbers.entry(name.to_owned()).or_default();
@@ -103,18 +102,18 @@ impl Call {
         (&self.name, self.number) == (&other.name, other.number)
     }
 
-    /// Whether it changes a file.
+    /// Whether the call changes a file.
     fn is_write(&self) -> bool {
         !self.name.starts_with("open") || self.shown.contains("O_CREAT")
     }
 
-    /// Whether it changes a file of the project: all others are about temporary files and folders.
+    /// Whether the call changes a file of the project. All other writes concern temporary files, and folders.
     fn is_change(&self) -> bool {
         let is_removal = self.name.starts_with("unlink") && !self.shown.contains(TEMPORARY);
         self.name.starts_with("rename") || is_removal
     }
 
-    /// Whether nobody has to hear that it failed: all is said and done, or tidied up.
+    /// Whether the command does not have to report a failure of this call: the call prints a message, or cleans up.
     fn may_fail(&self) -> bool {
         let is_of_folder = self.name == "rmdir" || self.shown.contains("AT_REMOVEDIR");
         let is_removal = self.name.starts_with("unlink") && !self.is_change();
@@ -123,12 +122,12 @@ impl Call {
 }
 
 impl Case {
-    /// `init` in an empty folder.
+    /// Returns the case of `init` in an empty folder.
     fn init() -> Self {
         Self::of(Project::new(&[]), INIT)
     }
 
-    /// A command that creates, updates, merges and deletes.
+    /// Returns the case of a command that creates, updates, merges and deletes files.
     fn create_api() -> Self {
         Self::of(
             edited_project(),
@@ -137,7 +136,7 @@ impl Case {
         )
     }
 
-    /// A command that creates files from others, which it changes as well.
+    /// Returns the case of a command that creates files from other files, and also changes these other files.
     fn create_version() -> Self {
         Self::of(
             edited_project(),
@@ -145,7 +144,7 @@ impl Case {
         )
     }
 
-    /// A command after which no file is left in many folders.
+    /// Returns the case of a command that leaves no file in many folders.
     fn delete_api() -> Self {
         Self::of(
             edited_project(),
@@ -168,13 +167,13 @@ impl Case {
         }
     }
 
-    /// The command in `project`, with `fault` in place of `call`.
+    /// Runs the command in `project`. strace injects `fault` at `call`.
     fn with(&self, project: &Project, call: &Call, fault: &str) -> Output {
         let Call { name, number, .. } = call;
         let inject = format!("--inject={name}:{fault}:when={number}");
         let mut options = vec!["--output=/dev/null", &inject];
-        // Stops at these calls alone, which takes a third of the time. A signal that is injected at
-        // such a stop is lost.
+        // With this option, strace stops the process only at these calls, which takes a third of the time. But strace
+        // loses a signal that it injects at such a stop.
         if fault.starts_with("error=") {
             options.push("--seccomp-bpf");
         }
@@ -182,7 +181,7 @@ impl Case {
         command.output().expect("strace runs")
     }
 
-    /// No file is damaged: each is as it was, or as it will be.
+    /// Checks that no file is damaged: each file has its state before the command or after the command.
     fn assert_whole(&self, now: &Tree, what: &str) {
         for path in differences(&self.before, now) {
             let name = path.file_name().expect("a name").to_string_lossy();
@@ -194,20 +193,20 @@ impl Case {
         }
     }
 
-    /// The same command, run once more, makes what it makes when nothing goes wrong.
+    /// Checks that a second run of the same command produces the result of a run without faults.
     fn assert_completed(&self, project: &Project, what: &str) {
         let whole = differences(&tree(&project.folder()), &self.after).is_empty();
         let output = project.command(self.arguments).output();
         let output = output.expect("rscaffold runs");
         let said = String::from_utf8_lossy(&output.stderr);
-        // A project is not started twice.
+        // `init` refuses a project that is already complete.
         assert!(whole || output.status.success(), "{what}: {said}");
         let left = tree(&project.folder());
         let differences = differences(&left, &self.after);
         assert!(differences.is_empty(), "{what}: {differences:?}\n{said}");
     }
 
-    /// Ended by `signal` at each of `calls`.
+    /// Kills the command with `signal` at each of `calls`, and checks that a second run completes the work.
     fn killed<'a>(&self, signal: i32, calls: impl IntoIterator<Item = &'a Call>) {
         each(calls, |call| {
             let project = self.start.copy();
@@ -219,7 +218,7 @@ impl Case {
         });
     }
 
-    /// Refused by the system with `error`, to which it says `reason`, at each of `calls`.
+    /// Makes each of `calls` fail with `error`, and checks that the command reports `reason`.
     fn refused<'a>(&self, error: &str, reason: &str, calls: impl IntoIterator<Item = &'a Call>) {
         let first = self.writes.iter().position(Call::is_change);
         let begun = &self.writes[first.expect("a file that changes") + 1..];
@@ -247,7 +246,7 @@ impl Case {
         });
     }
 
-    /// One error names a file of the project, and why it cannot be written.
+    /// Checks that there is one error, which names a file of the project and the reason of the failure.
     fn assert_named(&self, said: &str, reason: &str, what: &str) {
         let mut lines = said.lines();
         let error = lines.next().unwrap_or_default();
@@ -271,7 +270,7 @@ impl Case {
     }
 }
 
-/// A project with an API that its user has changed.
+/// Creates a project with an API and edits of its user.
 fn edited_project() -> Project {
     let project = Project::new(&[
         INIT,
@@ -287,7 +286,7 @@ fn edited_project() -> Project {
     ] {
         project.write(path, &(project.read(path) + line));
     }
-    // What a file is survives: read-only, private, a link.
+    // The command must keep these properties of a file: read-only, private, a link.
     let folder = project.folder();
     for (path, mode) in [
         ("config/crd/kustomization.yaml", 0o444),
@@ -303,9 +302,9 @@ fn edited_project() -> Project {
     project
 }
 
-/// `command` under strace with these options.
+/// Returns `command` under strace with these options.
 fn strace(command: &Command, options: &[&str]) -> Command {
-    // Who was started in the background ignores Ctrl-C, and all that it starts would too.
+    // A process that was started in the background may ignore Ctrl-C, and its child processes inherit this.
     let mut strace = Command::new("env");
     strace
         .args(["--default-signal=INT", "strace"])
@@ -318,7 +317,8 @@ fn strace(command: &Command, options: &[&str]) -> Command {
     strace
 }
 
-/// All writes with `EVERY_WRITE`, which `make test` sets; else one in four, so that `make check` is soon done.
+/// Returns all writes if `EVERY_WRITE` is set, as in `make test`. Otherwise returns one write in four, so that `make
+/// check` is fast.
 fn sample(writes: &[Call]) -> impl Iterator<Item = &Call> {
     let is_every = env::var_os("EVERY_WRITE").is_some();
     writes.iter().step_by(if is_every { 1 } else { 4 })
@@ -344,7 +344,7 @@ fn a_command_on_a_full_disk_reports_it_and_can_be_completed() {
     let (full, reason) = ("ENOSPC", "No space left on device");
     let case = Case::create_api();
     case.refused(full, reason, sample(&case.writes));
-    // Of many that are alike.
+    // Many writes of `init` are alike, so this tests one in three.
     let case = Case::init();
     case.refused(full, reason, case.writes.iter().step_by(3));
 }
@@ -356,7 +356,7 @@ fn a_command_without_write_permission_reports_it() {
         ("EROFS", "Read-only file system"),
         ("EACCES", "Permission denied"),
     ] {
-        // One of each sort.
+        // The first call of each name.
         let mut seen = BTreeSet::new();
         let first = case.writes.iter().filter(|call| seen.insert(&call.name));
         case.refused(error, reason, first);

@@ -1,5 +1,5 @@
-//! The tests that need neither a cluster nor a compiler, in one binary: one link instead of many. The
-//! package `operators` has the others.
+//! The tests that need neither a cluster nor a compiler, in one binary, so that the linker runs only once. The package
+//! `operators` has the other tests.
 
 #![allow(
     clippy::expect_used,

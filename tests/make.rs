@@ -1,10 +1,11 @@
-//! What the make targets of this repository choose, and what they refuse before they write anything.
+//! Tests the make targets of this repository: the tests that they select, and the arguments that they refuse before
+//! they write anything.
 
 use std::process::Command;
 
 use crate::scaffold::{plain_make, refused, root, run};
 
-/// make in this repository, with arguments separated by spaces.
+/// Returns make in this repository, with these arguments.
 fn make(arguments: &[&str]) -> Command {
     let mut make = plain_make();
     make.arg("--silent").args(arguments).current_dir(root());

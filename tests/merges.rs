@@ -1,7 +1,7 @@
-//! Random edits and commands on two branches, merged by git, then `rscaffold apply`: what it accepts has
-//! every edit of both branches.
+//! Tests random edits and commands on two branches. git merges the branches, then `rscaffold apply` runs. If `apply`
+//! accepts the merge, the result has every edit of both branches.
 //!
-//! `make merges` tries ten thousand of them.
+//! `make merges` tries ten thousand cases.
 
 use std::{
     cell::RefCell,
@@ -22,7 +22,7 @@ use crate::{project::Project, scaffold::run};
 
 const INIT: &str = "init --domain com --repo guestbook --runtime registry --enable helm";
 
-/// What a branch may do besides editing files.
+/// The commands that a branch may run, in addition to edits of files.
 const COMMANDS: [&str; 14] = [
     "create api --group webapp --version v1 --kind Guestbook",
     "create api --group webapp --version v1 --kind Visitor",
@@ -40,11 +40,11 @@ const COMMANDS: [&str; 14] = [
     "edit --runtime vendored",
 ];
 
-/// What files begin with that nobody edits by hand.
+/// The beginning of the files that users do not edit by hand.
 const DERIVED: &str = "# Written by `make manifests`";
 const RECORD: &str = ".rscaffold/last-applied.jsonl";
 
-/// How one branch gets what is on the other.
+/// The way in which one branch gets the changes of the other branch.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     Merge,
@@ -53,7 +53,7 @@ enum Way {
     Stash,
 }
 
-/// What is done to a line of a file.
+/// The effect of an edit on a line of a file, or on the whole file.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Delete,
@@ -65,7 +65,7 @@ enum Kind {
 #[derive(Debug, Clone)]
 struct Edit {
     kind: Kind,
-    /// Of the files that are edited most, or of all.
+    /// The index of a file: `Ok` for a file of `BUSY`, `Err` for any file.
     file: Result<Index, Index>,
     line: Index,
 }
@@ -84,7 +84,7 @@ struct Case {
     way: Way,
 }
 
-/// Files in which edits and commands meet.
+/// Files that both edits and commands often change.
 const BUSY: [&str; 7] = [
     "PROJECT",
     "README.md",
@@ -118,7 +118,8 @@ fn branch(commands: usize, edits: usize) -> impl Strategy<Value = Branch> {
         .prop_map(|(commands, edits)| Branch { commands, edits })
 }
 
-/// Edits of both branches often meet: those of one are put beside those of the other.
+/// Returns a strategy for cases. Many edits of `theirs` get the file and the line of an edit of `ours`, so that edits
+/// of both branches often meet.
 fn case() -> impl Strategy<Value = Case> {
     let way = prop_oneof![
         4 => Just(Way::Merge),
@@ -156,7 +157,8 @@ fn files(project: &Project) -> Files {
         .collect()
 }
 
-/// What the tool wrote last. Of a file of the runtime, the record has a digest.
+/// Returns the texts that rscaffold wrote last. For a file of the runtime, the record has only a digest, so the text
+/// comes from `FILES`.
 fn record(files: &Files) -> Files {
     let mut texts = Files::new();
     let lines = files[RECORD].lines().filter(|line| line.starts_with('['));
@@ -171,10 +173,10 @@ fn record(files: &Files) -> Files {
     texts
 }
 
-/// Carries out what `branch` says, and commits it.
+/// Runs the commands of `branch`, and makes its edits.
 fn work(project: &Project, branch: &Branch, who: &str) {
     for command in &branch.commands {
-        // What cannot be done here is not done.
+        // A command that is not possible in this project changes nothing.
         let _ = project.outcome(command);
     }
     for (number, edit) in branch.edits.iter().enumerate() {
@@ -203,7 +205,7 @@ fn edit_file(project: &Project, path: &str, text: &str, edit: &Edit, mark: &str)
         return;
     }
     let at = edit.line.index(lines.len());
-    // The fields of PROJECT are the desired state; what can be edited are comments.
+    // The fields of PROJECT are the desired state, so an edit only adds or deletes a comment.
     let is_project = path == "PROJECT";
     let remark = format!("# user {mark}");
     match edit.kind {
@@ -226,13 +228,14 @@ fn lines(text: &str) -> BTreeMap<&str, usize> {
     lines
 }
 
-/// The lines of users in a file.
+/// Returns the lines that users wrote in a file.
 fn of_users(text: Option<&String>) -> BTreeSet<&str> {
     let lines = text.into_iter().flat_map(|text| text.lines());
     lines.filter(|line| line.contains("# user ")).collect()
 }
 
-/// Lines of the tool, each the only one of its kind, that a user has deleted or changed.
+/// Returns the lines of rscaffold's text `base` that a user deleted or changed. Counts only lines that are in `base`
+/// once.
 fn deleted<'a>(base: &'a str, text: &str) -> BTreeSet<&'a str> {
     let text = lines(text);
     let once = lines(base).into_iter().filter(|&(_, count)| count == 1);
@@ -241,13 +244,13 @@ fn deleted<'a>(base: &'a str, text: &str) -> BTreeSet<&'a str> {
         .collect()
 }
 
-/// What `merged` has lost of the edits on either branch.
+/// Returns the edits on either branch that `merged` has lost.
 ///
-/// A file that git did not leave `open` counts as git `left` it: a line that is new on one branch, and that the
-/// user of the other one deleted when a command brought it there as well, is new for git.
+/// If git did not leave a file `open`, the text that git `left` counts. Example: a command adds the same line on both
+/// branches, and the user of one branch deletes the line. For git, the line is new on the other branch.
 ///
-/// Where one branch deletes a file and adds a similar one, git takes that for a rename, and carries what the
-/// other branch did to the first over to the second. So a line is lost only if no file has it.
+/// If one branch deletes a file and adds a similar file, git treats this as a rename, and applies the other branch's
+/// changes of the first file to the second file. So a line is lost only if no file has it.
 fn losses(
     before: &Files,
     sides: [&Files; 2],
@@ -308,23 +311,23 @@ fn losses(
     losses
 }
 
-/// Whether git has taken a file of one branch for a file of the other one under another name, and carried
-/// changes over: it is not as that branch has it.
+/// Whether git has treated a file of one branch as a renamed file of the other branch, and has applied changes to it.
+/// Such a file is in only one of `states`, and git `left` another text.
 fn is_renamed(states: [Option<&String>; 3], left: Option<&String>) -> bool {
     let mut there = states.into_iter().flatten();
     matches!((there.next(), there.next()), (Some(only), None) if left != Some(only))
 }
 
-/// What happened to a case.
+/// The outcome of a case.
 #[derive(Debug, PartialEq, Eq)]
 enum Ended {
     Settled,
     Refused,
-    /// git does not even begin.
+    /// git does not start the merge.
     Impossible,
 }
 
-/// The case on real branches.
+/// Runs the case on real branches.
 fn merge(case: &Case) -> Result<Ended, TestCaseError> {
     let project = Project::new(&[INIT]);
     let git = |arguments: &[&str]| run(&mut project.git(arguments));
@@ -403,7 +406,7 @@ fn merge(case: &Case) -> Result<Ended, TestCaseError> {
     Ok(Ended::Settled)
 }
 
-/// Tries `cases` of them, and counts how they end.
+/// Tries `cases` random cases, and counts the outcomes.
 fn try_merges(cases: u32) -> BTreeMap<String, u32> {
     let mut runner = TestRunner::new(Config {
         cases,
@@ -437,6 +440,6 @@ fn a_merge_that_apply_accepts_has_every_edit_of_both_branches() {
     });
     println!("{counts:?}");
     let settled = counts.iter().filter_map(|counts| counts.get("Settled"));
-    // Or nothing is learned.
+    // If `apply` accepts only a few merges, the test shows nothing.
     assert!(settled.copied().sum::<u32>() * 4 > cases, "{counts:?}");
 }

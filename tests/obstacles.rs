@@ -1,5 +1,5 @@
-//! Special files in the way of each path that a command reads or writes: a command ends soon, changes
-//! nothing outside of the project, and leaves what is in the way as it is.
+//! Tests special files at each path that a command reads or writes: the command ends soon, changes nothing outside of
+//! the project, and leaves the special file unchanged.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,24 +26,24 @@ use crate::{
     scaffold::{outcome, run},
 };
 
-/// What can be in the way.
+/// A special file, folder or link at a path that a command uses.
 #[derive(Debug, Clone, Copy)]
 enum Obstacle {
     Device,
     Folder,
-    /// A folder into which nobody but root can write.
+    /// A folder that only root can write to.
     FolderToRead,
-    /// A file of many gigabytes, which takes no space.
+    /// A file of many gigabytes that uses no disk space.
     Huge,
     LinkToDevice,
     LinkToItself,
     LinkToNothing,
     LinkToOutside,
     NotText,
-    /// A file whose name differs only in case. On some file systems it is the same file.
+    /// A file whose name differs only in case. On some file systems, both names are the same file.
     OtherCase,
     Pipe,
-    /// A file that nobody but root can write.
+    /// A file that only root can write.
     ToRead,
     Socket,
 }
@@ -70,7 +70,7 @@ const OBSTACLES: [Obstacle; 13] = [
 ];
 
 impl Obstacle {
-    /// Puts it at `path`, and gives where it is then.
+    /// Creates the obstacle at `path`. Returns the path of the obstacle, which differs from `path` for `OtherCase`.
     fn put(self, path: &Path) -> PathBuf {
         let old = fs::read(path).unwrap_or_default();
         let other_case = || {
@@ -90,7 +90,7 @@ impl Obstacle {
         }
         let mode = |mode| fs::set_permissions(&place, fs::Permissions::from_mode(mode)).unwrap();
         match self {
-            // Also those who are not root can make this one.
+            // Users other than root can also create this device.
             Device => _ = run(Command::new("mknod").arg(&place).args(["c", "0", "0"])),
             Folder => fs::create_dir(&place).unwrap(),
             FolderToRead => {
@@ -114,13 +114,13 @@ impl Obstacle {
         place
     }
 
-    /// Whether a command may change what is in the way: a file of the project that can be replaced.
+    /// Whether a command may change the obstacle. This is true for files and folders that the command can replace.
     fn may_change(self) -> bool {
         matches!(self, FolderToRead | Folder | ToRead | NotText)
     }
 }
 
-/// The files that a command has in its hand, and their folders.
+/// Returns the files that `command` uses, and their folders.
 fn paths(command: &str) -> &'static [PathBuf] {
     static PATHS: LazyLock<BTreeMap<&str, Vec<PathBuf>>> = LazyLock::new(|| {
         let paths = COMMANDS.into_iter().map(|command| {
@@ -135,7 +135,7 @@ fn paths(command: &str) -> &'static [PathBuf] {
     &PATHS[command]
 }
 
-/// Everything in the project but git's: what it is, and what it has.
+/// Returns everything in the project except git's files: mode, size and content.
 fn listing(project: &Project) -> BTreeMap<PathBuf, (u32, u64, Vec<u8>)> {
     let entries = WalkDir::new(project.folder()).min_depth(1).into_iter();
     let entries = entries.filter_entry(|entry| entry.file_name() != ".git");
@@ -154,7 +154,7 @@ fn listing(project: &Project) -> BTreeMap<PathBuf, (u32, u64, Vec<u8>)> {
         .collect()
 }
 
-/// What the command ends with, which is soon.
+/// Runs the command and returns its outcome. Panics if the command does not end soon.
 fn soon(project: &Project, command: &'static str) -> Outcome {
     let (folder, (send, receive)) = (project.folder(), mpsc::channel());
     thread::spawn(move || send.send(outcome(&folder, command)));

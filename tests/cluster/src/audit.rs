@@ -3,8 +3,8 @@ use std::{collections::BTreeMap, io::BufRead};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// What the API server records: the metadata of every request once it was answered, and of a watch
-/// already when it starts, for it may never end. Of a Lease it records what is written, too.
+/// The audit policy. The API server logs the metadata of every request after the response. It also logs a watch when
+/// the watch starts, because a watch may never end. For a Lease, the log also contains the written object.
 pub(crate) const POLICY: &str = r#"{
   "apiVersion": "audit.k8s.io/v1",
   "kind": "Policy",
@@ -19,39 +19,39 @@ pub(crate) const POLICY: &str = r#"{
 /// A request that the API server answered, or a watch that it began to answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// When it was received: RFC 3339, UTC, with microseconds, so that it sorts as text.
+    /// When the API server received the request: RFC 3339, UTC, with microseconds, so that it sorts as text.
     pub time: String,
-    /// Who sent it, such as `system:serviceaccount:default:guestbook`.
+    /// The user that sent the request, such as `system:serviceaccount:default:guestbook`.
     pub user: String,
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`; the HTTP
     /// method in lower case when `uri` names no resource.
     pub verb: String,
     /// API group; empty for core resources and for a `uri` that names no resource.
     pub group: String,
-    /// Plural of the resource; empty when `uri` names none.
+    /// Plural of the resource; empty when `uri` names no resource.
     pub resource: String,
-    /// Such as `status`; empty for the resource itself.
+    /// Subresource, such as `status`; empty for the resource itself.
     pub subresource: String,
-    /// Empty for a cluster-scoped resource and for a list over all namespaces.
+    /// Namespace; empty for a cluster-scoped resource and for a list over all namespaces.
     pub namespace: String,
-    /// Empty for a list, a watch of a list, and most creates.
+    /// Name; empty for a list, a watch of a list, and most creates.
     pub name: String,
-    /// HTTP status code of the answer.
+    /// HTTP status code of the response.
     pub code: u16,
     /// Path and query.
     pub uri: String,
-    /// Of a write of a Lease: the holder that it names.
+    /// For a write of a Lease: the holder that the Lease names.
     pub holder: Option<String>,
 }
 
-/// The requests of `user` in an audit log, in the order in which they were received.
+/// Returns the requests of `user` in an audit log, in the order in which the API server received them.
 pub(crate) fn parse(mut log: impl BufRead, user: &str) -> Result<Vec<Request>> {
-    // Most lines are about others: those are not parsed.
+    // Most lines belong to other users. These lines are not parsed.
     let user_name = Value::from(user).to_string();
-    // A watch that has ended stands there twice, with the same audit ID.
+    // A watch that has ended has two lines with the same audit ID.
     let mut requests = BTreeMap::new();
     let mut line = String::new();
-    // A line at a time, because the log of an hour is large. The last line may be half written.
+    // The log of an hour is large, so this reads one line at a time. The last line may be incomplete.
     while log.read_line(&mut line)? > 0 && line.ends_with('\n') {
         if line.contains(&user_name) {
             let event: Value =

@@ -14,11 +14,11 @@ use anyhow::{Context, Result, bail, ensure};
 struct Module {
     folder: &'static str,
     go_mod: &'static str,
-    /// The required module whose version the programs have.
+    /// The required module whose version is the version of the programs.
     versioned: &'static str,
 }
 
-/// Its version of Kubernetes is the version of the cluster.
+/// The module whose version of Kubernetes is the version of the cluster.
 static KUBERNETES: Module = Module {
     folder: concat!(env!("CARGO_MANIFEST_DIR"), "/binaries"),
     go_mod: include_str!("../binaries/go.mod"),
@@ -32,14 +32,14 @@ static SIMULATION: Module = Module {
 
 const ASSETS: &str = "KUBEBUILDER_ASSETS";
 
-/// How often a running build says how far it is.
+/// The interval at which a running build reports its progress.
 const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The programs that a cluster consists of.
 pub(crate) struct Binaries {
     pub etcd: PathBuf,
     pub api_server: PathBuf,
-    /// Without it, no controller of Kubernetes runs.
+    /// Without this program, no controller of Kubernetes runs.
     pub controller_manager: Option<PathBuf>,
     pub kubectl: PathBuf,
 }
@@ -50,7 +50,7 @@ pub(crate) struct SimulationBinaries {
     pub kwok: PathBuf,
 }
 
-/// The programs that a node needs on which Pods run, but for those that have to be installed.
+/// The programs of a node that runs Pods, except the programs that have to be installed.
 pub(crate) struct NodeBinaries {
     pub scheduler: PathBuf,
     pub kubelet: PathBuf,
@@ -112,15 +112,16 @@ const KWOK: Program = Program {
 };
 
 impl Binaries {
-    /// Takes what `KUBEBUILDER_ASSETS` holds and builds the rest, except a kubectl on `PATH`.
+    /// Finds the programs in `KUBEBUILDER_ASSETS`, and builds missing ones. If `KUBEBUILDER_ASSETS` is set, its folder
+    /// must contain etcd and kube-apiserver. kubectl may also be on `PATH`.
     pub fn find(progress: &dyn Fn(&str)) -> Result<Binaries> {
         let mut binaries = Self::without_controllers(assets().as_deref(), progress)?;
         binaries.controller_manager = Some(find(&CONTROLLER_MANAGER, progress)?);
         Ok(binaries)
     }
 
-    /// The programs of a control plane in which no controller runs: those in the folder `assets`, or
-    /// built ones. kubectl may also be on `PATH`.
+    /// Finds the programs of a control plane without controllers in the folder `assets`. Without a folder, builds the
+    /// programs. kubectl may also be on `PATH`.
     pub fn without_controllers(assets: Option<&Path>, progress: &dyn Fn(&str)) -> Result<Binaries> {
         let asset = |program: &Program| {
             let path = assets?.join(program.name);
@@ -147,14 +148,14 @@ impl Binaries {
     }
 }
 
-/// Whether etcd and kube-apiserver were built before.
+/// Whether etcd and kube-apiserver are already built.
 pub fn are_built() -> bool {
     let is_built = |program| built(program).is_ok_and(|path| path.is_file());
     is_built(&ETCD) && is_built(&API_SERVER)
 }
 
 impl SimulationBinaries {
-    /// Takes what `KUBEBUILDER_ASSETS` holds and builds the rest.
+    /// Finds the programs in `KUBEBUILDER_ASSETS`, and builds missing ones.
     pub fn find(progress: &dyn Fn(&str)) -> Result<SimulationBinaries> {
         Ok(SimulationBinaries {
             scheduler: find(&SCHEDULER, progress)?,
@@ -164,7 +165,7 @@ impl SimulationBinaries {
 }
 
 impl NodeBinaries {
-    /// Takes what `KUBEBUILDER_ASSETS` holds and builds the rest.
+    /// Finds the programs in `KUBEBUILDER_ASSETS`, and builds missing ones.
     pub fn find(progress: &dyn Fn(&str)) -> Result<NodeBinaries> {
         Ok(NodeBinaries {
             scheduler: find(&SCHEDULER, progress)?,
@@ -175,7 +176,7 @@ impl NodeBinaries {
     }
 }
 
-/// The folder that `KUBEBUILDER_ASSETS` names.
+/// Returns the folder that `KUBEBUILDER_ASSETS` names.
 pub fn assets() -> Option<PathBuf> {
     let folder = env::var_os(ASSETS).filter(|folder| !folder.is_empty())?;
     Some(folder.into())
@@ -190,7 +191,7 @@ fn find(program: &Program, progress: &dyn Fn(&str)) -> Result<PathBuf> {
     asset(program).map_or_else(|| build(program, progress), Ok)
 }
 
-/// Where `PATH` finds a program.
+/// Returns the path of a program on `PATH`.
 pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?)
         .map(|folder| folder.join(name))
@@ -212,7 +213,7 @@ impl Module {
     }
 }
 
-/// Where a program is once it is built.
+/// Returns the path that a program has after its build.
 fn built(program: &Program) -> Result<PathBuf> {
     let mut folders = Path::new(program.module.folder).ancestors();
     let root = folders.nth(3).context("no root")?;
@@ -220,7 +221,7 @@ fn built(program: &Program) -> Result<PathBuf> {
     Ok(folder.join(program.module.version()?).join(program.name))
 }
 
-/// Builds a program, unless that was done before.
+/// Builds a program unless it is already built, and returns its path.
 fn build(program: &Program, progress: &dyn Fn(&str)) -> Result<PathBuf> {
     let version = program.module.version()?;
     let path = built(program)?;
@@ -235,7 +236,8 @@ fn build(program: &Program, progress: &dyn Fn(&str)) -> Result<PathBuf> {
         return Ok(path);
     }
 
-    // Renamed into place once it is complete: a killed build leaves nothing that looks like one.
+    // The program is renamed into place when it is complete, so a killed build leaves no file that looks like a
+    // program.
     let unfinished = tempfile::tempdir_in(&folder)
         .with_context(|| format!("failed to create a folder in `{}`", folder.display()))?;
     let output = unfinished.path().join(program.name);
@@ -296,7 +298,7 @@ fn go_build(
         .spawn()
         .context("failed to run `go`")?;
 
-    // With -v it names each module that it downloads and each package that it compiles.
+    // With `-v`, `go build` prints each module that it downloads and each package that it compiles.
     let mut last_lines = VecDeque::new();
     let mut compiled = 0;
     let mut reported = Instant::now();
@@ -326,7 +328,8 @@ fn go_build(
     Ok(())
 }
 
-/// Clients parse the version that the API server and kubectl report; without this it is no version.
+/// Returns the linker flags that set the version. Clients parse the version that the API server and kubectl report;
+/// without these flags, the reported version is not valid.
 fn ldflags(version: &str) -> String {
     let mut numbers = version.trim_start_matches('v').split('.');
     let major = numbers.next().unwrap_or_default();

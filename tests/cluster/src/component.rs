@@ -10,14 +10,14 @@ use anyhow::{Context, Result, anyhow};
 
 use crate::wait::wait_until;
 
-/// The process group of a cluster, which does not outlive this process.
+/// The process group of a cluster. The group ends when this process ends.
 ///
-/// Its leader is a shell that waits for the end of its standard input, a pipe that only this
-/// process writes to. The pipe ends on drop, and also when this process is killed, however that
-/// happens: then the shell removes the cluster's folder and kills the group, itself included.
+/// The leader of the group is a shell that waits for the end of its standard input, a pipe that only this process
+/// writes to. The pipe ends on drop, and also when this process is killed in any way. Then the shell removes the
+/// cluster's folder and kills the group, including itself.
 ///
-/// Linux's parent-death signal would not do: it is sent when the *thread* that started the child
-/// ends, and a test runner has a thread per test.
+/// Linux's parent-death signal does not work here: the kernel sends it when the *thread* that started the child ends,
+/// and a test runner has one thread for each test.
 pub(crate) struct Group {
     leader: Child,
     input: Option<ChildStdin>,
@@ -51,7 +51,7 @@ impl Drop for Group {
     }
 }
 
-/// A running program of a cluster; killed on drop.
+/// A running program of a cluster, which is killed on drop.
 pub(crate) struct Component {
     name: &'static str,
     process: Child,
@@ -59,7 +59,7 @@ pub(crate) struct Component {
 }
 
 impl Component {
-    /// Starts `command` in the cluster's folder, where its log goes too.
+    /// Starts `command` in the cluster's folder, and writes its log there.
     pub fn start(
         name: &'static str,
         mut command: Command,
@@ -87,9 +87,9 @@ impl Component {
         self.process.id()
     }
 
-    /// Polls `ready` until it is true; fails at once when the component has ended.
+    /// Polls `ready` until `ready` returns true. Fails at once when the component has ended.
     ///
-    /// Either error shows the end of the component's log.
+    /// Each error contains the end of the component's log.
     pub fn wait_until(
         &mut self,
         what: &str,
@@ -114,13 +114,13 @@ impl Component {
     }
 }
 
-/// The last lines of a log.
+/// Returns the last lines of a log.
 pub(crate) fn log_tail(log: &Path) -> String {
     const LINES: usize = 20;
     last_lines(&fs::read_to_string(log).unwrap_or_default(), LINES)
 }
 
-/// The last lines of a text, at most `count`.
+/// Returns the last lines of a text, at most `count`.
 pub fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<_> = text.lines().collect();
     lines[lines.len().saturating_sub(count)..].join("\n")

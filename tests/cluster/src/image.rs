@@ -1,4 +1,4 @@
-//! An image that holds one program.
+//! Creates an image that contains one program.
 
 use std::{env::consts::ARCH, fs, io::Write, path::Path};
 
@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 use tar::{Builder, Header};
 use tempfile::NamedTempFile;
 
-/// Writes the image `name` to a file in `folder`, as `docker save` would. Its only file is `program`,
-/// which has to be linked statically.
+/// Writes the image `name` to a file in `folder`, in the format of `docker save`. The only file in the image is
+/// `program`, which must be statically linked.
 pub(crate) fn of_program(name: &str, program: &Path, folder: &Path) -> Result<NamedTempFile> {
     let make = || {
         let file = program.file_name().context("no file name")?;
@@ -35,7 +35,7 @@ pub(crate) fn of_program(name: &str, program: &Path, folder: &Path) -> Result<Na
     make().with_context(|| format!("failed to make an image of `{}`", program.display()))
 }
 
-/// An archive of files: name, content and mode of each.
+/// Returns a tar archive of files. Each file has a name, a content and a mode.
 fn tar(files: &[(&str, Vec<u8>, u32)]) -> Result<Vec<u8>> {
     let mut archive = Builder::new(Vec::new());
     for (name, content, mode) in files {

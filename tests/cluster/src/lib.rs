@@ -1,10 +1,9 @@
-//! A throwaway Kubernetes control plane for tests and demos: etcd, kube-apiserver and
-//! kube-controller-manager in a temporary folder, gone when the [`Cluster`] is dropped.
+//! A throwaway Kubernetes control plane for tests and demos: etcd, kube-apiserver and kube-controller-manager in a
+//! temporary folder. Everything is removed when the [`Cluster`] is dropped.
 //!
-//! It authorizes by RBAC and runs all controllers, so that roles, custom resources, owner references
-//! and namespaces work as in any cluster. There is no node, so Pods stay `Pending`, unless a simulated
-//! one is added: then they are said to run. Where they have to, [`Cluster::start_with_node`] has a node
-//! on which they do.
+//! The control plane authorizes by RBAC and runs all controllers, so roles, custom resources, owner references and
+//! namespaces work as in any cluster. There is no node, so Pods stay `Pending`. On a simulated node, Pods get the
+//! status `Running`, but no container runs. [`Cluster::start_with_node`] starts a node that runs the containers.
 
 mod audit;
 mod binaries;
@@ -42,10 +41,10 @@ pub use crate::{
     wait::wait_until,
 };
 
-/// How long a component may take to come up; it takes a few seconds, more on a busy machine.
+/// The longest time that a component may take to start. A start takes a few seconds, and more on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-// In the cluster's folder, in which all components run.
+// Files in the cluster's folder. All components run in this folder.
 const ETCD_SOCKET: &str = "etcd.sock";
 const PEER_SOCKET: &str = "peer.sock";
 const TOKENS: &str = "tokens.csv";
@@ -63,24 +62,25 @@ pub(crate) const PROXY_KUBECONFIG: &str = "kube-proxy.kubeconfig";
 const STAGES: &str = "stages.yaml";
 const AUDIT_POLICY: &str = "audit-policy.json";
 const AUDIT_LOG: &str = "audit.log";
-// kube-apiserver makes both. The certificate's file holds its authority's as well, and the key,
-// which only has to live as long as the cluster, signs the ServiceAccounts' tokens too.
+// kube-apiserver creates both files. The certificate file also contains the certificate of the CA. The key also signs
+// the tokens of ServiceAccounts; the key is only needed as long as the cluster exists.
 const CERTIFICATE: &str = "certs/apiserver.crt";
 const KEY: &str = "certs/apiserver.key";
 
-/// A running control plane, stopped on drop and also when this process ends in any other way.
+/// A running control plane. The control plane stops on drop, and also when this process ends in any other way.
 ///
-/// So it may stand in a `static` that all tests of a program share.
+/// So a cluster can be in a `static` that all tests of a program share.
 pub struct Cluster {
-    // Dropped in this order.
+    // The fields are dropped in this order.
     api_server: Option<Component>,
     others: Vec<Component>,
     group: Group,
-    /// Of a cluster with a node that runs Pods: all of its components are in the node's network.
+    /// The namespaces of a node that runs Pods, if the cluster has such a node. All components of the cluster are then
+    /// in the node's network.
     node: Option<Namespaces>,
     folder: TempDir,
     binaries: Binaries,
-    /// Of the API server, besides the usual ones.
+    /// Flags of the API server, in addition to the usual flags.
     flags: Vec<&'static str>,
     port: Port,
     server: String,
@@ -88,15 +88,15 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a control plane of its own and waits until it is ready, which takes some seconds.
+    /// Starts a new control plane and waits until it is ready, which takes a few seconds.
     ///
-    /// `progress` is told what happens, as a line of text. On a machine's first run that is a build
-    /// of several minutes, unless `KUBEBUILDER_ASSETS` names a folder with the programs.
+    /// `progress` receives a line of text for each step. On a machine's first run, a build takes several minutes,
+    /// unless `KUBEBUILDER_ASSETS` names a folder with the programs.
     pub fn start(progress: &dyn Fn(&str)) -> Result<Cluster> {
         Self::start_with(&[], progress)
     }
 
-    /// The same, whose API server has these flags besides its usual ones.
+    /// Does the same as [`Cluster::start`]. The API server gets `flags` in addition to its usual flags.
     pub fn start_with(flags: &[&'static str], progress: &dyn Fn(&str)) -> Result<Cluster> {
         let binaries = Binaries::find(progress)?;
         progress("starting the control plane");
@@ -104,8 +104,8 @@ impl Cluster {
         Self::start_in(folder, None, binaries, flags)
     }
 
-    /// Starts etcd and an API server without any controller: enough for a custom resource and its
-    /// operator. The programs are those in the folder `assets`, or are built.
+    /// Starts etcd and an API server without any controller, which is enough for a custom resource and its operator.
+    /// The programs come from the folder `assets`, or are built.
     pub fn start_without_controllers(
         assets: Option<&Path>,
         progress: &dyn Fn(&str),
@@ -115,12 +115,11 @@ impl Cluster {
         Self::start_in(folder()?, None, binaries, &[])
     }
 
-    /// Starts a control plane and a node that runs Pods, with an address for each of them and for
-    /// each Service. There are no names.
+    /// Starts a control plane and a node that runs Pods. Each Pod and each Service has an address. There is no DNS.
     ///
-    /// That takes Linux, root, and what the error lists if the file does not exist. Everything is in namespaces of its
-    /// own, and ends with this process; only the API server's port is reachable from outside, on the loopback
-    /// interface.
+    /// This needs Linux, root, and several installed programs; the error lists the missing ones. Everything runs in its
+    /// own namespaces, and ends with this process. Only the API server's port can be reached from outside, on the
+    /// loopback interface.
     pub fn start_with_node(progress: &dyn Fn(&str)) -> Result<Cluster> {
         let tools = Tools::find()?;
         let binaries = Binaries::find(progress)?;
@@ -161,17 +160,18 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// The kubeconfig of a cluster administrator.
+    /// Returns the path of the kubeconfig of a cluster administrator.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// The API server's URL.
+    /// Returns the URL of the API server.
     pub fn server(&self) -> &str {
         &self.server
     }
 
-    /// A kubectl that talks to this cluster as its administrator and keeps no files elsewhere.
+    /// Returns a kubectl for this cluster. kubectl runs as the administrator, and keeps its files in the cluster's
+    /// folder.
     pub fn kubectl(&self) -> Command {
         let mut kubectl = Command::new(self.kubectl_path());
         kubectl
@@ -179,13 +179,13 @@ impl Cluster {
             .arg(self.folder.path().join("kubectl-cache"))
             .env("KUBECONFIG", &self.kubeconfig)
             .env("KUBERC", "off")
-            // It ends before collecting garbage could pay.
+            // kubectl ends too soon to benefit from garbage collection.
             .env("GOGC", "off");
         kubectl
     }
 
-    /// A folder with etcd, kube-apiserver and kubectl, for tests that start their own: what
-    /// `KUBEBUILDER_ASSETS` names by convention.
+    /// Returns a folder with etcd, kube-apiserver and kubectl, for tests that start their own control plane. By
+    /// convention, `KUBEBUILDER_ASSETS` names such a folder.
     pub fn assets(&self) -> Result<PathBuf> {
         let folder = self.folder.path().join("assets");
         let programs = [
@@ -203,14 +203,15 @@ impl Cluster {
         Ok(folder)
     }
 
-    /// The kubectl that [`Cluster::kubectl`] runs.
+    /// Returns the path of the kubectl that [`Cluster::kubectl`] runs.
     pub fn kubectl_path(&self) -> &Path {
         &self.binaries.kubectl
     }
 
-    /// A kubeconfig with a fresh token, good for a day, of a `ServiceAccount` that exists.
+    /// Creates a token of an existing `ServiceAccount`, valid for a day, and returns the path of a kubeconfig with the
+    /// token.
     ///
-    /// Its namespace is the `ServiceAccount`'s.
+    /// The kubeconfig has the namespace of the `ServiceAccount`.
     pub fn service_account_kubeconfig(&self, namespace: &str, name: &str) -> Result<PathBuf> {
         let token = run(self
             .kubectl()
@@ -220,7 +221,7 @@ impl Cluster {
         self.write(&file, &self.kubeconfig_of(token.trim(), namespace))
     }
 
-    /// Every request of `user` so far that the API server answered, from its audit log.
+    /// Returns every request of `user` that the API server has answered so far, from its audit log.
     pub fn requests_by(&self, user: &str) -> Result<Vec<Request>> {
         let path = self.folder.path().join(AUDIT_LOG);
         let log =
@@ -228,14 +229,14 @@ impl Cluster {
         audit::parse(BufReader::new(log), user)
     }
 
-    /// The process ID of the API server, unless it was stopped.
+    /// Returns the process ID of the API server, unless the API server was stopped.
     pub fn api_server_id(&self) -> Option<u32> {
         self.api_server.as_ref().map(Component::id)
     }
 
-    /// Kills the API server, as a crash would: clients see reset, then refused connections.
+    /// Kills the API server, as in a crash: clients see reset connections, then refused connections.
     ///
-    /// Nobody else gets its port while it is down.
+    /// No other process can get the port while the API server is down.
     pub fn stop_api_server(&mut self) {
         self.api_server = None;
     }
@@ -244,7 +245,7 @@ impl Cluster {
     pub fn start_api_server(&mut self) -> Result<()> {
         self.stop_api_server();
         let listening = if self.node.is_some() {
-            // In a network of its own, where Pods have to reach it.
+            // The API server is in the node's network. Pods have to reach it.
             vec![
                 "--bind-address=0.0.0.0".to_owned(),
                 format!("--advertise-address={}", node::ADDRESS),
@@ -255,7 +256,7 @@ impl Cluster {
             vec![
                 "--bind-address=127.0.0.1".to_owned(),
                 "--advertise-address=127.0.0.1".to_owned(),
-                // Its own address is loopback, which no Endpoints may hold.
+                // The address of the API server is loopback, which Endpoints may not contain.
                 "--endpoint-reconciler-type=none".to_owned(),
                 "--authorization-mode=RBAC".to_owned(),
             ]
@@ -278,7 +279,7 @@ impl Cluster {
                 &format!("--audit-policy-file={AUDIT_POLICY}"),
                 &format!("--audit-log-path={AUDIT_LOG}"),
                 "--audit-log-mode=blocking",
-                // In MB; the default of 100 would begin a new file now and then.
+                // The unit is MB. With the default of 100, the API server would start a new file from time to time.
                 "--audit-log-maxsize=100000",
             ]
             .into_iter()
@@ -297,10 +298,10 @@ impl Cluster {
         Ok(())
     }
 
-    /// Adds a scheduler and a node on which nothing runs, but everything is said to: its Pods become
-    /// `Running` and ready at once, and end when they are deleted.
+    /// Adds a scheduler and a simulated node. No container runs on this node: its Pods become `Running` and ready at
+    /// once, and end when they are deleted.
     ///
-    /// `progress` is told what happens, as for [`Cluster::start`].
+    /// `progress` receives a line of text for each step, as in [`Cluster::start`].
     pub fn add_simulated_node(&mut self, progress: &dyn Fn(&str)) -> Result<()> {
         let binaries = SimulationBinaries::find(progress)?;
         progress("starting the node");
@@ -335,16 +336,16 @@ impl Cluster {
         Ok(())
     }
 
-    /// Gives the node an image whose only file is `program`, which has to be linked statically.
+    /// Loads an image onto the node. The only file in the image is `program`, which must be statically linked.
     pub fn load_program(&self, image: &str, program: &Path) -> Result<()> {
         let archive = image::of_program(image, program, self.folder.path())?;
         self.load_images(archive.path())
     }
 
-    /// Gives the node the images of an archive such as `docker save` writes.
+    /// Loads the images of an archive onto the node. The archive has the format of `docker save`.
     ///
-    /// A Pod uses them if its `imagePullPolicy` is not `Always`, which it is by default for an image
-    /// with the tag `latest`: there is nowhere to pull from.
+    /// There is no registry to pull from, so a Pod can use these images only if its `imagePullPolicy` is not `Always`.
+    /// `Always` is the default for an image with the tag `latest`.
     pub fn load_images(&self, archive: &Path) -> Result<()> {
         let node = self.node.as_ref().context("the cluster has no node")?;
         run(node
@@ -412,7 +413,7 @@ impl Cluster {
             &[
                 &format!("--kubeconfig={SCHEDULER_KUBECONFIG}"),
                 "--leader-elect=false",
-                // Serves nothing.
+                // Disables the HTTPS server.
                 "--secure-port=0",
             ],
         )?;
@@ -420,8 +421,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Leads from the API server's port on this machine to the one in the node's network, by a socket
-    /// in the cluster's folder.
+    /// Forwards the API server's port on this machine to the same port in the node's network, through a socket in the
+    /// cluster's folder.
     fn start_forwarders(&mut self) -> Result<()> {
         if self.node.is_none() {
             return Ok(());
@@ -457,7 +458,7 @@ impl Cluster {
                 "--unsafe-no-fsync",
                 &format!("--listen-client-urls=unix://{ETCD_SOCKET}"),
                 &format!("--listen-peer-urls=unix://{PEER_SOCKET}"),
-                // Has to be set and to look like this; nobody asks a single member for it.
+                // etcd requires this flag and a URL of this form. No client asks a single member for the URL.
                 "--advertise-client-urls=http://localhost:2379",
             ],
         )?;
@@ -480,10 +481,10 @@ impl Cluster {
                 &format!("--service-account-private-key-file={KEY}"),
                 &format!("--root-ca-file={CERTIFICATE}"),
                 "--leader-elect=false",
-                // Else its client's own rate limit delays its start by four seconds.
+                // With its default rate limit, the client delays the start by four seconds.
                 "--kube-api-qps=1000",
                 "--kube-api-burst=1000",
-                // Serves nothing.
+                // Disables the HTTPS server.
                 "--secure-port=0",
             ],
         )?;
@@ -508,7 +509,7 @@ impl Cluster {
         Component::start(name, command, self.folder.path(), &self.group)
     }
 
-    /// A program that needs more of the node than its network.
+    /// Starts a program in all namespaces of the node, not only in its network.
     fn inside(&self, name: &'static str, program: &Path, arguments: &[&str]) -> Result<Component> {
         let node = self.node.as_ref().context("the cluster has no node")?;
         let mut command = node.inside(program);
@@ -567,7 +568,8 @@ impl Cluster {
             "current-context": "cluster",
         });
         if self.node.is_some() {
-            // A server of all addresses has a certificate for its name and the advertised one alone.
+            // If the API server listens on all addresses, its certificate is valid only for `localhost` and the
+            // advertised address.
             kubeconfig["clusters"][0]["cluster"]["tls-server-name"] = json!("localhost");
         }
         format!("{kubeconfig:#}\n")
@@ -575,8 +577,8 @@ impl Cluster {
 
     fn write(&self, file: &str, text: &str) -> Result<PathBuf> {
         let path = self.folder.path().join(file);
-        // Renamed into place: somebody may be reading an older one. A temporary file is its owner's
-        // alone, and helm warns of a kubeconfig that others can read.
+        // The file is renamed into place, because a process may be reading an older version. Only the owner can read a
+        // temporary file. helm prints a warning if other users can read a kubeconfig.
         let write = || {
             let mut file = NamedTempFile::new_in(&self.folder)?;
             file.write_all(text.as_bytes())?;
@@ -596,7 +598,7 @@ fn folder() -> Result<TempDir> {
 
 /// Runs a command to its end and returns its standard output.
 ///
-/// The error holds the command, its exit status and what it wrote to standard error.
+/// The error contains the command, its exit status and its standard error.
 pub fn run(command: &mut Command) -> Result<String> {
     let line = iter::once(command.get_program())
         .chain(command.get_args())
@@ -615,17 +617,17 @@ pub fn run(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("`{line}` wrote no UTF-8"))
 }
 
-/// A port of the loopback interface that nobody else can take while this lives.
+/// A port of the loopback interface that no other process can get while this value exists.
 ///
-/// It is bound but never listened on, and shared (`SO_REUSEPORT`) with the server that it is for: so
-/// that neither the time between choosing a port and using it nor a restart is a race.
+/// The port is bound, but this process never listens on it. The port is shared (`SO_REUSEPORT`) with the server that
+/// uses it. So there is no race between the choice of the port and its use, and none during a restart.
 pub struct Port {
     number: u16,
     _socket: Socket,
 }
 
 impl Port {
-    /// Takes a port that is free.
+    /// Reserves a free port.
     pub fn reserve() -> Result<Port> {
         let reserve = || {
             let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
@@ -642,7 +644,7 @@ impl Port {
         })
     }
 
-    /// The number of the port.
+    /// Returns the number of the port.
     pub fn number(&self) -> u16 {
         self.number
     }

@@ -109,7 +109,7 @@ fn run(arguments: &Arguments) -> Result<u8> {
             thread::park();
         }
     };
-    // Ctrl-C reaches the command too, which may want the API server for its last words.
+    // Ctrl-C also reaches the command. The command may need the API server for its last requests.
     flag::register(SIGINT, Arc::new(AtomicBool::new(false))).context("failed to catch SIGINT")?;
     let status = Command::new(program)
         .args(options)
@@ -124,7 +124,7 @@ fn run(arguments: &Arguments) -> Result<u8> {
     Ok(code.try_into().unwrap_or(1))
 }
 
-/// Makes `link` point to `target`, in place of a link that a former run left.
+/// Creates the symbolic link `link` to `target`. Replaces a broken link that an earlier run left.
 fn link<'a>(target: &Path, link: &'a Path) -> Result<&'a Path> {
     if link.is_symlink() && !link.exists() {
         fs::remove_file(link).with_context(|| format!("failed to remove `{}`", link.display()))?;
@@ -133,7 +133,7 @@ fn link<'a>(target: &Path, link: &'a Path) -> Result<&'a Path> {
     Ok(link)
 }
 
-/// `PATH`, with the folder of `program` first unless `PATH` has that program already.
+/// Returns `PATH` with the folder of `program` first, unless `PATH` already finds `program`.
 fn path_with(program: &Path) -> Result<OsString> {
     let path = env::var_os("PATH").unwrap_or_default();
     let name = program.file_name().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! A node that runs Pods, in namespaces of its own: what it mounts, routes, filters and starts is
-//! seen by nobody else, and the kernel ends it all with the first process in them.
+//! A node that runs Pods, in its own namespaces. No process outside sees the node's mounts, routes, filters and
+//! processes. When the first process in the namespaces ends, the kernel ends everything in them.
 
 use std::{
     fs::{self, File},
@@ -15,14 +15,14 @@ use serde_json::json;
 
 use crate::{binaries::on_path, component::log_tail};
 
-/// The node's own address, which no other machine can reach: it stands on the loopback interface of
-/// the node's network namespace.
+/// The node's own address, on the loopback interface of the node's network namespace. No other machine can reach this
+/// address.
 pub(crate) const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 245, 0, 1);
 pub(crate) const NAME: &str = "node";
 pub(crate) const POD_NETWORK: &str = "10.244.0.0/24";
 pub(crate) const SERVICE_NETWORK: &str = "10.0.0.0/24";
 
-// In the cluster's folder.
+// Files in the cluster's folder.
 pub(crate) const API_SOCKET: &str = "api.sock";
 pub(crate) const CONTAINERD_CONFIG: &str = "containerd.toml";
 pub(crate) const CONTAINERD_SOCKET: &str = "containerd.sock";
@@ -31,11 +31,11 @@ pub(crate) const PROXY_CONFIG: &str = "kube-proxy.json";
 const CNI_CONFIGS: &str = "cni";
 const RESOLV_CONF: &str = "resolv.conf";
 
-/// The image that holds the namespaces of a Pod. It has the name that manifests know it by, so that
-/// they can use it as the image that does nothing.
+/// The image that holds the namespaces of a Pod. The image has its usual name, so that manifests can use it as an image
+/// that does nothing.
 pub(crate) const PAUSE_IMAGE: &str = "registry.k8s.io/pause:3.10";
 
-/// The programs that have to be installed, and the Debian package of each.
+/// The programs that have to be installed, each with its Debian package.
 const REQUIRED: [(&str, &str); 7] = [
     ("containerd", "containerd"),
     ("ctr", "containerd"),
@@ -46,11 +46,11 @@ const REQUIRED: [(&str, &str); 7] = [
     ("nsenter", "util-linux"),
 ];
 const CNI_PACKAGE: &str = "containernetworking-plugins";
-/// Where distributions put the CNI plugins.
+/// The folders in which distributions install the CNI plugins.
 const CNI_FOLDERS: [&str; 3] = ["/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni"];
 
-/// Starts the first process in the namespaces, says its ID, and cleans up after its end: control
-/// groups are in no namespace that ends with it.
+/// The script that starts the first process in the namespaces, prints its process ID, and cleans up after the process
+/// has ended. Control groups do not end with the namespaces, so the script removes them.
 const OUTER: &str = r#"
     exec 3<&0
     cd /sys/fs/cgroup
@@ -68,8 +68,8 @@ const OUTER: &str = r#"
     # What is only in the network may write until it is killed, too.
     for try in 1 2 3 4 5 6 7 8 9 10; do rm -rf -- "$1" && break; sleep 1; done
 "#;
-/// The first process in the namespaces. It ends with its standard input, a pipe that only the program
-/// with the cluster writes to, and everything else in the namespaces ends with it.
+/// The script of the first process in the namespaces. The process ends when its standard input ends, a pipe that only
+/// the program with the cluster writes to. Everything else in the namespaces ends with this process.
 const INNER: &str = r"
     mount --make-rshared /
     # Where a container runtime and kubelet keep more than they can be told to keep elsewhere.
@@ -95,7 +95,7 @@ const INNER: &str = r"
 pub(crate) struct Namespaces {
     outer: Child,
     input: Option<ChildStdin>,
-    /// The process that made them; it has the ones for network and mounts itself.
+    /// The ID of the process that created the namespaces. This process itself is in the network and mount namespaces.
     id: u32,
     working_folder: PathBuf,
 }
@@ -115,7 +115,7 @@ impl Namespaces {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(File::create(&log).context("failed to create `node.log`")?)
-            // So that Ctrl-C does not reach it.
+            // Ctrl-C must not reach this process.
             .process_group(0)
             .spawn()
             .context("failed to run `sh`")?;
@@ -137,7 +137,7 @@ impl Namespaces {
         Ok(namespaces)
     }
 
-    /// `program` in the network of the node.
+    /// Returns a command that runs `program` in the node's network.
     pub fn in_network(&self, program: &Path) -> Command {
         let mut nsenter = Command::new("nsenter");
         nsenter.arg(format!("--net=/proc/{}/ns/net", self.id));
@@ -145,8 +145,8 @@ impl Namespaces {
         nsenter
     }
 
-    /// `program` in all namespaces of the node. It has another process ID than the command, and
-    /// lives until the node ends.
+    /// Returns a command that runs `program` in all namespaces of the node. The program has another process ID than the
+    /// command, and lives until the node ends.
     pub fn inside(&self, program: &Path) -> Command {
         let mut nsenter = Command::new("nsenter");
         let folder = format!("/proc/{}/ns", self.id);
@@ -154,7 +154,8 @@ impl Namespaces {
             .arg(format!("--net={folder}/net"))
             .arg(format!("--mount={folder}/mnt"))
             .arg(format!("--pid={folder}/pid_for_children"))
-            // In that namespace for mounts: the working directory is of another one.
+            // Enters the working directory in the node's mount namespace. The inherited one is in another mount
+            // namespace.
             .arg(format!("--wdns={}", self.working_folder.display()))
             .arg("--")
             .arg(program);
@@ -169,7 +170,8 @@ impl Drop for Namespaces {
     }
 }
 
-/// Where the programs are that the node needs and nobody builds; the error says what to install.
+/// The location of the installed programs that the node needs. If a program is missing, the error lists the packages to
+/// install.
 pub(crate) struct Tools {
     cni: &'static str,
 }
@@ -212,7 +214,7 @@ impl Tools {
     }
 }
 
-/// The files that a node's programs read, by their names in `folder`.
+/// Returns the files that the node's programs read, with their names in `folder`.
 pub(crate) fn configuration(folder: &Path, tools: &Tools) -> Result<Vec<(&'static str, String)>> {
     fs::create_dir(folder.join(CNI_CONFIGS)).context("failed to create a folder")?;
     let path = |name: &str| folder.join(name).display().to_string();
@@ -264,8 +266,8 @@ runtime_type = "io.containerd.runc.v2"
 }
 
 fn network(path: impl Fn(&str) -> String) -> String {
-    // A pair of interfaces for each Pod and a route to it: unlike with a bridge, all packets come by
-    // the rules of kube-proxy, without a module of the kernel for that.
+    // Each Pod has a pair of interfaces and a route. Unlike with a bridge, all packets pass the rules of kube-proxy,
+    // and no kernel module is needed for this.
     let network = json!({
         "cniVersion": "0.4.0",
         "name": "pods",
@@ -287,23 +289,23 @@ fn kubelet(folder: &Path, path: impl Fn(&str) -> String) -> String {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
         "containerRuntimeEndpoint": format!("unix://{}", path(CONTAINERD_SOCKET)),
-        // Nobody reaches it but the node's own network, and the cluster is a throwaway one.
+        // Only the node's own network can reach kubelet, and the cluster is a throwaway cluster.
         "authentication": {"anonymous": {"enabled": true}, "webhook": {"enabled": false}},
         "authorization": {"mode": "AlwaysAllow"},
         "readOnlyPort": 0,
-        // Either version will do, below a group of the cluster's own.
+        // Both versions of control groups work. The root is a control group of this cluster.
         "failCgroupV1": false,
         "cgroupDriver": "cgroupfs",
         "cgroupRoot": cgroup(folder),
         "cgroupsPerQOS": true,
         "enforceNodeAllocatable": [],
         "failSwapOn": false,
-        // There are no names: Services are found by their addresses.
+        // There is no DNS: Pods find Services by their addresses.
         "clusterDomain": "cluster.local",
         "resolvConf": path(RESOLV_CONF),
         "podLogsDir": "/var/log/pods",
         "volumePluginDir": path("volume-plugins"),
-        // What else fills the disk of this machine is not the node's business.
+        // Other data may fill the disk of this machine. The node must not evict Pods because of it.
         "evictionHard": {
             "memory.available": "0%",
             "nodefs.available": "0%",
@@ -324,7 +326,7 @@ fn proxy(path: impl Fn(&str) -> String) -> String {
         "clientConnection": {"kubeconfig": path(crate::PROXY_KUBECONFIG)},
         "clusterCIDR": POD_NETWORK,
         "mode": "iptables",
-        // Those are the whole machine's.
+        // The connection limits belong to the whole machine. 0 leaves them unchanged.
         "conntrack": {"maxPerCore": 0, "min": 0},
         "hostnameOverride": NAME,
         "healthzBindAddress": "127.0.0.1:10256",
@@ -332,7 +334,7 @@ fn proxy(path: impl Fn(&str) -> String) -> String {
     format!("{config:#}\n")
 }
 
-/// The control group of all containers, named after the cluster's folder.
+/// Returns the control group of all containers, named after the cluster's folder.
 fn cgroup(folder: &Path) -> String {
     let name = folder.file_name().unwrap_or_default();
     format!("/{}", name.display())

@@ -7,15 +7,14 @@ use anyhow::{Result, anyhow};
 
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// How much longer than a probe the pause after it is: a probe that runs a program takes a processor, which
-/// what is waited for needs as well.
+/// The length of the pause after a probe, as a multiple of the probe's own time. A probe that runs a program uses a
+/// processor, which the awaited component needs, too.
 const PAUSE: u32 = 2;
 
-/// Calls `probe` until it gives `Some`: every 100 ms, and less often if it takes long.
+/// Calls `probe` until it returns `Some`: every 100 ms, and less often if the probe takes long.
 ///
-/// A probe that fails is tried again like one that gives `None`: while something comes up, errors
-/// are expected. When `timeout` has passed, the error says what was waited for, and the last error
-/// of the probe is its cause.
+/// A probe that fails is repeated, like a probe that returns `None`, because errors are expected while a component
+/// starts. After `timeout`, the error contains `what`, and its cause is the last error of the probe.
 pub fn wait_until<T>(
     what: &str,
     timeout: Duration,

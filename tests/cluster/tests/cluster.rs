@@ -1,4 +1,4 @@
-//! The throwaway control plane behaves like a real cluster, and leaves nothing behind.
+//! Tests that the throwaway control plane behaves like a real cluster, and leaves nothing behind.
 
 use std::{
     fs,
@@ -14,15 +14,15 @@ use cluster::{ADMINISTRATOR, Cluster, Request, run, wait_until};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long the program may take to start a cluster: the first one on a machine builds Kubernetes. The
-/// program itself gives up on a component after a minute.
+/// The longest time that the program may take to start a cluster. The first start on a machine builds Kubernetes. The
+/// program itself fails if a component needs more than a minute.
 const START: Duration = Duration::from_secs(40 * 60);
 
 fn start() -> Cluster {
     Cluster::start(&|line| eprintln!("{line}")).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
-/// For the tests that only add objects to a cluster.
+/// The cluster of the tests that only add objects.
 static CLUSTER: LazyLock<Cluster> = LazyLock::new(start);
 
 fn kubectl(cluster: &Cluster, arguments: &[&str]) -> Result<String> {
@@ -188,7 +188,7 @@ fn answers_again_after_a_restart_of_the_api_server() {
     let after = cluster.requests_by(ADMINISTRATOR).unwrap();
     assert!(before.iter().all(|request| after.contains(request)));
 
-    // The controller manager has found it again, too.
+    // The controller manager has also reconnected.
     kubectl(&cluster, &["create", "namespace", "new"]).unwrap();
     wait_until(
         "a default ServiceAccount in a new namespace",
@@ -242,7 +242,7 @@ fn leaves_nothing_when_its_parent_is_killed() {
     assert!(!kubeconfig.parent().unwrap().exists());
 }
 
-/// What it takes: Pods that run, with addresses; Services that lead to them; names for nobody.
+/// Checks that Pods run and have addresses, and that Services lead to Pods. There is no DNS.
 #[test]
 #[ignore = "a node that runs Pods takes root and a container runtime: `make test-e2e`"]
 fn a_node_runs_pods_and_leads_to_services() {
@@ -257,8 +257,8 @@ fn a_node_runs_pods_and_leads_to_services() {
     cluster.load_program(image, &program).unwrap();
     let entry = program.file_name().unwrap().to_string_lossy().into_owned();
 
-    // By the address of a Service, with the token of its ServiceAccount, and the certificate of the
-    // API server is the one that Pods are told.
+    // The Pod calls the API server by the address of a Service, with the token of its ServiceAccount. The CA
+    // certificate in the Pod matches the certificate of the API server.
     kubectl(&format!(
         "run asks --image={image} --restart=Never --command -- /{entry} auth whoami -o jsonpath={{.status.userInfo.username}}"
     ))
@@ -270,7 +270,7 @@ fn a_node_runs_pods_and_leads_to_services() {
         "system:serviceaccount:default:default"
     );
 
-    // From one Pod to another, and back to itself, by a Service.
+    // A Pod calls another Pod through a Service. The other Pod also calls itself through the Service.
     kubectl(
         "run serves --image=example.com/kubectl:test --labels=app=serves --command -- \
              /PROGRAM proxy --address=0.0.0.0 --accept-hosts=.* --port=8001"
@@ -281,7 +281,7 @@ fn a_node_runs_pods_and_leads_to_services() {
     kubectl("expose pod serves --port=80 --target-port=8001").unwrap();
     kubectl("wait --for=condition=Ready pod/serves --timeout=60s").unwrap();
     let address = kubectl("get service serves -o jsonpath={.spec.clusterIP}").unwrap();
-    // Once more if the node does not know the Service yet.
+    // The call is repeated if the node does not know the Service yet.
     kubectl(&format!(
         "run calls --image={image} --restart=OnFailure --command -- \
          /{entry} --server=http://{address} get --raw /version"
@@ -317,8 +317,8 @@ fn leaves_nothing_of_a_node_when_its_parent_is_killed() {
     };
     kubectl(&["run", "pod", "--image=registry.k8s.io/pause:3.10"]);
     kubectl(&["wait", "--for=condition=Ready", "pod/pod", "--timeout=60s"]);
-    // A shim of containerd is in no process group of the cluster, and a container has only its control
-    // group to tell whose it is.
+    // A containerd shim is in no process group of the cluster. Only the control group of a container shows which
+    // cluster the container belongs to.
     let name = folder.file_name().unwrap().to_str().unwrap();
     let left = || -> Result<Vec<String>> {
         let mut left = Vec::new();
@@ -357,7 +357,7 @@ fn leaves_nothing_of_a_node_when_its_parent_is_killed() {
     assert_eq!(settings_of_the_machine().unwrap(), settings);
 }
 
-/// What programs of a node would set for the whole machine.
+/// Returns kernel settings that the programs of a node would change for the whole machine.
 fn settings_of_the_machine() -> Result<Vec<String>> {
     [
         "vm/overcommit_memory",
@@ -420,7 +420,7 @@ fn shows_the_log_of_a_component_that_does_not_start() {
         chmod +x etcd
         for name in kube-apiserver kube-controller-manager kubectl; do ln etcd $name; done
     ";
-    // Written by another process: a program that this one has open for writing cannot be run.
+    // Another process writes the file: a program that this process has open for writing cannot be run.
     run(Command::new("sh")
         .args(["-ec", script])
         .current_dir(&assets))
@@ -433,7 +433,7 @@ fn shows_the_log_of_a_component_that_does_not_start() {
     );
 }
 
-/// What the program says when it cannot start a cluster.
+/// Returns the error of a program that cannot start a cluster.
 fn failed_start(assets: &Path) -> String {
     let output = program(&[])
         .env("KUBEBUILDER_ASSETS", assets)
@@ -467,7 +467,7 @@ fn kubeconfig_server(kubeconfig: &Path) -> Result<String> {
     Ok(server.context("no server")?.to_owned())
 }
 
-/// The process group that the API server at a URL belongs to.
+/// Returns the process group of the API server at a URL.
 fn process_group(server: &str) -> Result<String> {
     let (_, port) = server.rsplit_once(':').context("no port")?;
     let flag = format!("--secure-port={port} ");
@@ -488,7 +488,7 @@ fn assert_runs(group: &str) {
     }
 }
 
-/// The command lines of all processes of a group.
+/// Returns the command lines of all processes in a group.
 fn processes(group: &str) -> Result<Vec<String>> {
     Ok(ps()?
         .into_iter()
@@ -496,8 +496,8 @@ fn processes(group: &str) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Process group and command line of everything that runs; not of what ended and is a mere entry
-/// in the table until its parent asks for its status.
+/// Returns the process group and the command line of each running process. Leaves out processes that have ended and
+/// stay in the table until their parent reads their status.
 fn ps() -> Result<Vec<(String, String)>> {
     let table = run(Command::new("ps").args(["-A", "-o", "pgid=", "-o", "stat=", "-o", "args="]))?;
     let row = |line: &str| {

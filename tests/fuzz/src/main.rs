@@ -1,6 +1,6 @@
-//! libFuzzer with one of the targets, which `$FUZZ_TARGET` names. `make fuzz` runs them all.
+//! Runs libFuzzer with one target, which `$FUZZ_TARGET` names. `make fuzz` runs all targets.
 //!
-//! Before it begins, it writes the seeds of the target into the folder `$FUZZ_SEEDS`.
+//! Before the first run, the program writes the seeds of the target into the folder `$FUZZ_SEEDS`.
 
 #![no_main]
 

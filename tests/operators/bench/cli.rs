@@ -1,5 +1,5 @@
-//! How fast rscaffold is, beside `cp -r` of the files that it leaves; how its time grows with the
-//! project; how big the program is.
+//! Measures rscaffold: its time compared with `cp -r` of the resulting files, the growth of its time with the size of
+//! the project, and the size of the program.
 
 use std::{
     array, fs,
@@ -11,27 +11,27 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
-/// How often each command is timed, in turns with the others; the median counts.
+/// The number of runs of each command, in turns with the other commands. The median counts.
 const ROUNDS: usize = 31;
 
-/// What `init` and the first `create api` may take.
+/// The longest time that `init` and the first `create api` may take.
 const MAX_TIME: Millis = 20.0;
 
-/// The same as a multiple of `cp -r` of the files that they leave.
+/// The same limit as a multiple of the time for `cp -r` of the resulting files.
 const MAX_RATIO: f64 = 3.0;
 
-/// What each API of the second hundred may add to the time of the next `create api`, as a multiple
-/// of what each of the first hundred adds: 1 where growth is linear, 3 where it is quadratic. What
-/// is above 1 is for noise.
+/// The limit for the time that each API of the second hundred adds to the next `create api`, as a multiple of the time
+/// that each API of the first hundred adds. Linear growth is 1, quadratic growth is 3. The difference to 1 is for
+/// noise.
 const MAX_GROWTH: f64 = 1.5;
 
-/// In kB.
+/// The limit for the size of the program, in kB.
 const MAX_SIZE: u64 = 8000;
 
 /// The wall time of a process, in milliseconds.
 type Millis = f64;
 
-/// Times `rscaffold`, and says whether all of it is as it should be.
+/// Measures `rscaffold`, and returns whether all results are within their limits.
 pub fn bench(rscaffold: &Path) -> Result<bool> {
     let bench = Bench {
         program: rscaffold,
@@ -45,18 +45,18 @@ pub fn bench(rscaffold: &Path) -> Result<bool> {
 struct Bench<'a> {
     /// The release binary.
     program: &'a Path,
-    /// Everything happens in it, so on one file system.
+    /// The folder for all files, so that they are on one file system.
     folder: TempDir,
 }
 
-/// A command, and the folder that it runs in a copy of.
+/// A command, and a folder. The command runs in a copy of the folder.
 struct Case {
     start: PathBuf,
     command: Command,
 }
 
 impl Bench<'_> {
-    /// `init` and `create api` beside `cp -r`.
+    /// Compares `init` and `create api` with `cp -r`.
     fn copies(&self) -> Result<bool> {
         const INIT: &str = "init --domain com --repo guestbook";
         const CREATE: &str = "create api --group webapp --version v1 --kind Guestbook";
@@ -100,7 +100,7 @@ impl Bench<'_> {
         Ok(verdict(good, &limit))
     }
 
-    /// `create api` in a project of up to 200 APIs.
+    /// Measures `create api` in a project of up to 200 APIs.
     fn growth(&self) -> Result<bool> {
         let create = |number| {
             let group = number / 20;
@@ -152,9 +152,10 @@ impl Bench<'_> {
         rscaffold
     }
 
-    /// The median time of each command, each run in a fresh copy of its folder.
+    /// Returns the median time of each command. Each run has a fresh copy of the command's folder.
     fn medians<const N: usize>(&self, mut cases: [Case; N]) -> Result<[Millis; N]> {
-        // What was written before, most of all by the compiler, must not be in the way.
+        // Data that was written earlier, most of it by the compiler, must be on the disk first. Otherwise it slows the
+        // runs down.
         time(&mut Command::new("sync"))?;
         let mut times = array::from_fn(|_| Vec::with_capacity(ROUNDS));
         let folder = self.path("work");
@@ -172,21 +173,21 @@ impl Bench<'_> {
     }
 }
 
-/// `cp -r` of what is in `folder` to the current one.
+/// Returns `cp -r` of the content of `folder` to the current folder.
 fn copy_of(folder: &Path) -> Command {
     let mut cp = Command::new("cp");
     cp.arg("-r").arg(folder.join(".")).arg(".");
     cp
 }
 
-/// Makes `copy` a copy of `folder`.
+/// Copies `folder` to `copy`.
 fn copy(folder: &Path, copy: &Path) -> Result<()> {
     fs::create_dir(copy)?;
     time(copy_of(folder).current_dir(copy))?;
     Ok(())
 }
 
-/// Runs `command`, which has to succeed.
+/// Runs `command`, which must succeed, and returns its time.
 fn time(command: &mut Command) -> Result<Millis> {
     command
         .stdin(Stdio::null())

@@ -1,6 +1,5 @@
-//! The operator that rscaffold makes, beside one in Go that does the same. They run in turns, on
-//! API servers that are equal, and what counts is the ratio of their medians: so the machine, and
-//! what else it does, counts little.
+//! Compares the operator that rscaffold creates with an operator in Go that does the same. Both operators run in turns,
+//! on equal API servers. Only the ratio of their medians counts, so the machine and its other load matter little.
 
 use std::{env, fmt, path::Path, thread, time::Duration};
 
@@ -29,42 +28,42 @@ use requests::Window;
 use stage::Stage;
 use table::{Row, Target};
 
-/// How much is measured. `make bench ROUNDS=1 OBJECTS=500 IDLE=5` is a quick trial.
+/// The extent of a measurement. `make bench ROUNDS=1 OBJECTS=500 IDLE=5` is a quick trial.
 struct Extent {
-    /// How often each operator is measured, in turns with the other; the median counts.
+    /// The number of measurements of each operator, in turns with the other operator. The median counts.
     rounds: usize,
     objects: usize,
-    /// How many of them are changed, one after the other, to see how soon each is reconciled.
+    /// The number of objects that are changed, one after the other, to measure how soon each object is reconciled.
     changes: usize,
-    /// How long operators with nothing to do are watched.
+    /// The time for which idle operators are watched.
     idle: Duration,
 }
 
-/// What one round says about one operator. Times are in seconds.
+/// The figures of one round of one operator. Times are in seconds.
 struct Figures {
     first: f64,
     all: f64,
-    /// All but watches, for each object.
+    /// The requests for each object, without watches.
     requests: f64,
     cpu: f64,
     api_server_cpu: f64,
     restart: f64,
     restart_cpu: f64,
     restart_writes: usize,
-    /// From a change of an object to the status that follows from it, with all objects there: the
-    /// middle one, and the longest but for one in a hundred. In milliseconds.
+    /// The time from a change of an object to the status that follows, with all objects present: the median and the
+    /// 99th percentile, in milliseconds.
     latency: [f64; 2],
-    /// In MiB, without objects.
+    /// The memory in MiB, without objects.
     memory: f64,
-    /// The same with all objects.
+    /// The memory in MiB, with all objects.
     memory_of_all: f64,
-    /// Neither watches nor for the lease.
+    /// The requests of an idle operator, without watches and requests for the lease.
     idle_requests: usize,
-    /// Those until all were ready, for people.
+    /// The requests until all objects were ready: the count of each sort, as text for people.
     sorts: String,
 }
 
-/// Compares, and says whether all of it is as it should be.
+/// Compares both operators, and returns whether all targets are met.
 pub fn bench(rscaffold: &Path) -> Result<bool> {
     let extent = Extent::from_environment()?;
     say("building the operator in Rust, which takes minutes the first time");
@@ -100,8 +99,8 @@ pub fn bench(rscaffold: &Path) -> Result<bool> {
     Ok(table::print(&rows))
 }
 
-/// Measures both operators in each round, one after the other, and prints what `play` says. `play` also gets the place of
-/// the operator among the two. Returns the figures of each.
+/// Measures both operators in each round, one after the other, and prints the figures that `play` returns. `play` also
+/// receives the index of the operator in `contenders`. Returns the figures of each operator.
 fn in_turns<F: fmt::Display>(
     contenders: [&Contender; 2],
     rounds: usize,
@@ -110,7 +109,7 @@ fn in_turns<F: fmt::Display>(
     let mut results = [Vec::new(), Vec::new()];
     for round in 0..rounds {
         let mut turns = [0, 1];
-        // Neither of them is always the first.
+        // Each operator is first in every second round.
         if round % 2 == 1 {
             turns.reverse();
         }
@@ -127,7 +126,7 @@ fn in_turns<F: fmt::Display>(
     Ok(results)
 }
 
-/// Compares the medians of a figure of both operators.
+/// Returns a row that compares the medians of a figure of both operators.
 fn both<F>(
     results: &[Vec<F>; 2],
     what: &str,
@@ -145,7 +144,7 @@ fn both<F>(
     }
 }
 
-/// What is compared, and what it shall be.
+/// Returns the compared figures with their targets.
 fn rows(extent: &Extent, sizes: [f64; 2], results: &[Vec<Figures>; 2]) -> Vec<Row> {
     let row = |what: &str, unit, [rust, go]: [f64; 2], target| Row {
         what: what.to_owned(),
@@ -157,7 +156,7 @@ fn rows(extent: &Extent, sizes: [f64; 2], results: &[Vec<Figures>; 2]) -> Vec<Ro
     let both = |what: &str, unit, figure: fn(&Figures) -> f64, target| {
         both(results, what, unit, figure, target)
     };
-    // Of what must never be, no round may have any.
+    // These figures must be 0 in every round, so the largest one counts.
     let none = |what: &str, figure: fn(&Figures) -> usize| {
         let most = |rounds: &Vec<Figures>| float(rounds.iter().map(figure).max().unwrap_or(0));
         row(what, "", results.each_ref().map(most), Target::Zero)
@@ -167,7 +166,7 @@ fn rows(extent: &Extent, sizes: [f64; 2], results: &[Vec<Figures>; 2]) -> Vec<Ro
         float(extent.objects) / seconds
     });
     let third = Target::AtMostOfGo(1.0 / 3.0);
-    // kube's scheduler hands an object on with the next tick of a timer, which takes 1 to 2 ms.
+    // kube's scheduler delays each object until the next tick of a timer, which takes 1 to 2 ms.
     let latency = Target::AtMostOfGo(1.25);
     vec![
         row("objects made ready", "/s", rates, Target::AtLeastOfGo(0.95)),
@@ -219,7 +218,7 @@ fn rows(extent: &Extent, sizes: [f64; 2], results: &[Vec<Figures>; 2]) -> Vec<Ro
     ]
 }
 
-/// One round of one operator, on a control plane of its own.
+/// Measures one operator in one round, on its own control plane.
 fn play(contender: &Contender, project: &Project, extent: &Extent) -> Result<Figures> {
     let stage = Stage::new(contender, project)?;
 
@@ -229,15 +228,15 @@ fn play(contender: &Contender, project: &Project, extent: &Extent) -> Result<Fig
     let memory = operator.memory()?;
     operator.stop()?;
 
-    // One object is there when the operator starts.
+    // One object exists before the operator starts.
     stage.create(0..1)?;
     let mut operator = stage.start()?;
     operator.wait_until_reconciled(1)?;
     let first = Window::since(operator.started);
     operator.stop()?;
 
-    // All objects are there when the operator starts, so that no one else works meanwhile, and
-    // nobody waits for whoever creates them.
+    // All objects exist before the operator starts. So no client works at the same time as the operator, and the
+    // operator does not wait for a client that creates objects.
     let count = 1 + extent.objects;
     stage.create(1..count)?;
     stage.settle()?;
@@ -273,7 +272,7 @@ fn play(contender: &Contender, project: &Project, extent: &Extent) -> Result<Fig
 
     let sent = stage.sent()?;
     let counted = sent.within(all).counted();
-    // The control plane itself may have sent one or two, which only the metrics count.
+    // The control plane itself may have sent one or two requests, which only the metrics count.
     ensure!(
         100 * counted.abs_diff(requests) <= counted,
         "the API server's metrics have {requests} requests, its audit log {counted}"
@@ -300,13 +299,13 @@ fn float(count: usize) -> f64 {
     count as f64
 }
 
-/// The median, and the 99th percentile.
+/// Returns the median and the 99th percentile.
 fn percentiles(mut figures: Vec<f64>) -> [f64; 2] {
     figures.sort_by(f64::total_cmp);
     [figures.len() / 2, figures.len() * 99 / 100].map(|index| figures[index])
 }
 
-/// The middle one.
+/// Returns the median of a figure.
 fn median<T>(rounds: &[T], figure: impl Fn(&T) -> f64) -> f64 {
     let mut figures: Vec<f64> = rounds.iter().map(figure).collect();
     figures.sort_by(f64::total_cmp);
@@ -324,7 +323,7 @@ impl Extent {
     }
 }
 
-/// A number of at least 1 from the environment.
+/// Returns a number of at least 1 from the environment.
 fn number(variable: &str, default: usize) -> Result<usize> {
     let Some(text) = env::var_os(variable) else {
         return Ok(default);

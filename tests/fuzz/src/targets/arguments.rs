@@ -1,4 +1,4 @@
-//! Arguments, each of which ends with a zero byte.
+//! Fuzzes the command line. Each argument ends with a zero byte.
 
 use std::{ffi::OsString, os::unix::ffi::OsStringExt, path::Path};
 
@@ -32,7 +32,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// Without the sequences that clap itself writes, such as the one for bold.
+/// Removes the escape sequences that clap itself writes, such as the sequence for bold.
 fn without_colors(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();

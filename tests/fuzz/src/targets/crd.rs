@@ -1,4 +1,4 @@
-//! The text of a file of CRDs, which become kinds of a project.
+//! Fuzzes the text of a file of CRDs. The CRDs become kinds of a project.
 
 use std::{path::Path, sync::LazyLock};
 
@@ -55,14 +55,14 @@ pub fn run(data: &[u8]) {
         for texts in [&own, &others].into_iter().flatten() {
             check_languages(texts).unwrap_or_else(|error| panic!("{error}"));
         }
-        // A project has no kind with another name.
+        // If the project cannot have the kind, for example because of its name, there is no conversion.
         if own.is_some() {
             convert(crd);
         }
     }
 }
 
-/// The texts of the files, if a project can have the kind.
+/// Returns the texts of the files, if a project can have the kind.
 fn texts(made: &Given) -> Option<Texts> {
     let mut project = EMPTY.clone();
     for (_, resource) in made.resources(&project).ok()? {
@@ -81,7 +81,7 @@ fn texts(made: &Given) -> Option<Texts> {
     Some(texts)
 }
 
-/// Converts between the first two versions.
+/// Checks that the conversion between the first two versions is valid Rust.
 fn convert(crd: &Crd) {
     if let [spoke, hub, ..] = crd.versions.as_slice() {
         let text = crd::conversion(crd, spoke, hub).within("");

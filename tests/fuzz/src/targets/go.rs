@@ -1,4 +1,4 @@
-//! The files of a Go project: above each stands a line `=== <path>`.
+//! Fuzzes the files of a Go project. A line `=== <path>` is above each file.
 
 use rscaffold::{
     port::{Port, WITHOUT, is_wanted},
@@ -36,7 +36,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     [archive(&all)].into_iter().chain(folders.map(of)).collect()
 }
 
-/// The files of an archive.
+/// Returns the files of an archive.
 fn snapshot(text: &str) -> Snapshot {
     let mut files = Snapshot::default();
     let (mut path, mut lines) = (None, String::new());

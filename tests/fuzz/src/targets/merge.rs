@@ -1,4 +1,4 @@
-//! Merges: base, ours and theirs, which end with the byte 255, and conflict markers in them.
+//! Fuzzes merges of base, ours and theirs, which end with the byte 255, and conflict markers in these texts.
 
 use rscaffold::reconcile::{
     Change, OnConflict, Policy, Sides, Texts,
@@ -9,7 +9,7 @@ use rscaffold::reconcile::{
 
 use super::files;
 
-/// A file that is merged, and one that is kept once it differs.
+/// A file that is merged, and a file that is kept when it differs.
 const PATHS: [&str; 2] = ["src/lib.rs", "config/rbac/role.yaml"];
 
 const POLICIES: [OnConflict; 4] = [
@@ -72,7 +72,7 @@ pub fn run(data: &[u8]) {
     let _ = branches::merge(Some(side(&base, &base)), ours, theirs, base.as_deref());
 }
 
-/// A second run changes nothing, and a clean merge has each line that the user added.
+/// Checks that a second run changes nothing.
 fn check(
     path: &str,
     policy: OnConflict,

@@ -1,5 +1,5 @@
-//! What is given arbitrary bytes. Each target panics where something is wrong. `make fuzz` runs them with
-//! libFuzzer, and the tests of rscaffold with fewer inputs.
+//! The fuzz targets, which read arbitrary bytes. Each target panics if it finds an error. `make fuzz` runs the targets
+//! with libFuzzer, and the tests of rscaffold run them with fewer inputs.
 
 pub mod arguments;
 pub mod crd;
@@ -15,13 +15,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A way for bytes into rscaffold.
+/// A part of rscaffold that reads bytes.
 pub struct Target {
-    /// What `TARGET` calls it.
+    /// The name of the target in `TARGET`.
     pub name: &'static str,
-    /// Inputs to begin with.
+    /// The inputs to start with.
     pub seeds: fn() -> Vec<Vec<u8>>,
-    /// Panics if the input does what it should not.
+    /// The check of one input, which panics if rscaffold handles the input incorrectly.
     pub run: fn(&[u8]),
 }
 
@@ -63,7 +63,8 @@ pub static TARGETS: [Target; 7] = [
     },
 ];
 
-/// The texts of the files below a folder of the tests that `is_wanted`, by their paths in it.
+/// Returns the texts of the files below `folder` that `is_wanted` accepts, by their paths in `folder`. `folder` is in
+/// the folder of the tests.
 fn files(folder: &str, is_wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let tests = tests

@@ -1,4 +1,4 @@
-//! The text of `PROJECT`.
+//! Fuzzes the text of `PROJECT`.
 
 use rscaffold::{project::Project, render::render};
 
@@ -7,7 +7,7 @@ use super::{
     texts::{check_languages, check_paths},
 };
 
-/// More kinds than these take too long to render for every input.
+/// The largest number of kinds to render. A project with more kinds takes too long to render for every input.
 const RENDERED: usize = 3;
 
 pub fn seeds() -> Vec<Vec<u8>> {

@@ -1,4 +1,4 @@
-//! The text of the record.
+//! Fuzzes the text of the record.
 
 use rscaffold::{visible::is_hidden, worktree::Record};
 

@@ -1,11 +1,12 @@
-//! What texts that rscaffold writes must be.
+//! Checks of the texts that rscaffold writes.
 
 use std::collections::BTreeSet;
 
 use rscaffold::{reconcile::Texts, visible::is_hidden};
 use serde_json::Value;
 
-/// No two files have one path where case does not count, and no part is too long for a file system.
+/// Checks that no two paths differ only in case, that each path is valid, and that no part of a path is too long for a
+/// file system.
 pub fn check_paths(texts: &Texts) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     for path in texts.keys() {
@@ -20,7 +21,7 @@ pub fn check_paths(texts: &Texts) -> Result<(), String> {
     Ok(())
 }
 
-/// Rust and YAML can be read.
+/// Checks that Rust and YAML files can be parsed.
 pub fn check_languages(texts: &Texts) -> Result<(), String> {
     for (path, text) in texts {
         let is_template = path.starts_with("charts/") && path.contains("/templates/");
@@ -36,7 +37,7 @@ pub fn check_languages(texts: &Texts) -> Result<(), String> {
     Ok(())
 }
 
-/// The documents of a text in YAML.
+/// Returns the documents of a YAML text.
 pub fn yaml(text: &str) -> Result<Vec<Value>, String> {
     let options = serde_yaml::options! {
         budget: serde_yaml::budget! { max_depth: 1_000, max_nodes: 4_000_000, max_events: 16_000_000 },
@@ -45,7 +46,7 @@ pub fn yaml(text: &str) -> Result<Vec<Value>, String> {
         .map_err(|error| error.without_snippet().to_string())
 }
 
-/// A message commands no terminal.
+/// Checks that a message has no characters that control the terminal.
 pub fn check_message(text: &str) {
     let hidden = text.chars().find(|c| is_hidden(*c) && !"\n\t".contains(*c));
     assert_eq!(hidden, None, "{text:?}");

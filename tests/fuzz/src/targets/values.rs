@@ -1,7 +1,8 @@
-//! Whatever value `PROJECT` takes, it stands in the files as it was given and changes nothing else there.
+//! Fuzzes the values in `PROJECT`. Each accepted value must appear unchanged in the files, and must change nothing else
+//! there.
 //!
-//! The project is rendered twice: with the value, and with a harmless one. Each file that differs is read
-//! by the parser of its language. A value in a file without such a parser has harmless characters only.
+//! The project is rendered twice: with the value, and with a harmless value. The parser of its language reads each file
+//! that differs. If a file has no such parser, the value may only have harmless characters.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -11,14 +12,14 @@ use serde_json::{Value, json};
 
 use super::texts::{check_paths, yaml};
 
-/// A value of `PROJECT` that is free.
+/// A field of `PROJECT` with a free value.
 #[derive(Debug)]
 pub struct Field {
-    /// Where it is, as a JSON pointer.
+    /// The JSON pointer to the field.
     place: &'static str,
-    /// A harmless value, which stands nowhere else.
+    /// A harmless value, which appears nowhere else.
     pub harmless: &'static str,
-    /// Whether it is text for people, which may have any visible character.
+    /// Whether the value is text for people, which may have any visible character.
     is_text: bool,
 }
 
@@ -38,7 +39,7 @@ const fn text(place: &'static str, harmless: &'static str) -> Field {
     }
 }
 
-/// Every free value.
+/// All fields with a free value.
 pub const FIELDS: [Field; 24] = [
     name("/domain", "zqdomain.example.org"),
     name("/lease", "zqlease.example.org"),
@@ -66,7 +67,7 @@ pub const FIELDS: [Field; 24] = [
     name("/resources/3/path", "zqcrate::v1::Zqcert"),
 ];
 
-/// Texts that mean something else than text in one of the languages.
+/// Texts with a special meaning in one of the languages.
 pub const PAYLOADS: [&str; 44] = [
     "",
     " ",
@@ -114,7 +115,7 @@ pub const PAYLOADS: [&str; 44] = [
     "](a)",
 ];
 
-/// Characters that mean something in one of the languages, or look like others.
+/// Characters that have a special meaning in one of the languages, or that look like other characters.
 pub const CHARACTERS: [char; 60] = [
     'a',
     'z',
@@ -178,7 +179,7 @@ pub const CHARACTERS: [char; 60] = [
     '\u{10ffff}',
 ];
 
-/// A project with everything, as JSON, which is YAML.
+/// Returns a project with settings of every kind, as JSON, which is also YAML.
 fn base() -> Value {
     json!({
         "cliVersion": env!("CARGO_PKG_VERSION"),
@@ -247,7 +248,7 @@ fn base() -> Value {
     })
 }
 
-/// `PROJECT` with this value of the field.
+/// Returns the text of `PROJECT` with this value of the field.
 fn text_with(field: &Field, value: &str) -> String {
     let mut project = base();
     if ["/runtime", "/workspace"].contains(&field.place) {
@@ -261,7 +262,7 @@ fn text_with(field: &Field, value: &str) -> String {
     project.to_string()
 }
 
-/// The files of the project with the harmless value of each field.
+/// For each field, the files of the project with the harmless value.
 static HARMLESS: LazyLock<Vec<Texts>> = LazyLock::new(|| {
     let texts = FIELDS.iter().map(|field| {
         let project = Project::parse(&text_with(field, field.harmless)).unwrap();
@@ -270,8 +271,8 @@ static HARMLESS: LazyLock<Vec<Texts>> = LazyLock::new(|| {
     texts.collect()
 });
 
-/// Each input begins with a byte for the field, and one for what is done to its harmless value: it is
-/// replaced by the rest of the input, or gets the rest at a place.
+/// Checks one input. The first byte selects the field. If the second byte is 0, the rest of the input replaces the
+/// harmless value. Otherwise, the rest is inserted into the harmless value, at the place that the second byte selects.
 pub fn run(data: &[u8]) {
     let [field, form, rest @ ..] = data else {
         return;
@@ -299,11 +300,11 @@ pub fn seeds() -> Vec<Vec<u8>> {
     inputs.collect()
 }
 
-/// Whether `PROJECT` takes the value of the field at this index.
+/// Returns whether `PROJECT` accepts the value of the field at this index.
 ///
 /// # Errors
 ///
-/// When it takes the value, and a file is not as it should be.
+/// When `PROJECT` accepts the value, and a file is wrong.
 pub fn check(index: usize, value: &str) -> Result<bool, String> {
     let field = &FIELDS[index];
     let Ok(project) = Project::parse(&text_with(field, value)) else {
@@ -335,14 +336,14 @@ pub fn check(index: usize, value: &str) -> Result<bool, String> {
     Ok(true)
 }
 
-/// What files say.
+/// The contents of files.
 #[derive(Default)]
 struct Facts {
-    /// Each text in YAML, JSON, TOML and Rust, and how often it is there.
+    /// Each string in YAML, JSON, TOML and Rust, with its count.
     strings: BTreeMap<String, usize>,
-    /// Whatever else a value may turn into: numbers, booleans and nothing.
+    /// The other values, which a string may become by mistake: numbers, booleans and null, with their counts.
     others: BTreeMap<String, usize>,
-    /// All words of Rust but texts.
+    /// The tokens of Rust except strings, with their counts.
     tokens: BTreeMap<String, usize>,
 }
 
@@ -368,10 +369,10 @@ impl Facts {
                 let tokens = text.parse::<TokenStream>();
                 self.rust(tokens.map_err(|error| error.to_string())?);
             }
-            // Nobody interprets the license.
+            // No program interprets the license.
             _ if path == "LICENSE" && field.place == "/owner" => {}
             _ => {
-                // The README has the repository in a block of code, where `~` means nothing.
+                // The README has the repository in a code block, where `~` has no special meaning.
                 let more = if path == "README.md" { "~" } else { "" };
                 let is_safe =
                     |c: char| c.is_ascii_alphanumeric() || "-._/:@".contains(c) || more.contains(c);
@@ -414,7 +415,7 @@ impl Facts {
         }
     }
 
-    /// Compares with the facts `then` of the harmless value.
+    /// Compares these facts with `then`, the facts of the harmless value.
     fn compare(&self, then: &Self, field: &Field, value: &str) -> Result<(), String> {
         if self.others != then.others {
             let (now, then) = (&self.others, &then.others);

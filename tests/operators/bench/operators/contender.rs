@@ -1,5 +1,5 @@
-//! The two operators: what they are made of. Both write a `ConfigMap` for each Bench, and its status;
-//! both reconcile ten objects at once, and log a line for each.
+//! The two operators and their builds. Both operators write a `ConfigMap` and the status for each Bench, reconcile ten
+//! objects at the same time, and log a line for each object.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use crate::{
     scaffold::root,
 };
 
-/// Where both have their `ServiceAccount`.
+/// The namespace of both operators' `ServiceAccount`.
 pub const NAMESPACE: &str = "bench-system";
 
 const ARGUMENTS: [&str; 2] = ["--leader-elect", "--health-probe-bind-address=127.0.0.1:0"];
@@ -27,14 +27,14 @@ pub struct Contender {
     pub name: &'static str,
     pub program: PathBuf,
     pub arguments: Vec<String>,
-    /// Its ServiceAccount.
+    /// The name of its ServiceAccount.
     pub account: &'static str,
-    /// What is to be applied besides the manifests of the project in Rust.
+    /// A manifest to apply in addition to the manifests of the Rust project.
     pub manifest: Option<PathBuf>,
 }
 
 impl Contender {
-    /// How big the program is.
+    /// Returns the size of the program.
     pub fn megabytes(&self) -> Result<f64> {
         let bytes = self.program.metadata()?.len();
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
@@ -42,21 +42,21 @@ impl Contender {
     }
 }
 
-/// The project that rscaffold makes, and the few lines that its user adds.
+/// The project that rscaffold creates, with the few lines that its user adds.
 pub struct Project {
     folder: TempDir,
 }
 
 const CONTROLLER: &str = "src/controller/bench/bench.rs";
 
-/// What its user writes: old and new.
+/// The edits of the user: old and new text.
 const EDITS: [(&str, &str); 2] = [
     (
         "// The rest of its content goes here.",
         r#"data: Some([("title".to_owned(), object.spec.title.clone())].into()),"#,
     ),
-    // No events: the operator in Go would send fewer of them than there are, because its client
-    // drops those that come too fast.
+    // The operators send no events. The client of the Go operator drops events that come too fast, so the Go operator
+    // would send fewer events than there are.
     (
         r#"        let ready = matches!(applied, Ok(kube_manager::Readiness::Ready));
         if written.map_err(Error::WriteStatus)? && ready {
@@ -71,7 +71,7 @@ const EDITS: [(&str, &str); 2] = [
 ];
 
 impl Project {
-    /// Scaffolds it, and makes the edits.
+    /// Scaffolds the project, and makes the edits.
     pub fn scaffold(rscaffold: &Path) -> Result<Self> {
         let folder = TempDir::new().context("failed to create a temporary folder")?;
         let project = Self { folder };
@@ -91,7 +91,7 @@ impl Project {
         Ok(project)
     }
 
-    /// Adds kinds that own nothing, each with a controller that reports no event.
+    /// Adds kinds that own nothing. Each kind has a controller that reports no event.
     pub fn add_kinds(&self, rscaffold: &Path, kinds: &[String]) -> Result<()> {
         for kind in kinds {
             let create = format!("create api --group bench --version v1 --kind {kind}");
@@ -105,7 +105,7 @@ impl Project {
         Ok(())
     }
 
-    /// Adds webhooks, whose code is `code`.
+    /// Adds webhooks with the code `code`.
     pub fn add_webhooks(&self, rscaffold: &Path, code: &str) -> Result<()> {
         let create = "create webhook --group bench --version v1 --kind Bench --defaulting \
                       --programmatic-validation";
@@ -116,8 +116,8 @@ impl Project {
         fs::write(path, code).context("failed to write the webhooks")
     }
 
-    /// Adds Book, a kind of two versions that a webhook converts, whose code is in `files`, each with its path below
-    /// src/api/bench. The operator writes its manifests once it is built.
+    /// Adds Book, a kind with two versions and a conversion webhook. `files` has the code, each file with its path
+    /// below src/api/bench. After the build, the operator writes its manifests.
     pub fn add_conversion(&self, rscaffold: &Path, files: &[(&str, &str)]) -> Result<()> {
         for command in [
             "create api --group bench --version v1 --kind Book --controller=false",
@@ -135,7 +135,7 @@ impl Project {
         Ok(())
     }
 
-    /// What `make manifests` does, by the program that was built.
+    /// Runs the built program to do the work of `make manifests`.
     pub fn write_manifests(&self, contender: &Contender) -> Result<()> {
         run(Command::new(&contender.program)
             .arg("manifests")
@@ -147,7 +147,7 @@ impl Project {
         self.folder.path().join("bench")
     }
 
-    /// Puts `new` in the place of `old` in the `controller`.
+    /// Replaces `old` with `new` in the `controller`.
     fn edit(&self, controller: &str, old: &str, new: &str) -> Result<()> {
         let path = self.path().join(controller);
         let text = fs::read_to_string(&path).context("failed to read the controller")?;
@@ -155,7 +155,7 @@ impl Project {
         fs::write(path, text.replace(old, new)).context("failed to write the controller")
     }
 
-    /// Builds it with its own release profile.
+    /// Builds the operator with the release profile of its project.
     pub fn build(&self) -> Result<Contender> {
         run(cargo(&self.path()).args(["build", "--release"]))?;
         Ok(Contender {
@@ -167,12 +167,12 @@ impl Project {
         })
     }
 
-    /// How long builds take that users wait for.
+    /// Measures the builds that users wait for.
     pub fn build_times(&self, rounds: usize) -> Result<BuildTimes> {
         let mut build = cargo(&self.path());
         build
             .arg("build")
-            // As users have it, into a folder that is empty.
+            // The environment is the same as for users, and the target folder is empty.
             .env_remove(NO_DEBUG.0)
             .env_remove("CARGO_INCREMENTAL")
             .env("CARGO_TARGET_DIR", self.folder.path().join("target"));
@@ -199,15 +199,15 @@ impl Project {
     }
 }
 
-/// How many seconds `cargo build` takes.
+/// The times of `cargo build`, in seconds.
 pub struct BuildTimes {
-    /// That of a new project, with all of its dependencies.
+    /// The time for a new project, with all of its dependencies.
     pub first: f64,
-    /// Each after a change of the reconciler.
+    /// The time after each change of the reconciler.
     pub again: Vec<f64>,
 }
 
-/// The operator of benches/go.
+/// Builds the operator of benches/go.
 pub fn go() -> Result<Contender> {
     Ok(Contender {
         program: go_program("go", ".")?,
@@ -216,7 +216,7 @@ pub fn go() -> Result<Contender> {
     })
 }
 
-/// What both operators in Go have in common.
+/// Returns the fields that both operators in Go have in common.
 fn go_contender() -> Contender {
     Contender {
         name: "Go",
@@ -227,7 +227,8 @@ fn go_contender() -> Contender {
     }
 }
 
-/// The same with further kinds, which are empty otherwise. Its role has all kinds of the group.
+/// Builds the operator of benches/go with additional kinds, whose controllers only write the status. The role of the
+/// operator covers all kinds of the group.
 pub fn go_with_kinds(kinds: &[String]) -> Result<Contender> {
     let [source, folder] = ["benches/go", "target/bench/kinds"].map(|it| root().join(it));
     if folder.exists() {
@@ -259,12 +260,12 @@ pub fn go_with_kinds(kinds: &[String]) -> Result<Contender> {
     })
 }
 
-/// A program of benches/go, built as releases are.
+/// Builds a program of benches/go with the flags of a release.
 pub fn go_program(name: &str, package: &str) -> Result<PathBuf> {
     build_go(&root().join("benches/go"), name, package)
 }
 
-/// A program of the module in `folder`, built as releases are.
+/// Builds a program of the module in `folder` with the flags of a release.
 fn build_go(folder: &Path, name: &str, package: &str) -> Result<PathBuf> {
     let program = root().join("target/bench").join(name);
     run(Command::new("go")

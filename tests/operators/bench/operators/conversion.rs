@@ -1,4 +1,5 @@
-//! The conversion of both operators: how long it takes to read objects in another version than the stored one.
+//! Measures the conversion webhooks of both operators: how long it takes to read objects in a version that is not
+//! stored.
 
 use std::{
     fmt, fs,
@@ -27,18 +28,18 @@ use super::{
 
 const CRD: &str = "books.bench.example.com";
 
-/// Where the API server serves the objects in the version that is not stored.
+/// The path at which the API server serves the objects in the version that is not stored.
 const PATH: &str = "/apis/bench.example.com/v1alpha1/namespaces/default/books";
 
-/// How many objects are read each second, one by one, for how long, and by how many clients.
+/// The reads of single objects: the number each second, the duration, and the number of clients.
 const RATE: u32 = 300;
 const DURATION: Duration = Duration::from_secs(5);
 const CLIENTS: u32 = 30;
 
-/// How often a round lists all objects.
+/// The number of lists of all objects in a round.
 const LISTS: usize = 3;
 
-/// What the user writes: the same as the operator in Go has.
+/// The code that the user writes. The operator in Go has the same conversion.
 const FILES: [(&str, &str); 3] = [
     (
         "v1/book.rs",
@@ -135,15 +136,15 @@ impl From<v1::BookStatus> for v1alpha1::BookStatus {
     ),
 ];
 
-/// What one round says about one operator.
+/// The figures of one round of one operator.
 struct Figures {
-    /// The list of all objects, in seconds: the median.
+    /// The median time for a list of all objects, in seconds.
     list: f64,
-    /// In seconds for one list.
+    /// The CPU time for one list, in seconds.
     list_cpu: f64,
-    /// A read of one object, in milliseconds: the median, and the 99th percentile.
+    /// The time for a read of one object, in milliseconds: the median and the 99th percentile.
     read: [f64; 2],
-    /// In seconds for 1,000 reads.
+    /// The CPU time for 1,000 reads, in seconds.
     read_cpu: f64,
 }
 
@@ -157,12 +158,12 @@ impl fmt::Display for Figures {
     }
 }
 
-/// Compares, and says whether all of it is as it should be.
+/// Compares both operators, and returns whether all targets are met.
 pub fn bench(rscaffold: &Path) -> Result<bool> {
     let (rounds, objects) = (number("ROUNDS", 5)?, number("OBJECTS", 5000)?);
     let folder = TempDir::new().context("failed to create a temporary folder")?;
     let folder = folder.path();
-    // Free until one of the operators takes it.
+    // The port is free until one of the operators listens on it.
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let address = format!("127.0.0.1:{port}");
     certify(folder)?;
@@ -206,7 +207,7 @@ pub fn bench(rscaffold: &Path) -> Result<bool> {
     ]))
 }
 
-/// One round of one operator.
+/// Measures one operator in one round.
 fn play(stage: &Stage, objects: usize) -> Result<Figures> {
     let (server, token) = stage.server()?;
     let client = Client::new(&server, &token);
@@ -246,12 +247,13 @@ fn play(stage: &Stage, objects: usize) -> Result<Figures> {
     })
 }
 
-/// How many milliseconds reads take that are due at [`RATE`]. Each counts from the time at which it is due.
+/// Reads objects at [`RATE`], and returns how many milliseconds each read takes. The time of a read starts when the
+/// read is due.
 fn paced(clients: &[Client], path: impl Fn(usize) -> String + Sync) -> Result<Vec<f64>> {
     let pause = Duration::from_secs(1) * CLIENTS / RATE;
     let start = Instant::now();
     let run = |first: usize, client: &Client| {
-        // The clients take turns.
+        // The clients start one after the other, so that their reads are spread evenly.
         let mut due = start + pause * u32::try_from(first)? / CLIENTS;
         let (mut taken, mut number) = (Vec::new(), first);
         while due < start + DURATION {
@@ -277,7 +279,7 @@ fn paced(clients: &[Client], path: impl Fn(usize) -> String + Sync) -> Result<Ve
     })
 }
 
-/// A client of the API server, with a connection of its own.
+/// A client of the API server with its own connection.
 struct Client {
     agent: Agent,
     server: String,
@@ -309,7 +311,7 @@ fn name(number: usize) -> String {
     format!("{PREFIX}{number:05}")
 }
 
-/// An object as it is stored.
+/// Returns an object in the stored version.
 fn book(number: usize) -> Value {
     json!({
         "apiVersion": "bench.example.com/v1",
@@ -323,7 +325,7 @@ fn book(number: usize) -> Value {
     })
 }
 
-/// The spec of that object in the other version.
+/// Returns the spec of the same object in the other version.
 fn old_spec(number: usize) -> Value {
     json!({"name": format!("Number {number}"), "author": "Frank Herbert"})
 }

@@ -1,4 +1,4 @@
-//! Both operators with many kinds, each of which has a controller: what they take when they start.
+//! Measures both operators with many kinds, each with a controller: memory, time and CPU time of a start.
 
 use std::{fmt, path::Path};
 
@@ -15,18 +15,18 @@ use super::{
     table::{self, Row, Target},
 };
 
-/// How many kinds there are.
+/// The number of kinds.
 const KINDS: usize = 100;
 
-/// What one round says about one operator.
+/// The figures of one round of one operator.
 struct Figures {
-    /// In MiB, without objects.
+    /// The memory in MiB, without objects.
     memory: f64,
-    /// From the start until one object of each kind is reconciled, in seconds.
+    /// The time from the start until one object of each kind is reconciled, in seconds.
     ready: f64,
-    /// Of the operator until it has nothing more to do, in seconds.
+    /// The CPU time of the operator until it is idle, in seconds.
     cpu: f64,
-    /// In MiB, with an object of each kind.
+    /// The memory in MiB, with an object of each kind.
     memory_of_all: f64,
 }
 
@@ -40,10 +40,10 @@ impl fmt::Display for Figures {
     }
 }
 
-/// Compares, and says whether all of it is as it should be.
+/// Compares both operators, and returns whether all targets are met.
 pub fn bench(rscaffold: &Path) -> Result<bool> {
     let rounds = number("ROUNDS", 5)?;
-    // Bench is the first one.
+    // Bench is the first kind.
     let kinds: Vec<_> = (1..KINDS)
         .map(|number| format!("Kind{number:02}"))
         .collect();
@@ -84,7 +84,7 @@ pub fn bench(rscaffold: &Path) -> Result<bool> {
     Ok(table::print(&rows))
 }
 
-/// One round of one operator, on a control plane of its own.
+/// Measures one operator in one round, on its own control plane.
 fn play(contender: &Contender, project: &Project, kinds: &[String]) -> Result<Figures> {
     let stage = Stage::new(contender, project)?;
     let resources: Vec<_> = kinds.iter().map(|kind| kind.to_lowercase() + "s").collect();
@@ -114,7 +114,7 @@ fn play(contender: &Contender, project: &Project, kinds: &[String]) -> Result<Fi
     })
 }
 
-/// The object of a kind.
+/// Returns the object of a kind.
 fn object(number: usize, kind: &str) -> Value {
     json!({
         "apiVersion": "bench.example.com/v1",

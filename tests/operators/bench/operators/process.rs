@@ -1,4 +1,4 @@
-//! A running operator: how far it is, and what it takes. Linux tells that in /proc.
+//! A running operator: its progress, its CPU time and its memory. Linux reports the last two in /proc.
 
 use std::{
     collections::HashSet,
@@ -13,16 +13,16 @@ use anyhow::{Context, Result, bail, ensure};
 use cluster::{run, wait_until};
 use jiff::Timestamp;
 
-/// Longer than anything here takes.
+/// A timeout that is longer than each step takes.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// How often the log is looked at: what happens in between is noticed that much later.
+/// The pause between two reads of the log. A measured time can be late by this much.
 const TICK: Duration = Duration::from_millis(5);
 
-/// How the objects are called, up to their number.
+/// The prefix of the names of objects. The number of the object follows.
 pub const PREFIX: &str = "object-";
 
-/// An operator; killed on drop.
+/// A running operator, which is killed on drop.
 pub struct Operator {
     child: Child,
     pub started: Timestamp,
@@ -31,7 +31,7 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Starts `command`, whose log goes to `log`.
+    /// Starts `command`, and writes its log to `log`.
     pub fn start(command: &mut Command, log: &std::path::Path) -> Result<Self> {
         let file = File::create(log).context("failed to create a log")?;
         command
@@ -53,8 +53,7 @@ impl Operator {
         })
     }
 
-    /// Waits until its log says of `count` objects that they were reconciled. Gives the seconds
-    /// since its start.
+    /// Waits until the log reports `count` objects as reconciled. Returns the seconds since the start of the operator.
     pub fn wait_until_reconciled(&mut self, count: usize) -> Result<f64> {
         loop {
             self.log.read()?;
@@ -74,17 +73,17 @@ impl Operator {
         }
     }
 
-    /// Waits until it does nothing more.
+    /// Waits until the operator is idle.
     pub fn settle(&self) -> Result<()> {
         settle(self.child.id(), 0.02)
     }
 
-    /// The seconds of CPU time that it took so far.
+    /// Returns the CPU time that the operator has used so far, in seconds.
     pub fn cpu(&self) -> Result<f64> {
         cpu(self.child.id())
     }
 
-    /// The MiB that it takes.
+    /// Returns the memory that the operator uses, in MiB.
     pub fn memory(&self) -> Result<f64> {
         let status = read("status", self.child.id())?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -93,7 +92,7 @@ impl Operator {
         Ok(kibibytes / 1024.0)
     }
 
-    /// Stops it as Kubernetes does.
+    /// Stops the operator with SIGTERM, as Kubernetes does.
     pub fn stop(mut self) -> Result<()> {
         run(Command::new("kill").arg(self.child.id().to_string()))?;
         let status = wait_until("the operator to stop", PATIENCE, || {
@@ -111,17 +110,17 @@ impl Drop for Operator {
     }
 }
 
-/// A log that is being written.
+/// A log to which a process writes.
 struct Log {
     reader: BufReader<File>,
-    /// Not yet complete.
+    /// The part of a line that was read so far.
     line: String,
-    /// The names of the objects that were reconciled.
+    /// The numbers in the names of the objects that were reconciled.
     reconciled: HashSet<String>,
 }
 
 impl Log {
-    /// Reads what is new.
+    /// Reads the new lines.
     fn read(&mut self) -> Result<()> {
         loop {
             match self.reader.read_line(&mut self.line) {
@@ -144,7 +143,7 @@ impl Log {
     }
 }
 
-/// Waits until a process takes less of a CPU than `busy`, for a second.
+/// Waits until a process uses at most `busy` seconds of CPU time in one second.
 pub fn settle(id: u32, busy: f64) -> Result<()> {
     let window = Duration::from_secs(1);
     wait_until("the end of work", PATIENCE, || {
@@ -154,12 +153,12 @@ pub fn settle(id: u32, busy: f64) -> Result<()> {
     })
 }
 
-/// The seconds of CPU time that a process took so far.
+/// Returns the CPU time that a process has used so far, in seconds.
 pub fn cpu(id: u32) -> Result<f64> {
-    /// Of the kernel's interface: the same on all machines.
+    /// The unit of CPU times in the kernel's interface, which is the same on all machines.
     const TICKS_PER_SECOND: f64 = 100.0;
     let stat = read("stat", id)?;
-    // The name before it, in brackets, can hold anything.
+    // The process name, in brackets, comes before the fields and can contain any character.
     let (_, fields) = stat.rsplit_once(") ").context("no fields")?;
     let mut fields = fields.split(' ').skip(11);
     let mut ticks = || -> Result<f64> { Ok(fields.next().context("no times")?.parse()?) };
