@@ -353,11 +353,12 @@ where
     where
         K: Resource<DynamicType = ()>,
     {
-        let (client, kind) = (self.context.client.clone(), ApiResource::erase::<K>(&()));
-        let api: Api<DynamicObject> = match &owner.meta().namespace {
-            Some(namespace) => Api::namespaced_with(client, namespace, &kind),
-            None => Api::all_with(client, &kind),
+        let home = owner.meta().namespace.as_deref();
+        let kind = Kind {
+            dyntype: ApiResource::erase::<K>(&()),
+            namespaced: home.is_some(),
         };
+        let api: Api<DynamicObject> = kind.api(self.context.client.clone(), home);
         // A list, because a controller needs no permission to get its objects.
         let name = format!("metadata.name={}", owner.name_any());
         let params = ListParams::default().fields(&name);
@@ -393,8 +394,8 @@ fn changed<T>(answer: kube::Result<T>) -> kube::Result<bool> {
 
 /// Whether this controller created `live` for an earlier object with the name of `owner`, and nothing else owns it.
 ///
-/// The garbage collector deletes such a child, but it can miss the deletion of the owner: when a CRD is deleted while the
-/// collector has no connection, its children stay until kube-controller-manager restarts.
+/// The garbage collector deletes such a child, but it can miss the deletion of the owner: when a CRD is deleted while
+/// the collector has no connection, the children of its objects stay until kube-controller-manager restarts.
 fn is_of_earlier<C, K>(live: &C, owner: &K, mark: &str) -> bool
 where
     C: Resource,
