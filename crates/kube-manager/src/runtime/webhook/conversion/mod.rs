@@ -216,10 +216,12 @@ impl Version {
     }
 
     fn new(name: String, schema: Value) -> Self {
-        let fields = schema["properties"].as_object().into_iter().flatten();
-        let mut fields = fields.map(|(name, _)| name.as_str());
-        let has_spec = fields.clone().any(|it| it == "spec")
-            && fields.all(|it| matches!(it, "spec" | "status") || TYPE_AND_METADATA.contains(&it));
+        let fields = &schema["properties"];
+        let mut names = fields.as_object().into_iter().flat_map(Map::keys);
+        let has_spec = fields.get("spec").is_some()
+            && names.all(|it| {
+                matches!(it.as_str(), "spec" | "status") || TYPE_AND_METADATA.contains(&it.as_str())
+            });
         Self {
             name,
             schema,
