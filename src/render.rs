@@ -15,7 +15,7 @@ use tera::{Context, Delimiters, Kwargs, State, Tera, TeraResult};
 
 use crate::{
     limits::Total,
-    project::{Project, Runtime},
+    project::{Feature, Project, Runtime},
     reconcile::Texts,
     templates::{TEMPLATES, files},
 };
@@ -121,7 +121,7 @@ impl fmt::Display for Origin {
 /// files together are too large. The error names the template.
 pub fn render(project: &Project) -> Result<Rendered> {
     let view = view::Project::new(project)?;
-    let mut renderer = Renderer::new(&view)?;
+    let mut renderer = Renderer::new(project, &view)?;
     renderer.bodies(&view.controllers)?;
     renderer.scopes(project, &view)?;
 
@@ -144,7 +144,7 @@ pub fn render(project: &Project) -> Result<Rendered> {
 /// See [`render`].
 pub fn places(project: &Project) -> Result<BTreeMap<Origin, String>> {
     let view = view::Project::new(project)?;
-    let mut renderer = Renderer::new(&view)?;
+    let mut renderer = Renderer::new(project, &view)?;
     renderer.places = Some(BTreeMap::new());
     renderer.scopes(project, &view)?;
     Ok(renderer.places.unwrap_or_default())
@@ -180,7 +180,9 @@ struct Renderer {
 }
 
 impl Renderer {
-    fn new(view: &view::Project) -> Result<Self> {
+    /// Parses the templates, except those that only items use that the project does not have.
+    fn new(project: &Project, view: &view::Project) -> Result<Self> {
+        let unused = unused(project, view);
         let mut tera = Tera::new();
         // None of these delimiters occurs in a rendered file, unlike `{{` in Rust and `{#` in shells.
         tera.set_delimiters(Delimiters {
@@ -199,6 +201,9 @@ impl Renderer {
         let mut templates = Vec::new();
         for file in files(&TEMPLATES).filter(|file| file.path().extension().is_some()) {
             let (name, path) = (template(file)?, path(file)?);
+            if unused.iter().any(|folder| file.path().starts_with(folder)) {
+                continue;
+            }
             let text = file.contents_utf8().context("a template is not UTF-8")?;
             // Without the last newline, a template can be included in the middle of a line.
             templates.push((name, text.trim_end()));
@@ -340,6 +345,30 @@ impl Renderer {
             text => format!("{text}\n"),
         })
     }
+}
+
+/// The folders of the templates that `project` does not need: those of the features and items that it does not have.
+/// To parse all templates takes longer than to render a small project.
+fn unused(project: &Project, view: &view::Project) -> Vec<String> {
+    let features = Feature::all().iter();
+    let features = features.filter(|feature| !project.features.contains(feature));
+    let mut unused: Vec<_> = features
+        .map(|feature| format!("{FEATURE}/{feature}"))
+        .collect();
+    for (is_unused, folders) in [
+        (view.apis.is_empty(), &["api", "kind", "version"][..]),
+        (
+            view.controllers.is_empty(),
+            &["controller", "part/controller", "owned"],
+        ),
+        (view.externals.is_empty(), &["external", "external-version"]),
+        (view.webhooks.is_empty(), &["webhook"]),
+    ] {
+        if is_unused {
+            unused.extend(folders.iter().map(|folder| (*folder).to_owned()));
+        }
+    }
+    unused
 }
 
 /// A filter: a text as a YAML scalar, quoted if YAML would read it as something else, such as `on` or `1.5`. It uses

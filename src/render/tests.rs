@@ -31,6 +31,34 @@ fn resource(group: &str, version: &str, kind: &str, controllers: &[String]) -> S
 }
 
 #[test]
+fn templates_of_absent_features_and_items_are_not_parsed() {
+    let settings = "cliVersion: 0.2.0\ndomain: com\nfeatures: []\nlayout: [rust.rscaffold/v1]\n\
+                    license: mit\nprojectName: shop\nrepo: shop\nversion: '3'\n";
+    let project = Project::parse(settings).unwrap();
+    let view = view::Project::new(&project).unwrap();
+    let renderer = Renderer::new(&project, &view).unwrap();
+    let parsed: Vec<_> = renderer.tera.get_template_names().collect();
+    assert!(parsed.contains(&"project/Cargo.toml.tera"));
+    for folder in [
+        "api",
+        "controller",
+        "external",
+        "external-version",
+        "feature",
+        "kind",
+        "owned",
+        "part/controller",
+        "version",
+        "webhook",
+    ] {
+        assert!(TEMPLATES.get_dir(folder).is_some(), "{folder}");
+        let folder = format!("{folder}/");
+        let found = parsed.iter().find(|name| name.starts_with(&folder));
+        assert_eq!(found, None);
+    }
+}
+
+#[test]
 fn a_file_keeps_its_origin_when_the_names_in_its_path_change() {
     let resources = [resource(
         "shop",
