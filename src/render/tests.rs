@@ -32,9 +32,8 @@ fn resource(group: &str, version: &str, kind: &str, controllers: &[String]) -> S
 
 #[test]
 fn templates_of_absent_features_and_items_are_not_parsed() {
-    let settings = "cliVersion: 0.2.0\ndomain: com\nfeatures: []\nlayout: [rust.rscaffold/v1]\n\
-                    license: mit\nmultigroup: true\nprojectName: shop\nrepo: shop\nversion: '3'\n";
-    let project = Project::parse(settings).unwrap();
+    let mut project = project("domain: com\nprojectName: shop", &[]).unwrap();
+    project.features.clear();
     let view = view::Project::new(&project).unwrap();
     let renderer = Renderer::new(&project, &view).unwrap();
     let parsed: Vec<_> = renderer.tera.get_template_names().collect();

@@ -217,11 +217,10 @@ impl Version {
 
     fn new(name: String, schema: Value) -> Self {
         let fields = &schema["properties"];
-        let mut names = fields.as_object().into_iter().flat_map(Map::keys);
+        let names = fields.as_object().into_iter().flat_map(Map::keys);
+        let mut names = names.map(String::as_str);
         let has_spec = fields.get("spec").is_some()
-            && names.all(|it| {
-                matches!(it.as_str(), "spec" | "status") || TYPE_AND_METADATA.contains(&it.as_str())
-            });
+            && names.all(|it| matches!(it, "spec" | "status") || TYPE_AND_METADATA.contains(&it));
         Self {
             name,
             schema,
