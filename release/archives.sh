@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes the files of a release to OUT: an archive for each target, the Homebrew formula, and SHA256SUMS.
+# Writes the files of a release to OUT: an archive for each target, install.sh, and SHA256SUMS.
 #
 # BINARIES has a folder with the program for each target. PAGES is the folder that release/pages.rs writes. The bytes
 # of an archive depend only on its files. The script needs GNU tar.
@@ -31,19 +31,3 @@ done
 
 cp install.sh "$out"
 (cd "$out" && sha256sum -- *.tar.gz install.sh > SHA256SUMS)
-
-version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
-repository=$(sed -n 's/^repository = "\(.*\)"$/\1/p' Cargo.toml)
-description=$(sed -n 's/^description = "\(.*\)"$/\1/p' Cargo.toml)
-sed -e "s|@VERSION@|$version|g" -e "s|@REPOSITORY@|$repository|g" -e "s|@DESCRIPTION@|$description|g" \
-  release/rscaffold.rb > "$stage/formula"
-while read -r digest file; do
-  target=${file#rscaffold-}
-  sed "s|@${target%.tar.gz}@|$digest|g" "$stage/formula" > "$stage/next"
-  mv "$stage/next" "$stage/formula"
-done < "$out/SHA256SUMS"
-if grep -n '@[A-Za-z_0-9-]*@' "$stage/formula" >&2; then
-  echo "error: the formula names a target without an archive in $binaries" >&2
-  exit 1
-fi
-cp "$stage/formula" "$out/rscaffold.rb"

@@ -1,4 +1,4 @@
-# The Homebrew formula of rscaffold, which release/archives.sh fills in.
+# The Homebrew formula of rscaffold, which release/formula.sh fills in.
 class Rscaffold < Formula
   desc "@DESCRIPTION@"
   homepage "@REPOSITORY@"

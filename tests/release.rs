@@ -1,7 +1,7 @@
 //! Tests the parts of a release: archives, an installer, a formula, man pages, a changelog.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     env, fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
@@ -88,6 +88,13 @@ impl Releases {
         let names = entries.map(|entry| entry.expect("an entry").file_name());
         names.map(|name| name.to_string_lossy().into()).collect()
     }
+}
+
+/// Returns a command that prints the Homebrew formula for the archives in `files`.
+fn formula(files: &Path) -> Command {
+    let mut command = Command::new("sh");
+    command.arg(root().join("release/formula.sh")).arg(files);
+    command
 }
 
 /// Returns the files of a folder by their paths in the folder.
@@ -187,7 +194,7 @@ fn archives_hold_program_completions_and_man_pages() {
 fn the_formula_has_the_checksum_of_each_archive() {
     let releases = Releases::new();
     let files = releases.path("latest/download");
-    let formula = fs::read_to_string(files.join("rscaffold.rb")).expect("a formula");
+    let formula = run(&mut formula(&files));
     let sums = fs::read_to_string(files.join("SHA256SUMS")).expect("checksums");
     for target in TARGETS {
         let name = format!("rscaffold-{target}.tar.gz");
@@ -200,6 +207,30 @@ fn the_formula_has_the_checksum_of_each_archive() {
     }
     assert!(!formula.contains('@'), "{formula}");
     assert!(formula.contains(&format!("version \"{VERSION}\"")));
+}
+
+/// `make dist` packs the program of one target. Homebrew needs all.
+#[test]
+fn one_target_is_enough_for_an_archive_but_not_for_the_formula() {
+    let releases = Releases::new();
+    for target in &TARGETS[1..] {
+        fs::remove_dir_all(releases.path("binaries").join(target)).expect("a folder");
+    }
+    let files = releases.path("one");
+    releases.archives(&files);
+    let names: Vec<_> = tree(&files).into_keys().collect();
+    let archive = format!("rscaffold-{}.tar.gz", TARGETS[0]);
+    assert_eq!(
+        names,
+        ["SHA256SUMS", "install.sh", &archive].map(PathBuf::from)
+    );
+
+    let error = refused(&mut formula(&files));
+    let (_, missing) = error.split_once("has no archive of: ").expect(&error);
+    let (missing, _) = missing.split_once(';').expect(&error);
+    let missing: BTreeSet<_> = missing.split(' ').collect();
+    let expected: BTreeSet<_> = TARGETS[1..].iter().copied().collect();
+    assert_eq!(missing, expected);
 }
 
 #[test]
