@@ -28,9 +28,11 @@ pub(super) fn max(path: &str) -> u64 {
     }
 }
 
-/// The bytes of `file`; `None` if there are more than `max`, even if the metadata of the file gives a smaller size.
-pub(super) fn read(file: impl Read, max: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
+/// The bytes of `file`; `None` if there are more than `max`. `size` is the number of bytes that the metadata gives. The
+/// file may have more or less by now.
+pub(super) fn read(file: impl Read, size: u64, max: u64) -> io::Result<Option<Vec<u8>>> {
+    // One byte more than needed, so that the read that finds the end does not enlarge the buffer.
+    let mut bytes = Vec::with_capacity(usize::try_from(size.min(max)).unwrap_or_default() + 1);
     file.take(max + 1).read_to_end(&mut bytes)?;
     Ok(u64::try_from(bytes.len())
         .is_ok_and(|size| size <= max)
@@ -49,8 +51,10 @@ pub fn read_text(path: &Path, max: u64) -> Result<String> {
     // Checked before the file is opened, because the error of opening a socket is not helpful.
     ensure!(std::fs::metadata(path)?.is_file(), "it is not a file");
     let file = File::open_ambient_with(path, &options, ambient_authority())?;
-    ensure!(file.metadata()?.is_file(), "it is not a file");
-    let bytes = read(file, max)?.with_context(|| format!("it has more than {}", size(max)))?;
+    let metadata = file.metadata()?;
+    ensure!(metadata.is_file(), "it is not a file");
+    let bytes = read(file, metadata.len(), max)?;
+    let bytes = bytes.with_context(|| format!("it has more than {}", size(max)))?;
     String::from_utf8(bytes).context("it is not UTF-8 text")
 }
 
@@ -76,9 +80,11 @@ mod tests {
 
     #[test]
     fn no_more_is_read_than_the_limit() {
-        assert_eq!(read(&b"abc"[..], 3).unwrap().unwrap(), b"abc");
-        assert_eq!(read(&b"abcd"[..], 3).unwrap(), None);
-        assert_eq!(read(io::repeat(0), 3).unwrap(), None);
+        for size in [0, 3, 4, u64::MAX] {
+            assert_eq!(read(&b"abc"[..], size, 3).unwrap().unwrap(), b"abc");
+            assert_eq!(read(&b"abcd"[..], size, 3).unwrap(), None);
+            assert_eq!(read(io::repeat(0), size, 3).unwrap(), None);
+        }
     }
 
     #[test]
