@@ -23,12 +23,15 @@ mod scaffold;
 #[path = "bench/scale.rs"]
 mod scale;
 
-/// Builds rscaffold as users get it, and returns the path of the program.
+/// Builds rscaffold as a release has it, and returns the path of the program.
 fn release() -> PathBuf {
-    run(by_hand(&mut Command::new(env!("CARGO")))
-        .args(["build", "--release", "--locked"])
-        .current_dir(root()));
-    root().join("target/release/rscaffold")
+    let rustc = run(Command::new("rustc").arg("-vV"));
+    let host = rustc.lines().find_map(|line| line.strip_prefix("host: "));
+    let printed = run(by_hand(&mut Command::new("sh"))
+        .arg(root().join("release/build.sh"))
+        .arg(host.expect("a host"))
+        .env("CARGO", env!("CARGO")));
+    PathBuf::from(printed.trim_end())
 }
 
 use scaffold::{by_hand, root, run};
