@@ -8,6 +8,7 @@
 )]
 
 mod adopt;
+mod bench;
 mod branches;
 mod builtin;
 mod cli;

@@ -7,7 +7,8 @@ use std::{
     process::{Command, ExitCode},
 };
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+use tempfile::TempDir;
 
 #[path = "../scale/apis.rs"]
 mod apis;
@@ -15,6 +16,8 @@ mod apis;
 mod cli;
 #[expect(dead_code, reason = "the tests use all of it")]
 mod compile;
+#[path = "bench/edits.rs"]
+mod edits;
 #[path = "bench/operators.rs"]
 mod operators;
 #[expect(dead_code, reason = "the tests use all of it")]
@@ -24,17 +27,30 @@ mod scaffold;
 mod scale;
 
 /// Builds rscaffold as a release has it, and returns the path of the program.
-fn release() -> PathBuf {
+fn release() -> Result<PathBuf> {
     let rustc = run(Command::new("rustc").arg("-vV"));
     let host = rustc.lines().find_map(|line| line.strip_prefix("host: "));
+    let host = host.context("`rustc -vV` names no host")?;
     let printed = run(by_hand(&mut Command::new("sh"))
         .arg(root().join("release/build.sh"))
-        .arg(host.expect("a host"))
+        .arg(host)
         .env("CARGO", env!("CARGO")));
-    PathBuf::from(printed.trim_end())
+    Ok(PathBuf::from(printed.trim_end()))
 }
 
 use scaffold::{by_hand, root, run};
+
+/// Creates a temporary folder, in memory if there is a file system in memory. Some file systems on disk take several
+/// times as long to create a file, for example ext4 without a journal after many files were deleted.
+fn fast_folder() -> Result<TempDir> {
+    let memory = Path::new("/dev/shm");
+    let folder = if memory.is_dir() {
+        TempDir::new_in(memory)
+    } else {
+        TempDir::new()
+    };
+    folder.context("failed to create a temporary folder")
+}
 
 /// A part of the benchmarks: its name, and a function that gets the path of rscaffold and returns whether all results
 /// are within their limits.
@@ -64,7 +80,7 @@ fn main() -> Result<ExitCode> {
         !parts.is_empty(),
         "`ONLY` is `{only}`, and must be one of `{names}`"
     );
-    let rscaffold = release();
+    let rscaffold = release()?;
     let mut good = true;
     for (_, bench) in parts {
         good &= bench(&rscaffold)?;

@@ -11,6 +11,8 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
+use crate::fast_folder;
+
 /// The number of runs of each command, in turns with the other commands. The median counts.
 const ROUNDS: usize = 31;
 
@@ -35,7 +37,7 @@ type Millis = f64;
 pub fn bench(rscaffold: &Path) -> Result<bool> {
     let bench = Bench {
         program: rscaffold,
-        folder: TempDir::new().context("failed to create a temporary folder")?,
+        folder: fast_folder()?,
     };
     println!("Medians of {ROUNDS} runs");
     let results = [bench.copies()?, bench.growth()?, bench.size()?];

@@ -11,9 +11,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use tempfile::TempDir;
 
-use crate::apis::with_apis;
+use crate::{apis::with_apis, fast_folder};
 
 /// The number of APIs in the project, twenty in each group.
 const APIS: usize = 1_000;
@@ -54,7 +53,7 @@ const COMMANDS: [&str; 14] = [
 
 /// Measures `rscaffold`, and returns whether all commands are within the limits.
 pub fn bench(rscaffold: &Path) -> Result<bool> {
-    let folder = TempDir::new().context("failed to create a temporary folder")?;
+    let folder = fast_folder()?;
     let [project, go] = ["shop", "go"].map(|name| folder.path().join(name));
     fs::create_dir(&project)?;
     go_project(&go)?;

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use crate::{
     compile::{NO_DEBUG, cargo, pin, target},
+    edits,
     scaffold::root,
 };
 
@@ -49,27 +50,6 @@ pub struct Project {
 
 const CONTROLLER: &str = "src/controller/bench/bench.rs";
 
-/// The edits of the user: old and new text.
-const EDITS: [(&str, &str); 2] = [
-    (
-        "// The rest of its content goes here.",
-        r#"data: Some([("title".to_owned(), object.spec.title.clone())].into()),"#,
-    ),
-    // The operators send no events. The client of the Go operator drops events that come too fast, so the Go operator
-    // would send fewer events than there are.
-    (
-        r#"        let ready = matches!(applied, Ok(kube_manager::Readiness::Ready));
-        if written.map_err(Error::WriteStatus)? && ready {
-            let note = "Desired state reached";
-            self.context
-                .event(object, EventType::Normal, "Reconciled", note)
-                .await;
-        }
-"#,
-        "        written.map_err(Error::WriteStatus)?;\n",
-    ),
-];
-
 impl Project {
     /// Scaffolds the project, and makes the edits.
     pub fn scaffold(rscaffold: &Path) -> Result<Self> {
@@ -85,7 +65,7 @@ impl Project {
                 .current_dir(project.path()))?;
         }
         pin(&project.path()).context("failed to copy Cargo.lock")?;
-        for (old, new) in EDITS {
+        for (old, new) in edits::OWNER {
             project.edit(CONTROLLER, old, new)?;
         }
         Ok(project)
@@ -99,8 +79,9 @@ impl Project {
                 .args(create.split(' '))
                 .current_dir(self.path()))?;
             let controller = format!("src/controller/bench/{}.rs", kind.to_lowercase());
-            let [_, (old, new)] = EDITS;
-            self.edit(&controller, old, new)?;
+            for (old, new) in edits::NO_OWNER {
+                self.edit(&controller, old, new)?;
+            }
         }
         Ok(())
     }
