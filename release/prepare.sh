@@ -48,16 +48,8 @@ echo "== golden projects and transcripts" >&2
 "${MAKE:-make}" golden
 
 echo "== the record from which the tests of later versions update" >&2
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-mkdir "$folder/guestbook"
 "$cargo" build --quiet --locked --bin rscaffold
-while read -r arguments; do
-  # shellcheck disable=SC2086
-  (cd "$folder/guestbook" && "$OLDPWD/target/debug/rscaffold" $arguments 2>/dev/null)
-done < tests/update/commands
-mkdir -p "tests/update/$version"
-cp "$folder/guestbook/PROJECT" "$folder/guestbook/.rscaffold/last-applied.jsonl" "tests/update/$version"
+release/record.sh target/debug/rscaffold "tests/update/$version"
 
 echo "== tests of the changelog, of updates and of golden projects" >&2
 "$cargo" test --quiet --locked --package rscaffold --test tests -- changelog golden:: update::

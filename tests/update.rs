@@ -1,17 +1,21 @@
 //! Tests the update of projects that older versions of rscaffold created.
 //!
-//! A folder `update/<version>` contains the results of that version for the commands in `update/commands`: PROJECT, and
-//! the record, which contains all other files. `make release` adds such a folder.
+//! A folder `update/<version>` contains the results of that version for the commands in `update/commands`: PROJECT, the
+//! record, which contains the other files, and the vendored files, if the record has only their digests. `make release`
+//! adds such a folder.
 
 use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
+
+use tempfile::TempDir;
 
 use crate::{
     project::{Project, assert_same},
-    scaffold::{root, run},
+    scaffold::{program, root, run},
 };
 
 /// Returns the commands that created the project of each version.
@@ -81,6 +85,8 @@ pub fn older(folder: &Path) -> Project {
         files.entry(path).or_default().push_str(&line);
     }
     for (path, text) in files {
+        let vendored = folder.join(&path);
+        let text = fs::read_to_string(vendored).unwrap_or(text);
         project.write(&path, &text);
     }
     project.write(".rscaffold/last-applied.jsonl", &record);
@@ -92,6 +98,17 @@ fn edit(project: &Project) {
     for (path, old, new) in EDITS {
         project.replace(path, old, new);
     }
+}
+
+#[test]
+fn what_a_release_adds_recreates_its_project() {
+    let folder = TempDir::new().expect("a temporary folder");
+    run(Command::new("sh")
+        .arg(root().join("release/record.sh"))
+        .arg(program())
+        .arg(folder.path()));
+    let why = "release/record.sh";
+    assert_same(&older(folder.path()), &Project::new(&commands()), why);
 }
 
 #[test]
