@@ -1,11 +1,7 @@
 //! Benchmarks of rscaffold itself, and of the scaffolded operator beside an operator in Go. `make bench` runs all
 //! parts, `make bench ONLY=webhooks` runs one part.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    process::{Command, ExitCode},
-};
+use std::{env, path::Path, process::ExitCode};
 
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
@@ -26,19 +22,7 @@ mod scaffold;
 #[path = "bench/scale.rs"]
 mod scale;
 
-/// Builds rscaffold as a release has it, and returns the path of the program.
-fn release() -> Result<PathBuf> {
-    let rustc = run(Command::new("rustc").arg("-vV"));
-    let host = rustc.lines().find_map(|line| line.strip_prefix("host: "));
-    let host = host.context("`rustc -vV` names no host")?;
-    let printed = run(by_hand(&mut Command::new("sh"))
-        .arg(root().join("release/build.sh"))
-        .arg(host)
-        .env("CARGO", env!("CARGO")));
-    Ok(PathBuf::from(printed.trim_end()))
-}
-
-use scaffold::{by_hand, root, run};
+use scaffold::root;
 
 /// Creates a temporary folder, in memory if there is a file system in memory. Some file systems on disk take several
 /// times as long to create a file, for example ext4 without a journal after many files were deleted.
@@ -80,7 +64,7 @@ fn main() -> Result<ExitCode> {
         !parts.is_empty(),
         "`ONLY` is `{only}`, and must be one of `{names}`"
     );
-    let rscaffold = release()?;
+    let rscaffold = compile::release(root());
     let mut good = true;
     for (_, bench) in parts {
         good &= bench(&rscaffold)?;

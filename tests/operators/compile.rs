@@ -1,4 +1,4 @@
-//! Compiles scaffolded projects, and programs in Go.
+//! Compiles scaffolded projects, programs in Go, and rscaffold as a release has it.
 
 use std::{
     fs, io,
@@ -147,4 +147,20 @@ fn go(command: &str, module: &str) -> Command {
         .current_dir(root().join("tests/operators").join(module))
         .env("GOWORK", "off");
     go
+}
+
+/// Returns the target for which the compiler of this machine builds.
+pub fn host() -> String {
+    let rustc = run(Command::new("rustc").arg("-vV"));
+    let host = rustc.lines().find_map(|line| line.strip_prefix("host: "));
+    host.unwrap_or_else(|| panic!("no host in {rustc}")).into()
+}
+
+/// Builds the program of a release from the work tree in `folder`, and returns its path.
+pub fn release(folder: &Path) -> PathBuf {
+    let printed = run(by_hand(&mut Command::new("sh"))
+        .arg(folder.join("release/build.sh"))
+        .arg(host())
+        .env("CARGO", env!("CARGO")));
+    PathBuf::from(printed.trim_end())
 }

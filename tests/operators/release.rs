@@ -9,6 +9,7 @@ use std::{
 use tempfile::TempDir;
 
 use crate::{
+    compile::{host, release},
     project::{Project, assert_same},
     scaffold::{by_hand, root, run},
 };
@@ -33,15 +34,6 @@ fn copy(name: &str) -> PathBuf {
     folder
 }
 
-/// Builds the program of a release from the work tree in `folder`.
-fn build(folder: &Path, target: &str) -> PathBuf {
-    let printed = run(by_hand(&mut Command::new("sh"))
-        .arg(folder.join("release/build.sh"))
-        .arg(target)
-        .env("CARGO", env!("CARGO")));
-    PathBuf::from(printed.trim_end())
-}
-
 /// Runs the commands with `program` in an empty environment, and compares the project with the one that the rscaffold
 /// of this work tree writes.
 fn assert_scaffolds(program: &Path) {
@@ -59,17 +51,14 @@ fn assert_scaffolds(program: &Path) {
 #[test]
 #[ignore = "compiles rscaffold twice as a release: `make test-release`"]
 fn the_program_of_a_release_is_static_and_the_same_wherever_it_is_built() {
-    let rustc = run(Command::new("rustc").arg("-vV"));
-    let host = rustc.lines().find_map(|line| line.strip_prefix("host: "));
-    let host = host.expect("a host");
-    let program = build(&copy("one"), host);
-    let other = build(&copy("a folder/that is deeper"), host);
+    let program = release(&copy("one"));
+    let other = release(&copy("a folder/that is deeper"));
     let [bytes, others] = [&program, &other].map(|path| fs::read(path).expect("a program"));
     assert!(bytes == others, "the two programs differ");
     // The program does not contain the path of this work tree.
     let top = root().to_str().expect("a path of UTF-8").as_bytes();
     assert!(!bytes.windows(top.len()).any(|part| part == top));
-    if host.contains("-linux-") {
+    if host().contains("-linux-") {
         let headers = run(Command::new("readelf")
             .args(["--program-headers", "--dynamic"])
             .arg(&program));

@@ -22,9 +22,12 @@ use crate::{
     scaffold::{root, run},
 };
 
+/// The number of sequences in `make test`. Their artifacts stay for the next run.
+const USUAL: u64 = 5;
+
 #[test]
 fn random_projects_compile_and_can_be_installed() {
-    let (first, count) = (variable("SEED", 0), variable("SEQUENCES", 5));
+    let (first, count) = (variable("SEED", 0), variable("SEQUENCES", USUAL));
     // The crate of the external kinds, in a folder next to the projects.
     let widgets = scaffolded("widgets").expect("a folder");
     run(Command::new("cp")
@@ -42,6 +45,10 @@ fn random_projects_compile_and_can_be_installed() {
         }
         if folder.join("PROJECT").exists() {
             check(&folder);
+            // The artifacts of hundreds of projects would fill the disk.
+            if seed >= USUAL {
+                run(cargo(&folder).args(["clean", "--quiet", "--workspace"]));
+            }
         }
     }
 }
