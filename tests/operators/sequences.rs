@@ -22,6 +22,10 @@ use crate::{
     scaffold::{root, run},
 };
 
+/// The text of a command that cannot merge its change into a CRD or a role: the types of a user may differ from the
+/// template.
+const STALE: &str = "regenerates CRDs and RBAC from your code";
+
 /// The number of sequences in `make test`. Their artifacts stay for the next run.
 const USUAL: u64 = 5;
 
@@ -37,14 +41,16 @@ fn random_projects_compile_and_can_be_installed() {
     for seed in first..first + count {
         let folder = scaffolded(&format!("seed-{seed}")).expect("a folder");
         println!("SEED={seed} SEQUENCES=1");
+        let mut is_stale = false;
         for step in of_seed(seed) {
-            let Outcome { code, .. } = step.run(&folder);
+            let Outcome { code, stderr, .. } = step.run(&folder);
             if code == 0 {
                 println!("  rscaffold {}", step.arguments.join(" "));
+                is_stale |= stderr.contains(STALE);
             }
         }
         if folder.join("PROJECT").exists() {
-            check(&folder);
+            check(&folder, is_stale);
             // The artifacts of hundreds of projects would fill the disk.
             if seed >= USUAL {
                 run(cargo(&folder).args(["clean", "--quiet", "--workspace"]));
@@ -53,14 +59,18 @@ fn random_projects_compile_and_can_be_installed() {
     }
 }
 
-/// Runs what every user runs first in a project, and checks the manifests.
-fn check(folder: &Path) {
+/// Runs what every user runs first in a project, and checks the manifests. If `is_stale`, a command has asked the user
+/// to run `make manifests`.
+fn check(folder: &Path, is_stale: bool) {
     pin(folder).expect("a copy of the lock file");
     let _building = building();
     run(cargo(folder).args(["fmt", "--check"]));
     run(&mut clippy(folder, &["--all-targets"]));
     run(cargo(folder).args(["test", "--quiet"]));
     run(cargo(folder).args(["build", "--quiet"]));
+    if is_stale {
+        run(cargo(folder).args(["run", "--quiet", "--", "manifests"]));
+    }
     writes_its_manifests(folder);
     let crds = folder.join("config/crd/bases");
     if crds.is_dir() {
