@@ -18,7 +18,7 @@ pub struct Kind(String);
 
 /// Names that the Rust type of a kind cannot have, because the code around the type would not compile. Found by
 /// compiling a project for each name: `Clone`, `Box`, `Ok` and `Status` do compile.
-const TAKEN: [&str; 5] = [
+const TAKEN: [&str; 6] = [
     // A keyword.
     "Self",
     // The code beside the type uses the item with this name from Rust's prelude.
@@ -30,6 +30,8 @@ const TAKEN: [&str; 5] = [
      Reconciler ResourceExt Rule Verb",
     // Clippy refuses `New::new`, which kube derives.
     "New",
+    // The code that kube derives uses these names for a type parameter, a type and a trait.
+    "Repr S SerializeStruct",
 ];
 
 /// More types that a types file from a CRD may import.
@@ -267,7 +269,7 @@ mod tests {
     #[test]
     fn types_from_a_crd_and_webhooks_take_more_names() {
         let kind = |text: &str| text.parse::<Kind>().unwrap();
-        assert!(kind("Option").is_taken(false));
+        assert!(kind("Option").is_taken(false) && kind("S").is_taken(false));
         assert!(kind("Time").is_taken(true) && !kind("Time").is_taken(false));
         assert!(kind("Validator").is_taken_by_webhooks() && !kind("Validator").is_taken(true));
     }

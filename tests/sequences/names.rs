@@ -200,14 +200,8 @@ pub const EXTERNAL: &[(&str, &str, &str, &[&str])] = &[
         "widgets::v1beta1::Lid",
         &["--namespaced=false"],
     ),
-    // The kind `Context` is another name for the type `Widget`, and the file of the controller imports another
-    // `Context`.
-    (
-        "v1",
-        "Context",
-        "widgets::v1::Widget",
-        &["--plural=widgets"],
-    ),
+    // The file of the controller imports another `Context`.
+    ("v1", "Context", "widgets::v1::Context", &[]),
 ];
 
 /// Domains. No other test has objects in these domains, so the CRDs can be applied to a shared cluster.

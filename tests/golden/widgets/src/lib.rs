@@ -6,7 +6,7 @@ pub mod v1 {
     use schemars::JsonSchema;
     use serde::{Deserialize, Serialize};
 
-    /// What a widget shall be.
+    /// The desired state of a widget.
     #[derive(CustomResource, Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
     #[kube(
         group = "toys.example.org",
@@ -20,15 +20,25 @@ pub mod v1 {
         #[serde(default)]
         pub size: i32,
     }
+
+    /// Has the name of a type that generated controllers import.
+    #[derive(CustomResource, Clone, Debug, Deserialize, JsonSchema, Serialize)]
+    #[kube(
+        group = "toys.example.org",
+        version = "v1",
+        kind = "Context",
+        namespaced
+    )]
+    pub struct ContextSpec {}
 }
 
-/// A version that may change, with a type that is not called as its kind.
+/// A version that may change, with a type whose name is not its kind.
 pub mod v1alpha1 {
     use kube::CustomResource;
     use schemars::JsonSchema;
     use serde::{Deserialize, Serialize};
 
-    /// What a box shall be. No `Default`, as in most crates.
+    /// The desired state of a box. No `Default`, as in most crates.
     #[derive(CustomResource, Clone, Debug, Deserialize, JsonSchema, Serialize)]
     #[kube(
         group = "toys.example.org",
@@ -49,7 +59,7 @@ pub mod v1beta1 {
     use schemars::JsonSchema;
     use serde::{Deserialize, Serialize};
 
-    /// What a lid shall be. No `Default`, as in most crates.
+    /// The desired state of a lid. No `Default`, as in most crates.
     #[derive(CustomResource, Clone, Debug, Deserialize, JsonSchema, Serialize)]
     #[kube(group = "toys.example.org", version = "v1beta1", kind = "Lid")]
     pub struct LidSpec {
