@@ -53,6 +53,7 @@ fn random_projects_compile_and_can_be_installed() {
             check(&folder, is_stale);
             // The artifacts of hundreds of projects would fill the disk.
             if seed >= USUAL {
+                let _building = building();
                 run(cargo(&folder).args(["clean", "--quiet", "--workspace"]));
             }
         }

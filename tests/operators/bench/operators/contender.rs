@@ -65,9 +65,8 @@ impl Project {
                 .current_dir(project.path()))?;
         }
         pin(&project.path()).context("failed to copy Cargo.lock")?;
-        for (old, new) in edits::OWNER {
-            project.edit(CONTROLLER, old, new)?;
-        }
+        project.edit(CONTROLLER, edits::DATA)?;
+        project.edit(CONTROLLER, edits::NO_EVENTS)?;
         Ok(project)
     }
 
@@ -79,9 +78,7 @@ impl Project {
                 .args(create.split(' '))
                 .current_dir(self.path()))?;
             let controller = format!("src/controller/bench/{}.rs", kind.to_lowercase());
-            for (old, new) in edits::NO_OWNER {
-                self.edit(&controller, old, new)?;
-            }
+            self.edit(&controller, edits::NO_EVENTS)?;
         }
         Ok(())
     }
@@ -128,8 +125,8 @@ impl Project {
         self.folder.path().join("bench")
     }
 
-    /// Replaces `old` with `new` in the `controller`.
-    fn edit(&self, controller: &str, old: &str, new: &str) -> Result<()> {
+    /// Replaces the text `old` of the `controller` with `new`.
+    fn edit(&self, controller: &str, (old, new): (&str, &str)) -> Result<()> {
         let path = self.path().join(controller);
         let text = fs::read_to_string(&path).context("failed to read the controller")?;
         ensure!(text.contains(old), "`{controller}` has no `{old}`");
@@ -170,7 +167,7 @@ impl Project {
         let mut message = "\"Desired state reached\"".to_owned();
         for round in 1..=rounds {
             let next = format!("\"all is well, for the {round}th time\"");
-            self.edit(CONTROLLER, &message, &next)?;
+            self.edit(CONTROLLER, (&message, &next))?;
             message = next;
             let (seconds, told) = timed()?;
             ensure!(!told.contains("Compiling kube-manager"), "{told}");
