@@ -220,7 +220,7 @@ const PROJECTS: &[(&str, &[&str])] = &[
         "long",
         &[
             "init --runtime registry --domain a-rather-long-domain.example.com --project-name a-project-with-a-rather-long-name --enable webhook-files",
-            "create api --group a-group-of-26-characters-it --version v1alpha1 --kind Averylongkindofthirtyoneletters --owns apps/v1/StatefulSet,v1/PersistentVolumeClaim",
+            "create api --group a-group-of-26-characters-it --version v1alpha1 --kind Averylongkindofthirtyoneletters --owns apps/v1/StatefulSet,v1/PersistentVolumeClaim --watches autoscaling/v2/HorizontalPodAutoscaler",
             "create api --group a-group-of-26-characters-it --version v1beta1 --kind Averylongkindofthirtyoneletters",
             "create webhook --group a-group-of-26-characters-it --version v1alpha1 --kind Averylongkindofthirtyoneletters --defaulting --programmatic-validation",
             "create webhook --group a-group-of-26-characters-it --version v1alpha1 --kind Averylongkindofthirtyoneletters --conversion",

@@ -52,7 +52,11 @@ impl Reconciler for Controller {
         // Your work goes here. It must be safe to do again: this runs after each start and change.
         let names = referenced_books(object);
         let found = self.books.find(&names);
-        tracing::debug!(count = found.len(), "books that it refers to");
+        tracing::debug!(
+            kind = "Book",
+            count = found.len(),
+            "found the objects that it refers to"
+        );
         self.apply(object).await?;
         Ok(Action::await_change())
     }

@@ -21,6 +21,7 @@ use crate::api::a_group_of_26_characters_it::v1alpha1::*;
 
 // The kinds that this controller uses.
 use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 
 /// Brings the cluster to the desired state of each Averylongkindofthirtyoneletters.
@@ -29,6 +30,9 @@ pub struct Controller {
     stateful_sets: Children<StatefulSet>,
     persistent_volume_claims: Children<PersistentVolumeClaim>,
     // End of the kinds.
+    // One field for each kind that its objects refer to.
+    horizontal_pod_autoscalers: kube_manager::Watched<HorizontalPodAutoscaler>,
+    // End of these kinds.
     context: Context,
 }
 
@@ -53,6 +57,8 @@ impl Reconciler for Controller {
         // For owned objects: read, create, correct and delete.
         Rule::of::<StatefulSet>(children::VERBS),
         Rule::of::<PersistentVolumeClaim>(children::VERBS),
+        // For the objects that are referred to: read.
+        Rule::of::<HorizontalPodAutoscaler>(&[Verb::List, Verb::Watch]),
         // A repeated event is patched, not created again.
         Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
@@ -60,6 +66,13 @@ impl Reconciler for Controller {
     async fn reconcile(&self, object: &Averylongkindofthirtyoneletters) -> Result<Action, Error> {
         // Your work goes here: compare the cluster with `object.spec` and change what differs. It
         // must be safe to do again, because this runs after each start and each change.
+        let names = referenced_horizontal_pod_autoscalers(object);
+        let found = self.horizontal_pod_autoscalers.find(&names);
+        tracing::debug!(
+            kind = "HorizontalPodAutoscaler",
+            count = found.len(),
+            "found the objects that it refers to"
+        );
 
         let applied = self.apply(object).await;
         let status = observe(object, &applied);
@@ -88,6 +101,9 @@ impl Controller {
             stateful_sets: builder.owns(),
             persistent_volume_claims: builder.owns(),
             // End of the kinds.
+            // One field for each kind that its objects refer to.
+            horizontal_pod_autoscalers: builder.refers_to(referenced_horizontal_pod_autoscalers),
+            // End of these kinds.
             context: builder.context(),
         }
     }
@@ -209,6 +225,17 @@ fn restricted_container() -> k8s_openapi::api::core::v1::SecurityContext {
         }),
         ..SecurityContext::default()
     }
+}
+
+/// The horizontalpodautoscalers that `object` refers to. A change of one of them reconciles `object`.
+fn referenced_horizontal_pod_autoscalers(
+    // Their names are in the spec.
+    object: &Averylongkindofthirtyoneletters,
+) -> Vec<ObjectRef<HorizontalPodAutoscaler>> {
+    // Replace this by the names to which `object` refers.
+    let horizontal_pod_autoscaler = ObjectRef::new(&object.name_any());
+    let namespace = object.namespace().unwrap_or_default();
+    vec![horizontal_pod_autoscaler.within(&namespace)]
 }
 
 /// Computes the status from the observed state. Sends no request, so that it can be tested without

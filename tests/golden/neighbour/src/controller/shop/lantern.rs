@@ -63,7 +63,11 @@ impl Reconciler for Controller {
         // must be safe to do again, because this runs after each start and each change.
         let names = referenced_switches(object);
         let found = self.switches.find(&names);
-        tracing::debug!(count = found.len(), "switches that it refers to");
+        tracing::debug!(
+            kind = "Switch",
+            count = found.len(),
+            "found the objects that it refers to"
+        );
 
         let applied = self.apply(object).await;
         let status = observe(object, &applied);

@@ -61,7 +61,11 @@ impl Reconciler for Controller {
         // Your work goes here. It must be safe to do again: this runs after each start and change.
         let names = referenced_storage_classes(object);
         let found = self.storage_classes.find(&names);
-        tracing::debug!(count = found.len(), "storageclasses that it refers to");
+        tracing::debug!(
+            kind = "StorageClass",
+            count = found.len(),
+            "found the objects that it refers to"
+        );
         self.apply(object).await?;
         Ok(Action::await_change())
     }

@@ -79,10 +79,18 @@ impl Reconciler for Controller {
         // must be safe to do again, because this runs after each start and each change.
         let names = referenced_press_pages(object);
         let found = self.press_pages.find(&names);
-        tracing::debug!(count = found.len(), "pages that it refers to");
+        tracing::debug!(
+            kind = "Page",
+            count = found.len(),
+            "found the objects that it refers to"
+        );
         let names = referenced_secrets(object);
         let found = self.secrets.find(&names);
-        tracing::debug!(count = found.len(), "secrets that it refers to");
+        tracing::debug!(
+            kind = "Secret",
+            count = found.len(),
+            "found the objects that it refers to"
+        );
 
         let applied = self.apply(object).await;
         let status = observe(object, &applied);

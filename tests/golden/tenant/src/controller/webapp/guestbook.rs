@@ -60,7 +60,11 @@ impl Reconciler for Controller {
         // must be safe to do again, because this runs after each start and each change.
         let names = referenced_secrets(object);
         let found = self.secrets.find(&names);
-        tracing::debug!(count = found.len(), "secrets that it refers to");
+        tracing::debug!(
+            kind = "Secret",
+            count = found.len(),
+            "found the objects that it refers to"
+        );
 
         let status = observe(object);
         let written = self.context.write_status(object, &status).await;

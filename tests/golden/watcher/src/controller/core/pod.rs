@@ -49,10 +49,18 @@ impl Reconciler for Controller {
         // Your work goes here. It must be safe to do again: this runs after each start and change.
         let names = referenced_config_maps(object);
         let found = self.config_maps.find(&names);
-        tracing::debug!(count = found.len(), "configmaps that it refers to");
+        tracing::debug!(
+            kind = "ConfigMap",
+            count = found.len(),
+            "found the objects that it refers to"
+        );
         let names = referenced_nodes(object);
         let found = self.nodes.find(&names);
-        tracing::debug!(count = found.len(), "nodes that it refers to");
+        tracing::debug!(
+            kind = "Node",
+            count = found.len(),
+            "found the objects that it refers to"
+        );
         tracing::info!(
             name = object.name_any(),
             namespace = object.namespace(),
