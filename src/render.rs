@@ -6,7 +6,7 @@
 
 mod view;
 
-use std::{collections::BTreeMap, fmt};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use include_dir::File;
@@ -150,15 +150,6 @@ pub fn places(project: &Project) -> Result<BTreeMap<Origin, String>> {
     Ok(renderer.places.unwrap_or_default())
 }
 
-/// The text of a vendored file, even if the project does not have the file.
-pub fn vendored(path: &str) -> Option<&'static str> {
-    let path = path.strip_prefix(Runtime::FOLDER)?.strip_prefix('/')?;
-    let file = kube_manager::source::FILES
-        .iter()
-        .find(|file| file.0 == path);
-    file.map(|(_, text)| *text)
-}
-
 impl Rendered {
     fn insert(&mut self, path: String, text: String, origin: Origin) -> Result<()> {
         if let Some(other) = self.origins.get(&path) {
@@ -201,13 +192,19 @@ impl Renderer {
         let mut templates = Vec::new();
         for file in files(&TEMPLATES).filter(|file| file.path().extension().is_some()) {
             let (name, path) = (template(file)?, path(file)?);
-            if unused.iter().any(|folder| file.path().starts_with(folder)) {
+            let is_in = |folder: &String| {
+                let rest = name.strip_prefix(folder.as_str());
+                rest.is_some_and(|rest| rest.starts_with('/'))
+            };
+            if unused.iter().any(is_in) {
                 continue;
             }
             let text = file.contents_utf8().context("a template is not UTF-8")?;
             // Without the last newline, a template can be included in the middle of a line.
             templates.push((name, text.trim_end()));
-            templates.push((path, path));
+            if has_delimiter(path) {
+                templates.push((path, path));
+            }
         }
         tera.add_raw_templates(templates)?;
 
@@ -308,7 +305,10 @@ impl Renderer {
 
     fn file(&mut self, file: &File, scope: &str, context: &Context, origin: Origin) -> Result<()> {
         let place = |renderer: &Self| -> Result<String> {
-            let path = renderer.text(path(file)?, context)?;
+            let path = match path(file)? {
+                path if has_delimiter(path) => Cow::from(renderer.text(path, context)?),
+                path => Cow::from(path),
+            };
             let path = path.strip_prefix(scope).unwrap_or(&path);
             Ok(path.trim_matches(['/', '\n']).to_owned())
         };
@@ -387,6 +387,11 @@ fn yaml(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
 #[expect(clippy::unnecessary_wraps, reason = "what a filter is")]
 fn rust(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
     Ok(format!("{text:?}"))
+}
+
+/// Whether the template of a path has a variable or a block. Most paths have none, and need not be parsed.
+fn has_delimiter(path: &str) -> bool {
+    path.contains('[')
 }
 
 /// The name of the template in `file`.

@@ -20,7 +20,7 @@ use crate::{
         markers::Marked,
         reconcile,
     },
-    render::{render, vendored},
+    render::render,
     worktree::{Record, Unmerged, WorkTree},
 };
 
@@ -79,8 +79,7 @@ impl Turn<'_> {
         let paths: BTreeSet<&str> = paths.map(String::as_str).collect();
         let disk = self.tree.ours(paths)?;
         for (path, text) in base.iter_mut().filter(|(_, text)| is_digest(text)) {
-            let disk = disk.get(path).map(String::as_str);
-            *text = resolve(text, disk.into_iter().chain(vendored(path)));
+            *text = resolve(path, text, disk.get(path).map(String::as_str));
         }
         if let Some(before) = &self.before {
             // `after` has the user's changes of PROJECT already. Only comments and order remain to be merged.

@@ -14,7 +14,6 @@ use crate::{
         line_ends::{LineEnds, with_line_ends_of},
         markers::Marked,
     },
-    render::vendored,
     worktree::{Commit, Commits, Record, Stages, Unmerged, WorkTree},
 };
 
@@ -182,10 +181,7 @@ fn side(path: &str, commit: Option<&Commit>, text: Option<String>) -> Result<Sid
         (Project::FILE, Some(text)) => Some(Project::parse(text)?.written(text)?),
         _ => commit.and_then(|commit| {
             let recorded = commit.record.texts.get(path)?;
-            Some(resolve(
-                recorded,
-                text.as_deref().into_iter().chain(vendored(path)),
-            ))
+            Some(resolve(path, recorded, text.as_deref()))
         }),
     };
     Ok(Side { base, ours: text })
