@@ -24,10 +24,12 @@ pub struct Played {
     pub rust: Vec<String>,
     /// Parts of the paths of files whose text comes from a CRD. `PROJECT` does not contain this text.
     given: Vec<String>,
+    /// Whether the last command has written conflict markers. The user must resolve them before the next command.
+    is_marked: bool,
 }
 
 impl Played {
-    /// Runs `steps`.
+    /// Runs `steps`, up to one that writes conflict markers.
     ///
     /// # Panics
     /// When a check fails.
@@ -38,9 +40,13 @@ impl Played {
             refused: 0,
             rust: Vec::new(),
             given: Vec::new(),
+            is_marked: false,
         };
         for step in steps {
             played.step(step);
+            if played.is_marked {
+                break;
+            }
         }
         played
     }
@@ -70,6 +76,11 @@ impl Played {
             assert!(before == after, "{shown} has changed files");
         }
         if before == after {
+            return;
+        }
+        let has_markers = |text: &String| text.lines().any(|line| line.starts_with("<<<<<<< "));
+        if after.values().flatten().any(has_markers) {
+            self.is_marked = true;
             return;
         }
         if step.arguments.iter().any(|it| it.starts_with("--crd=")) {
