@@ -4,7 +4,7 @@ use rscaffold::project::Feature;
 
 use crate::{
     project::{INIT, Project, assert_same},
-    scaffold::run,
+    scaffold::{root, run},
 };
 
 const APIS: [&str; 3] = [
@@ -133,6 +133,21 @@ fn a_project_grows_from_its_description_alone() {
     let anew = Project::new(&[]);
     anew.write("PROJECT", &project.read("PROJECT"));
     assert_same(anew.rscaffold("apply"), &project, "apply");
+}
+
+#[test]
+fn the_name_of_the_project_changes_in_the_samples_of_a_crd() {
+    let crd = root().join("tests/crds/books.yaml");
+    let project = Project::new(&[
+        "init --domain example.com --repo guestbook --runtime registry",
+        &format!("create api --crd {} --kind Book", crd.display()),
+        "edit --project-name other",
+    ]);
+    let sample = project.read("config/samples/library_v1_book.yaml");
+    assert!(
+        sample.contains("    app.kubernetes.io/name: other\n"),
+        "{sample}"
+    );
 }
 
 #[test]

@@ -25,17 +25,23 @@ pub(super) fn sample(crd: &Crd, version: &CrdVersion, project: &str) -> Sample {
     let schema = body(&version.schema);
     let mut maker = Maker { left: MOST };
     let object = maker.value(&schema, 0, 0);
-    let head = json!({
-        "labels": {
-            "app.kubernetes.io/managed-by": "kustomize",
-            "app.kubernetes.io/name": project,
-        },
-        "name": format!("{lower}-sample"),
-    });
-    let api = format!("{}/{}", crd.group, version.name);
-    let above = json!({"apiVersion": api, "kind": crd.kind, "metadata": head});
     let write = |value: &Value| yaml::write_manifest(value).unwrap_or_default();
-    let mut text = write(&above);
+    let scalar = |text: &str| write(&text.into()).trim_end().to_owned();
+    // The lines of the template for a sample, in its order. So a change of one of them, such as another name of the
+    // project, is merged.
+    let mut text = format!(
+        "apiVersion: {}/{}\n\
+         kind: {}\n\
+         metadata:\n\
+         \x20 labels:\n\
+         \x20   app.kubernetes.io/name: {}\n\
+         \x20   app.kubernetes.io/managed-by: kustomize\n\
+         \x20 name: {lower}-sample\n",
+        crd.group,
+        version.name,
+        scalar(&crd.kind),
+        scalar(project),
+    );
     if object.as_object().is_some_and(|it| !it.is_empty()) {
         text += &write(&object);
     }
