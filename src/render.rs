@@ -15,7 +15,7 @@ use tera::{Context, Delimiters, Kwargs, State, Tera, TeraResult};
 
 use crate::{
     limits::Total,
-    project::{Feature, Project, Runtime},
+    project::{Feature, Project, Runtime, yaml::scalar},
     reconcile::Texts,
     templates::{TEMPLATES, files},
 };
@@ -371,16 +371,9 @@ fn unused(project: &Project, view: &view::Project) -> Vec<String> {
     unused
 }
 
-/// A filter: a text as a YAML scalar, quoted if YAML would read it as something else, such as `on` or `1.5`. It uses
-/// the library that writes the manifests of the rendered operator, so that both agree.
+/// A filter: a text as a YAML scalar.
 fn yaml(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
-    let mut options = serde_yaml::SerializerOptions::default();
-    // Never wrap a long text.
-    options.folded_wrap_chars = usize::MAX;
-    let mut scalar = String::new();
-    serde_yaml::to_fmt_writer_with_options(&mut scalar, &text, options)
-        .map_err(tera::Error::message)?;
-    Ok(scalar.trim_end().to_owned())
+    scalar(text).map_err(tera::Error::message)
 }
 
 /// A filter: a text as a Rust literal.

@@ -139,7 +139,8 @@ fn a_project_grows_from_its_description_alone() {
 fn the_name_of_the_project_changes_in_the_samples_of_a_crd() {
     let crd = root().join("tests/crds/books.yaml");
     let project = Project::new(&[
-        "init --domain example.com --repo guestbook --runtime registry",
+        // A name that is quoted.
+        "init --domain example.com --repo guestbook --runtime registry --project-name true",
         &format!("create api --crd {} --kind Book", crd.display()),
         "edit --project-name other",
     ]);

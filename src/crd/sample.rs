@@ -25,10 +25,9 @@ pub(super) fn sample(crd: &Crd, version: &CrdVersion, project: &str) -> Sample {
     let schema = body(&version.schema);
     let mut maker = Maker { left: MOST };
     let object = maker.value(&schema, 0, 0);
-    let write = |value: &Value| yaml::write_manifest(value).unwrap_or_default();
-    let scalar = |text: &str| write(&text.into()).trim_end().to_owned();
-    // The lines of the template for a sample, in its order. So a change of one of them, such as another name of the
-    // project, is merged.
+    let scalar = |text: &str| yaml::scalar(text).unwrap_or_default();
+    // These lines are equal to those of the template for a sample. So a change of one of them, such as another name of
+    // the project, is merged.
     let mut text = format!(
         "apiVersion: {}/{}\n\
          kind: {}\n\
@@ -43,7 +42,7 @@ pub(super) fn sample(crd: &Crd, version: &CrdVersion, project: &str) -> Sample {
         scalar(project),
     );
     if object.as_object().is_some_and(|it| !it.is_empty()) {
-        text += &write(&object);
+        text += &yaml::write_manifest(&object).unwrap_or_default();
     }
     let misfits = misfits(&object, &schema).into_iter();
     let misfits = misfits.map(|it| {

@@ -129,6 +129,17 @@ pub fn write_manifest(value: impl Serialize) -> Result<String> {
     write_as(value, false)
 }
 
+/// `text` as a scalar in a template, quoted if YAML would read it as something else, such as `on` or `1.5`. The library
+/// also writes the manifests of the rendered operator, so both agree.
+pub fn scalar(text: &str) -> Result<String> {
+    let mut options = serde_yaml::SerializerOptions::default();
+    // Never wrap a long text.
+    options.folded_wrap_chars = usize::MAX;
+    let mut scalar = String::new();
+    serde_yaml::to_fmt_writer_with_options(&mut scalar, &text, options)?;
+    Ok(scalar.trim_end().to_owned())
+}
+
 fn write_as(value: impl Serialize, is_yaml_12: bool) -> Result<String> {
     let options = serde_yaml::ser_options! {
         no_lang_directive: true,

@@ -1,4 +1,5 @@
-//! Runs a sequence of commands in a folder, and checks after each command what must be true after every command.
+//! Runs a sequence of commands in a folder, and checks after each command what must be true after every command. Only
+//! rscaffold changes the files, so no command may conflict.
 
 use std::{
     collections::BTreeMap,
@@ -67,6 +68,10 @@ impl Played {
             assert!(
                 before == after,
                 "{shown} was refused and has changed files: {stderr}"
+            );
+            assert!(
+                !stderr.contains("with the new text"),
+                "{shown} conflicts, but nobody has edited a file: {stderr}"
             );
             self.refused += 1;
             return;
