@@ -129,8 +129,8 @@ pub fn write_manifest(value: impl Serialize) -> Result<String> {
     write_as(value, false)
 }
 
-/// `text` as a scalar in a template, quoted if YAML would read it as something else, such as `on` or `1.5`. The library
-/// also writes the manifests of the rendered operator, so both agree.
+/// `text` as a scalar in a rendered file, quoted if YAML would read it as something else, such as `on` or `1.5`. The
+/// library also writes the manifests of the rendered operator, so both agree.
 pub fn scalar(text: &str) -> Result<String> {
     let mut options = serde_yaml::SerializerOptions::default();
     // Never wrap a long text.
