@@ -9,7 +9,7 @@ use crate::{
     project::{
         Conversion, Definition, Deprecation, External, Own, Project, Resource, Stage, Types,
     },
-    reconcile::Texts,
+    reconcile::{Text, Texts},
     visible::visible,
 };
 
@@ -206,11 +206,11 @@ impl<'a> Given<'a> {
             };
             let types = project.types_file(resource);
             // Like every file, the types file begins with the license header.
-            let skeleton = rendered.get(&types).map_or("", String::as_str);
+            let skeleton = rendered.get(&types).map_or("", Text::as_ref);
             let header = skeleton.split_once("//! ").map_or("", |(header, _)| header);
             if resource.external().is_some() {
                 let made = crd::types_for_use(self.crd, version, &project.type_name(resource));
-                texts.insert(types, format!("{header}{made}"));
+                texts.insert(types, format!("{header}{made}").into());
                 continue;
             }
             let sample = resource.sample_file();
@@ -226,8 +226,8 @@ impl<'a> Given<'a> {
                     annotations: &annotations,
                 },
             );
-            texts.insert(types, format!("{header}{}", made.types));
-            texts.insert(format!("config/samples/{sample}"), made.sample);
+            texts.insert(types, format!("{header}{}", made.types).into());
+            texts.insert(format!("config/samples/{sample}"), made.sample.into());
             let several = self.versions.len() > 1;
             for (all, more) in [(&mut losses, made.losses), (&mut doubts, made.doubts)] {
                 all.extend(more.into_iter().map(|it| {
@@ -257,7 +257,7 @@ impl<'a> Given<'a> {
             let ends = ["bases", "crds"].map(|folder| format!("/{folder}/{name}"));
             let is_it = |path: &&String| ends.iter().any(|end| path.ends_with(end.as_str()));
             for path in rendered.keys().filter(is_it) {
-                texts.insert(path.clone(), manifest.clone());
+                texts.insert(path.clone(), manifest.clone().into());
             }
         }
         texts.extend(self.conversions(project, rendered)?);
@@ -294,12 +294,13 @@ impl<'a> Given<'a> {
             let path = project.conversion_file(hub, spoke);
             let made = crd::conversion(self.crd, given(spoke)?, hub_version);
             is_all_with_status &= made.has_status;
-            let skeleton = rendered.get(&path).map_or("", String::as_str);
-            texts.insert(path, made.within(skeleton));
+            let skeleton = rendered.get(&path).map_or("", Text::as_ref);
+            texts.insert(path, made.within(skeleton).into());
         }
         let path = project.hub_file(hub);
         if !is_all_with_status && let Some(text) = rendered.get(&path) {
-            texts.insert(path, text.replace(".spoke::<", ".spoke_without_status::<"));
+            let text = text.replace(".spoke::<", ".spoke_without_status::<");
+            texts.insert(path, text.into());
         }
         Ok(texts)
     }

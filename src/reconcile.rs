@@ -1,6 +1,9 @@
 //! Three-way reconcile: [`Sides`] -> [`Plan`]. Pure: depends only on its arguments.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 pub use self::policy::{OnConflict, Policy};
 use self::{digest::is_digest, line_ends::LineEnds, markers::Marked, merge::Merge};
@@ -15,8 +18,12 @@ mod policy;
 #[cfg(test)]
 mod tests;
 
+/// The text of a file. The texts of vendored files are half of a project; they are part of the program, and are not
+/// copied.
+pub type Text = Cow<'static, str>;
+
 /// Texts by project-relative path, with `/` between its parts, such as `src/api/mod.rs`.
-pub type Texts = BTreeMap<String, String>;
+pub type Texts = BTreeMap<String, Text>;
 
 /// The input of a plan.
 ///
@@ -31,7 +38,7 @@ pub struct Sides {
     pub disk: Texts,
     /// The user's versions of files that differ from the text on disk: files that start as a copy of another file,
     /// files that git left open, and files that are an input of the command. `None` for a deleted file.
-    elsewhere: BTreeMap<String, Option<String>>,
+    elsewhere: BTreeMap<String, Option<Text>>,
     /// Files that start as a copy of a file at another path. That file gives the base, and also ours until the new file
     /// is on disk.
     pub carried: BTreeSet<String>,
@@ -58,12 +65,12 @@ impl Sides {
     pub fn ours(&self, path: &str) -> Option<&str> {
         match self.elsewhere.get(path) {
             Some(text) => text.as_deref(),
-            None => self.disk.get(path).map(String::as_str),
+            None => self.disk.get(path).map(Text::as_ref),
         }
     }
 
     /// Sets the user's version of the file at `path`, if it is not the text on disk.
-    pub fn set_ours(&mut self, path: &str, text: Option<String>) {
+    pub fn set_ours(&mut self, path: &str, text: Option<Text>) {
         self.elsewhere.insert(path.to_owned(), text);
     }
 
@@ -118,13 +125,13 @@ impl Plan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// The file is new.
-    Create(String),
+    Create(Text),
     /// The file gets the tool's text, without loss of a line of the user, unless the user chose that.
-    Update(String),
+    Update(Text),
     /// User and tool changed the file: it gets the changes of both.
-    Merge(String),
+    Merge(Text),
     /// The same, with conflict markers that the user must resolve.
-    Mark(String),
+    Mark(Text),
     /// The file differs from the tool's text and stays unchanged.
     Keep(Kept),
     /// The file is deleted.
@@ -220,13 +227,13 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
     for path in sides.paths() {
         let file = File {
             path,
-            base: sides.base.get(path).map(String::as_str),
+            base: sides.base.get(path).map(Text::as_ref),
             ours: sides.ours(path),
-            theirs: sides.theirs.get(path).map(String::as_str),
+            theirs: sides.theirs.get(path),
             is_carried: sides.carried.contains(path),
             is_given: sides.given.contains(path),
         };
-        let disk = sides.disk.get(path).map(String::as_str);
+        let disk = sides.disk.get(path).map(Text::as_ref);
         let on_conflict = policy.of(path);
         let change = if let Some(conflict) = sides.open.get(path) {
             Change::Conflict(conflict.clone())
@@ -272,7 +279,7 @@ struct File<'a> {
     path: &'a str,
     base: Option<&'a str>,
     ours: Option<&'a str>,
-    theirs: Option<&'a str>,
+    theirs: Option<&'a Text>,
     /// Whether it starts as a copy of a file at another path.
     is_carried: bool,
     /// Whether ours comes from an input of the command.
@@ -296,7 +303,7 @@ impl File<'_> {
         let file: File = self;
         let ours = Some(marked.ours.as_str());
         match (File { ours, ..file }).change(on_conflict) {
-            Change::Mark(text) if Some(text.as_str()) == self.ours => Change::Keep(Kept::Marked),
+            Change::Mark(text) if Some(&*text) == self.ours => Change::Keep(Kept::Marked),
             _ => change,
         }
     }
@@ -318,27 +325,29 @@ impl File<'_> {
             }
             (_, Some(text)) => match change {
                 Change::Mark(_) => change,
-                _ if self.theirs != Some(text) && !self.is_given => Change::Merge(text.to_owned()),
-                _ if disk.is_none() => Change::Create(text.to_owned()),
-                _ => Change::Update(text.to_owned()),
+                _ if self.theirs.is_none_or(|it| it != text) && !self.is_given => {
+                    Change::Merge(text.to_owned().into())
+                }
+                _ if disk.is_none() => Change::Create(text.to_owned().into()),
+                _ => Change::Update(text.to_owned().into()),
             },
         }
     }
 
     /// The change of a file that must have the settings of `theirs`, but would not have them with the user's lines.
     fn insist(self, on_conflict: OnConflict) -> Change {
-        let theirs = self.theirs.unwrap_or_default();
+        let theirs = self.theirs.cloned().unwrap_or_default();
         if on_conflict == OnConflict::Theirs {
-            return Change::Update(theirs.to_owned());
+            return Change::Update(theirs);
         }
         let ours = self.ours.unwrap_or_default();
-        Change::Conflict(merge::differences(Reason::Contradicts, ours, theirs))
+        Change::Conflict(merge::differences(Reason::Contradicts, ours, &theirs))
     }
 
     /// A file that is not on disk. If the user deleted it, it stays deleted even if the render has changed.
-    fn missing(self, theirs: &str) -> Change {
+    fn missing(self, theirs: &Text) -> Change {
         match self.base {
-            None => Change::Create(theirs.to_owned()),
+            None => Change::Create(theirs.clone()),
             Some(base) if base == theirs => Change::Keep(Kept::Removed),
             Some(_) if is_derived(self.path) => Change::Keep(Kept::Stale),
             Some(_) => Change::Keep(Kept::RemovedWithNews),
@@ -369,16 +378,17 @@ impl File<'_> {
             }
             OnConflict::Ours => Change::Keep(Kept::Ours),
             OnConflict::Theirs => Change::Delete,
-            OnConflict::Markers => {
-                Change::Mark(ends.restore(Merge::nothing(base, &ours, "").marked()))
-            }
+            OnConflict::Markers => Change::Mark(
+                ends.restore(Merge::nothing(base, &ours, "").marked())
+                    .into(),
+            ),
         }
     }
 
     /// A file that is on disk and rendered.
     fn present(self, ours: &str, theirs: &str, on_conflict: OnConflict) -> Change {
         let (ours, ends) = LineEnds::strip(ours);
-        let restored = |text: &str| ends.restore(text.to_owned());
+        let restored = |text: &str| Text::from(ends.restore(text.to_owned()));
         if ours == theirs {
             return Change::Unchanged;
         } else if self.base == Some(&*ours) {

@@ -16,7 +16,7 @@ use tera::{Context, Delimiters, Kwargs, State, Tera, TeraResult};
 use crate::{
     limits::Total,
     project::{Feature, Project, Runtime, yaml::scalar},
-    reconcile::Texts,
+    reconcile::{Text, Texts},
     templates::{TEMPLATES, files},
 };
 
@@ -130,7 +130,7 @@ pub fn render(project: &Project) -> Result<Rendered> {
         for (template, text) in kube_manager::source::FILES {
             let folder = Runtime::FOLDER;
             let (item, path) = (Item::new("", "", folder), format!("{folder}/{template}"));
-            all.insert(path, (*text).to_owned(), Origin { template, item })?;
+            all.insert(path, Text::from(*text), Origin { template, item })?;
         }
     }
     Ok(all)
@@ -151,7 +151,7 @@ pub fn places(project: &Project) -> Result<BTreeMap<Origin, String>> {
 }
 
 impl Rendered {
-    fn insert(&mut self, path: String, text: String, origin: Origin) -> Result<()> {
+    fn insert(&mut self, path: String, text: Text, origin: Origin) -> Result<()> {
         if let Some(other) = self.origins.get(&path) {
             bail!("{other} and {origin} both render to `{path}`");
         }
@@ -224,6 +224,9 @@ impl Renderer {
         for feature in &project.features {
             let folder = format!("{FEATURE}/{feature}");
             self.scope(&folder, "project", (), &Item::default())?;
+        }
+        if view.serves_webhooks {
+            self.scope("webhooks", "project", (), &Item::default())?;
         }
         for group in &view.groups {
             let name = group.names.key.as_str();
@@ -331,7 +334,7 @@ impl Renderer {
             header if is_rust && !header.is_empty() => format!("{header}\n{text}"),
             _ => text.to_owned(),
         };
-        self.rendered.insert(path.to_owned(), text, origin)
+        self.rendered.insert(path.to_owned(), text.into(), origin)
     }
 
     /// The text that the template `name` renders to: empty, or with exactly one newline at the end.
@@ -359,10 +362,15 @@ fn unused(project: &Project, view: &view::Project) -> Vec<String> {
         (view.apis.is_empty(), &["api", "kind", "version"][..]),
         (
             view.controllers.is_empty(),
-            &["controller", "part/controller", "owned"],
+            &["controller", "part/controller"],
+        ),
+        (
+            view.controllers.iter().all(|it| it.owns.is_empty()),
+            &["owned"],
         ),
         (view.externals.is_empty(), &["external", "external-version"]),
         (view.webhooks.is_empty(), &["webhook"]),
+        (!view.serves_webhooks, &["webhooks", "part/webhook"]),
     ] {
         if is_unused {
             unused.extend(folders.iter().map(|folder| (*folder).to_owned()));

@@ -15,7 +15,7 @@ use crate::{
     hint::OrHint,
     project::Project,
     reconcile::{
-        OnConflict, Plan, Policy, Sides, Texts,
+        OnConflict, Plan, Policy, Sides, Text, Texts,
         digest::{is_digest, recorded, resolve},
         markers::Marked,
         reconcile,
@@ -71,7 +71,9 @@ impl Turn<'_> {
         env!("CARGO_PKG_VERSION").clone_into(&mut self.after.cli_version);
         let mut render = render(&self.after)?;
         let project = self.after.to_text()?;
-        render.texts.insert(Project::FILE.to_owned(), project);
+        render
+            .texts
+            .insert(Project::FILE.to_owned(), project.into());
         let mut base = self.base();
         let open = self.branches.iter().flat_map(|it| it.stages.keys());
         let paths = base.keys().chain(render.texts.keys()).chain(open);
@@ -79,12 +81,12 @@ impl Turn<'_> {
         let paths: BTreeSet<&str> = paths.map(String::as_str).collect();
         let disk = self.tree.ours(paths)?;
         for (path, text) in base.iter_mut().filter(|(_, text)| is_digest(text)) {
-            *text = resolve(path, text, disk.get(path).map(String::as_str));
+            *text = resolve(path, text, disk.get(path).map(Text::as_ref));
         }
         if let Some(before) = &self.before {
             // `after` has the user's changes of PROJECT already. Only comments and order remain to be merged.
-            let text = disk.get(Project::FILE).map_or("", String::as_str);
-            base.insert(Project::FILE.to_owned(), before.written(text)?);
+            let text = disk.get(Project::FILE).map_or("", Text::as_ref);
+            base.insert(Project::FILE.to_owned(), before.written(text)?.into());
         }
         let mut sides = Sides::new(base, disk, render.texts);
         self.exclude(&mut sides)?;
@@ -167,7 +169,7 @@ fn refuse(
 }
 
 /// Sets the text of the file at `path`; `None` removes the file.
-fn put(texts: &mut Texts, path: &str, text: Option<String>) {
+fn put(texts: &mut Texts, path: &str, text: Option<Text>) {
     match text {
         Some(text) => _ = texts.insert(path.to_owned(), text),
         None => _ = texts.remove(path),
@@ -208,7 +210,11 @@ impl Files {
         let mut texts = self.sides.theirs;
         texts.extend(self.known.rendered);
         Record {
-            projects: Vec::from_iter(texts.remove(Project::FILE)),
+            projects: texts
+                .remove(Project::FILE)
+                .into_iter()
+                .map(Text::into_owned)
+                .collect(),
             texts: recorded(texts),
             marked: plan.marked.clone(),
             given: self.known.given,

@@ -1,9 +1,6 @@
 //! The project's folder: only this module reads and writes its files.
 
-use std::{
-    io::BufWriter,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -147,7 +144,7 @@ impl WorkTree {
             if let Some(text) = self.read(&mut walk, path)? {
                 all.add(text.len())
                     .or_hint("move away those that are not yours, and run the command again")?;
-                texts.insert(path.to_owned(), text);
+                texts.insert(path.to_owned(), text.into());
             }
         }
         Ok(texts)
@@ -205,7 +202,7 @@ impl WorkTree {
                 change => stage.change(path, change)?,
             }
         }
-        let length = record.length()?;
+        let (length, text) = record.to_text()?;
         ensure_readable(LAST_APPLIED, length, limits::RECORD)?;
         let path = ProjectPath::new(LAST_APPLIED)?;
         let mut walk = self.jail.walk();
@@ -213,10 +210,8 @@ impl WorkTree {
         let place = walk.find(path)?;
         let place = place.filter(|place| !place.is_file() || place.len() == length);
         let written = place.map_or(Ok(None), |place| place.read(path))?;
-        if written.is_none_or(|(_, bytes)| !record.is(&bytes)) {
-            stage.write_with(LAST_APPLIED, |file| {
-                record.write(BufWriter::with_capacity(1 << 20, file))
-            })?;
+        if written.is_none_or(|(_, bytes)| bytes != text) {
+            stage.write(LAST_APPLIED, &text)?;
         }
         if let Some(change) = plan.changes.get(Project::FILE) {
             stage.change(Project::FILE, change)?;

@@ -16,7 +16,10 @@ const VENDORED: &str = "crates/kube-manager/src/runtime/operator.rs";
 /// Changes the record as if an older rscaffold had written `text` to the vendored file.
 fn write_last(project: &Project, text: &str) {
     let record = project.read(RECORD);
-    let former = recorded(BTreeMap::from([(VENDORED.to_owned(), text.to_owned())]));
+    let former = recorded(BTreeMap::from([(
+        VENDORED.to_owned(),
+        text.to_owned().into(),
+    )]));
     let is_it = |line: &&str| line.starts_with(&format!("[\"{VENDORED}\""));
     let line = record.lines().find(is_it).expect("its line in the record");
     let former = serde_json::to_string(&(VENDORED, &former[VENDORED])).expect("JSON");

@@ -20,6 +20,7 @@ use crate::{
         Controller, Conversion, Definition, Deprecation, External, Image, Own, Project, Resource,
         Stage, Webhooks,
     },
+    reconcile::Text,
     report::{NextStep, Outcome, Story, UsageError},
     worktree::WorkTree,
 };
@@ -529,7 +530,7 @@ fn without_default(
         };
         let file = project.types_file(kind);
         let disk = tree.ours([file.as_str()])?;
-        let has_default = |text: &String| {
+        let has_default = |text: &Text| {
             text.contains("derive = \"Default\"")
                 || text.contains(&format!("impl Default for {} ", kind.kind))
         };

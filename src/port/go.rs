@@ -407,7 +407,7 @@ mod tests {
     fn go(files: &[(&str, &str)]) -> Go {
         let texts = files
             .iter()
-            .map(|(path, text)| (path.to_string(), text.to_string()));
+            .map(|(path, text)| (path.to_string(), text.to_string().into()));
         Go::new(&texts.collect())
     }
 

@@ -30,7 +30,11 @@ fn read(changes: &[(&str, Option<&str>)]) -> Result<Port> {
     let mut files = go_project();
     for (path, text) in changes {
         match text {
-            Some(text) => _ = files.texts.insert((*path).to_owned(), (*text).to_owned()),
+            Some(text) => {
+                _ = files
+                    .texts
+                    .insert((*path).to_owned(), (*text).to_owned().into())
+            }
             None => _ = files.texts.remove(*path),
         }
     }
@@ -564,7 +568,7 @@ impl Change {
         | Self::Repeat(file, ..)
         | Self::Insert(file, ..)
         | Self::Replace(file, ..)) = self;
-        let text = files.get_mut(file.get(&paths)).unwrap();
+        let text = files.get_mut(file.get(&paths)).unwrap().to_mut();
         match self {
             Self::Cut(_, a, b) => text.replace_range(range(text, *a, *b), ""),
             Self::Repeat(_, a, b) => {

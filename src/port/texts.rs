@@ -21,7 +21,7 @@ use crate::{
         Controller, Project, Resource,
         yaml::{self, documents},
     },
-    reconcile::Texts,
+    reconcile::{Text, Texts},
     render::render,
     visible::is_hidden,
 };
@@ -57,7 +57,7 @@ impl Port {
         };
         let report = report::text(self, project, &made);
         let notes = self.notes(project, &made);
-        writer.texts.insert(report::FILE.to_owned(), report);
+        writer.texts.insert(report::FILE.to_owned(), report.into());
         Ok((writer.texts, notes))
     }
 
@@ -94,8 +94,9 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     /// The current text of a file.
-    fn text(&self, path: &str) -> Option<&String> {
-        self.texts.get(path).or_else(|| self.rendered.get(path))
+    fn text(&self, path: &str) -> Option<&str> {
+        let text = self.texts.get(path).or_else(|| self.rendered.get(path));
+        text.map(Text::as_ref)
     }
 
     /// Adds the types, samples and manifests of kinds with a CRD in the Go project.
@@ -155,7 +156,7 @@ impl Writer<'_> {
             }
             match self.misfit(resource, &documents[0], text) {
                 None => {
-                    self.texts.insert(path.clone(), text.to_owned());
+                    self.texts.insert(path.clone(), text.to_owned().into());
                     taken.insert(path, file);
                 }
                 Some(reason) => self.lost.push(format!("the sample `{file}`: {reason}")),
@@ -192,7 +193,7 @@ impl Writer<'_> {
         let types = Types::new(self.project);
         for (resource, controller) in self.project.controllers() {
             let path = self.project.controller_file(resource, controller);
-            let Some(mut text) = self.text(&path).cloned() else {
+            let Some(mut text) = self.text(&path).map(str::to_owned) else {
                 continue;
             };
             let key = (resource.id(), controller.name.clone());
@@ -215,7 +216,7 @@ impl Writer<'_> {
             if let Some(place) = place {
                 text.insert_str(place, &names);
             }
-            self.texts.insert(path, text);
+            self.texts.insert(path, text.into());
         }
         for right in of_controllers.into_values().flat_map(Rights::into_keys) {
             if let Target::Resource { group, plural, .. } = right.target {
@@ -353,7 +354,7 @@ impl Writer<'_> {
         let text = format!("{before}kind: Deployment\n{after}");
         self.lost.extend(lost);
         if self.text(PATH) != Some(&text) {
-            self.texts.insert(PATH.to_owned(), text);
+            self.texts.insert(PATH.to_owned(), text.into());
         }
     }
 
@@ -372,7 +373,7 @@ impl Writer<'_> {
                 continue;
             };
             let text = text.replace(&usual, &is);
-            self.texts.insert(path, text);
+            self.texts.insert(path, text.into());
         }
     }
 }

@@ -6,7 +6,7 @@
 //! edits of users, and are merged again.
 
 use super::{
-    Conflict, LineEnds, Reason,
+    Conflict, LineEnds, Reason, Text,
     merge::{self, Merge},
 };
 
@@ -14,9 +14,9 @@ use super::{
 #[derive(Debug, Default)]
 pub struct Side {
     /// The text that the tool had written last in that commit.
-    pub base: Option<String>,
+    pub base: Option<Text>,
     /// The text in that commit.
-    pub ours: Option<String>,
+    pub ours: Option<Text>,
 }
 
 /// Merges the branches `ours` and `theirs` of a file whose new render is `render`, with plain line ends; `None` for a
@@ -28,8 +28,8 @@ pub fn merge(
     parent: Option<Side>,
     ours: Side,
     theirs: Side,
-    render: Option<&str>,
-) -> Result<Option<String>, Conflict> {
+    render: Option<&Text>,
+) -> Result<Option<Text>, Conflict> {
     let (ours, theirs) = (ours.onto(render)?, theirs.onto(render)?);
     if ours == theirs {
         return Ok(ours);
@@ -43,8 +43,8 @@ pub fn merge(
 
 impl Side {
     /// The user's edits of the file on top of `render`, with plain line ends.
-    fn onto(self, render: Option<&str>) -> Result<Option<String>, Conflict> {
-        let strip = |text: String| LineEnds::strip(&text).0.into_owned();
+    fn onto(self, render: Option<&Text>) -> Result<Option<Text>, Conflict> {
+        let strip = |text: Text| Text::from(LineEnds::strip(&text).0.into_owned());
         match (self.base, self.ours.map(strip), render) {
             // Deleted by the user.
             (Some(_), None, _) => Ok(None),
@@ -53,7 +53,7 @@ impl Side {
                 &base.unwrap_or_default(),
                 &ours,
             )),
-            (base, ours, render) => three_way(base, ours, render.map(str::to_owned)),
+            (base, ours, render) => three_way(base, ours, render.cloned()),
         }
     }
 }
@@ -63,10 +63,10 @@ impl Side {
 /// # Errors
 /// If both sides changed the same lines, or one side deleted the file and the other changed it.
 pub fn three_way(
-    parent: Option<String>,
-    ours: Option<String>,
-    theirs: Option<String>,
-) -> Result<Option<String>, Conflict> {
+    parent: Option<Text>,
+    ours: Option<Text>,
+    theirs: Option<Text>,
+) -> Result<Option<Text>, Conflict> {
     match (parent, ours, theirs) {
         (parent, ours, theirs) if parent == ours => Ok(theirs),
         (parent, ours, theirs) if parent == theirs => Ok(ours),
@@ -76,7 +76,7 @@ pub fn three_way(
             if !merge.is_clean() {
                 return Err(merge.conflict(Reason::Branches));
             }
-            Ok(Some(merge.ours()))
+            Ok(Some(merge.ours().into()))
         }
         // One branch deleted the file, and the other one edited it.
         (_, ours, theirs) => Err(differences(ours.as_deref(), theirs.as_deref())),

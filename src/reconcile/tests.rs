@@ -23,7 +23,7 @@ type State<'a> = Option<&'a str>;
 /// The change of one file.
 fn change(path: &str, base: State, ours: State, theirs: State, on_conflict: OnConflict) -> Change {
     let texts = |text: State| -> Texts {
-        text.map(|text| (path.to_owned(), text.to_owned()))
+        text.map(|text| (path.to_owned(), text.to_owned().into()))
             .into_iter()
             .collect()
     };
@@ -90,19 +90,19 @@ fn row_of_conflict(
 }
 
 fn create(text: &str) -> Change {
-    Change::Create(text.to_owned())
+    Change::Create(text.to_owned().into())
 }
 
 fn update(text: &str) -> Change {
-    Change::Update(text.to_owned())
+    Change::Update(text.to_owned().into())
 }
 
 fn merge(text: &str) -> Change {
-    Change::Merge(text.to_owned())
+    Change::Merge(text.to_owned().into())
 }
 
 fn mark(text: &str) -> Change {
-    Change::Mark(text.to_owned())
+    Change::Mark(text.to_owned().into())
 }
 
 #[test]
@@ -525,7 +525,7 @@ fn markers_in_the_users_text_are_text() {
 #[test]
 fn plan_has_every_path_of_the_sides() {
     let texts = |paths: &[&str]| -> Texts {
-        let text = |&path: &&str| (path.to_owned(), format!("{path}\n"));
+        let text = |&path: &&str| (path.to_owned(), format!("{path}\n").into());
         paths.iter().map(text).collect()
     };
     let plan = plan(
@@ -555,11 +555,11 @@ fn change_on_disk(
     on_conflict: OnConflict,
 ) -> Change {
     let texts = |text: State| -> Texts {
-        let text = text.map(|text| (MERGED.to_owned(), text.to_owned()));
+        let text = text.map(|text| (MERGED.to_owned(), text.to_owned().into()));
         text.into_iter().collect()
     };
     let mut sides = Sides::new(texts(base), texts(disk), texts(theirs));
-    sides.set_ours(MERGED, ours.map(str::to_owned));
+    sides.set_ours(MERGED, ours.map(|text| text.to_owned().into()));
     if is_moved {
         sides.carried.insert(MERGED.to_owned());
     }
@@ -644,9 +644,9 @@ fn markers_that_a_killed_command_wrote_are_not_marked_once_more() {
 fn a_plan_is_stale_if_make_manifests_must_be_run() {
     let is_stale = |path: &str, [base, ours, theirs]: [State; 3], on_conflict| {
         let texts = |path: &str, text: State| {
-            let text = text.map(|text| (path.to_owned(), text.to_owned()));
+            let text = text.map(|text| (path.to_owned(), text.to_owned().into()));
             text.into_iter()
-                .chain([("zoo".to_owned(), "same\n".to_owned())])
+                .chain([("zoo".to_owned(), "same\n".into())])
         };
         let [base, ours, theirs] =
             [base, ours, theirs].map(|text| texts(path, text).collect::<Texts>());
@@ -664,7 +664,7 @@ fn a_plan_is_stale_if_make_manifests_must_be_run() {
 fn a_file_is_marked_until_its_markers_are_resolved() {
     let marked = |[base, ours, theirs]: [State; 3], is_marked| {
         let texts = |text: State| -> Texts {
-            let text = text.map(|text| (MERGED.to_owned(), text.to_owned()));
+            let text = text.map(|text| (MERGED.to_owned(), text.to_owned().into()));
             text.into_iter().collect()
         };
         let mut sides = Sides::new(texts(base), texts(ours), texts(theirs));

@@ -88,7 +88,7 @@ fn a_file_keeps_its_origin_when_the_names_in_its_path_change() {
 fn two_templates_with_one_path_are_an_error() {
     let origin = |template, item| Origin { template, item };
     let mut rendered = Rendered::default();
-    let mut insert = |origin| rendered.insert("lib.rs".to_owned(), String::new(), origin);
+    let mut insert = |origin| rendered.insert("lib.rs".to_owned(), Text::default(), origin);
     insert(origin("lib.rs.tera", Item::default())).unwrap();
     let error = insert(origin("[=name=].rs.tera", Item::new("shop", "", "lib"))).unwrap_err();
     assert_eq!(

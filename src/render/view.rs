@@ -84,7 +84,7 @@ pub struct Project {
     /// Whether a controller runs an image.
     runs_images: bool,
     /// Whether the operator serves webhooks of any sort.
-    serves_webhooks: bool,
+    pub serves_webhooks: bool,
     /// The source of the certificates for webhooks.
     webhook_certificates: Option<WebhookCertificates>,
     /// Whether a controller has a test against an API server.

@@ -6,7 +6,7 @@ use console::{Style, colors_enabled};
 use diffy::DiffOptions;
 
 use crate::{
-    reconcile::{Plan, Texts},
+    reconcile::{Plan, Text, Texts},
     visible::visible,
 };
 
@@ -19,7 +19,7 @@ pub fn text(plan: &Plan, ours: &Texts) -> String {
 fn format(plan: &Plan, ours: &Texts, is_for_people: bool) -> String {
     let mut text = String::new();
     for (path, change) in &plan.changes {
-        let old = ours.get(path).map(String::as_str);
+        let old = ours.get(path).map(Text::as_ref);
         let new = change.after(old);
         if new == old {
             continue;
@@ -62,13 +62,13 @@ mod tests {
     fn each_file_that_changes_has_its_lines() {
         console::set_colors_enabled(false);
         let changes = [
-            ("a", Change::Create("new\n".to_owned())),
+            ("a", Change::Create("new\n".into())),
             ("b", Change::Delete),
-            ("c", Change::Merge("1\nnew\n".to_owned())),
+            ("c", Change::Merge("1\nnew\n".into())),
             ("d", Change::Unchanged),
         ];
         let ours = [("b", "gone\n"), ("c", "1\n2\n"), ("d", "same\n")];
-        let owned = |(path, text): (&str, &str)| (path.to_owned(), text.to_owned());
+        let owned = |(path, text): (&str, &str)| (path.to_owned(), text.to_owned().into());
         let plan = Plan {
             changes: changes
                 .map(|(path, change)| (path.to_owned(), change))
@@ -101,10 +101,10 @@ mod tests {
         console::set_colors_enabled(false);
         let file = "a\u{202e}".to_owned();
         let plan = Plan {
-            changes: [(file.clone(), Change::Update("\x1b[2J\r\nb\rc".to_owned()))].into(),
+            changes: [(file.clone(), Change::Update("\x1b[2J\r\nb\rc".into()))].into(),
             ..Plan::default()
         };
-        let ours = [(file, "\\u{1b}[2J\r\n".to_owned())].into();
+        let ours = [(file, "\\u{1b}[2J\r\n".into())].into();
         let patch = format(&plan, &ours, false);
         assert!(patch.contains("\n+\x1b[2J\r\n+b\rc\n"), "{patch}");
         let expected = "\

@@ -242,6 +242,7 @@ fn next(steps: &[&NextStep]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reconcile::Text;
 
     fn plan(changes: &[(&str, Change)]) -> Plan {
         let changes = changes
@@ -254,7 +255,7 @@ mod tests {
     }
 
     fn create() -> Change {
-        Change::Create(String::new())
+        Change::Create(Text::default())
     }
 
     fn text_of(plan: &Plan, dry_run: bool, story: &Story) -> String {
@@ -266,9 +267,9 @@ mod tests {
     fn files_are_listed_by_what_happens_to_them_then_counted() {
         let plan = plan(&[
             ("config/crd/bases/a.yaml", Change::Keep(Kept::Stale)),
-            ("config/kustomization.yaml", Change::Merge(String::new())),
+            ("config/kustomization.yaml", Change::Merge(Text::default())),
             ("old", Change::Delete),
-            ("src/api/mod.rs", Change::Update(String::new())),
+            ("src/api/mod.rs", Change::Update(Text::default())),
             ("src/api/webapp.rs", create()),
             ("src/lib.rs", Change::Unchanged),
             ("src/main.rs", Change::Keep(Kept::Edited)),

@@ -7,7 +7,7 @@ use crate::{
     hint::OrHint,
     project::Project,
     reconcile::{
-        Conflict, OnConflict, Policy, Sides,
+        Conflict, OnConflict, Policy, Sides, Text,
         branches::{Side, differences, merge},
         digest::resolve,
         is_derived,
@@ -136,7 +136,7 @@ pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides, sources: &Sources) 
         ensure_one_version(&version(ours)?, &version(theirs)?)?;
     }
     for (path, stages) in &unmerged.stages {
-        let disk = sides.disk.get(path).map_or("", String::as_str);
+        let disk = sides.disk.get(path).map_or("", Text::as_ref);
         let Some(is_as_git_left_it) = is_open(disk, stages) else {
             continue;
         };
@@ -146,7 +146,7 @@ pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides, sources: &Sources) 
         let ours = side(path, commits.map(|it| &it.ours), stages.ours.clone())?;
         let theirs = side(path, commits.map(|it| &it.theirs), stages.theirs.clone())?;
         let merged = if is_as_git_left_it {
-            let render = sides.theirs.get(target).map(String::as_str);
+            let render = sides.theirs.get(target);
             merge(parent.transpose()?, ours, theirs, render)
         } else {
             let [ours, theirs] = [&stages.ours, &stages.theirs];
@@ -155,14 +155,14 @@ pub(super) fn settle(unmerged: &Unmerged, sides: &mut Sides, sources: &Sources) 
         let (base, ours) = match merged {
             Ok(text) => (sides.theirs.get(target).cloned(), text),
             // `make manifests` will replace the text of either side.
-            Err(_) if is_derived(path) => (Some(String::new()), stages.ours.clone()),
+            Err(_) if is_derived(path) => (Some(Text::default()), stages.ours.clone()),
             Err(conflict) => {
                 let conflict = at(conflict, disk);
                 sides.open.insert(path.clone(), conflict);
                 continue;
             }
         };
-        let ours = ours.map(|text| with_line_ends_of(disk, &text));
+        let ours = ours.map(|text| with_line_ends_of(disk, &text).into());
         put(&mut sides.base, path, base);
         sides.set_ours(path, ours);
     }
@@ -176,9 +176,9 @@ fn version(commit: &Commit) -> Result<String> {
 }
 
 /// The file at `path` on a branch, where it has this `text`.
-fn side(path: &str, commit: Option<&Commit>, text: Option<String>) -> Result<Side> {
+fn side(path: &str, commit: Option<&Commit>, text: Option<Text>) -> Result<Side> {
     let base = match (path, &text) {
-        (Project::FILE, Some(text)) => Some(Project::parse(text)?.written(text)?),
+        (Project::FILE, Some(text)) => Some(Project::parse(text)?.written(text)?.into()),
         _ => commit.and_then(|commit| {
             let recorded = commit.record.texts.get(path)?;
             Some(resolve(path, recorded, text.as_deref()))
@@ -190,7 +190,7 @@ fn side(path: &str, commit: Option<&Commit>, text: Option<String>) -> Result<Sid
 /// Whether the text on `disk` is the one that git left; `false` if the user has begun to edit it. `None` if the user
 /// has resolved the conflict. `stages` are the texts in the index.
 fn is_open(disk: &str, stages: &Stages) -> Option<bool> {
-    let is_same = |text: &String| is_same(disk, text);
+    let is_same = |text: &Text| is_same(disk, text);
     match (&stages.ours, &stages.theirs) {
         (Some(_), Some(_)) => {
             Marked::parse(disk)?;
@@ -235,9 +235,9 @@ mod tests {
     /// Without `written`, git has not recorded the text that it wrote.
     fn open(disk: &str, [ours, theirs, written]: [&str; 3]) -> Option<bool> {
         let [ours, theirs, written] =
-            [ours, theirs, written].map(|text| (!text.is_empty()).then(|| text.to_owned()));
+            [ours, theirs, written].map(|text| (!text.is_empty()).then(|| text.to_owned().into()));
         let stages = Stages {
-            parent: Some("a\nb\nc\n".to_owned()),
+            parent: Some("a\nb\nc\n".into()),
             ours,
             theirs,
             written,
@@ -312,12 +312,12 @@ mod tests {
         commits: Option<[Commit; 3]>,
         [disk, render]: [&str; 2],
     ) -> Result<Sides> {
-        let [parent, ours, theirs] = texts.map(|text| Some(text.to_owned()));
+        let [parent, ours, theirs] = texts.map(|text| Some(text.to_owned().into()));
         let stages = Stages {
             parent,
             ours,
             theirs,
-            written: Some(disk.to_owned()),
+            written: Some(disk.to_owned().into()),
         };
         let unmerged = Unmerged {
             stages: [(path.to_owned(), stages)].into(),
@@ -328,7 +328,7 @@ mod tests {
                 merged: None,
             }),
         };
-        let side = |text: &str| Texts::from([(path.to_owned(), text.to_owned())]);
+        let side = |text: &str| Texts::from([(path.to_owned(), text.to_owned().into())]);
         let mut sides = Sides::new(Texts::new(), side(disk), side(render));
         settle(&unmerged, &mut sides, &Sources::default())?;
         Ok(sides)
@@ -344,7 +344,7 @@ mod tests {
             ("a\ntheirs\nb\n", "a\ntheirs\nb\nyours\n"),
         ];
         let commits = [parent, ours, theirs].map(|(base, _)| {
-            let texts = [(path.to_owned(), base.to_owned())];
+            let texts = [(path.to_owned(), base.into())];
             commit(&guestbook(), texts.into())
         });
         let (texts, render) = ([parent.1, ours.1, theirs.1], "a\nours\ntheirs\nb\n");

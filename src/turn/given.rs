@@ -81,7 +81,7 @@ impl Turn<'_> {
         let now = stayed.chain(carried).filter_map(|(path, text)| {
             let text = match (sides.base.get(path), sides.theirs.get(path)) {
                 (Some(base), Some(theirs)) => {
-                    adapted(base, text, theirs, sides.carried.contains(path))?
+                    adapted(base, text, theirs, sides.carried.contains(path))?.into()
                 }
                 _ => text.clone(),
             };

@@ -51,7 +51,9 @@ impl Turn<'_> {
         // After a merge of branches, the record can have several projects.
         let recorded = self.record.projects.iter();
         let recorded = recorded.filter_map(|text| match &self.before {
-            Some(before) if sides.disk.get(Project::FILE) == Some(text) => Some(before.clone()),
+            Some(before) if sides.disk.get(Project::FILE).is_some_and(|it| it == text) => {
+                Some(before.clone())
+            }
             _ => Project::parse(text).ok(),
         });
         let mut projects: Vec<_> = recorded.collect();
@@ -113,7 +115,7 @@ impl Turn<'_> {
             let is_there = has(new) && (stays || !has(old));
             if !is_there {
                 self.tree.ensure_text(old)?;
-                let ours = sides.ours(old).map(str::to_owned);
+                let ours = sides.ours(old).map(|text| text.to_owned().into());
                 sides.set_ours(new, ours);
             }
         }

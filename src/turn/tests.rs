@@ -101,7 +101,7 @@ impl Folder {
             branches: None,
             excluded: Vec::new(),
             given: GivenTexts {
-                texts: [(path.to_owned(), text)].into(),
+                texts: [(path.to_owned(), text.into())].into(),
                 replace: false,
             },
         };
@@ -511,7 +511,7 @@ fn a_record_that_git_merged_is_recomputed_from_renders() {
     let theirs = with(&[Feature::Prometheus]);
     let both = with(&[Feature::Agents, Feature::Prometheus]);
     // git kept lines of a file that neither project has.
-    let texts = Texts::from([("LICENSE".to_owned(), "MIT\n".to_owned())]);
+    let texts = Texts::from([("LICENSE".to_owned(), "MIT\n".into())]);
     let base = |ours: &Project, theirs: &Project| {
         let record = Record {
             texts: texts.clone(),
@@ -540,7 +540,7 @@ fn a_record_that_git_merged_is_recomputed_from_renders() {
 #[test]
 fn a_record_that_git_merged_is_recomputed_from_the_commits() {
     let texts = |files: &[(&str, &str)]| -> Texts {
-        let owned = |&(path, text): &(&str, &str)| (path.to_owned(), text.to_owned());
+        let owned = |&(path, text): &(&str, &str)| (path.to_owned(), text.to_owned().into());
         files.iter().map(owned).collect()
     };
     let commit = |files| commit(&guestbook(), texts(files));
@@ -800,7 +800,7 @@ fn types_in_which_the_user_changed_the_version_are_for_the_user_to_decide() {
         .collect();
     assert_eq!(conflicts, [(V2, Reason::BothChanged)]);
     let ours = folder.read(V1).replace(SAMPLE_V1, SAMPLE_V2);
-    let ours = Change::Merge(ours);
+    let ours = Change::Merge(ours.into());
     assert_eq!(clash(&folder, OnConflict::Ours).changes[V2], ours);
     assert_eq!(
         clash(&folder, OnConflict::Theirs).changes[V2],
@@ -905,7 +905,7 @@ fn types_that_git_left_open_are_merged_before_they_are_copied() {
     let fresh = render(&after).unwrap().texts;
     for path in [V1, V2] {
         let expected = with_pages(&fresh[path]) + "// ours\n";
-        assert_eq!(plan.changes[path], Change::Merge(expected));
+        assert_eq!(plan.changes[path], Change::Merge(expected.into()));
     }
 }
 

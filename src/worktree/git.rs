@@ -20,6 +20,7 @@ use crate::{
     hint::OrHint,
     limits::{FILE, RECORD, RECORDED_FILES, Total, size},
     project::Project,
+    reconcile::Text,
 };
 
 /// The conflicts that git left in the folder.
@@ -35,13 +36,13 @@ pub struct Unmerged {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stages {
     /// In the common ancestor.
-    pub parent: Option<String>,
+    pub parent: Option<Text>,
     /// On the branch that is checked out.
-    pub ours: Option<String>,
+    pub ours: Option<Text>,
     /// On the other branch.
-    pub theirs: Option<String>,
+    pub theirs: Option<Text>,
     /// As git wrote the file into the folder, with conflict markers. `None` if git does not record that.
-    pub written: Option<String>,
+    pub written: Option<Text>,
 }
 
 /// The commits that git merges.
@@ -104,7 +105,7 @@ pub(super) fn unmerged(root: &Path, paths: &BTreeSet<&str>) -> Result<Unmerged> 
         stages.chain([written(path)])
     });
     let texts = git.texts(names)?;
-    let text = |name: String| texts.get(&name).cloned();
+    let text = |name: String| texts.get(&name).cloned().map(Text::from);
     let stages = open.into_keys().map(|path| {
         // git may give a text of the parent for another file that it considers renamed to this path.
         let is_there = |it: &Commit| path == Project::FILE || it.record.texts.contains_key(&path);
@@ -443,14 +444,14 @@ mod tests {
         // The other files with conflicts are neither among the paths nor in a record.
         let paths: Vec<_> = unmerged.stages.keys().collect();
         assert_eq!(paths, ["Makefile"]);
-        let text = |text: &str| Some(format!("{text}\n"));
+        let text = |text: &str| Some(Text::from(format!("{text}\n")));
         let disk = fs::read_to_string(repository.folder().join("Makefile")).unwrap();
         assert!(disk.contains("<<<<<<< "), "{disk}");
         let expected = Stages {
             parent: text(parent),
             ours: text(ours),
             theirs: text(theirs),
-            written: Some(disk),
+            written: Some(disk.into()),
         };
         assert_eq!(unmerged.stages["Makefile"], expected);
         let commits = unmerged.commits.expect("git knows the commits");
@@ -515,10 +516,10 @@ mod tests {
         let open = repository.unmerged().expect("git left something open");
         assert!(open.commits.is_some_and(|commits| commits.parent.is_some()));
         let expected = Stages {
-            parent: Some("parent\n".to_owned()),
-            ours: Some("ours\n".to_owned()),
+            parent: Some("parent\n".into()),
+            ours: Some("ours\n".into()),
             theirs: None,
-            written: Some("ours\n".to_owned()),
+            written: Some("ours\n".into()),
         };
         assert_eq!(open.stages["Makefile"], expected);
     }
@@ -551,8 +552,8 @@ mod tests {
         assert!(open.commits.is_some_and(|commits| commits.parent.is_some()));
         let file = &open.stages["Makefile"];
         assert_eq!(file.parent, None);
-        assert_eq!(file.ours, Some(text("on main")));
-        assert_eq!(file.theirs, Some(text("on renamed")));
+        assert_eq!(file.ours, Some(text("on main").into()));
+        assert_eq!(file.theirs, Some(text("on renamed").into()));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use std::{
     borrow::Cow,
     collections::{BTreeSet, btree_map::Entry},
-    io::{self, ErrorKind, Write},
+    io::{self, Write},
 };
 
 use anyhow::{Error, Result, anyhow, ensure};
@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use super::path::ProjectPath;
 use crate::{
-    limits::{RECORDED_FILES, RECORDED_PROJECTS, Total},
-    reconcile::Texts,
+    limits::{RECORD, RECORDED_FILES, RECORDED_PROJECTS, Total},
+    reconcile::{Text, Texts},
 };
 
 /// What was written last.
@@ -40,7 +40,7 @@ struct Line<'a>(#[serde(borrow)] Cow<'a, str>, #[serde(borrow)] Cow<'a, str>);
 
 /// The second part of a [`Line`], after the path.
 #[derive(Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+struct More<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Every other line of the record.
 #[derive(Serialize, Deserialize)]
@@ -53,12 +53,12 @@ enum Fact<'a> {
 }
 
 impl Record {
-    /// Writes the record line by line, because the record of a large project is longer than all of its files together.
+    /// Writes the record line by line.
     pub fn write(&self, mut record: impl Write) -> Result<()> {
         let projects = self.projects.iter().map(|text| Fact::Project(text.into()));
         let marked = self.marked.iter().map(|path| Fact::Marked(path.into()));
         let given = self.given.iter();
-        let given = given.map(|(path, text)| Fact::Given(path.into(), text.into()));
+        let given = given.map(|(path, text)| Fact::Given(path.into(), text.as_ref().into()));
         for fact in projects.chain(marked).chain(given) {
             serde_json::to_writer(&mut record, &fact)?;
             record.write_all(b"\n")?;
@@ -77,17 +77,11 @@ impl Record {
         Ok(())
     }
 
-    /// The length of the record's text in bytes.
-    pub(super) fn length(&self) -> Result<u64> {
-        let mut length = Length(0);
-        self.write(&mut length)?;
-        Ok(length.0)
-    }
-
-    /// Whether `text` is the text of this record.
-    pub(super) fn is(&self, text: &[u8]) -> bool {
-        let mut rest = Rest(text);
-        self.write(&mut rest).is_ok() && rest.0.is_empty()
+    /// The length of the record's text in bytes, and the text. A text that is too long for the next command ends early.
+    pub(super) fn to_text(&self) -> Result<(u64, Vec<u8>)> {
+        let mut written = Limited::default();
+        self.write(&mut written)?;
+        Ok((written.length, written.text))
     }
 
     /// Reads the record. The lines of a file need not be consecutive, because a merge by git may separate them.
@@ -110,7 +104,9 @@ impl Record {
                     Fact::Given(path, text) => {
                         check(number, &path)?;
                         all.add(text.len())?;
-                        let before = record.given.insert(path.to_string(), text.to_string());
+                        let before = record
+                            .given
+                            .insert(path.to_string(), text.clone().into_owned().into());
                         if before.is_some_and(|before| before != text) {
                             several.insert(path.into_owned());
                         }
@@ -124,7 +120,7 @@ impl Record {
                 && let Some(more) = line.strip_prefix(start.as_str())
                 && let Some(more) = more.strip_suffix(']')
             {
-                let Text(more) = serde_json::from_str(more).map_err(damage)?;
+                let More(more) = serde_json::from_str(more).map_err(damage)?;
                 all.add(more.len())?;
                 text.push_str(&more);
                 continue;
@@ -134,10 +130,10 @@ impl Record {
             ensure_limits(0, record.texts.len())?;
             let start = beginning(&path)?;
             let text = match record.texts.entry(path.into_owned()) {
-                Entry::Occupied(text) => text.into_mut(),
+                Entry::Occupied(text) => text.into_mut().to_mut(),
                 Entry::Vacant(text) => {
                     check(number, text.key())?;
-                    text.insert(String::new())
+                    text.insert(Text::default()).to_mut()
                 }
             };
             text.push_str(&more);
@@ -168,26 +164,19 @@ fn beginning(path: &str) -> Result<String> {
     Ok(format!("[{},", serde_json::to_string(path)?))
 }
 
-/// Counts the written bytes, without keeping them.
-struct Length(u64);
-
-impl Write for Length {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+/// Keeps the written bytes up to [`RECORD`], and counts all of them.
+#[derive(Default)]
+struct Limited {
+    length: u64,
+    text: Vec<u8>,
 }
 
-/// The rest of an expected text. Each write must match the beginning of the rest.
-struct Rest<'a>(&'a [u8]);
-
-impl Write for Rest<'_> {
+impl Write for Limited {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 = (self.0.strip_prefix(bytes)).ok_or(ErrorKind::InvalidData)?;
+        self.length += bytes.len() as u64;
+        if self.length <= RECORD {
+            self.text.extend_from_slice(bytes);
+        }
         Ok(bytes.len())
     }
 

@@ -65,32 +65,19 @@ impl<'a> Stage<'a> {
     pub(super) fn change(&mut self, path: &'a str, change: &Change) -> Result<()> {
         match change {
             Change::Delete => self.remove(path),
-            change => change.text().map_or(Ok(()), |text| self.write(path, text)),
+            change => (change.text()).map_or(Ok(()), |text| self.write(path, text.as_bytes())),
         }
     }
 
     /// Prepares to write `text` to `path`. A symbolic link stays a link, and the permissions stay the same.
-    pub(super) fn write(&mut self, path: &'a str, text: &str) -> Result<()> {
-        self.write_with(path, |file| Ok(file.write_all(text.as_bytes())?))
-    }
-
-    /// Prepares to write to `path` what the function `write` writes.
-    pub(super) fn write_with(
-        &mut self,
-        path: &'a str,
-        write: impl FnOnce(&mut File) -> Result<()>,
-    ) -> Result<()> {
+    pub(super) fn write(&mut self, path: &'a str, text: &[u8]) -> Result<()> {
         let path = ProjectPath::new(path)?;
-        self.prepare(path, write)
+        self.prepare(path, text)
             .with_context(|| format!("failed to write `{path}`"))
     }
 
     /// Writes the text to a temporary file beside the file at `path`, or beside its target if it is a symbolic link.
-    fn prepare(
-        &mut self,
-        path: ProjectPath<'a>,
-        write: impl FnOnce(&mut File) -> Result<()>,
-    ) -> Result<()> {
+    fn prepare(&mut self, path: ProjectPath<'a>, text: &[u8]) -> Result<()> {
         self.walk.make_folder(path.folder(), &mut self.folders)?;
         let place = self.walk.find(path)?.context(GONE)?;
         let (temporary, mut file) = self.names.create(place.folder)?;
@@ -102,7 +89,7 @@ impl<'a> Stage<'a> {
         // No fsync: it would take longer than everything else. The kernel has the text, so the text survives if the
         // process is killed. A crash of the machine within the next seconds can lose it; then the user restores the old
         // text with git, and runs the command again.
-        write(&mut file)
+        Ok(file.write_all(text)?)
     }
 
     /// Prepares to remove the file at `path`. If it is a symbolic link, only the link is removed.

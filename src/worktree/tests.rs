@@ -16,14 +16,14 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use super::*;
-use crate::reconcile::{Policy, Sides, Texts, reconcile};
+use crate::reconcile::{Policy, Sides, Text, Texts, reconcile};
 
 fn folder() -> TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
 
 fn texts(files: &[(&str, &str)]) -> Texts {
-    let owned = |&(path, text): &(&str, &str)| (path.to_owned(), text.to_owned());
+    let owned = |&(path, text): &(&str, &str)| (path.to_owned(), text.to_owned().into());
     files.iter().map(owned).collect()
 }
 
@@ -49,7 +49,7 @@ fn plan(work_tree: &WorkTree, theirs: &Texts) -> Result<Plan> {
     base.extend(
         work_tree
             .project()?
-            .map(|text| (Project::FILE.to_owned(), text)),
+            .map(|text| (Project::FILE.to_owned(), text.into())),
     );
     let ours = work_tree.ours(base.keys().chain(theirs.keys()).map(String::as_str))?;
     let sides = Sides::new(base, ours, theirs.clone());
@@ -120,7 +120,7 @@ fn files_are_created_with_their_folders_and_the_record() {
     assert_eq!(read(root.path(), "src/api/mod.rs"), "mod a;\n");
     let work_tree = WorkTree::open(root.path()).unwrap();
     assert_eq!(work_tree.project().unwrap().as_deref(), Some("p\n"));
-    let base = [("src/api/mod.rs".to_owned(), "mod a;\n".to_owned())];
+    let base = [("src/api/mod.rs".to_owned(), "mod a;\n".into())];
     assert_eq!(work_tree.record().unwrap().texts, Texts::from(base));
     assert_eq!(
         contents(root.path()).len(),
@@ -616,7 +616,7 @@ proptest! {
         bad in prop::option::weighted(0.1, prop::sample::select(
             [".git/HEAD", "../home/a", "a/../../home/b", ".GIT/HEAD", "a/.git/HEAD"].as_slice(),
         )),
-        theirs in prop::collection::btree_map(any_path(), "new\n|old\n", 0..5),
+        theirs in prop::collection::btree_map(any_path(), "new\n|old\n".prop_map(Text::from), 0..5),
         meanwhile in prop::collection::vec((any_path(), entry()), 0..3),
     ) {
         let top = folder();
@@ -918,10 +918,10 @@ const ANY_TEXT: &str = "(\\PC|[\\r\\n\\t\\\\\"\u{0}\u{2028}]){0,20}";
 proptest! {
     #[test]
     fn any_text_survives_the_record(
-        texts in prop::collection::btree_map("[a-z]{1,3}", ANY_TEXT, 0..4),
+        texts in prop::collection::btree_map("[a-z]{1,3}", ANY_TEXT.prop_map(Text::from), 0..4),
         projects in prop::collection::vec(ANY_TEXT, 0..2),
         marked in prop::collection::btree_set("[a-z]{1,3}", 0..2),
-        given in prop::collection::btree_map("[a-z]{1,3}", ANY_TEXT, 0..2),
+        given in prop::collection::btree_map("[a-z]{1,3}", ANY_TEXT.prop_map(Text::from), 0..2),
     ) {
         let record = Record { texts, projects, marked, given };
         prop_assert_eq!(Record::parse(&text_of(&record)).unwrap(), record);

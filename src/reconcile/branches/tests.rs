@@ -16,13 +16,12 @@ fn merge(
     ours: Side,
     theirs: Side,
     render: &str,
-) -> Result<Option<String>, Vec<Hunk>> {
-    let render = Some(render).filter(|render| !render.is_empty());
-    super::merge(parent, ours, theirs, render).map_err(|conflict| conflict.hunks)
+) -> Result<Option<Text>, Vec<Hunk>> {
+    super::merge(parent, ours, theirs, text(render).as_ref()).map_err(|conflict| conflict.hunks)
 }
 
-fn text(text: &str) -> Option<String> {
-    (!text.is_empty()).then(|| text.to_owned())
+fn text(text: &str) -> Option<Text> {
+    (!text.is_empty()).then(|| text.to_owned().into())
 }
 
 const LIST: &str = "top\nbottom\n";

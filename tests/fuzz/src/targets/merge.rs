@@ -1,7 +1,7 @@
 //! Fuzzes merges of base, ours and theirs, which end with the byte 255, and conflict markers in these texts.
 
 use rscaffold::reconcile::{
-    Change, OnConflict, Policy, Sides, Texts,
+    Change, OnConflict, Policy, Sides, Text, Texts,
     branches::{self, Side, three_way},
     markers::Marked,
     reconcile,
@@ -41,7 +41,7 @@ pub fn run(data: &[u8]) {
     let mut next = || {
         texts
             .next()
-            .map(|it| String::from_utf8_lossy(it).into_owned())
+            .map(|it| Text::from(String::from_utf8_lossy(it).into_owned()))
     };
     let [base, ours, theirs] = [next(), next(), next()];
     for text in [&base, &ours, &theirs].into_iter().flatten() {
@@ -64,12 +64,12 @@ pub fn run(data: &[u8]) {
     let merged = three_way(base.clone(), ours.clone(), theirs.clone());
     let mirrored = three_way(base.clone(), theirs.clone(), ours.clone());
     assert_eq!(merged.is_ok(), mirrored.is_ok());
-    let side = |base: &Option<String>, ours: &Option<String>| Side {
+    let side = |base: &Option<Text>, ours: &Option<Text>| Side {
         base: base.clone(),
         ours: ours.clone(),
     };
     let (ours, theirs) = (side(&base, &ours), side(&base, &theirs));
-    let _ = branches::merge(Some(side(&base, &base)), ours, theirs, base.as_deref());
+    let _ = branches::merge(Some(side(&base, &base)), ours, theirs, base.as_ref());
 }
 
 /// Checks that a second run changes nothing.
@@ -82,7 +82,7 @@ fn check(
 ) {
     let texts = |text: Option<&str>| -> Texts {
         text.iter()
-            .map(|text| (path.to_owned(), (*text).to_owned()))
+            .map(|text| (path.to_owned(), (*text).to_owned().into()))
             .collect()
     };
     let policy = Policy {

@@ -7,7 +7,11 @@
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use proc_macro2::{TokenStream, TokenTree};
-use rscaffold::{project::Project, reconcile::Texts, render::render};
+use rscaffold::{
+    project::Project,
+    reconcile::{Text, Texts},
+    render::render,
+};
 use serde_json::{Value, json};
 
 use super::texts::{check_paths, yaml};
@@ -320,7 +324,7 @@ pub fn check(index: usize, value: &str) -> Result<bool, String> {
         .texts;
     check_paths(&texts)?;
     let harmless = &HARMLESS[index];
-    let is_new = |(path, text): &(&String, &String)| harmless.get(*path) != Some(*text);
+    let is_new = |(path, text): &(&String, &Text)| harmless.get(*path) != Some(*text);
     let (mut now, mut then) = (Facts::default(), Facts::default());
     for (path, text) in texts.iter().filter(is_new) {
         now.read(field, value, path, text)
