@@ -362,11 +362,7 @@ fn unused(project: &Project, view: &view::Project) -> Vec<String> {
         (view.apis.is_empty(), &["api", "kind", "version"][..]),
         (
             view.controllers.is_empty(),
-            &["controller", "part/controller"],
-        ),
-        (
-            view.controllers.iter().all(|it| it.owns.is_empty()),
-            &["owned"],
+            &["controller", "part/controller", "owned"],
         ),
         (view.externals.is_empty(), &["external", "external-version"]),
         (view.webhooks.is_empty(), &["webhook"]),

@@ -235,7 +235,7 @@ impl Place<'_> {
         let metadata = file.metadata().map_err(unreadable)?;
         ensure_regular(&metadata, path)?;
         let max = max(path.as_str());
-        match read(file, metadata.len(), max).map_err(unreadable)? {
+        match read(file.into_std(), metadata.len(), max).map_err(unreadable)? {
             Some(bytes) => Ok(Some((metadata, bytes))),
             None => refuse(path.as_str(), max),
         }

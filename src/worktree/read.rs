@@ -53,7 +53,7 @@ pub fn read_text(path: &Path, max: u64) -> Result<String> {
     let file = File::open_ambient_with(path, &options, ambient_authority())?;
     let metadata = file.metadata()?;
     ensure!(metadata.is_file(), "it is not a file");
-    let bytes = read(file, metadata.len(), max)?;
+    let bytes = read(file.into_std(), metadata.len(), max)?;
     let bytes = bytes.with_context(|| format!("it has more than {}", size(max)))?;
     String::from_utf8(bytes).context("it is not UTF-8 text")
 }

@@ -1,6 +1,9 @@
 //! Tests an operator with faults: of the API server, of the network, of objects, of its role, and when the operator
 //! itself ends. A fault affects nothing else, and the operator recovers without a restart if it can.
 
+// The longest test. It is here, because tests start in the order of their names: the tests after these run beside it.
+pub mod soak;
+
 use std::{
     sync::LazyLock,
     time::{Duration, Instant},

@@ -52,7 +52,6 @@ mod scaffold;
 mod sequences;
 mod serving;
 mod sharing;
-mod soak;
 mod tls;
 mod versions;
 mod watching;

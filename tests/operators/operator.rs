@@ -1,15 +1,17 @@
 //! Helpers for tests: scaffolded projects, and operators compiled from them, on a control plane that all tests share.
 
 use std::{
+    collections::{BTreeMap, HashMap},
     fs,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
-    sync::OnceLock,
+    sync::{Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
 use cluster::{Cluster, Request, wait_until};
 use tempfile::TempDir;
+use walkdir::WalkDir;
 
 use crate::{
     compile::{building, make, pin, scaffolded, target},
@@ -60,7 +62,12 @@ pub struct Project {
     program: PathBuf,
     /// A folder outside of the project, for the program, manifests and logs.
     beside: TempDir,
+    /// The files in config/ that were applied last, by the URL of the cluster.
+    granted: Mutex<HashMap<String, Files>>,
 }
+
+/// The contents of files, by path.
+type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 impl Project {
     /// Scaffolds a project as a user would, and compiles it. All projects share one runtime, unless `commands` choose
@@ -102,6 +109,7 @@ impl Project {
             name,
             program: beside.path().join("operator"),
             beside,
+            granted: Mutex::default(),
         }
     }
 
@@ -162,6 +170,10 @@ impl Project {
 
     /// Runs make as [`make`](Self::make) does, but against `cluster`.
     pub fn make_on(&self, cluster: &Cluster, arguments: &str) -> String {
+        // The target may delete what was granted.
+        let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        granted.remove(cluster.server());
+        drop(granted);
         let _building = building();
         let mut make = make(&self.path, arguments);
         make.arg(format!("KUBECTL={}", cluster.kubectl_path().display()));
@@ -174,7 +186,21 @@ impl Project {
         self.grant_on(cluster());
     }
 
+    /// Does the same as [`grant`](Self::grant) on `cluster`, unless it was done there since config/ and the cluster's
+    /// manifests last changed.
+    fn ensure_granted_on(&self, cluster: &Cluster) {
+        let config = contents(&self.path.join("config"));
+        let is_granted = {
+            let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+            granted.get(cluster.server()) == Some(&config)
+        };
+        if !is_granted {
+            self.grant_on(cluster);
+        }
+    }
+
     fn grant_on(&self, cluster: &Cluster) {
+        let config = contents(&self.path.join("config"));
         let manifests = run(kubectl_on(cluster, "kustomize").arg(self.path.join("config/default")));
         let documents: Vec<&str> = manifests
             .split("\n---\n")
@@ -190,6 +216,8 @@ impl Project {
             .collect();
         let manifest = self.manifest(&documents.join("\n---\n"));
         run(kubectl_on(cluster, "apply --server-side --force-conflicts -f").arg(manifest));
+        let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        granted.insert(cluster.server().to_owned(), config);
     }
 
     /// Starts the operator as its ServiceAccount.
@@ -213,6 +241,19 @@ impl Project {
             .env("KUBE_MANAGER_LOG_FORMAT", "json")
             .env("KUBE_MANAGER_HEALTH_PROBE_BIND_ADDRESS", "127.0.0.1:0")
     }
+}
+
+/// Reads all files in `folder` and in the folders below it.
+fn contents(folder: &Path) -> Files {
+    let entries = WalkDir::new(folder)
+        .into_iter()
+        .map(|entry| entry.expect("a readable folder"));
+    let files = entries.filter(|entry| entry.file_type().is_file());
+    let read = |path: PathBuf| {
+        let text = fs::read(&path).expect("a readable file");
+        (path, text)
+    };
+    files.map(|entry| read(entry.into_path())).collect()
 }
 
 /// The settings for the start of an operator.
@@ -309,7 +350,7 @@ impl<'a> Launch<'a> {
         let namespace = self.namespace.map_or_else(usual, str::to_owned);
         let own = format!("{}-controller-manager", self.project.name);
         let account = self.account.unwrap_or_else(|| {
-            self.project.grant_on(self.cluster);
+            self.project.ensure_granted_on(self.cluster);
             &own
         });
         let kubeconfig = self.cluster.service_account_kubeconfig(&namespace, account);

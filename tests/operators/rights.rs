@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use crate::{
     admission::Balancer,
+    faults::soak::{project, site},
     http,
     manifests::{items, kustomize, text},
     operator::{Operator, PATIENCE, cluster, kubectl},
     scaffold::run,
     serving::probe,
-    soak::{project, site},
 };
 
 /// The namespace of the operator.
