@@ -15,7 +15,7 @@ use crate::{
     hint::OrHint,
     limits,
     project::Project,
-    reconcile::{Change, Plan, Texts},
+    reconcile::{Change, Plan, Texts, digest},
 };
 
 mod git;
@@ -144,7 +144,7 @@ impl WorkTree {
             if let Some(text) = self.read(&mut walk, path)? {
                 all.add(text.len())
                     .or_hint("move away those that are not yours, and run the command again")?;
-                texts.insert(path.to_owned(), text.into());
+                texts.insert(path.to_owned(), digest::shared(path, text));
             }
         }
         Ok(texts)

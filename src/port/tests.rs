@@ -31,9 +31,8 @@ fn read(changes: &[(&str, Option<&str>)]) -> Result<Port> {
     for (path, text) in changes {
         match text {
             Some(text) => {
-                _ = files
-                    .texts
-                    .insert((*path).to_owned(), (*text).to_owned().into())
+                let text = (*text).to_owned().into();
+                files.texts.insert((*path).to_owned(), text);
             }
             None => _ = files.texts.remove(*path),
         }
