@@ -22,7 +22,7 @@ impl Clock {
     pub fn new(folder: &Path, name: &str) -> Self {
         let library = folder.join("clock.so");
         if !library.exists() {
-            let source = root().join("tests/operators/soak/clock.c");
+            let source = root().join("tests/operators/faults/soak/clock.c");
             let mut compiler = Command::new("cc");
             compiler.args(["-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-o"]);
             run(compiler.arg(&library).arg(source));
