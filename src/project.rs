@@ -59,7 +59,7 @@ pub struct Project {
     /// The domain of the project's API groups: `example.com`.
     pub domain: Domain,
     /// The optional parts of the project.
-    #[serde(default = "Feature::usual")]
+    #[serde(default = "Feature::usual", deserialize_with = "file::list")]
     pub features: BTreeSet<Feature>,
     /// Always [`Project::LAYOUT`].
     pub(crate) layout: Vec<String>,
@@ -85,7 +85,11 @@ pub struct Project {
     /// The repository of the code; the last part of its path names the crate.
     pub repo: Repo,
     /// The kinds that the operator defines or has controllers for.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "file::list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub resources: Resources,
     /// The source of the crate that runs the operator.
     #[serde(default)]

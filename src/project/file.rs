@@ -159,7 +159,11 @@ pub(super) struct Entry {
     #[serde(default, skip_serializing_if = "Not::not")]
     controller: bool,
     /// All controllers, if there are others than the kind's own.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     controllers: Vec<Controller>,
     #[serde(default, skip_serializing_if = "Not::not")]
     core: bool,
@@ -180,20 +184,32 @@ pub(super) struct Entry {
     module: Option<Dependency>,
     #[serde(default, skip_serializing_if = "Not::not")]
     namespaced: bool,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     owns: Vec<GroupVersionKind>,
     /// The Rust type of an `external` kind whose types are not made from a CRD. For other kinds, rscaffold computes the
     /// path, and ignores the value that it reads.
     path: Option<String>,
     /// May be left out if it is the default, as in kubebuilder.
     plural: Option<Plural>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     short_names: Vec<ShortName>,
     /// Used for an `external` kind.
     #[serde(default, skip_serializing_if = "Types::is_example")]
     types: Types,
     version: Version,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     watches: Vec<GroupVersionKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     webhooks: Option<WebhooksEntry>,
@@ -321,6 +337,16 @@ enum CrdVersion {
 /// The default of the field `served`.
 fn served() -> bool {
     true
+}
+
+/// Reads a list. A field without a value, such as `features:` alone, is an empty list: some versions of the YAML library
+/// refuse it.
+pub(super) fn list<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: Default + Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 pub(super) fn multigroup<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
