@@ -1,6 +1,11 @@
 //! Projects in which the tests run commands.
 
-use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use rscaffold::report::Outcome;
 use tempfile::TempDir;
@@ -116,21 +121,28 @@ impl Project {
         git
     }
 
-    /// Returns the files of the project with their texts, and its folders with `None`, without the folder `.git`.
-    pub fn tree(&self) -> BTreeMap<PathBuf, Option<String>> {
-        let folder = self.folder();
-        let entries = WalkDir::new(&folder).min_depth(1).into_iter();
-        entries
-            .filter_entry(|entry| entry.file_name() != ".git")
-            .map(|entry| {
-                let entry = entry.expect("a readable folder");
-                let path = entry.path().strip_prefix(&folder).expect("a path below");
-                let is_file = entry.file_type().is_file();
-                let text = is_file.then(|| fs::read_to_string(entry.path()).expect("a text"));
-                (path.to_owned(), text)
-            })
-            .collect()
+    /// Returns the files and folders of the project.
+    pub fn tree(&self) -> Tree {
+        tree(&self.folder())
     }
+}
+
+/// Files with their texts, and folders with `None`, by path.
+pub type Tree = BTreeMap<PathBuf, Option<String>>;
+
+/// Returns the files and folders below `folder`, without the folder `.git`.
+pub fn tree(folder: &Path) -> Tree {
+    let entries = WalkDir::new(folder).min_depth(1).into_iter();
+    entries
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .map(|entry| {
+            let entry = entry.expect("a readable folder");
+            let path = entry.path().strip_prefix(folder).expect("a path below");
+            let is_file = entry.file_type().is_file();
+            let text = is_file.then(|| fs::read_to_string(entry.path()).expect("a text"));
+            (path.to_owned(), text)
+        })
+        .collect()
 }
 
 /// Fails with the differences unless both projects have the same files.

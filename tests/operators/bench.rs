@@ -36,6 +36,13 @@ fn fast_folder() -> Result<TempDir> {
     folder.context("failed to create a temporary folder")
 }
 
+/// Returns the median of a figure.
+fn median<T>(rounds: &[T], figure: impl Fn(&T) -> f64) -> f64 {
+    let mut figures: Vec<f64> = rounds.iter().map(figure).collect();
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}
+
 /// A part of the benchmarks: its name, and a function that gets the path of rscaffold and returns whether all results
 /// are within their limits.
 type Part = (&'static str, fn(&Path) -> Result<bool>);

@@ -1,20 +1,20 @@
 //! Helpers for tests: scaffolded projects, and operators compiled from them, on a control plane that all tests share.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     fs,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
 use cluster::{Cluster, Request, wait_until};
 use tempfile::TempDir;
-use walkdir::WalkDir;
 
 use crate::{
     compile::{building, make, pin, scaffolded, target},
+    project::{Tree, tree},
     proxy::Proxy,
     scaffold::{rscaffold, run},
 };
@@ -63,11 +63,8 @@ pub struct Project {
     /// A folder outside of the project, for the program, manifests and logs.
     beside: TempDir,
     /// The files in config/ that were applied last, by the URL of the cluster.
-    granted: Mutex<HashMap<String, Files>>,
+    granted: Mutex<HashMap<String, Tree>>,
 }
-
-/// The contents of files, by path.
-type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 impl Project {
     /// Scaffolds a project as a user would, and compiles it. All projects share one runtime, unless `commands` choose
@@ -171,9 +168,7 @@ impl Project {
     /// Runs make as [`make`](Self::make) does, but against `cluster`.
     pub fn make_on(&self, cluster: &Cluster, arguments: &str) -> String {
         // The target may delete what was granted.
-        let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
-        granted.remove(cluster.server());
-        drop(granted);
+        self.granted().remove(cluster.server());
         let _building = building();
         let mut make = make(&self.path, arguments);
         make.arg(format!("KUBECTL={}", cluster.kubectl_path().display()));
@@ -189,18 +184,15 @@ impl Project {
     /// Does the same as [`grant`](Self::grant) on `cluster`, unless it was done there since config/ and the cluster's
     /// manifests last changed.
     fn ensure_granted_on(&self, cluster: &Cluster) {
-        let config = contents(&self.path.join("config"));
-        let is_granted = {
-            let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
-            granted.get(cluster.server()) == Some(&config)
-        };
+        let config = tree(&self.path.join("config"));
+        let is_granted = self.granted().get(cluster.server()) == Some(&config);
         if !is_granted {
             self.grant_on(cluster);
         }
     }
 
     fn grant_on(&self, cluster: &Cluster) {
-        let config = contents(&self.path.join("config"));
+        let config = tree(&self.path.join("config"));
         let manifests = run(kubectl_on(cluster, "kustomize").arg(self.path.join("config/default")));
         let documents: Vec<&str> = manifests
             .split("\n---\n")
@@ -216,8 +208,11 @@ impl Project {
             .collect();
         let manifest = self.manifest(&documents.join("\n---\n"));
         run(kubectl_on(cluster, "apply --server-side --force-conflicts -f").arg(manifest));
-        let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
-        granted.insert(cluster.server().to_owned(), config);
+        self.granted().insert(cluster.server().to_owned(), config);
+    }
+
+    fn granted(&self) -> MutexGuard<'_, HashMap<String, Tree>> {
+        self.granted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts the operator as its ServiceAccount.
@@ -241,19 +236,6 @@ impl Project {
             .env("KUBE_MANAGER_LOG_FORMAT", "json")
             .env("KUBE_MANAGER_HEALTH_PROBE_BIND_ADDRESS", "127.0.0.1:0")
     }
-}
-
-/// Reads all files in `folder` and in the folders below it.
-fn contents(folder: &Path) -> Files {
-    let entries = WalkDir::new(folder)
-        .into_iter()
-        .map(|entry| entry.expect("a readable folder"));
-    let files = entries.filter(|entry| entry.file_type().is_file());
-    let read = |path: PathBuf| {
-        let text = fs::read(&path).expect("a readable file");
-        (path, text)
-    };
-    files.map(|entry| read(entry.into_path())).collect()
 }
 
 /// The settings for the start of an operator.

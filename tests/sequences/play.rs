@@ -1,15 +1,12 @@
 //! Runs a sequence of commands in a folder, and checks after each command what must be true after every command. Only
 //! rscaffold changes the files, so no command may conflict.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
 use heck::ToSnakeCase;
 
 use super::draw::Step;
-use crate::project::{Project, assert_same};
+use crate::project::{Project, Tree, assert_same};
 
 const RECORD: &str = ".rscaffold/last-applied.jsonl";
 
@@ -113,10 +110,7 @@ impl Played {
     }
 
     /// Returns `tree` without the files whose text comes from a CRD.
-    fn without_given(
-        &self,
-        tree: BTreeMap<PathBuf, Option<String>>,
-    ) -> BTreeMap<PathBuf, Option<String>> {
+    fn without_given(&self, tree: Tree) -> Tree {
         let folders = [
             "src/api/",
             "src/external/",

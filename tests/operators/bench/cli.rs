@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
-use crate::fast_folder;
+use crate::{fast_folder, median};
 
 /// The number of runs of each command, in turns with the other commands. The median counts.
 const ROUNDS: usize = 31;
@@ -94,9 +94,9 @@ impl Bench<'_> {
             ("init", init, init_copy),
             ("create api", create, create_copy),
         ] {
-            let pairs = times.iter().zip(&copies);
-            let ratio = median(pairs.map(|(time, copy)| time / copy).collect());
-            let (time, copy) = (median(times), median(copies));
+            let pairs: Vec<_> = times.iter().zip(&copies).collect();
+            let ratio = median(&pairs, |(time, copy)| *time / *copy);
+            let [time, copy] = [times, copies].map(|times| median(&times, |time| *time));
             println!("  {name:10} {time:8.1} ms {copy:6.1} ms {ratio:6.1}");
             good &= time <= MAX_TIME && ratio <= MAX_RATIO;
         }
@@ -129,7 +129,7 @@ impl Bench<'_> {
             start: before(number),
             command: create(number),
         }))?;
-        let times = times.map(median);
+        let times = times.map(|times| median(&times, |time| *time));
         println!("\n  create api as the");
         for (number, time) in numbers.iter().zip(times) {
             println!("  {number:>9}. {time:8.1} ms");
@@ -180,11 +180,6 @@ fn copy_of(folder: &Path) -> Command {
     let mut cp = Command::new("cp");
     cp.arg("-r").arg(folder.join(".")).arg(".");
     cp
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// Copies `folder` to `copy`.

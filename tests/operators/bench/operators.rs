@@ -23,6 +23,7 @@ mod table;
 #[path = "operators/webhooks.rs"]
 pub mod webhooks;
 
+use crate::median;
 use contender::{Contender, Project};
 use requests::Window;
 use stage::Stage;
@@ -303,13 +304,6 @@ fn float(count: usize) -> f64 {
 fn percentiles(mut figures: Vec<f64>) -> [f64; 2] {
     figures.sort_by(f64::total_cmp);
     [figures.len() / 2, figures.len() * 99 / 100].map(|index| figures[index])
-}
-
-/// Returns the median of a figure.
-fn median<T>(rounds: &[T], figure: impl Fn(&T) -> f64) -> f64 {
-    let mut figures: Vec<f64> = rounds.iter().map(figure).collect();
-    figures.sort_by(f64::total_cmp);
-    figures[figures.len() / 2]
 }
 
 impl Extent {
