@@ -11,7 +11,7 @@ set -eu
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
 manifests="Cargo.toml crates/*/Cargo.toml crates/kube-manager/vendored/manifest.toml templates/project/Cargo.toml.tera
-  tests/cluster/Cargo.toml tests/operators/Cargo.toml"
+  tests/cluster/Cargo.toml tests/fuzz/Cargo.toml tests/operators/Cargo.toml"
 
 for dependency; do
   name=${dependency%%=*}
@@ -20,13 +20,15 @@ for dependency; do
     echo "error: \`$dependency\` is not of the form NAME=REQUIREMENT, such as kube=5.1" >&2
     exit 1
   fi
+  # The text before the requirement, also of a dependency that the code calls by another name.
+  before="($name = (\{ version = )?|[A-Za-z0-9_-]+ = \{ package = \"$name\", version = )"
   # shellcheck disable=SC2086
-  files=$(grep -lE "^$name = (\"|\{ version = \")" $manifests) || {
+  files=$(grep -lE "^$before\"" $manifests) || {
     echo "error: no Cargo.toml depends on \`$name\`" >&2
     exit 1
   }
   for file in $files; do
-    sed -E "s/^($name = (\{ version = )?\")[^\"]*/\1$requirement/" "$file" > "$file.new"
+    sed -E "s/^($before\")[^\"]*/\1$requirement/" "$file" > "$file.new"
     mv "$file.new" "$file"
     echo "$file: $name $requirement" >&2
   done
