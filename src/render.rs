@@ -164,6 +164,8 @@ impl Rendered {
 
 struct Renderer {
     tera: Tera,
+    /// The templates that are parsed.
+    templates: Vec<Template>,
     header: String,
     rendered: Rendered,
     /// Paths to collect instead of texts, for [`places`].
@@ -189,27 +191,25 @@ impl Renderer {
         tera.register_filter("rust", rust);
         *tera.global_context() = Context::from_serialize(view)?;
 
-        let mut templates = Vec::new();
+        let (mut templates, mut texts) = (Vec::new(), Vec::new());
         for file in files(&TEMPLATES).filter(|file| file.path().extension().is_some()) {
-            let (name, path) = (template(file)?, path(file)?);
-            let is_in = |folder: &String| {
-                let rest = name.strip_prefix(folder.as_str());
-                rest.is_some_and(|rest| rest.starts_with('/'))
-            };
-            if unused.iter().any(is_in) {
+            let template = Template::new(file)?;
+            if unused.iter().any(|folder| template.is_in(folder)) {
                 continue;
             }
             let text = file.contents_utf8().context("a template is not UTF-8")?;
             // Without the last newline, a template can be included in the middle of a line.
-            templates.push((name, text.trim_end()));
-            if has_delimiter(path) {
-                templates.push((path, path));
+            texts.push((template.name, text.trim_end()));
+            if template.has_variable_path() {
+                texts.push((template.path, template.path));
             }
+            templates.push(template);
         }
-        tera.add_raw_templates(templates)?;
+        tera.add_raw_templates(texts)?;
 
         let mut renderer = Self {
             tera,
+            templates,
             header: String::new(),
             rendered: Rendered::default(),
             places: None,
@@ -271,18 +271,17 @@ impl Renderer {
     /// Renders the templates in the folder `scope` for `item`, which the templates call `name`. `key` identifies the
     /// item without the domain.
     fn scope(&mut self, scope: &str, name: &str, item: impl Serialize, key: &Item) -> Result<()> {
-        let Some(folder) = TEMPLATES.get_dir(scope) else {
-            ensure!(scope.starts_with(FEATURE), "no templates/{scope}");
-            return Ok(());
-        };
+        let templates = self.templates.iter().filter(|it| it.is_in(scope));
+        let templates: Vec<_> = templates.copied().collect();
+        // A feature need not have files of its own.
+        ensure!(
+            !templates.is_empty() || scope.starts_with(FEATURE),
+            "no templates/{scope}"
+        );
         let mut context = Context::new();
         context.insert(name.to_owned(), &item);
-        for file in files(folder) {
-            let origin = Origin {
-                template: template(file)?,
-                item: key.clone(),
-            };
-            self.file(file, scope, &context, origin)?;
+        for template in templates {
+            self.file(template, scope, &context, key)?;
         }
         Ok(())
     }
@@ -306,11 +305,22 @@ impl Renderer {
         Ok(())
     }
 
-    fn file(&mut self, file: &File, scope: &str, context: &Context, origin: Origin) -> Result<()> {
+    fn file(
+        &mut self,
+        template: Template,
+        scope: &str,
+        context: &Context,
+        item: &Item,
+    ) -> Result<()> {
+        let origin = Origin {
+            template: template.name,
+            item: item.clone(),
+        };
         let place = |renderer: &Self| -> Result<String> {
-            let path = match path(file)? {
-                path if has_delimiter(path) => Cow::from(renderer.text(path, context)?),
-                path => Cow::from(path),
+            let path = if template.has_variable_path() {
+                Cow::from(renderer.text(template.path, context)?)
+            } else {
+                Cow::from(template.path)
             };
             let path = path.strip_prefix(scope).unwrap_or(&path);
             Ok(path.trim_matches(['/', '\n']).to_owned())
@@ -320,21 +330,20 @@ impl Renderer {
             self.places.get_or_insert_default().insert(origin, path);
             return Ok(());
         }
-        let text = self.text(origin.template, context)?;
+        let text = self.text(template.name, context)?;
         if text.is_empty() {
             return Ok(());
         }
-        self.insert(&place(self)?, &text, origin)
+        self.insert(place(self)?, text, origin)
     }
 
     /// Adds a file. A Rust file gets the header.
-    fn insert(&mut self, path: &str, text: &str, origin: Origin) -> Result<()> {
+    fn insert(&mut self, path: String, mut text: String, origin: Origin) -> Result<()> {
         let is_rust = path.rsplit_once('.').is_some_and(|(_, end)| end == "rs");
-        let text = match self.header.as_str() {
-            header if is_rust && !header.is_empty() => format!("{header}\n{text}"),
-            _ => text.to_owned(),
-        };
-        self.rendered.insert(path.to_owned(), text.into(), origin)
+        if is_rust && !self.header.is_empty() {
+            text = format!("{}\n{text}", self.header);
+        }
+        self.rendered.insert(path, text.into(), origin)
     }
 
     /// The text that the template `name` renders to: empty, or with exactly one newline at the end.
@@ -386,23 +395,34 @@ fn rust(text: &str, _: Kwargs, _: &State) -> TeraResult<String> {
     Ok(format!("{text:?}"))
 }
 
-/// Whether the template of a path has a variable or a block. Most paths have none, and need not be parsed.
-fn has_delimiter(path: &str) -> bool {
-    path.contains('[')
+/// A template, without its text.
+#[derive(Debug, Clone, Copy)]
+struct Template {
+    /// The path in the folder `templates`.
+    name: &'static str,
+    /// The template of the path of the rendered file. Its name is the same text.
+    path: &'static str,
 }
 
-/// The name of the template in `file`.
-fn template<'a>(file: &File<'a>) -> Result<&'a str> {
-    file.path()
-        .to_str()
-        .context("the path of a template is not UTF-8")
-}
+impl Template {
+    fn new(file: &File<'static>) -> Result<Self> {
+        let name = file.path().to_str();
+        let name = name.context("the path of a template is not UTF-8")?;
+        let path = name.strip_suffix(".tera");
+        let path = path.with_context(|| format!("`{name}` must end in .tera"))?;
+        Ok(Self { name, path })
+    }
 
-/// The template of the path that `file` is rendered to. Its name is the same text.
-fn path<'a>(file: &File<'a>) -> Result<&'a str> {
-    template(file)?
-        .strip_suffix(".tera")
-        .with_context(|| format!("`{}` must end in .tera", file.path().display()))
+    /// Whether the template is below `folder`.
+    fn is_in(self, folder: &str) -> bool {
+        let rest = self.name.strip_prefix(folder);
+        rest.is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    /// Whether the path has a variable or a block. Most paths have none, and need not be parsed.
+    fn has_variable_path(self) -> bool {
+        self.path.contains('[')
+    }
 }
 
 #[cfg(test)]

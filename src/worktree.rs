@@ -1,6 +1,9 @@
 //! The project's folder: only this module reads and writes its files.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    string::FromUtf8Error,
+};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -28,16 +31,6 @@ mod read;
 mod seen;
 mod snapshot;
 mod stage;
-/// Refuses to write a file that the next command could not read.
-fn ensure_readable(path: &str, length: u64, limit: u64) -> Result<()> {
-    ensure!(
-        length <= limit,
-        "`{path}` would have more than {}, the most that rscaffold reads; nothing was written",
-        limits::size(limit)
-    );
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests;
 mod workspace;
@@ -161,8 +154,8 @@ impl WorkTree {
     /// When the plan has a conflict, or a file cannot be written, is not UTF-8 text, or was changed
     /// since it was read.
     pub fn apply(&self, plan: &Plan, record: &Record) -> Result<()> {
-        let paths = plan.changes.keys().map(String::as_str);
-        leftovers::remove(&self.jail, paths.chain([LAST_APPLIED]));
+        // Temporary files that stay do no harm.
+        let _ = leftovers::remove(&self.jail);
         let stage = self.stage(plan, record)?;
         let mut walk = self.jail.walk();
         for path in stage.steps.iter().filter_map(Step::path) {
@@ -182,8 +175,11 @@ impl WorkTree {
         if let Some((path, _)) = plan.conflicts().next() {
             bail!("`{path}` conflicts with the new text; nothing was written");
         }
-        let mut stage = Stage::new(&self.jail)?;
         let files = plan.changes.iter();
+        let is_change = |change: &Change| *change == Change::Delete || change.text().is_some();
+        let changed = files.clone().filter(|(_, change)| is_change(change));
+        let changed = changed.map(|(path, _)| path.as_str());
+        let mut stage = Stage::new(&self.jail, changed.chain([LAST_APPLIED]))?;
         let mut files: Vec<_> = files.filter(|(path, _)| *path != Project::FILE).collect();
         // A file that starts as a copy of another file is written before the other file changes or is deleted. So the
         // same command still finds the other file when the user runs it again.
@@ -235,12 +231,23 @@ impl WorkTree {
 
     /// The file at `path`, if it exists. Invalid UTF-8 is replaced.
     fn read(&self, walk: &mut Walk, path: &str) -> Result<Option<String>> {
-        let place = ProjectPath::new(path)?;
-        let file = (walk.find(place)?).map_or(Ok(None), |it| it.read(place))?;
-        self.seen.note(path, file.as_ref());
-        Ok(file.map(|(_, bytes)| {
-            String::from_utf8(bytes)
-                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
-        }))
+        let file = walk.read(ProjectPath::new(path)?)?;
+        let (metadata, text) = file
+            .map(|(metadata, bytes)| (metadata, String::from_utf8(bytes)))
+            .unzip();
+        let is_text = !matches!(text, Some(Err(_)));
+        self.seen.note(path, metadata.as_ref(), is_text);
+        let lossy = |error: FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
+        Ok(text.map(|text| text.unwrap_or_else(lossy)))
     }
+}
+
+/// Refuses to write a file that the next command could not read.
+fn ensure_readable(path: &str, length: u64, limit: u64) -> Result<()> {
+    ensure!(
+        length <= limit,
+        "`{path}` would have more than {}, the most that rscaffold reads; nothing was written",
+        limits::size(limit)
+    );
+    Ok(())
 }

@@ -192,7 +192,7 @@ fn each_template_of_an_owned_kind_belongs_to_a_builtin_kind() {
         .collect();
     let mut count = 0;
     for template in templates {
-        let name = super::template(template).unwrap();
+        let name = super::Template::new(template).unwrap().name;
         assert!(known.iter().any(|known| known == name), "{name}");
         count += 1;
     }

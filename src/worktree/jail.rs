@@ -87,6 +87,23 @@ impl Walk<'_> {
         }))
     }
 
+    /// The bytes of the file at `path`, after symbolic links were followed, and its metadata at the time it was opened;
+    /// `None` if the file is missing.
+    ///
+    /// # Errors
+    /// See [`Walk::find`]; and when it is not a readable, regular file, or too large.
+    pub(super) fn read(&mut self, path: ProjectPath) -> Result<Option<(Metadata, Vec<u8>)>> {
+        if !self.enter(path.folder())? {
+            return Ok(None);
+        }
+        // Most paths are regular files, which need no other look before they are opened.
+        match open(self.here(), path.name()) {
+            Ok(file) => content(file, path).map(Some),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(_) => self.find(path)?.map_or(Ok(None), |place| place.read(path)),
+        }
+    }
+
     /// The folder at `path`, after symbolic links were followed; the project's folder if `path` is `None`. Returns
     /// `None` if the folder is missing.
     ///
@@ -226,19 +243,28 @@ impl Place<'_> {
         };
         // Checked before the file is opened, because the error of opening a socket is not helpful.
         ensure_regular(metadata, path)?;
-        // The file may have been replaced since: by a link, or by a named pipe, which would block without a writer.
-        let mut options = OpenOptions::new();
-        options.read(true).follow(FollowSymlinks::No).nonblock(true);
-        let unreadable = |error| unreadable(error, path);
-        let opened = self.folder.open_with(&self.name, &options);
-        let file = opened.map_err(unreadable)?;
-        let metadata = file.metadata().map_err(unreadable)?;
-        ensure_regular(&metadata, path)?;
-        let max = max(path.as_str());
-        match read(file.into_std(), metadata.len(), max).map_err(unreadable)? {
-            Some(bytes) => Ok(Some((metadata, bytes))),
-            None => refuse(path.as_str(), max),
-        }
+        // The file may have been replaced since.
+        let file = open(self.folder, &self.name).map_err(|error| unreadable(error, path))?;
+        content(file, path).map(Some)
+    }
+}
+
+/// Opens the file `name` in `folder`. Fails for a symbolic link, and does not wait for the writer of a named pipe.
+fn open(folder: &Dir, name: &str) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).follow(FollowSymlinks::No).nonblock(true);
+    Ok(folder.open_with(name, &options)?.into_std())
+}
+
+/// The metadata and the bytes of `file`, which errors call `path`.
+fn content(file: File, path: ProjectPath) -> Result<(Metadata, Vec<u8>)> {
+    let unreadable = |error| unreadable(error, path);
+    let metadata = Metadata::from_file(&file).map_err(unreadable)?;
+    ensure_regular(&metadata, path)?;
+    let max = max(path.as_str());
+    match read(file, metadata.len(), max).map_err(unreadable)? {
+        Some(bytes) => Ok((metadata, bytes)),
+        None => refuse(path.as_str(), max),
     }
 }
 

@@ -8,11 +8,15 @@
 use std::{
     borrow::Cow,
     collections::{BTreeSet, btree_map::Entry},
+    fmt::{self, Formatter},
     io::{self, Write},
 };
 
 use anyhow::{Error, Result, anyhow, ensure};
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, DeserializeSeed, Visitor},
+};
 
 use super::path::ProjectPath;
 use crate::{
@@ -38,9 +42,37 @@ pub struct Record {
 #[derive(Deserialize)]
 struct Line<'a>(#[serde(borrow)] Cow<'a, str>, #[serde(borrow)] Cow<'a, str>);
 
-/// The second part of a [`Line`], after the path.
-#[derive(Deserialize)]
-struct More<'a>(#[serde(borrow)] Cow<'a, str>);
+/// Appends a JSON string to a text, and returns its length. A record has thousands of lines, so none is copied first.
+struct Append<'a>(&'a mut String);
+
+impl<'de> DeserializeSeed<'de> for Append<'_> {
+    type Value = usize;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<usize, D::Error> {
+        json.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Append<'_> {
+    type Value = usize;
+
+    fn expecting(&self, f: &mut Formatter) -> fmt::Result {
+        f.write_str("a line")
+    }
+
+    fn visit_str<E: de::Error>(self, line: &str) -> Result<usize, E> {
+        self.0.push_str(line);
+        Ok(line.len())
+    }
+}
+
+/// Appends the JSON string `json` to `text`, and returns its length.
+fn append(json: &str, text: &mut String) -> serde_json::Result<usize> {
+    let mut json = serde_json::Deserializer::from_str(json);
+    let length = Append(text).deserialize(&mut json)?;
+    json.end()?;
+    Ok(length)
+}
 
 /// Every other line of the record.
 #[derive(Serialize, Deserialize)]
@@ -120,9 +152,7 @@ impl Record {
                 && let Some(more) = line.strip_prefix(start.as_str())
                 && let Some(more) = more.strip_suffix(']')
             {
-                let More(more) = serde_json::from_str(more).map_err(damage)?;
-                all.add(more.len())?;
-                text.push_str(&more);
+                all.add(append(more, text).map_err(damage)?)?;
                 continue;
             }
             let Line(path, more) = serde_json::from_str(line).map_err(damage)?;

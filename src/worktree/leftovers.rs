@@ -1,14 +1,19 @@
 //! Temporary files that a killed command left behind.
-
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ffi::{OsStr, OsString},
-};
+//!
+//! Before a command creates temporary files, it writes a marker: a temporary file in `.rscaffold` that lists the paths
+//! of the files that the command writes or removes. The command removes the marker after its other temporary files. So
+//! the next command finds a marker only if a command was killed, and need not search any other folder.
 
 use anyhow::{Context, Result};
 use cap_std::fs::Dir;
 
-use super::{jail::Jail, path::ProjectPath};
+use super::{
+    jail::{Jail, Walk},
+    path::ProjectPath,
+};
+
+/// The folder of the markers.
+pub(super) const FOLDER: &str = ".rscaffold";
 
 /// The prefix of the names of temporary files that a command in this folder creates.
 ///
@@ -21,42 +26,50 @@ pub(super) fn prefix(jail: &Jail) -> Result<String> {
     Ok(format!(".rscaffold-{inode}-"))
 }
 
-/// Removes the temporary files of earlier commands from the folders of the files at `paths`. For a symbolic link, also
-/// from the folder of its target.
+/// Removes the temporary files of killed commands.
 ///
 /// A file that cannot be removed does no harm: git ignores it.
-pub(super) fn remove<'a>(jail: &'a Jail, paths: impl IntoIterator<Item = &'a str>) {
-    let Ok(prefix) = prefix(jail) else {
-        return;
-    };
-    let mut walk = jail.walk();
-    let mut links = BTreeMap::new();
-    for path in paths.into_iter().flat_map(ProjectPath::new) {
-        let folder = path.folder();
-        let links = links.entry(folder.map(ProjectPath::as_str));
-        let links = links.or_insert_with(|| match walk.folder(folder) {
-            Ok(Some(folder)) => remove_from(folder, &prefix),
-            _ => BTreeSet::new(),
-        });
-        // The temporary file for a link was created beside the target of the link.
-        if links.contains(OsStr::new(path.name()))
-            && let Ok(Some(place)) = walk.find(path)
-        {
-            remove_from(place.folder, &prefix);
+pub(super) fn remove(jail: &Jail) -> Result<()> {
+    let (prefix, mut walk) = (prefix(jail)?, jail.walk());
+    let folder = ProjectPath::new(FOLDER)?;
+    let markers = walk.folder(Some(folder))?;
+    let markers = markers.map_or_else(Vec::new, |folder| temporary(folder, &prefix));
+    for marker in &markers {
+        let marker = format!("{FOLDER}/{marker}");
+        let text = walk.read(ProjectPath::new(&marker)?)?;
+        let text = text.map_or_else(Vec::new, |(_, bytes)| bytes);
+        let paths = str::from_utf8(&text).unwrap_or_default().lines();
+        for path in paths.flat_map(ProjectPath::new) {
+            remove_for(path, &mut walk, &prefix);
         }
+    }
+    // The markers are removed last, so that the next command removes the rest if this command is killed, too.
+    if let Some(folder) = walk.folder(Some(folder))? {
+        for marker in markers {
+            let _ = folder.remove_file(marker);
+        }
+    }
+    Ok(())
+}
+
+/// Removes the temporary files for the file at `path`. If it is a symbolic link, they are beside its target.
+fn remove_for(path: ProjectPath, walk: &mut Walk, prefix: &str) {
+    let remove_from = |folder: &Dir| {
+        for name in temporary(folder, prefix) {
+            let _ = folder.remove_file(name);
+        }
+    };
+    if let Ok(Some(folder)) = walk.folder(path.folder()) {
+        remove_from(folder);
+    }
+    if let Ok(Some(place)) = walk.find(path) {
+        remove_from(place.folder);
     }
 }
 
-/// Removes the temporary files from `folder`. Returns the names of the symbolic links in `folder`.
-fn remove_from(folder: &Dir, prefix: &str) -> BTreeSet<OsString> {
-    let mut links = BTreeSet::new();
-    for entry in folder.entries().into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        if name.to_string_lossy().starts_with(prefix) {
-            let _ = entry.remove_file();
-        } else if entry.file_type().is_ok_and(|it| it.is_symlink()) {
-            links.insert(name);
-        }
-    }
-    links
+/// The names of the temporary files in `folder`.
+fn temporary(folder: &Dir, prefix: &str) -> Vec<String> {
+    let entries = folder.entries().into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|name| name.starts_with(prefix)).collect()
 }

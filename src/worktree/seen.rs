@@ -29,13 +29,11 @@ fn stamp(it: &Metadata) -> Stamp {
 }
 
 impl Seen {
-    /// Records the `file` that was read at `path`, with its metadata at the time it was opened; `None` if the file did
+    /// Records that the file at `path` was read, with its metadata at the time it was opened; `None` if the file did
     /// not exist.
-    pub(super) fn note(&self, path: &str, file: Option<&(Metadata, Vec<u8>)>) {
-        let file = File {
-            stamp: file.map(|(metadata, _)| stamp(metadata)),
-            is_text: file.is_none_or(|(_, bytes)| str::from_utf8(bytes).is_ok()),
-        };
+    pub(super) fn note(&self, path: &str, metadata: Option<&Metadata>, is_text: bool) {
+        let stamp = metadata.map(stamp);
+        let file = File { stamp, is_text };
         self.0.borrow_mut().insert(path.to_owned(), file);
     }
 

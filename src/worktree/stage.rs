@@ -21,6 +21,10 @@ use crate::{hint::OrHint, reconcile::Change};
 pub(super) struct Stage<'a> {
     walk: Walk<'a>,
     names: Names,
+    /// The name of the marker, once it is written.
+    marker: Option<String>,
+    /// The text of the marker: the paths of the changes, each with a newline.
+    paths: String,
     pub(super) steps: VecDeque<Step<'a>>,
     /// Folders that were created for new files. A folder comes after the folder that contains it.
     folders: Vec<String>,
@@ -49,13 +53,16 @@ impl<'a> Step<'a> {
 }
 
 impl<'a> Stage<'a> {
-    pub(super) fn new(jail: &'a Jail) -> Result<Self> {
+    /// `paths` has the path of each file that will be written or removed.
+    pub(super) fn new(jail: &'a Jail, paths: impl Iterator<Item = &'a str>) -> Result<Self> {
         Ok(Self {
             walk: jail.walk(),
             names: Names {
                 prefix: leftovers::prefix(jail)?,
                 tried: 0,
             },
+            marker: None,
+            paths: paths.flat_map(|path| [path, "\n"]).collect(),
             steps: VecDeque::new(),
             folders: Vec::new(),
         })
@@ -76,8 +83,34 @@ impl<'a> Stage<'a> {
             .with_context(|| format!("failed to write `{path}`"))
     }
 
+    /// Writes the marker, unless it is written.
+    fn mark(&mut self) -> Result<()> {
+        if self.marker.is_some() {
+            return Ok(());
+        }
+        let folder = Some(ProjectPath::new(leftovers::FOLDER)?);
+        self.walk.make_folder(folder, &mut self.folders)?;
+        let folder = self.walk.folder(folder)?.context(GONE)?;
+        let mut write = || {
+            let (marker, mut file) = self.names.create(folder)?;
+            self.marker = Some(marker);
+            file.write_all(self.paths.as_bytes())
+        };
+        write().with_context(|| format!("failed to write to the folder `{}`", leftovers::FOLDER))
+    }
+
+    /// Removes the marker.
+    fn unmark(&mut self) {
+        if let Some(marker) = self.marker.take()
+            && let Ok(Some(folder)) = self.walk.folder(ProjectPath::new(leftovers::FOLDER).ok())
+        {
+            let _ = folder.remove_file(marker);
+        }
+    }
+
     /// Writes the text to a temporary file beside the file at `path`, or beside its target if it is a symbolic link.
     fn prepare(&mut self, path: ProjectPath<'a>, text: &[u8]) -> Result<()> {
+        self.mark()?;
         self.walk.make_folder(path.folder(), &mut self.folders)?;
         let place = self.walk.find(path)?.context(GONE)?;
         let (temporary, mut file) = self.names.create(place.folder)?;
@@ -103,6 +136,7 @@ impl<'a> Stage<'a> {
 
     /// Checks the permission to change the folder of `path`: creates a temporary file in the folder, and removes it.
     fn ensure_writable(&mut self, path: ProjectPath) -> Result<()> {
+        self.mark()?;
         let folder = self.walk.folder(path.folder())?.context(GONE)?;
         let (temporary, _) = self.names.create(folder)?;
         let _ = folder.remove_file(temporary);
@@ -115,17 +149,26 @@ impl<'a> Stage<'a> {
     /// failed. The user can run the same command again to make the rest.
     pub(super) fn commit(mut self) -> Result<()> {
         let mut is_begun = false;
-        while let Some(step) = self.steps.front() {
-            let made = make(&mut self.walk, step);
+        while !self.steps.is_empty() {
+            let made = self.advance();
             if is_begun {
                 made.or_hint("some changes are made; run the same command again to make the rest")?;
             } else {
                 made?;
             }
             is_begun = true;
-            self.steps.pop_front();
         }
         self.folders.clear();
+        self.unmark();
+        Ok(())
+    }
+
+    /// Makes the next change.
+    pub(super) fn advance(&mut self) -> Result<()> {
+        if let Some(step) = self.steps.front() {
+            make(&mut self.walk, step)?;
+            self.steps.pop_front();
+        }
         Ok(())
     }
 }
@@ -175,6 +218,7 @@ impl Drop for Stage<'_> {
                 let _ = place.folder.remove_file(temporary);
             }
         }
+        self.unmark();
         for folder in self.folders.drain(..).rev() {
             // A commit that failed halfway may have put a file into the folder. Then the folder stays.
             if let Ok(path) = ProjectPath::new(&folder)
