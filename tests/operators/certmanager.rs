@@ -21,7 +21,7 @@ use crate::{
     compile::{go_build, go_source},
     http,
     manifests::items,
-    operator::{Operator, PATIENCE, Project, kubectl_on, new_cluster},
+    operator::{Operator, PATIENCE, Project, kubectl_on, new_cluster_with_controllers},
     scaffold::run,
     serving::probe,
 };
@@ -245,7 +245,7 @@ fn wait(what: &str, good: impl Fn() -> Result<()>) {
 #[test]
 #[ignore = "builds cert-manager, which takes minutes the first time: `make test-e2e`"]
 fn cert_manager_issues_what_the_manifests_ask_for() {
-    let (project, cluster) = (&project(), &new_cluster());
+    let (project, cluster) = (&project(), &new_cluster_with_controllers());
     let _cert_manager = CertManager::start(cluster);
     let deployed = &Deployed::by_make(cluster, project);
     let library = &Library {

@@ -5,7 +5,7 @@ use cluster::{Cluster, wait_until};
 use serde_json::{Value, json};
 
 use crate::{
-    operator::{PATIENCE, Project, kubectl_on, new_cluster},
+    operator::{PATIENCE, Project, kubectl_on, new_cluster_with_controllers},
     scaffold::run,
 };
 
@@ -20,7 +20,7 @@ fn becomes(cluster: &Cluster, arguments: &str, expected: &str) {
 
 #[test]
 fn a_pod_runs_the_image_of_its_object_and_the_environment() {
-    let mut cluster = new_cluster();
+    let mut cluster = new_cluster_with_controllers();
     cluster.add_simulated_node(&|_| {}).expect("a node");
     let cluster = cluster;
     let kubectl = |arguments: &str| run(&mut kubectl_on(&cluster, arguments));

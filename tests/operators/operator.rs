@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use cluster::{Cluster, Request, wait_until};
+use cluster::{Cluster, Request, assets, wait_until};
 use tempfile::TempDir;
 
 use crate::{
@@ -25,11 +25,19 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Returns the control plane that all tests share. Each test uses its own API groups.
 pub fn cluster() -> &'static Cluster {
     static CLUSTER: OnceLock<Cluster> = OnceLock::new();
-    CLUSTER.get_or_init(new_cluster)
+    CLUSTER.get_or_init(new_cluster_with_controllers)
 }
 
-/// Starts a control plane for one test, which may do anything with it.
+/// Starts a control plane for one test, which may do anything with it. Controllers would use the processors, so none
+/// runs: no garbage collection, no deletion of namespaces, no Pods of Deployments.
 pub fn new_cluster() -> Cluster {
+    let progress = |step: &str| eprintln!("{step}");
+    let cluster = Cluster::start_without_controllers(assets().as_deref(), &progress);
+    cluster.expect("a control plane")
+}
+
+/// Starts a control plane for one test, with all controllers.
+pub fn new_cluster_with_controllers() -> Cluster {
     Cluster::start(&|step| eprintln!("{step}")).expect("a control plane")
 }
 

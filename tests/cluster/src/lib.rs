@@ -20,6 +20,7 @@ use std::{
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
+    sync::OnceLock,
     time::Duration,
 };
 
@@ -64,8 +65,13 @@ const AUDIT_POLICY: &str = "audit-policy.json";
 const AUDIT_LOG: &str = "audit.log";
 // kube-apiserver creates both files. The certificate file also contains the certificate of the CA. The key also signs
 // the tokens of ServiceAccounts; the key is only needed as long as the cluster exists.
+const CERTIFICATES: &str = "certs";
 const CERTIFICATE: &str = "certs/apiserver.crt";
 const KEY: &str = "certs/apiserver.key";
+
+/// The certificate and the key of the first cluster of this process. To create them takes the API server a large part of
+/// the processor time of its start.
+static KEPT: OnceLock<[String; 2]> = OnceLock::new();
 
 /// A running control plane. The control plane stops on drop, and also when this process ends in any other way.
 ///
@@ -155,9 +161,34 @@ impl Cluster {
         cluster.write_configuration()?;
         cluster.start_etcd()?;
         cluster.start_forwarders()?;
+        cluster.write_certificate()?;
         cluster.start_api_server()?;
+        cluster.keep_certificate()?;
         cluster.start_controller_manager()?;
         Ok(cluster)
+    }
+
+    /// Writes the certificate that an earlier cluster of this process has kept. Otherwise the API server creates one.
+    fn write_certificate(&self) -> Result<()> {
+        let folder = self.folder.path().join(CERTIFICATES);
+        fs::create_dir(folder).context("failed to create the folder of the certificate")?;
+        if let Some(pair) = KEPT.get().filter(|_| self.node.is_none()) {
+            for (file, text) in [CERTIFICATE, KEY].into_iter().zip(pair) {
+                self.write(file, text)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the certificate for the next cluster of this process. In the network of a node, the API server has another
+    /// address and needs another certificate.
+    fn keep_certificate(&self) -> Result<()> {
+        if self.node.is_none() && KEPT.get().is_none() {
+            let read = |file| fs::read_to_string(self.folder.path().join(file));
+            let pair = || io::Result::Ok([read(CERTIFICATE)?, read(KEY)?]);
+            let _ = KEPT.set(pair().context("failed to read the certificate of the API server")?);
+        }
+        Ok(())
     }
 
     /// Returns the path of the kubeconfig of a cluster administrator.
@@ -269,7 +300,7 @@ impl Cluster {
                 &format!("--etcd-servers=unix://{ETCD_SOCKET}"),
                 &format!("--secure-port={}", self.port.number),
                 "--permit-port-sharing=true",
-                "--cert-dir=certs",
+                &format!("--cert-dir={CERTIFICATES}"),
                 &format!("--token-auth-file={TOKENS}"),
                 "--service-account-issuer=https://kubernetes.default.svc",
                 &format!("--service-account-signing-key-file={KEY}"),
@@ -470,7 +501,11 @@ impl Cluster {
 
     fn start_controller_manager(&mut self) -> Result<()> {
         let Some(program) = &self.binaries.controller_manager else {
-            return Ok(());
+            // The API server creates the namespace after it is ready.
+            return wait_until("the default namespace", PATIENCE, || {
+                let is_there = self.answers(&["get", "namespace", "default"])?;
+                Ok(is_there.then_some(()))
+            });
         };
         let mut controller_manager = self.component(
             "kube-controller-manager",

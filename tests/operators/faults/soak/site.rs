@@ -15,7 +15,7 @@ use crate::{
     admission::Balancer,
     http,
     manifests::{kustomize, text},
-    operator::{Operator, PATIENCE, Project, kubectl_on, new_cluster},
+    operator::{Operator, PATIENCE, Project, kubectl_on, new_cluster_with_controllers},
     proxy::Proxy,
     scaffold::run,
     serving::value,
@@ -142,7 +142,10 @@ pub fn install(
 
 impl Site {
     pub fn new(project: &'static Project) -> Self {
-        let (cluster, folder) = (new_cluster(), TempDir::new().expect("a temporary folder"));
+        let (cluster, folder) = (
+            new_cluster_with_controllers(),
+            TempDir::new().expect("a temporary folder"),
+        );
         let kubeconfig = std::fs::read_to_string(cluster.kubeconfig()).expect("a kubeconfig");
         let kubeconfig: Value = serde_json::from_str(&kubeconfig).expect("JSON");
         let token = text(&kubeconfig["users"][0]["user"]["token"]);
