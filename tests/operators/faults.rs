@@ -155,11 +155,17 @@ impl Fixture {
     }
 
     /// Waits until an object is ready in its current generation.
+    #[track_caller]
     fn ready(&self, name: &str) {
-        wait_until(&format!("{name} to be ready"), PATIENCE, || {
-            Ok(self.is_ready(name).then_some(()))
-        })
-        .unwrap_or_else(|error| panic!("{error:#}\n{}", self.operator.log()));
+        let wait = format!(
+            "wait probe/{name} --namespace {} --for=condition=Ready --timeout={}s",
+            self.namespace,
+            PATIENCE.as_secs()
+        );
+        let output = kubectl(&wait).output().expect("kubectl runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let is_ready = output.status.success() && self.is_ready(name);
+        assert!(is_ready, "{said}\n{}", self.operator.log());
     }
 
     fn is_ready(&self, name: &str) -> bool {
@@ -286,10 +292,7 @@ fn a_silent_watch_is_restarted() {
     fixture.proxy.vanish();
     fixture.proxy.forward();
     fixture.apply("after", "fine");
-    wait_until("the change", Duration::from_secs(45), || {
-        Ok(fixture.is_ready("after").then_some(()))
-    })
-    .unwrap_or_else(|error| panic!("{error:#}\n{}", fixture.operator.log()));
+    fixture.ready("after");
 
     // The new watch continues where the old one ended.
     let (list, exchanges) = (format!("{}?", fixture.path()), fixture.proxy.exchanges());
