@@ -56,7 +56,7 @@ test-cluster: tools ## Build the control plane of the tests with Go, unless it i
 test-operators: tools ## Compile and run generated projects: all such tests, or those that TESTS names.
 	$(call step,generated projects: compiled$(comma) and run on that control plane,25 minutes)
 	$(CARGO) test --quiet --locked $(PACKAGES) --test tests --no-run
-	RSCAFFOLD=target/debug/rscaffold $(CARGO) test --locked $(PACKAGES) --test operators -- --test-threads=12 $(TESTS)
+	RSCAFFOLD=target/debug/rscaffold $(CARGO) test --locked $(PACKAGES) --test operators -- --test-threads=16 $(TESTS)
 
 .PHONY: test-one
 test-one: ## Run the tests whose names contain TEST, of all packages: make test-one TEST=a_name

@@ -20,7 +20,9 @@ use tempfile::TempDir;
 
 use crate::{
     http,
-    operator::{Launch, Operator, PATIENCE, Project, kubectl_on, new_cluster},
+    operator::{
+        Launch, Operator, PATIENCE, Project, kubectl_on, new_cluster, new_cluster_with_controllers,
+    },
     scaffold::run,
     serving::probe,
 };
@@ -409,7 +411,7 @@ fn spec(cluster: &Cluster, name: &str) -> Value {
 
 #[test]
 fn webhooks_decide_what_is_stored() {
-    let (project, cluster) = (project(), &new_cluster());
+    let (project, cluster) = (project(), &new_cluster_with_controllers());
     let folder = TempDir::new().expect("a temporary folder");
     let first = certify(folder.path());
     let launch = project.operator().on(cluster);

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use crate::{
     admission::{allows, certify, project, refuses, send, wait_for_defaults},
     compile::{BUILD_PATIENCE, building, make},
-    operator::{PATIENCE, Project, kubectl_on, new_cluster},
+    operator::{PATIENCE, Project, kubectl_on, new_cluster, new_cluster_with_controllers},
     scaffold::run,
     serving::probe,
     versions,
@@ -200,7 +200,7 @@ fn make_run_serves_webhooks_by_url_and_is_not_needed_afterwards() {
 
 #[test]
 fn an_unreachable_machine_delays_no_request() {
-    let (project, cluster) = (project(), &new_cluster());
+    let (project, cluster) = (project(), &new_cluster_with_controllers());
     project.make_on(cluster, "install");
     let launch = || {
         let launch = project.operator().on(cluster).administrator();
@@ -375,7 +375,7 @@ impl Site {
 #[test]
 fn run_install_and_deploy_work_in_any_order() {
     let mut site = Site {
-        cluster: new_cluster(),
+        cluster: new_cluster_with_controllers(),
         operator: None,
         has_crd: false,
         is_deployed: false,
@@ -576,7 +576,7 @@ fn make_run_converts_and_restores_the_deployed_conversion() {
 #[test]
 fn install_and_deploy_restore_the_conversion_after_a_killed_run() {
     let site = Converted {
-        cluster: new_cluster(),
+        cluster: new_cluster_with_controllers(),
     };
     site.make("install");
     let installed = site.crd();
