@@ -36,14 +36,21 @@ fn folders() -> BTreeSet<OsString> {
 
 #[test]
 fn the_tests_of_a_project_pass_on_a_real_api_server() {
-    let _building = building();
+    let tests = || {
+        let mut tests = cargo(&root().join("tests/golden"));
+        tests.args(["test", "--locked", "--test=api_server"]);
+        for project in PROJECTS {
+            tests.args(["--package", project]);
+        }
+        tests
+    };
+    {
+        let _building = building();
+        run(tests().arg("--no-run"));
+    }
     let assets = cluster().assets().expect("programs");
     let before = folders();
-    let mut tests = cargo(&root().join("tests/golden"));
-    tests.args(["test", "--locked", "--test=api_server"]);
-    for project in PROJECTS {
-        tests.args(["--package", project]);
-    }
+    let mut tests = tests();
     tests.args(["--", "--ignored"]);
     let printed = run(tests.env("KUBEBUILDER_ASSETS", assets));
     // The API servers that the tests started end with the tests. Then their folders are deleted.

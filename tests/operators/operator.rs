@@ -177,7 +177,8 @@ impl Project {
     pub fn make_on(&self, cluster: &Cluster, arguments: &str) -> String {
         // The target may delete what was granted.
         self.granted().remove(cluster.server());
-        let _building = building();
+        // `undeploy` and `uninstall` compile nothing, and wait until everything is deleted.
+        let _building = (!arguments.starts_with("un")).then(building);
         let mut make = make(&self.path, arguments);
         make.arg(format!("KUBECTL={}", cluster.kubectl_path().display()));
         run(make.env("KUBECONFIG", cluster.kubeconfig()))
