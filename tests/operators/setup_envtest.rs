@@ -36,21 +36,14 @@ fn folders() -> BTreeSet<OsString> {
 
 #[test]
 fn the_tests_of_a_project_pass_on_a_real_api_server() {
-    let tests = || {
-        let mut tests = cargo(&root().join("tests/golden"));
-        tests.args(["test", "--locked", "--test=api_server"]);
-        for project in PROJECTS {
-            tests.args(["--package", project]);
-        }
-        tests
-    };
-    {
-        let _building = building();
-        run(tests().arg("--no-run"));
-    }
+    let _building = building();
     let assets = cluster().assets().expect("programs");
     let before = folders();
-    let mut tests = tests();
+    let mut tests = cargo(&root().join("tests/golden"));
+    tests.args(["test", "--locked", "--test=api_server"]);
+    for project in PROJECTS {
+        tests.args(["--package", project]);
+    }
     tests.args(["--", "--ignored"]);
     let printed = run(tests.env("KUBEBUILDER_ASSETS", assets));
     // The API servers that the tests started end with the tests. Then their folders are deleted.
