@@ -300,10 +300,10 @@ fn what_the_operator_in_go_left_in_a_cluster_goes_on() {
         }),
     );
     run(&mut kubectl(
-        "patch book/hamlet --namespace library-readers --subresource=status --type=merge \
+        "patch books.shelf.example.com/hamlet --namespace library-readers --subresource=status --type=merge \
          --patch={\"status\":{\"shelves\":[\"A3\"]}}",
     ));
-    let book = "get book/hamlet --namespace library-readers -o";
+    let book = "get books.shelf.example.com/hamlet --namespace library-readers -o";
     let uid = run(&mut kubectl(&format!("{book} jsonpath={{.metadata.uid}}")));
     apply("--server-side --field-manager=library-books", &owned(&uid));
     // An object without a spec, of a kind without a controller.
@@ -317,7 +317,7 @@ fn what_the_operator_in_go_left_in_a_cluster_goes_on() {
     let before = run(&mut kubectl(&format!("{book} json")));
     project.make("install");
     assert_eq!(run(&mut kubectl(&format!("{book} json"))), before);
-    run(&mut kubectl("get room/quiet"));
+    run(&mut kubectl("get rooms.shelf.example.com/quiet"));
 
     // The new operator waits as long as the Go operator holds the Lease.
     let operator = project
@@ -349,7 +349,7 @@ fn what_the_operator_in_go_left_in_a_cluster_goes_on() {
 
     // The deletion of an object with the Go operator's finalizer completes.
     run(&mut kubectl(
-        "delete book/hamlet --namespace library-readers --wait=false",
+        "delete books.shelf.example.com/hamlet --namespace library-readers --wait=false",
     ));
     wait_until("the book to go", PATIENCE, || {
         let get = kubectl(&format!("{book} name --ignore-not-found")).output()?;
