@@ -43,7 +43,7 @@ pub use crate::{
 };
 
 /// The longest time that a component may take to start. A start takes a few seconds, and more on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 // Files in the cluster's folder. All components run in this folder.
 const ETCD_SOCKET: &str = "etcd.sock";
