@@ -157,10 +157,16 @@ impl Fixture {
     /// Waits until an object is ready in its current generation.
     #[track_caller]
     fn ready(&self, name: &str) {
+        self.ready_within(name, PATIENCE);
+    }
+
+    /// Waits for at most `limit`, in seconds, until an object is ready in its current generation.
+    #[track_caller]
+    fn ready_within(&self, name: &str, limit: Duration) {
         let wait = format!(
             "wait probe/{name} --namespace {} --for=condition=Ready --timeout={}s",
             self.namespace,
-            PATIENCE.as_secs()
+            limit.as_secs()
         );
         let output = kubectl(&wait).output().expect("kubectl runs");
         let said = String::from_utf8_lossy(&output.stderr);
@@ -292,7 +298,7 @@ fn a_silent_watch_is_restarted() {
     fixture.proxy.vanish();
     fixture.proxy.forward();
     fixture.apply("after", "fine");
-    fixture.ready("after");
+    fixture.ready_within("after", Duration::from_secs(45));
 
     // The new watch continues where the old one ended.
     let (list, exchanges) = (format!("{}?", fixture.path()), fixture.proxy.exchanges());

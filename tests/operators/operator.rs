@@ -178,7 +178,8 @@ impl Project {
         // The target may delete what was granted.
         self.granted().remove(cluster.server());
         // `undeploy` and `uninstall` compile nothing, and wait until everything is deleted.
-        let _building = (!arguments.starts_with("un")).then(building);
+        let compiles = !matches!(arguments, "undeploy" | "uninstall");
+        let _building = compiles.then(building);
         let mut make = make(&self.path, arguments);
         make.arg(format!("KUBECTL={}", cluster.kubectl_path().display()));
         run(make.env("KUBECONFIG", cluster.kubeconfig()))
