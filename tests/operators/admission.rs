@@ -14,7 +14,7 @@ use std::{
 };
 
 use base64::prelude::*;
-use cluster::{Cluster, wait_until};
+use cluster::{ADMINISTRATOR, Cluster, wait_until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -624,8 +624,11 @@ fn subresources_are_asked_for(cluster: &Cluster) {
     let refused = says("exec pod -- rm everything");
     refuses(
         refused,
-        &["(Forbidden)", "nobody runs `rm everything` in pod"],
+        &["denied the request: nobody runs `rm everything` in pod"],
     );
+    let requests = cluster.requests_by(ADMINISTRATOR).expect("an audit log");
+    let mut execs = requests.iter().filter(|it| it.subresource == "exec");
+    assert!(execs.any(|it| it.code == 403), "{requests:?}");
     refuses(
         says("exec pod -- ls"),
         &["pod does not have a host assigned"],

@@ -6,14 +6,13 @@ use std::{
 };
 
 use crate::{
-    compile::{building, make, pin, scaffolded},
+    compile::{make, pin, scaffolded},
     scaffold::{program, run},
 };
 
 /// Checks that a project that is a member of a workspace uses the Cargo.lock and the target folder of the workspace.
 #[test]
 fn a_workspace_member_builds_with_the_workspace() {
-    let _building = building();
     let workspace = scaffolded("workspace").expect("a folder");
     let write = |path: &str, text: &str| {
         fs::write(workspace.join(path), text).expect("a writable folder");

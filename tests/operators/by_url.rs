@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::{
     admission::{allows, certify, project, refuses, send, wait_for_defaults},
-    compile::{BUILD_PATIENCE, building, make},
+    compile::{BUILD_PATIENCE, make},
     operator::{PATIENCE, Project, kubectl_on, new_cluster, new_cluster_with_controllers},
     scaffold::run,
     serving::probe,
@@ -42,7 +42,7 @@ impl MakeRun {
     fn of(project: &Project, cluster: &Cluster, arguments: &str) -> Self {
         let log = project.manifest("");
         let file = File::create(&log).expect("a log file");
-        let _building = building();
+        let _making = project.making();
         let mut make = make(project.path(), "run");
         if !arguments.is_empty() {
             make.arg(arguments);

@@ -5,7 +5,6 @@ use std::{
     panic::Location,
     path::{Path, PathBuf},
     process::Command,
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -18,10 +17,19 @@ pub const NO_DEBUG: (&str, &str) = ("CARGO_PROFILE_DEV_DEBUG", "0");
 /// The time limit for a build: also for the first one on a machine, which waits for builds of other tests.
 pub const BUILD_PATIENCE: Duration = Duration::from_secs(1200);
 
-/// Returns the folder into which rendered projects are compiled. All of them share it, so that their dependencies are
-/// built once.
+/// Returns the build folder of rendered projects. All of them share it, so that their dependencies are built once.
 pub fn target() -> PathBuf {
     root().join("target/projects")
+}
+
+/// Returns the target folder of the project in `folder`, which contains only finished programs. Each project in this
+/// repository has its own one, because two projects may have programs of the same name.
+pub fn programs(folder: &Path) -> PathBuf {
+    let below = folder.strip_prefix(root());
+    below.map_or_else(
+        |_| target(),
+        |path| root().join("target/programs").join(path),
+    )
 }
 
 /// Returns the folder for scaffolded projects that are compiled.
@@ -50,12 +58,6 @@ pub fn pin(folder: &Path) -> io::Result<()> {
     fs::copy(lock, folder.join("Cargo.lock")).map(drop)
 }
 
-/// Returns a lock to hold while using what cargo built in [`target`]: two projects may have programs of the same name.
-pub fn building() -> MutexGuard<'static, ()> {
-    static BUILDING: Mutex<()> = Mutex::new(());
-    BUILDING.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Returns the path of a script that replaces cargo. The script keeps the artifacts of each state of a scaffolded
 /// project, so that the next run finds them.
 pub fn cargo_by_state() -> PathBuf {
@@ -63,18 +65,22 @@ pub fn cargo_by_state() -> PathBuf {
 }
 
 /// Returns the environment variables for [`cargo_by_state`] and for the cargo that it runs.
-pub fn build_environment() -> [(&'static str, &'static str); 3] {
-    // Incremental builds do not help, because nothing changes between two builds of one state.
-    let whole = ("CARGO_INCREMENTAL", "0");
-    [("CARGO_OF_TESTS", env!("CARGO")), NO_DEBUG, whole]
+pub fn build_environment() -> [(&'static str, String); 4] {
+    [
+        ("CARGO_OF_TESTS", env!("CARGO").to_owned()),
+        ("CARGO_BUILD_BUILD_DIR", target().display().to_string()),
+        (NO_DEBUG.0, NO_DEBUG.1.to_owned()),
+        // Incremental builds do not help, because nothing changes between two builds of one state.
+        ("CARGO_INCREMENTAL", "0".to_owned()),
+    ]
 }
 
-/// Returns a cargo command in `folder` that builds into [`target`].
+/// Returns a cargo command in `folder` that builds into [`target`] and [`programs`].
 pub fn cargo(folder: &Path) -> Command {
     let mut cargo = Command::new(cargo_by_state());
     by_hand(&mut cargo)
         .current_dir(folder)
-        .env("CARGO_TARGET_DIR", target())
+        .env("CARGO_TARGET_DIR", programs(folder))
         .envs(build_environment());
     if let Some(patch) = patch(folder) {
         cargo.args(["--config", &patch]);
@@ -104,12 +110,13 @@ fn patch(folder: &Path) -> Option<String> {
     })
 }
 
-/// Returns a make command in `folder`, with arguments separated by spaces. Its cargo builds into [`target`].
+/// Returns a make command in `folder`, with arguments separated by spaces. Its cargo builds into [`target`] and
+/// [`programs`].
 pub fn make(folder: &Path, arguments: &str) -> Command {
     let mut make = plain_make();
     make.args(arguments.split(' '))
         .current_dir(folder)
-        .env("CARGO_TARGET_DIR", target())
+        .env("CARGO_TARGET_DIR", programs(folder))
         .envs(build_environment());
     let patch = patch(folder).map(|patch| format!(" --config '{patch}'"));
     make.arg(format!(

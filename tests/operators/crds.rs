@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::{
-    compile::{building, cargo, clippy, pin, scaffolded, target},
+    compile::{cargo, clippy, pin, programs, scaffolded},
     scaffold::{rscaffold, run},
 };
 
@@ -162,13 +162,12 @@ fn the_code_writes_the_crds_that_it_is_made_from() {
 
     let before = manifests(&folder.join("config/crd/bases"));
     pin(&folder).expect("a copy of the lock file");
-    let _building = building();
     run(cargo(&folder).args(["fmt", "--check"]));
     run(&mut clippy(&folder, &[]));
     run(cargo(&folder).args(["build", "--quiet"]));
     run(cargo(&folder).args(["test", "--quiet", "--lib", "nothing_is_lost"]));
     let written = modules.path().join("written");
-    run(Command::new(target().join("debug/crds"))
+    run(Command::new(programs(&folder).join("debug/crds"))
         .args(["manifests", "--out"])
         .arg(&written));
     let written = manifests(&written.join("config/crd/bases"));

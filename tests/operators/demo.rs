@@ -54,6 +54,7 @@ fn main_job(screen: &mut Screen) -> Result<()> {
     let mut build = cargo(root());
     build
         .args(["build", "--release", "--locked"])
+        .env_remove("CARGO_BUILD_BUILD_DIR")
         .env_remove("CARGO_TARGET_DIR");
     compile(screen, "cargo build --release --locked", &mut build)?;
 

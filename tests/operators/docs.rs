@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::{
-    compile::{build_environment, cargo_by_state, pin, scaffolded, target},
+    compile::{build_environment, cargo_by_state, pin, scaffolded},
     scaffold::{program, root},
 };
 use markdown::{Action, steps};
@@ -109,8 +109,6 @@ impl Reader {
             ("KUBECONFIG", text(cluster.kubeconfig())),
             ("KUBECACHEDIR", text(&beside.path().join("kube"))),
             ("KUBERC", "off".to_owned()),
-            // Dependencies are built once for all projects, and programs of the same name are kept apart.
-            ("CARGO_BUILD_BUILD_DIR", text(&target())),
             ("CARGO_TARGET_DIR", text(&beside.path().join("target"))),
             // Other programs on this machine use the default ports.
             (
@@ -125,7 +123,7 @@ impl Reader {
             // Git must not find the repository of rscaffold.
             ("GIT_CEILING_DIRECTORIES", text(root())),
         ];
-        environment.extend(build_environment().map(|(name, value)| (name, value.to_owned())));
+        environment.extend(build_environment());
         let work = scaffolded(document.trim_end_matches(".md"))?;
         Ok(Self {
             terminals: BTreeMap::new(),

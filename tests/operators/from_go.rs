@@ -12,7 +12,7 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    compile::{building, cargo, pin, scaffolded, target},
+    compile::{cargo, pin, programs, scaffolded},
     document::{code, first_code, read, section, tables},
     help::{commands, flags, help},
     operator::kubectl,
@@ -146,7 +146,6 @@ fn names_are_found_where_the_page_says() {
         };
         project.write(file, &(text + &scope + "}\n"));
     }
-    let _building = building();
     let options = "doc --quiet --lib --no-deps --document-private-items";
     for package in ["", " --package kube-manager"] {
         run(cargo(&project.0)
@@ -254,10 +253,8 @@ fn the_example_compiles_and_markers_give_the_crd_that_is_shown() {
     let (text, markers) = types(&rows, &project.read(TYPES));
     project.write(TYPES, &text);
 
-    let building = building();
     run(cargo(&project.0).args(["run", "--quiet", "--", "manifests"]));
-    let operator = run(Command::new(target().join("debug/from-go")).arg("--help"));
-    drop(building);
+    let operator = run(Command::new(programs(&project.0).join("debug/from-go")).arg("--help"));
 
     let path = project.path("config/crd/bases/webapp.com_guestbooks.yaml");
     let crd = fs::read_to_string(&path).unwrap();

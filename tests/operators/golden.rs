@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::{
-    compile::{building, cargo, clippy, target},
+    compile::{cargo, clippy, programs},
     scaffold::{root, run},
 };
 
@@ -42,7 +42,6 @@ fn derived(folder: &Path) -> BTreeSet<PathBuf> {
 /// `make manifests` finds nothing to write.
 #[test]
 fn projects_are_clean_and_their_manifests_follow_from_their_code() {
-    let _building = building();
     let golden = root().join("tests/golden");
     run(cargo(&golden).args(["fmt", "--all", "--check"]));
     let all = ["--locked", "--workspace"];
@@ -67,17 +66,17 @@ fn projects_are_clean_and_their_manifests_follow_from_their_code() {
     run(cargo(&golden).args(["build", "--quiet", "--locked", "--workspace"]));
 
     for project in projects() {
-        writes_its_manifests(&project);
+        writes_its_manifests(&project, &programs(&golden));
     }
 }
 
 /// Checks that what the compiled program of the project in `folder` writes is what is derived there, no less and no
-/// more.
-pub fn writes_its_manifests(folder: &Path) {
+/// more. The program is in the target folder `programs`.
+pub fn writes_its_manifests(folder: &Path, programs: &Path) {
     let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("Cargo.toml");
     let package = manifest.split('"').nth(1).expect("the name of the package");
     let out = TempDir::new().expect("a temporary folder");
-    run(Command::new(target().join("debug").join(package))
+    run(Command::new(programs.join("debug").join(package))
         .args(["manifests", "--out"])
         .arg(out.path()));
     let expected = derived(folder);

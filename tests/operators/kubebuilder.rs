@@ -3,7 +3,7 @@
 use std::{fs, process::Command};
 
 use crate::{
-    compile::{building, clippy, pin, scaffolded},
+    compile::{clippy, pin, scaffolded},
     operator::kubectl,
     scaffold::{program, root, run},
 };
@@ -60,7 +60,6 @@ fn the_commands_of_kubebuilder_make_operators() {
                 .arg(folder.join("config/crd")),
         );
         pin(&folder).expect("a copy of the lock file");
-        let _building = building();
         run(&mut clippy(&folder, &["--all-targets"]));
     }
     assert_eq!((accepted, answered), (55, 6));

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use crate::{
-    compile::{building, cargo, pin, scaffolded},
+    compile::{cargo, pin, scaffolded},
     document::{read, section},
     scaffold::{root, run},
 };
@@ -58,7 +58,6 @@ fn tree(folder: &Path, arguments: &[&str]) -> BTreeSet<String> {
 
 #[test]
 fn a_crate_can_use_the_types_without_the_operator() {
-    let _building = building();
     let reader = &scaffolded("reader").expect("a folder");
     pin(reader).expect("a copy of the lock file");
     fs::create_dir(reader.join("src")).expect("a folder");

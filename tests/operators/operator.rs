@@ -13,7 +13,7 @@ use cluster::{Cluster, Request, assets, wait_until};
 use tempfile::TempDir;
 
 use crate::{
-    compile::{building, make, pin, scaffolded, target},
+    compile::{make, pin, programs, scaffolded},
     project::{Tree, tree},
     proxy::Proxy,
     scaffold::{rscaffold, run},
@@ -67,9 +67,10 @@ pub fn get_until(arguments: &str, good: impl Fn(&str) -> bool) -> String {
 pub struct Project {
     path: PathBuf,
     name: &'static str,
-    program: PathBuf,
-    /// A folder outside of the project, for the program, manifests and logs.
+    /// A folder outside of the project, for manifests and logs.
     beside: TempDir,
+    /// Locked while make writes files of the project, because tests may share the project.
+    making: Mutex<()>,
     /// The files in config/ that were applied last, by the URL of the cluster.
     granted: Mutex<HashMap<String, Tree>>,
 }
@@ -91,7 +92,7 @@ impl Project {
         Self::scaffold_beside(beside, name, commands)
     }
 
-    /// Scaffolds a project for a `static`, which is never dropped. So the program, manifests and logs are in the folder
+    /// Scaffolds a project for a `static`, which is never dropped. So manifests and logs are in the folder
     /// of the control plane, which is deleted when this process ends.
     #[track_caller]
     pub fn scaffold_shared(name: &'static str, commands: &[&str]) -> Self {
@@ -112,8 +113,8 @@ impl Project {
         Self {
             path,
             name,
-            program: beside.path().join("operator"),
             beside,
+            making: Mutex::default(),
             granted: Mutex::default(),
         }
     }
@@ -158,14 +159,22 @@ impl Project {
         fs::write(self.path.join(file), text.replacen(old, new, 1)).expect("a writable file");
     }
 
-    /// Runs `make manifests`, which compiles the project, and copies the program, because another project may have a
-    /// program of the same name.
+    /// Runs `make manifests`, which compiles the project.
     pub fn compile(&self) {
-        let _building = building();
+        let _making = self.making();
         run(&mut make(&self.path, "manifests"));
+    }
+
+    /// Returns the path of the program that was compiled last.
+    fn program(&self) -> PathBuf {
         let manifest = self.read("Cargo.toml");
         let package = manifest.split('"').nth(1).expect("the name of the package");
-        fs::copy(target().join("debug").join(package), &self.program).expect("the program");
+        programs(&self.path).join("debug").join(package)
+    }
+
+    /// Returns a lock to hold while make writes files of the project.
+    pub fn making(&self) -> MutexGuard<'_, ()> {
+        self.making.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs make against the shared cluster. The arguments are a target and variables, separated by spaces.
@@ -177,9 +186,9 @@ impl Project {
     pub fn make_on(&self, cluster: &Cluster, arguments: &str) -> String {
         // The target may delete what was granted.
         self.granted().remove(cluster.server());
-        // `undeploy` and `uninstall` compile nothing, and wait until everything is deleted.
-        let compiles = !matches!(arguments, "undeploy" | "uninstall");
-        let _building = compiles.then(building);
+        // `undeploy` and `uninstall` write no files, and wait until everything is deleted.
+        let writes = !matches!(arguments, "undeploy" | "uninstall");
+        let _making = writes.then(|| self.making());
         let mut make = make(&self.path, arguments);
         make.arg(format!("KUBECTL={}", cluster.kubectl_path().display()));
         run(make.env("KUBECONFIG", cluster.kubeconfig()))
@@ -239,7 +248,7 @@ impl Project {
             account: None,
             is_administrator: false,
             known: None,
-            command: Command::new(&self.program),
+            command: Command::new(self.program()),
         };
         // These settings are environment variables, because a test can override variables with flags.
         launch

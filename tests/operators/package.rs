@@ -3,13 +3,12 @@
 use std::process::Command;
 
 use crate::{
-    compile::{building, cargo, pin, scaffolded},
+    compile::{cargo, pin, scaffolded},
     scaffold::{root, rscaffold, run},
 };
 
 #[test]
 fn a_project_takes_the_packaged_runtime() {
-    let _building = building();
     let packages = root().join("target/packages");
     // The whole workspace is packaged at once: rscaffold depends on a version of the runtime that the registry may not
     // have yet.

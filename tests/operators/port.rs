@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
-    compile::{building, cargo, clippy},
+    compile::{cargo, clippy},
     crds::module,
     leader::waits,
     operator::{PATIENCE, Project, get_until, kubectl},
@@ -195,7 +195,6 @@ fn check(folder: &Path, go: &Path) {
     );
     let written = TempDir::new().expect("a temporary folder");
     {
-        let _building = building();
         run(cargo(folder).args(["fmt", "--check"]));
         run(&mut clippy(folder, &["--all-targets"]));
         run(cargo(folder).args(["test", "--quiet"]));

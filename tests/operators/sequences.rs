@@ -16,7 +16,7 @@ use rscaffold::report::Outcome;
 
 use self::draw::{of_seed, variable};
 use crate::{
-    compile::{building, cargo, clippy, pin, scaffolded},
+    compile::{cargo, clippy, pin, programs, scaffolded},
     golden::writes_its_manifests,
     operator::kubectl,
     scaffold::{root, run},
@@ -53,7 +53,6 @@ fn random_projects_compile_and_can_be_installed() {
             check(&folder, is_stale);
             // The artifacts of hundreds of projects would fill the disk.
             if seed >= USUAL {
-                let _building = building();
                 run(cargo(&folder).args(["clean", "--quiet", "--workspace"]));
             }
         }
@@ -64,7 +63,6 @@ fn random_projects_compile_and_can_be_installed() {
 /// to run `make manifests`.
 fn check(folder: &Path, is_stale: bool) {
     pin(folder).expect("a copy of the lock file");
-    let _building = building();
     run(cargo(folder).args(["fmt", "--check"]));
     run(&mut clippy(folder, &["--all-targets"]));
     run(cargo(folder).args(["test", "--quiet"]));
@@ -72,7 +70,7 @@ fn check(folder: &Path, is_stale: bool) {
     if is_stale {
         run(cargo(folder).args(["run", "--quiet", "--", "manifests"]));
     }
-    writes_its_manifests(folder);
+    writes_its_manifests(folder, &programs(folder));
     let crds = folder.join("config/crd/bases");
     if crds.is_dir() {
         run(kubectl("apply --server-side --dry-run=server -f").arg(crds));

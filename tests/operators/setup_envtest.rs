@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::{
-    compile::{building, cargo, target},
+    compile::{cargo, target},
     operator::{PATIENCE, cluster},
     scaffold::{plain_make, root, rscaffold, run},
 };
@@ -36,7 +36,6 @@ fn folders() -> BTreeSet<OsString> {
 
 #[test]
 fn the_tests_of_a_project_pass_on_a_real_api_server() {
-    let _building = building();
     let assets = cluster().assets().expect("programs");
     let before = folders();
     let mut tests = cargo(&root().join("tests/golden"));

@@ -3,7 +3,7 @@
 use std::{fmt::Write, fs};
 
 use crate::{
-    compile::{building, cargo, clippy, pin, scaffolded},
+    compile::{cargo, clippy, pin, scaffolded},
     document::read,
     scaffold::{rscaffold, run},
 };
@@ -35,7 +35,6 @@ fn the_code_of_the_guide_compiles() {
     fs::write(lib, modules).expect("a writable file");
 
     pin(&folder).expect("a copy of the lock file");
-    let _building = building();
     run(&mut clippy(&folder, &["--all-targets"]));
     run(cargo(&folder).args(["fmt", "--check"]));
 }

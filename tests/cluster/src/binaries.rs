@@ -113,7 +113,7 @@ const KWOK: Program = Program {
 
 impl Binaries {
     /// Finds the programs in `KUBEBUILDER_ASSETS`, and builds missing ones. If `KUBEBUILDER_ASSETS` is set, its folder
-    /// must contain etcd and kube-apiserver. kubectl may also be on `PATH`.
+    /// must contain etcd and kube-apiserver.
     pub fn find(progress: &dyn Fn(&str)) -> Result<Binaries> {
         let mut binaries = Self::without_controllers(assets().as_deref(), progress)?;
         binaries.controller_manager = Some(find(&CONTROLLER_MANAGER, progress)?);
@@ -121,7 +121,7 @@ impl Binaries {
     }
 
     /// Finds the programs of a control plane without controllers in the folder `assets`. Without a folder, builds the
-    /// programs. kubectl may also be on `PATH`.
+    /// programs.
     pub fn without_controllers(assets: Option<&Path>, progress: &dyn Fn(&str)) -> Result<Binaries> {
         let asset = |program: &Program| {
             let path = assets?.join(program.name);
@@ -138,12 +138,13 @@ impl Binaries {
             }
             (None, None) => build(program, progress),
         };
-        let kubectl = asset(&KUBECTL).or_else(|| on_path(KUBECTL.name));
+        // A kubectl on `PATH` may be of another version, or start yet another program.
+        let kubectl = asset(&KUBECTL).map_or_else(|| build(&KUBECTL, progress), Ok);
         Ok(Binaries {
             etcd: required(&ETCD)?,
             api_server: required(&API_SERVER)?,
             controller_manager: None,
-            kubectl: kubectl.map_or_else(|| build(&KUBECTL, progress), Ok)?,
+            kubectl: kubectl?,
         })
     }
 }

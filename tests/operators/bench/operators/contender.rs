@@ -13,7 +13,7 @@ use cluster::run;
 use tempfile::TempDir;
 
 use crate::{
-    compile::{NO_DEBUG, cargo, pin, target},
+    compile::{NO_DEBUG, cargo, pin, programs},
     edits,
     scaffold::root,
 };
@@ -138,7 +138,7 @@ impl Project {
         run(cargo(&self.path()).args(["build", "--release"]))?;
         Ok(Contender {
             name: "Rust",
-            program: target().join("release/bench"),
+            program: programs(&self.path()).join("release/bench"),
             arguments: ARGUMENTS.map(str::to_owned).into(),
             account: "bench-controller-manager",
             manifest: None,
@@ -152,6 +152,7 @@ impl Project {
             .arg("build")
             // The environment is the same as for users, and the target folder is empty.
             .env_remove(NO_DEBUG.0)
+            .env_remove("CARGO_BUILD_BUILD_DIR")
             .env_remove("CARGO_INCREMENTAL")
             .env("CARGO_TARGET_DIR", self.folder.path().join("target"));
         let mut timed = || -> Result<_> {
