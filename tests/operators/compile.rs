@@ -18,16 +18,16 @@ pub const NO_DEBUG: (&str, &str) = ("CARGO_PROFILE_DEV_DEBUG", "0");
 pub const BUILD_PATIENCE: Duration = Duration::from_secs(1200);
 
 /// Returns the build folder of rendered projects. All of them share it, so that their dependencies are built once.
-pub fn target() -> PathBuf {
+pub fn build_folder() -> PathBuf {
     root().join("target/projects")
 }
 
-/// Returns the target folder of the project in `folder`, which contains only finished programs. Each project in this
-/// repository has its own one, because two projects may have programs of the same name.
+/// Returns the target folder of the project in `folder`, for finished programs. Two projects may have programs of the
+/// same name, so each project in this repository has a target folder of its own.
 pub fn programs(folder: &Path) -> PathBuf {
     let below = folder.strip_prefix(root());
     below.map_or_else(
-        |_| target(),
+        |_| build_folder(),
         |path| root().join("target/programs").join(path),
     )
 }
@@ -68,14 +68,17 @@ pub fn cargo_by_state() -> PathBuf {
 pub fn build_environment() -> [(&'static str, String); 4] {
     [
         ("CARGO_OF_TESTS", env!("CARGO").to_owned()),
-        ("CARGO_BUILD_BUILD_DIR", target().display().to_string()),
+        (
+            "CARGO_BUILD_BUILD_DIR",
+            build_folder().display().to_string(),
+        ),
         (NO_DEBUG.0, NO_DEBUG.1.to_owned()),
         // Incremental builds do not help, because nothing changes between two builds of one state.
         ("CARGO_INCREMENTAL", "0".to_owned()),
     ]
 }
 
-/// Returns a cargo command in `folder` that builds into [`target`] and [`programs`].
+/// Returns a cargo command in `folder` that builds into [`build_folder`] and [`programs`].
 pub fn cargo(folder: &Path) -> Command {
     let mut cargo = Command::new(cargo_by_state());
     by_hand(&mut cargo)
@@ -110,7 +113,7 @@ fn patch(folder: &Path) -> Option<String> {
     })
 }
 
-/// Returns a make command in `folder`, with arguments separated by spaces. Its cargo builds into [`target`] and
+/// Returns a make command in `folder`, with arguments separated by spaces. Its cargo builds into [`build_folder`] and
 /// [`programs`].
 pub fn make(folder: &Path, arguments: &str) -> Command {
     let mut make = plain_make();

@@ -24,7 +24,7 @@ mod scaffold;
 #[path = "demo/screen.rs"]
 mod screen;
 
-use compile::{NO_DEBUG, cargo, pin, target};
+use compile::{NO_DEBUG, cargo, pin};
 use control_plane::{ControlPlane, Source};
 use process::Process;
 use scaffold::{plain_make, root};
@@ -186,7 +186,7 @@ impl Site {
         make.arg(goal)
             .current_dir(&self.project)
             .env("PATH", path)
-            .env("CARGO_TARGET_DIR", target())
+            .env("CARGO_TARGET_DIR", compile::programs(&self.project))
             .env(NO_DEBUG.0, NO_DEBUG.1)
             .env("KUBECONFIG", self.control_plane.kubeconfig())
             .env("KUBECACHEDIR", self.project.with_file_name("kubectl-cache"))

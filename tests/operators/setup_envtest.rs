@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::{
-    compile::{cargo, target},
+    compile::{build_folder, cargo},
     operator::{PATIENCE, cluster},
     scaffold::{plain_make, root, rscaffold, run},
 };
@@ -26,7 +26,7 @@ const PROJECTS: [&str; 3] = ["guestbook", "owner", "tenant"];
 
 /// Returns the folders that the control planes of these tests have written to.
 fn folders() -> BTreeSet<OsString> {
-    let folder = fs::read_dir(target().join("tmp"));
+    let folder = fs::read_dir(build_folder().join("tmp"));
     let entries = folder.into_iter().flatten();
     entries
         .map(|entry| entry.expect("a readable folder").file_name())
