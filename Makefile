@@ -54,7 +54,7 @@ test-cluster: tools ## Build the control plane of the tests with Go, unless it i
 # processors. The first command builds rscaffold, unless `test-core` has built it.
 .PHONY: test-operators
 test-operators: tools ## Compile and run generated projects: all such tests, or those that TESTS names.
-	$(call step,generated projects: compiled$(comma) and run on that control plane,25 minutes)
+	$(call step,generated projects: compiled$(comma) and run on that control plane,35 minutes)
 	$(CARGO) test --quiet --locked $(PACKAGES) --test tests --no-run
 	RSCAFFOLD=target/debug/rscaffold $(CARGO) test --locked $(PACKAGES) --test operators -- --test-threads=16 $(TESTS)
 
@@ -192,6 +192,11 @@ tools:
 	fi; \
 	if [ -n "$(filter soak test test-cluster test-operators test-e2e,$(MAKECMDGOALS))" ]; then \
 		need go "install Go from https://go.dev/dl; it builds programs that the tests run"; \
+	fi; \
+	if [ -n "$(filter soak test test-operators test-e2e,$(MAKECMDGOALS))" ]; then \
+		version=$$($(CARGO) --version | cut -d ' ' -f 2); \
+		printf '%s\n' 1.91 "$$version" | sort -C -V || missing "cargo 1.91 or newer" \
+			"this is cargo $$version: run \`rustup update\`"; \
 	fi; \
 	if [ -n "$(filter check test test-contributing test-core,$(MAKECMDGOALS))" ]; then \
 		need strace "apt-get install strace, on Linux; the tests end rscaffold with it at each of its writes"; \

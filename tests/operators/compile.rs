@@ -24,7 +24,7 @@ pub fn build_folder() -> PathBuf {
 
 /// Returns the target folder of the project in `folder`, for finished programs. Two projects may have programs of the
 /// same name, so each project in this repository has a target folder of its own.
-pub fn programs(folder: &Path) -> PathBuf {
+pub fn target_folder(folder: &Path) -> PathBuf {
     let below = folder.strip_prefix(root());
     below.map_or_else(
         |_| build_folder(),
@@ -78,12 +78,12 @@ pub fn build_environment() -> [(&'static str, String); 4] {
     ]
 }
 
-/// Returns a cargo command in `folder` that builds into [`build_folder`] and [`programs`].
+/// Returns a cargo command in `folder` that builds into [`build_folder`] and [`target_folder`].
 pub fn cargo(folder: &Path) -> Command {
     let mut cargo = Command::new(cargo_by_state());
     by_hand(&mut cargo)
         .current_dir(folder)
-        .env("CARGO_TARGET_DIR", programs(folder))
+        .env("CARGO_TARGET_DIR", target_folder(folder))
         .envs(build_environment());
     if let Some(patch) = patch(folder) {
         cargo.args(["--config", &patch]);
@@ -114,12 +114,12 @@ fn patch(folder: &Path) -> Option<String> {
 }
 
 /// Returns a make command in `folder`, with arguments separated by spaces. Its cargo builds into [`build_folder`] and
-/// [`programs`].
+/// [`target_folder`].
 pub fn make(folder: &Path, arguments: &str) -> Command {
     let mut make = plain_make();
     make.args(arguments.split(' '))
         .current_dir(folder)
-        .env("CARGO_TARGET_DIR", programs(folder))
+        .env("CARGO_TARGET_DIR", target_folder(folder))
         .envs(build_environment());
     let patch = patch(folder).map(|patch| format!(" --config '{patch}'"));
     make.arg(format!(

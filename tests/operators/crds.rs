@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::{
-    compile::{cargo, clippy, pin, programs, scaffolded},
+    compile::{cargo, clippy, pin, scaffolded, target_folder},
     scaffold::{rscaffold, run},
 };
 
@@ -167,7 +167,7 @@ fn the_code_writes_the_crds_that_it_is_made_from() {
     run(cargo(&folder).args(["build", "--quiet"]));
     run(cargo(&folder).args(["test", "--quiet", "--lib", "nothing_is_lost"]));
     let written = modules.path().join("written");
-    run(Command::new(programs(&folder).join("debug/crds"))
+    run(Command::new(target_folder(&folder).join("debug/crds"))
         .args(["manifests", "--out"])
         .arg(&written));
     let written = manifests(&written.join("config/crd/bases"));

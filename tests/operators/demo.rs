@@ -186,7 +186,7 @@ impl Site {
         make.arg(goal)
             .current_dir(&self.project)
             .env("PATH", path)
-            .env("CARGO_TARGET_DIR", compile::programs(&self.project))
+            .env("CARGO_TARGET_DIR", compile::target_folder(&self.project))
             .env(NO_DEBUG.0, NO_DEBUG.1)
             .env("KUBECONFIG", self.control_plane.kubeconfig())
             .env("KUBECACHEDIR", self.project.with_file_name("kubectl-cache"))

@@ -12,7 +12,7 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    compile::{cargo, pin, programs, scaffolded},
+    compile::{cargo, pin, scaffolded, target_folder},
     document::{code, first_code, read, section, tables},
     help::{commands, flags, help},
     operator::kubectl,
@@ -254,7 +254,7 @@ fn the_example_compiles_and_markers_give_the_crd_that_is_shown() {
     project.write(TYPES, &text);
 
     run(cargo(&project.0).args(["run", "--quiet", "--", "manifests"]));
-    let operator = run(Command::new(programs(&project.0).join("debug/from-go")).arg("--help"));
+    let operator = run(Command::new(target_folder(&project.0).join("debug/from-go")).arg("--help"));
 
     let path = project.path("config/crd/bases/webapp.com_guestbooks.yaml");
     let crd = fs::read_to_string(&path).unwrap();

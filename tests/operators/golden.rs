@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use crate::{
-    compile::{cargo, clippy, programs},
+    compile::{cargo, clippy, target_folder},
     scaffold::{root, run},
 };
 
@@ -66,17 +66,17 @@ fn projects_are_clean_and_their_manifests_follow_from_their_code() {
     run(cargo(&golden).args(["build", "--quiet", "--locked", "--workspace"]));
 
     for project in projects() {
-        writes_its_manifests(&project, &programs(&golden));
+        writes_its_manifests(&project, &target_folder(&golden));
     }
 }
 
 /// Checks that what the compiled program of the project in `folder` writes is what is derived there, no less and no
-/// more. The program is in the target folder `programs`.
-pub fn writes_its_manifests(folder: &Path, programs: &Path) {
+/// more. The program is in the target folder `target`.
+pub fn writes_its_manifests(folder: &Path, target: &Path) {
     let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("Cargo.toml");
     let package = manifest.split('"').nth(1).expect("the name of the package");
     let out = TempDir::new().expect("a temporary folder");
-    run(Command::new(programs.join("debug").join(package))
+    run(Command::new(target.join("debug").join(package))
         .args(["manifests", "--out"])
         .arg(out.path()));
     let expected = derived(folder);

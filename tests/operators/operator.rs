@@ -13,7 +13,7 @@ use cluster::{Cluster, Request, assets, wait_until};
 use tempfile::TempDir;
 
 use crate::{
-    compile::{make, pin, programs, scaffolded},
+    compile::{make, pin, scaffolded, target_folder},
     project::{Tree, tree},
     proxy::Proxy,
     scaffold::{rscaffold, run},
@@ -169,7 +169,7 @@ impl Project {
     fn program(&self) -> PathBuf {
         let manifest = self.read("Cargo.toml");
         let package = manifest.split('"').nth(1).expect("the name of the package");
-        programs(&self.path).join("debug").join(package)
+        target_folder(&self.path).join("debug").join(package)
     }
 
     /// Returns a lock to hold while make writes files of the project.

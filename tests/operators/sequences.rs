@@ -16,7 +16,7 @@ use rscaffold::report::Outcome;
 
 use self::draw::{of_seed, variable};
 use crate::{
-    compile::{cargo, clippy, pin, programs, scaffolded},
+    compile::{cargo, clippy, pin, scaffolded, target_folder},
     golden::writes_its_manifests,
     operator::kubectl,
     scaffold::{root, run},
@@ -70,7 +70,7 @@ fn check(folder: &Path, is_stale: bool) {
     if is_stale {
         run(cargo(folder).args(["run", "--quiet", "--", "manifests"]));
     }
-    writes_its_manifests(folder, &programs(folder));
+    writes_its_manifests(folder, &target_folder(folder));
     let crds = folder.join("config/crd/bases");
     if crds.is_dir() {
         run(kubectl("apply --server-side --dry-run=server -f").arg(crds));

@@ -138,7 +138,7 @@ impl Binaries {
             }
             (None, None) => build(program, progress),
         };
-        // A kubectl on `PATH` may be of another version, or start yet another program.
+        // A kubectl on `PATH` may be of another version.
         let kubectl = asset(&KUBECTL).map_or_else(|| build(&KUBECTL, progress), Ok);
         Ok(Binaries {
             etcd: required(&ETCD)?,
@@ -149,10 +149,10 @@ impl Binaries {
     }
 }
 
-/// Whether etcd and kube-apiserver are already built.
+/// Whether etcd, kube-apiserver and kubectl are already built.
 pub fn are_built() -> bool {
     let is_built = |program| built(program).is_ok_and(|path| path.is_file());
-    is_built(&ETCD) && is_built(&API_SERVER)
+    is_built(&ETCD) && is_built(&API_SERVER) && is_built(&KUBECTL)
 }
 
 impl SimulationBinaries {
@@ -271,8 +271,8 @@ fn go_build(
     ensure!(
         on_path("go").is_some(),
         "`go` is not on PATH\n\
-         hint: install Go from https://go.dev/dl, or set {ASSETS} to a folder that holds etcd and \
-         kube-apiserver",
+         hint: install Go from https://go.dev/dl, or set {ASSETS} to a folder that holds etcd, \
+         kube-apiserver and kubectl",
     );
     let what = format!("building {} {version}", program.name);
     progress(&format!("{what}: takes minutes, once"));

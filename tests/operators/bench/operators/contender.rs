@@ -13,7 +13,7 @@ use cluster::run;
 use tempfile::TempDir;
 
 use crate::{
-    compile::{NO_DEBUG, cargo, pin, programs},
+    compile::{NO_DEBUG, cargo, pin, target_folder},
     edits,
     scaffold::root,
 };
@@ -138,7 +138,7 @@ impl Project {
         run(cargo(&self.path()).args(["build", "--release"]))?;
         Ok(Contender {
             name: "Rust",
-            program: programs(&self.path()).join("release/bench"),
+            program: target_folder(&self.path()).join("release/bench"),
             arguments: ARGUMENTS.map(str::to_owned).into(),
             account: "bench-controller-manager",
             manifest: None,
