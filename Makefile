@@ -196,7 +196,7 @@ tools:
 	if [ -n "$(filter soak test test-operators test-e2e,$(MAKECMDGOALS))" ]; then \
 		version=$$($(CARGO) --version | cut -d ' ' -f 2); \
 		printf '%s\n' 1.91 "$$version" | sort -C -V || missing "cargo 1.91 or newer" \
-			"this is cargo $$version: run \`rustup update\`"; \
+			"this is cargo $$version, which cannot share a build folder: run \`rustup update\`"; \
 	fi; \
 	if [ -n "$(filter check test test-contributing test-core,$(MAKECMDGOALS))" ]; then \
 		need strace "apt-get install strace, on Linux; the tests end rscaffold with it at each of its writes"; \

@@ -13,6 +13,7 @@ use walkdir::WalkDir;
 
 use crate::{
     compile::{cargo, clippy, target_folder},
+    operator::compiled,
     scaffold::{root, run},
 };
 
@@ -73,10 +74,10 @@ fn projects_are_clean_and_their_manifests_follow_from_their_code() {
 /// Checks that what the compiled program of the project in `folder` writes is what is derived there, no less and no
 /// more. The program is in the target folder `target`.
 pub fn writes_its_manifests(folder: &Path, target: &Path) {
-    let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("Cargo.toml");
-    let package = manifest.split('"').nth(1).expect("the name of the package");
+    let program = compiled(folder, target);
+    let package = program.file_name().expect("a name").display();
     let out = TempDir::new().expect("a temporary folder");
-    run(Command::new(target.join("debug").join(package))
+    run(Command::new(&program)
         .args(["manifests", "--out"])
         .arg(out.path()));
     let expected = derived(folder);

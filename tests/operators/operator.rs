@@ -63,6 +63,13 @@ pub fn get_until(arguments: &str, good: impl Fn(&str) -> bool) -> String {
     .expect("the cluster gets there")
 }
 
+/// Returns the path of the program of the project in `folder`, which cargo compiled into the target folder `target`.
+pub fn compiled(folder: &Path, target: &Path) -> PathBuf {
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("Cargo.toml");
+    let package = manifest.split('"').nth(1).expect("the name of the package");
+    target.join("debug").join(package)
+}
+
 /// A scaffolded project, and the program compiled from it.
 pub struct Project {
     path: PathBuf,
@@ -92,8 +99,8 @@ impl Project {
         Self::scaffold_beside(beside, name, commands)
     }
 
-    /// Scaffolds a project for a `static`, which is never dropped. So manifests and logs are in the folder
-    /// of the control plane, which is deleted when this process ends.
+    /// Scaffolds a project for a `static`, which is never dropped. So manifests and logs are in the folder of the control
+    /// plane, which is deleted when this process ends.
     #[track_caller]
     pub fn scaffold_shared(name: &'static str, commands: &[&str]) -> Self {
         let folder = cluster().kubeconfig().parent().expect("a folder");
@@ -163,13 +170,6 @@ impl Project {
     pub fn compile(&self) {
         let _making = self.making();
         run(&mut make(&self.path, "manifests"));
-    }
-
-    /// Returns the path of the program that was compiled last.
-    fn program(&self) -> PathBuf {
-        let manifest = self.read("Cargo.toml");
-        let package = manifest.split('"').nth(1).expect("the name of the package");
-        target_folder(&self.path).join("debug").join(package)
     }
 
     /// Returns a lock to hold while make writes files of the project.
@@ -248,7 +248,7 @@ impl Project {
             account: None,
             is_administrator: false,
             known: None,
-            command: Command::new(self.program()),
+            command: Command::new(compiled(&self.path, &target_folder(&self.path))),
         };
         // These settings are environment variables, because a test can override variables with flags.
         launch

@@ -201,8 +201,8 @@ struct Shop {
 }
 
 impl Shop {
-    /// Returns the shop of the tests that only write objects, each with its own names. The last such test that runs stops
-    /// the control plane and the operator.
+    /// Returns the shop of the tests that only write objects, each of another kind. The last such test that runs stops the
+    /// control plane and the operator.
     fn shared() -> Arc<Self> {
         static SHOP: Mutex<Weak<Shop>> = Mutex::new(Weak::new());
         let mut known = SHOP.lock().unwrap_or_else(PoisonError::into_inner);
@@ -380,11 +380,10 @@ fn an_object_written_in_one_version_is_read_in_the_other() {
     assert_eq!(shop.get("v1alpha1", "dune")["spec"]["isbn"], "978");
 
     let (good, text) = shop.kubectl("get books.v1alpha1.shop.example.com -o name");
-    assert!(good, "{text}");
-    for name in ["dune", "emma", "plain"] {
-        let line = format!("book.shop.example.com/{name}");
-        assert!(text.lines().any(|it| it == line), "{text}");
-    }
+    assert!(
+        good && text.matches("book.shop.example.com/").count() == 3,
+        "{text}"
+    );
     let log = shop.operator.log();
     assert!(
         !log.contains("\"ERROR\"") && !log.contains("cannot be converted"),
@@ -533,10 +532,10 @@ fn an_object_that_another_version_cannot_preserve_is_refused() {
 
 #[test]
 fn field_managers_apply_either_version() {
-    let shop = Shop::shared();
+    let shop = Shop::new();
     let apply = |manager: &str, version: &str, spec: Value| {
         let apply = format!("apply --server-side --field-manager={manager} -f");
-        shop.kubectl_with(&apply, &book(version, "messiah", spec));
+        shop.kubectl_with(&apply, &book(version, "dune", spec));
     };
     // One field manager applies fields in v1. Another field manager applies fields in v1alpha1.
     apply(
@@ -555,13 +554,13 @@ fn field_managers_apply_either_version() {
         }),
     );
     assert_eq!(
-        shop.get("v1", "messiah")["spec"],
+        shop.get("v1", "dune")["spec"],
         json!({
             "title": "Dune", "first": "Frank", "last": "Herbert", "copies": 1, "colour": "Blue",
             "tags": {"a": "b"}, "chapters": [{"name": "one", "note": "sand"}, {"name": "two"}],
         })
     );
-    let managers = shop.get("v1", "messiah")["metadata"]["managedFields"].clone();
+    let managers = shop.get("v1", "dune")["metadata"]["managedFields"].clone();
     let managers = managers.as_array().expect("a list").iter().map(|it| {
         let text = |field: &str| it[field].as_str().unwrap_or_default().to_owned();
         [text("manager"), text("apiVersion")].join(" ")
@@ -579,7 +578,7 @@ fn field_managers_apply_either_version() {
         }),
     );
     assert_eq!(
-        shop.get("v1", "messiah")["spec"],
+        shop.get("v1", "dune")["spec"],
         json!({
             "title": "Dune", "first": "Frank", "last": "Herbert", "copies": 1,
             "chapters": [{"name": "one"}, {"name": "two"}],
@@ -590,36 +589,36 @@ fn field_managers_apply_either_version() {
         "v1alpha1",
         json!({"name": "Dune", "author": "Frank Herbert"}),
     );
-    let old = shop.get("v1alpha1", "messiah");
+    let old = shop.get("v1alpha1", "dune");
     assert_eq!(
         old["spec"],
         json!({
         "name": "Dune", "author": "Frank Herbert", "chapters": [{"name": "one"}]})
     );
     assert_eq!(
-        shop.get("v1", "messiah")["spec"]["chapters"],
+        shop.get("v1", "dune")["spec"]["chapters"],
         json!([{"name": "one"}])
     );
     // A client-side apply in one version keeps a field that only the other version has.
     let client = book(
         "v1alpha1",
-        "persuasion",
+        "emma",
         json!({"name": "Emma", "author": "Jane Austen"}),
     );
     shop.kubectl_with("apply -f", &client);
     let (good, text) = shop.kubectl(
-        "patch books.v1.shop.example.com persuasion --type=merge -p {\"spec\":{\"colour\":\"Red\"}}",
+        "patch books.v1.shop.example.com emma --type=merge -p {\"spec\":{\"colour\":\"Red\"}}",
     );
     assert!(good, "{text}");
     let client = book(
         "v1alpha1",
-        "persuasion",
+        "emma",
         json!({"name": "Emma!", "author": "Jane Austen"}),
     );
     shop.kubectl_with("apply -f", &client);
-    let persuasion = shop.get("v1", "persuasion");
+    let emma = shop.get("v1", "emma");
     assert_eq!(
-        [&persuasion["spec"]["title"], &persuasion["spec"]["colour"]],
+        [&emma["spec"]["title"], &emma["spec"]["colour"]],
         ["Emma!", "Red"]
     );
 }

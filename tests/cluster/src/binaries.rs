@@ -138,13 +138,12 @@ impl Binaries {
             }
             (None, None) => build(program, progress),
         };
-        // A kubectl on `PATH` may be of another version.
-        let kubectl = asset(&KUBECTL).map_or_else(|| build(&KUBECTL, progress), Ok);
         Ok(Binaries {
             etcd: required(&ETCD)?,
             api_server: required(&API_SERVER)?,
             controller_manager: None,
-            kubectl: kubectl?,
+            // A kubectl on `PATH` may be of another version.
+            kubectl: asset(&KUBECTL).map_or_else(|| build(&KUBECTL, progress), Ok)?,
         })
     }
 }
