@@ -1,10 +1,13 @@
 //! Tests, on a real API server, what a controller may declare besides its own kind and its owned objects: objects that
 //! its object refers to, objects that map to its object, events from outside, a selector, a cleanup that takes time.
-//! Also tests what else a program may run: tasks, and its own metrics.
+//! Also tests what else a program may run: tasks, and its own metrics; and what must not happen when objects change in
+//! unusual ways, or when a part of the controller panics for one object.
+
+use cluster::wait_until;
 
 use crate::{
     helm, http,
-    operator::{Operator, PATIENCE, Project, kubectl},
+    operator::{Operator, PATIENCE, Project, get_until, kubectl},
     scaffold::run,
 };
 
@@ -12,16 +15,18 @@ use crate::{
 const CONTROLLER: &str = r#"
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::{ResourceExt, runtime::{controller::Action, predicates, reflector::ObjectRef}};
+use k8s_openapi::api::{core::v1::{ConfigMap, Secret}, events};
+use kube::{ResourceExt, runtime::{predicates, reflector::ObjectRef}};
 use kube_manager::{
-    Builder, Objects, Reconciler, Trigger, Watched, prometheus::IntCounter,
+    Action, Builder, Context, Objects, Reconciler, Trigger, Watched, condition,
+    prometheus::IntCounter,
     rbac::{Rule, Verb},
 };
 
 use crate::api::doors::v1::*;
 
 pub struct Controller {
+    context: Context,
     doors: Objects<Door>,
     secrets: Watched<Secret>,
     trigger: Trigger<Door>,
@@ -32,6 +37,7 @@ pub struct Controller {
 /// The Secret that `door` refers to.
 fn references(door: &Door) -> Vec<ObjectRef<Secret>> {
     let namespace = door.namespace().unwrap_or_default();
+    assert_ne!(door.spec.title, "bad reference");
     vec![ObjectRef::new(&door.spec.title).within(&namespace)]
 }
 
@@ -43,13 +49,21 @@ impl Controller {
         let trigger = Trigger::default();
         builder.listens(&trigger);
         builder.labels("ignored!=yes");
-        builder.predicate(predicates::generation);
+        builder.predicate(|door: &Door| {
+            assert_ne!(door.spec.title, "bad predicate");
+            predicates::generation(door)
+        });
         builder.concurrency(3);
         builder
             .watches::<ConfigMap>()
             .labels("door")
-            .requeues(|map| vec![ObjectRef::new(&map.labels()["door"]).within("default")]);
+            .requeues(|map| {
+                let door = &map.labels()["door"];
+                assert_ne!(door, "bad-map");
+                vec![ObjectRef::new(door).within("default")]
+            });
         Self {
+            context: builder.context(),
             doors: builder.objects(),
             secrets: builder.watches().fields("type=Opaque").referenced_by(references),
             trigger,
@@ -68,6 +82,8 @@ impl Reconciler for Controller {
         Rule::of::<Door>(&[Verb::List, Verb::Watch, Verb::Patch]),
         Rule::of::<ConfigMap>(&[Verb::List, Verb::Watch]),
         Rule::of::<Secret>(&[Verb::List, Verb::Watch]),
+        Rule::sub::<Door>("status", &[Verb::Update]),
+        Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
     ];
     const FINALIZER: bool = true;
 
@@ -76,7 +92,17 @@ impl Reconciler for Controller {
         let key = references(door).iter().find_map(|secret| self.secrets.get(secret));
         let key = key.map(|secret| secret.resource_version().unwrap_or_default());
         let doors = self.doors.all().len();
-        tracing::info!(door = door.name_any(), key, doors, "sees");
+        tracing::info!(door = door.name_any(), uid = door.uid(), key, doors, "sees");
+        if door.spec.title == "two writes" {
+            let mut status = door.status.clone().unwrap_or_default();
+            for ready in [
+                condition::new_false(door, "Ready", "First", "the first write"),
+                condition::new_true(door, "Ready", "Second", "the second write"),
+            ] {
+                condition::set(&mut status.conditions, ready);
+                self.context.write_status(door, &status).await?;
+            }
+        }
         if door.spec.title == "bell" {
             let (trigger, other) = (self.trigger.clone(), ObjectRef::new("rung").within("default"));
             tokio::spawn(async move { trigger.reconcile(&other) });
@@ -237,6 +263,14 @@ fn a_controller_hears_of_what_it_declares() {
     kubectl_runs("wait --for=delete door/front --timeout=30s");
     assert_eq!(operator.lines(&["\"level\":\"ERROR\""]), [""; 0]);
 
+    an_object_that_is_no_longer_named_is_requeued(&project, &operator);
+    an_object_that_the_selector_no_longer_selects_is_cleaned_up(&project, &operator);
+    an_object_that_is_made_again_is_reconciled(&project, &operator);
+    a_status_can_be_written_twice(&project);
+    assert_eq!(operator.lines(&["\"level\":\"ERROR\""]), [""; 0]);
+    a_panic_affects_one_object(&project, &operator);
+    a_refused_finalizer_is_shown(&project, &operator);
+
     // The task has the permissions that were added for it, and no others.
     for (namespace, name, code) in [
         ("default", "allowed", 404),
@@ -259,11 +293,133 @@ fn a_controller_hears_of_what_it_declares() {
         "{metrics}"
     );
 
-    for door in ["back", "bell", "rung"] {
-        kubectl_runs(&format!("annotate door {door} free=yes"));
-    }
+    kubectl_runs("annotate door --all free=yes");
     kubectl_runs("delete door --all --timeout=30s");
     operator.signal("TERM");
     operator.says(&["went home"]);
     assert!(operator.ends_within(PATIENCE).success());
+}
+
+/// A ConfigMap that names another object than before requeues both.
+fn an_object_that_is_no_longer_named_is_requeued(project: &Project, operator: &Operator) {
+    for door in ["left", "right"] {
+        sees_after(operator, door, || apply(project, door, "none", ""));
+    }
+    sees_after(operator, "left", || {
+        kubectl_runs("create configmap sign");
+        kubectl_runs("label configmap sign door=left");
+    });
+    let before = sees(operator, "right");
+    sees_after(operator, "left", || {
+        kubectl_runs("label configmap sign --overwrite door=right");
+    });
+    operator.repeats(&["\"sees\"", "\"door\":\"right\""], before + 1);
+}
+
+/// The finalizer of an object does not depend on its labels, so the deletion neither hangs nor skips the cleanup.
+fn an_object_that_the_selector_no_longer_selects_is_cleaned_up(
+    project: &Project,
+    operator: &Operator,
+) {
+    sees_after(operator, "moving", || apply(project, "moving", "none", ""));
+    kubectl_runs("label door moving ignored=yes");
+    let before = sees(operator, "moving");
+    apply(project, "moving", "changed", "ignored: \"yes\"");
+    sees_after(operator, "left", || apply(project, "left", "changed", ""));
+    assert_eq!(sees(operator, "moving"), before);
+    kubectl_runs("delete door moving --wait=false");
+    operator.repeats(&["still there", "\"door\":\"moving\""], 2);
+    kubectl_runs("annotate door moving free=yes");
+    kubectl_runs("wait --for=delete door/moving --timeout=30s");
+}
+
+/// Objects that are deleted and created at once are reconciled, each time.
+fn an_object_that_is_made_again_is_reconciled(project: &Project, operator: &Operator) {
+    let doors: String = (0..10)
+        .map(|number| {
+            format!(
+                "---\napiVersion: doors.example.com/v1\nkind: Door\n\
+                 metadata: {{name: again-{number}, annotations: {{free: \"yes\"}}}}\nspec: {{title: none}}\n"
+            )
+        })
+        .collect();
+    let manifest = project.manifest(&doors);
+    run(kubectl("create -f").arg(&manifest));
+    for _ in 0..3 {
+        run(kubectl("replace --force -f").arg(&manifest));
+    }
+    for number in 0..10 {
+        let uid = run(&mut kubectl(&format!(
+            "get door again-{number} -o jsonpath={{.metadata.uid}}"
+        )));
+        operator.says(&["\"sees\"", &uid]);
+    }
+}
+
+fn a_status_can_be_written_twice(project: &Project) {
+    apply(project, "twice", "two writes", "");
+    kubectl_runs("wait door/twice --for=condition=Ready --timeout=30s");
+}
+
+/// A predicate, a function that names references, and a map function may panic for one object. The object is left
+/// alone; the others, and the process, go on.
+fn a_panic_affects_one_object(project: &Project, operator: &Operator) {
+    apply(project, "odd", "bad predicate", "");
+    operator.says(&[
+        "\"level\":\"ERROR\"",
+        "`predicate` panicked",
+        "\"name\":\"odd\"",
+    ]);
+    assert_eq!(sees(operator, "odd"), 0);
+    sees_after(operator, "odd", || {
+        apply(project, "odd", "bad reference", "")
+    });
+    operator.says(&[
+        "\"level\":\"ERROR\"",
+        "`references` panicked",
+        "\"name\":\"odd\"",
+    ]);
+    kubectl_runs("create configmap wrong");
+    kubectl_runs("label configmap wrong door=bad-map");
+    operator.says(&[
+        "\"level\":\"ERROR\"",
+        "`map` panicked",
+        "\"name\":\"wrong\"",
+    ]);
+    sees_after(operator, "odd", || apply(project, "odd", "fine", ""));
+    kubectl_runs("delete configmap wrong");
+}
+
+/// A policy refuses to remove the finalizer: its text is in the log, in an event, and in the condition `Ready`.
+fn a_refused_finalizer_is_shown(project: &Project, operator: &Operator) {
+    apply(project, "guarded", "two writes", "");
+    kubectl_runs("annotate door guarded free=yes");
+    kubectl_runs("wait door/guarded --for=condition=Ready --timeout=30s");
+    let policy = project.manifest(
+        "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\n\
+         metadata: {name: guarded-doors}\nspec:\n  matchConstraints:\n    resourceRules:\n    \
+         - {apiGroups: [doors.example.com], apiVersions: [v1], operations: [UPDATE], resources: [doors]}\n  \
+         validations:\n  - {expression: \"object.metadata.name != 'guarded'\", message: guarded doors stay}\n\
+         ---\napiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\n\
+         metadata: {name: guarded-doors}\nspec: {policyName: guarded-doors, validationActions: [Deny]}\n",
+    );
+    run(kubectl("create -f").arg(&policy));
+    // The API server takes a moment to know the policy.
+    let denied = wait_until("the policy", PATIENCE, || {
+        let change = "label door guarded --dry-run=server --overwrite checked=yes";
+        Ok((!kubectl(change).output()?.status.success()).then_some(()))
+    });
+    denied.expect("a policy that holds");
+    kubectl_runs("delete door guarded --wait=false");
+    operator.says(&["\"level\":\"ERROR\"", "\"guarded\"", "guarded doors stay"]);
+    get_until(
+        "events --field-selector=reason=FinalizerFailed -o jsonpath={.items[*].message}",
+        |notes| notes.contains("guarded doors stay"),
+    );
+    get_until(
+        "door guarded -o jsonpath={.status.conditions[?(@.type==\"Ready\")]}",
+        |ready| ready.contains("\"False\"") && ready.contains("guarded doors stay"),
+    );
+    run(kubectl("delete -f").arg(&policy));
+    kubectl_runs("wait --for=delete door/guarded --timeout=60s");
 }

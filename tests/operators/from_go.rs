@@ -27,7 +27,7 @@ const SCOPE: &str = "
 use std::sync::Arc;
 use kube_manager::*;
 use kube::{*, api::*, core::*};
-use kube::runtime::{controller::Action, reflector::*, wait::await_condition};
+use kube::runtime::{reflector::*, wait::await_condition};
 ";
 
 const TYPES: &str = "src/api/<group>/<version>/<kind>.rs";

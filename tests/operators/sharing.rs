@@ -42,9 +42,9 @@ use kube::{
     api::ApiResource,
     core::{DynamicObject, PartialObjectMeta},
     discovery::Scope,
-    runtime::{controller::Action, reflector::ObjectRef},
+    runtime::reflector::ObjectRef,
 };
-use kube_manager::{Builder, Children, Reconciler, Watched, children, rbac::{Rule, Verb}};
+use kube_manager::{Action, Builder, Children, Reconciler, Watched, children, rbac::{Rule, Verb}};
 
 use crate::api::sharing::v1::*;
 

@@ -11,6 +11,11 @@ pub const FILES: &[(&str, &str)] = &[
     ("LICENSE", include_str!("../LICENSE")),
     ("README.md", include_str!("../README.md")),
     ("src/lib.rs", include_str!("../vendored/lib.rs")),
+    ("src/runtime/action.rs", include_str!("runtime/action.rs")),
+    (
+        "src/runtime/closures.rs",
+        include_str!("runtime/closures.rs"),
+    ),
     ("src/runtime/backoff.rs", include_str!("runtime/backoff.rs")),
     ("src/runtime/builder.rs", include_str!("runtime/builder.rs")),
     ("src/runtime/objects.rs", include_str!("runtime/objects.rs")),
