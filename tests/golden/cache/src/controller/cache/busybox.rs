@@ -7,13 +7,9 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::events;
-use kube::{
-    ResourceExt,
-    api::ObjectMeta,
-    runtime::{controller::Action, events::EventType},
-};
+use kube::{ResourceExt, api::ObjectMeta, runtime::events::EventType};
 use kube_manager::{
-    Children, Context, Reconciler, children, condition,
+    Action, Children, Context, Reconciler, children, condition,
     rbac::{Rule, Verb},
 };
 

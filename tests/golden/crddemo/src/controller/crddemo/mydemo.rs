@@ -5,9 +5,9 @@
 //! `make manifests`.
 
 use k8s_openapi::api::events;
-use kube::runtime::{controller::Action, events::EventType, reflector::ObjectRef};
+use kube::runtime::{events::EventType, reflector::ObjectRef};
 use kube_manager::{
-    Context, Reconciler, condition,
+    Action, Context, Reconciler, condition,
     rbac::{Rule, Verb},
 };
 

@@ -4,13 +4,9 @@
 //! The controller of Shelf: write your code here. After a change of `RULES`, run
 //! `make manifests`.
 
-use kube::{
-    ResourceExt,
-    api::ObjectMeta,
-    runtime::{controller::Action, reflector::ObjectRef},
-};
+use kube::{ResourceExt, api::ObjectMeta, runtime::reflector::ObjectRef};
 use kube_manager::{
-    Children, Reconciler, children,
+    Action, Children, Reconciler, children,
     rbac::{Rule, Verb},
 };
 

@@ -6,13 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use kube::{
-    ResourceExt,
-    api::ObjectMeta,
-    runtime::{controller::Action, reflector::ObjectRef},
-};
+use kube::{ResourceExt, api::ObjectMeta, runtime::reflector::ObjectRef};
 use kube_manager::{
-    Children, Reconciler, children,
+    Action, Children, Reconciler, children,
     rbac::{Rule, Verb},
 };
 

@@ -10,10 +10,10 @@ use k8s_openapi::api::events;
 use kube::{
     ResourceExt,
     api::ObjectMeta,
-    runtime::{controller::Action, events::EventType, reflector::ObjectRef},
+    runtime::{events::EventType, reflector::ObjectRef},
 };
 use kube_manager::{
-    Children, Context, Reconciler, children, condition,
+    Action, Children, Context, Reconciler, children, condition,
     rbac::{Rule, Verb},
 };
 

@@ -5,13 +5,9 @@
 //! `make manifests`.
 
 use k8s_openapi::api::events;
-use kube::{
-    ResourceExt,
-    api::ObjectMeta,
-    runtime::{controller::Action, events::EventType},
-};
+use kube::{ResourceExt, api::ObjectMeta, runtime::events::EventType};
 use kube_manager::{
-    Children, Context, Reconciler, children, condition,
+    Action, Children, Context, Reconciler, children, condition,
     rbac::{Rule, Verb},
 };
 

@@ -7,10 +7,10 @@
 use k8s_openapi::api::events;
 use kube::{
     ResourceExt,
-    runtime::{controller::Action, events::EventType, reflector::ObjectRef},
+    runtime::{events::EventType, reflector::ObjectRef},
 };
 use kube_manager::{
-    Context, Reconciler, condition,
+    Action, Context, Reconciler, condition,
     rbac::{Rule, Verb},
 };
 

@@ -6,12 +6,9 @@
 
 use std::convert::Infallible;
 
-use kube::{
-    ResourceExt,
-    runtime::{controller::Action, reflector::ObjectRef},
-};
+use kube::{ResourceExt, runtime::reflector::ObjectRef};
 use kube_manager::{
-    Reconciler,
+    Action, Reconciler,
     rbac::{Rule, Verb},
 };
 

@@ -11,7 +11,8 @@ pub const PAUSE: Range<Duration> = Duration::from_millis(100)..Duration::from_se
 /// The delays of all objects whose last reconcile failed.
 pub struct Backoff<K> {
     pauses: Range<Duration>,
-    failed: Mutex<HashMap<K, ExponentialBackoff>>,
+    /// The number of failures in a row, and the next delays.
+    failed: Mutex<HashMap<K, (u32, ExponentialBackoff)>>,
 }
 
 impl<K: Eq + Hash> Backoff<K> {
@@ -23,15 +24,15 @@ impl<K: Eq + Hash> Backoff<K> {
         }
     }
 
-    /// The delay after one more failure. With [`PAUSE`], the delays are about 0.1 s, 0.2 s, 0.4 s, and so on, up to 5
+    /// The number of failures in a row after one more failure, and the delay. With [`PAUSE`], the delays are about 0.1 s, 0.2 s, 0.4 s, and so on, up to 5
     /// minutes.
-    pub fn failed(&self, key: K) -> Duration {
-        self.failed
-            .lock()
+    pub fn failed(&self, key: K) -> (u32, Duration) {
+        let mut failed = self.failed.lock();
+        let (count, pauses) = failed
             .entry(key)
-            .or_insert_with(|| growing(self.pauses.clone()).build())
-            .next()
-            .unwrap_or(self.pauses.end)
+            .or_insert_with(|| (0, growing(self.pauses.clone()).build()));
+        *count = count.saturating_add(1);
+        (*count, pauses.next().unwrap_or(self.pauses.end))
     }
 
     /// Resets the delay of an object, after a success or a deletion.
@@ -59,7 +60,7 @@ mod tests {
     #[test]
     fn pauses_grow_to_the_longest_for_each_object_by_itself() {
         let backoff = Backoff::new(PAUSE);
-        let pauses: Vec<_> = (0..20).map(|_| backoff.failed("a")).collect();
+        let pauses: Vec<_> = (0..20).map(|_| backoff.failed("a").1).collect();
         assert!(
             pauses[0] >= PAUSE.start && pauses[0] < 3 * PAUSE.start,
             "{pauses:?}"
@@ -67,7 +68,9 @@ mod tests {
         assert!(pauses[3] > 4 * PAUSE.start, "{pauses:?}");
         assert!(pauses[19] >= PAUSE.end / 2, "{pauses:?}");
         assert!(pauses.iter().all(|pause| *pause <= PAUSE.end), "{pauses:?}");
-        assert!(backoff.failed("b") < 3 * PAUSE.start);
+        assert_eq!(backoff.failed("a").0, 21);
+        let (count, pause) = backoff.failed("b");
+        assert!(count == 1 && pause < 3 * PAUSE.start);
     }
 
     #[test]
@@ -77,6 +80,7 @@ mod tests {
             backoff.failed("a");
         }
         backoff.forget(&"a");
-        assert!(backoff.failed("a") < 3 * PAUSE.start);
+        let (count, pause) = backoff.failed("a");
+        assert!(count == 1 && pause < 3 * PAUSE.start);
     }
 }

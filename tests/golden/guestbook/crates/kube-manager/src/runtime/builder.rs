@@ -15,6 +15,7 @@ use super::{
     Runtime,
     backoff::PAUSE,
     children::{self, Children},
+    closures::Closures,
     context::Context,
     guarded::Guarded,
     informer::Follow,
@@ -31,7 +32,7 @@ use super::{
 pub(super) type Observe<K> = Box<dyn Fn(Option<&str>) -> Observer<K> + Send>;
 pub(super) type Observer<K> = Box<dyn FnMut(&Event<Guarded<K>>) + Send>;
 
-/// Computes a number that changes when an object has to be reconciled.
+/// Computes a number that changes when an object has to be reconciled. Without a number, each change counts.
 pub(super) type Fingerprint<K> = Box<dyn Fn(&K) -> Option<u64> + Send + Sync>;
 
 /// Builds a controller of the kind `K`. The declared watches start when the controller starts.
@@ -40,6 +41,7 @@ pub struct Builder<K: Resource<DynamicType = ()> + Clone + 'static> {
     objects: Objects<K>,
     unguarded: Client,
     registry: Registry,
+    pub(super) closures: Closures,
     pub(super) follows: Vec<Follow>,
     pub(super) observers: Vec<Observe<K>>,
     pub(super) fingerprint: Option<Fingerprint<K>>,
@@ -53,10 +55,11 @@ impl<K> Builder<K>
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
 {
-    pub(super) fn new(context: Context, runtime: &Runtime) -> Self {
+    pub(super) fn new(context: Context, objects: Objects<K>, runtime: &Runtime) -> Self {
         Self {
+            closures: Closures::new(context.name(), &runtime.metrics),
             context,
-            objects: Objects::default(),
+            objects,
             unguarded: runtime.unguarded.clone(),
             registry: runtime.registry.clone(),
             follows: Vec::new(),
@@ -206,6 +209,9 @@ where
 
     /// Limits the watch of the controller's own kind to objects with these labels, such as
     /// `app=shop,tier!=cache`.
+    ///
+    /// An object that loses the labels is no longer reconciled. If the controller has a finalizer, the object keeps the
+    /// finalizer, and the cleanup still runs when the object is deleted.
     pub fn labels(&mut self, selector: impl Into<String>) {
         self.selector.labels = selector.into();
     }
@@ -217,7 +223,8 @@ where
     }
 
     /// Reconciles an object only if the value of `predicate` or the uid changes, and when its deletion begins. By
-    /// default, a change of generation, labels, annotations or finalizers reconciles an object. kube has
+    /// default, a change of generation, labels, annotations or finalizers reconciles a custom resource, and each change
+    /// reconciles an object of a kind of Kubernetes, such as a Pod. kube has
     /// [predicates](kube::runtime::predicates), which combine.
     pub fn predicate(&mut self, predicate: impl Predicate<K> + Send + Sync + 'static) {
         self.fingerprint = Some(Box::new(move |object| predicate.hash_property(object)));

@@ -11,21 +11,30 @@ use std::{
 use kube::{
     Resource,
     runtime::{
-        reflector::{ObjectRef, Store},
+        reflector::{ObjectRef, store::Writer},
         watcher::Event,
     },
 };
 
 use super::watch::key;
 
-/// Finds the objects to requeue in the events of a watch.
+/// Updates the store of a watch, and finds out what each event means for the work queue.
 pub struct Changes<K, F>
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
 {
-    store: Store<K>,
+    store: Writer<K>,
     before: Vec<Arc<K>>,
     seen: Seen<F>,
+}
+
+/// What an event means for the objects of one name.
+#[derive(Debug, PartialEq)]
+pub enum Change<K: Resource<DynamicType = ()>> {
+    /// The object has to be reconciled.
+    Changed(ObjectRef<K>),
+    /// The object is deleted. Another object with its name may exist already, and is then in a `Changed` of its own.
+    Deleted(ObjectRef<K>),
 }
 
 impl<K, F> Changes<K, F>
@@ -33,9 +42,9 @@ where
     K: Resource<DynamicType = ()> + Clone + 'static,
     F: Fn(&K) -> Option<u64>,
 {
-    /// An object is requeued when its `fingerprint` has changed. An object without a fingerprint is requeued by each
-    /// change. `store` has the objects of the watch.
-    pub fn new(store: Store<K>, fingerprint: F) -> Self {
+    /// An object is requeued when its `fingerprint` has changed. An object without a fingerprint is left alone until its
+    /// deletion begins. `store` gets the objects of the watch.
+    pub fn new(store: Writer<K>, fingerprint: F) -> Self {
         Self {
             store,
             before: Vec::new(),
@@ -46,42 +55,97 @@ where
         }
     }
 
-    /// The objects to requeue after `event`, including a deleted object. The store must have processed `event` already.
-    pub fn take(&mut self, event: &Event<K>) -> Vec<ObjectRef<K>> {
-        match event {
+    /// Puts `event` into the store, and returns what has changed.
+    pub fn take(&mut self, event: &Event<K>) -> Vec<Change<K>> {
+        let store = self.store.as_reader();
+        let known = |object: &K| store.get(&ObjectRef::from_obj(object));
+        let before = match event {
             // A list follows, at the start or after an interrupted watch. The store has the listed objects only at the
             // end of the list, so an earlier reconcile would not find a new object.
-            Event::Init => self.before = self.store.state(),
-            Event::InitApply(_) => {}
-            Event::InitDone => {
-                let mut objects = self.store.state();
-                objects.retain(|object| self.seen.is_new(&**object));
-                let mut gone = mem::take(&mut self.before);
-                gone.retain(|object| self.store.get(&ObjectRef::from_obj(&**object)).is_none());
-                gone.iter().for_each(|object| self.seen.forget(&**object));
-                let all = objects.iter().chain(&gone);
-                return all.map(|object| ObjectRef::from_obj(&**object)).collect();
+            Event::Init => {
+                self.before = store.state();
+                Vec::new()
             }
-            Event::Apply(object) => {
-                if self.seen.is_new(object) {
-                    return vec![ObjectRef::from_obj(object)];
-                }
-            }
+            Event::InitApply(_) => Vec::new(),
+            Event::InitDone => mem::take(&mut self.before),
+            Event::Apply(object) => Vec::from_iter(known(object)),
             Event::Delete(object) => {
-                self.seen.forget(object);
-                return vec![ObjectRef::from_obj(object)];
+                vec![known(object).unwrap_or_else(|| Arc::new(object.clone()))]
+            }
+        };
+        self.store.apply_watcher_event(event);
+
+        // An object that was deleted and made again has another uid. The watch may report only the new object.
+        let is_alive =
+            |object: &K| known(object).is_some_and(|now| now.meta().uid == object.meta().uid);
+        let mut changes = Vec::new();
+        for object in before {
+            if !is_alive(&object) {
+                self.seen.forget(&*object);
+                changes.push(Change::Deleted(ObjectRef::from_obj(&*object)));
             }
         }
-        Vec::new()
+        let shown = match event {
+            Event::Apply(object) => vec![Arc::new(object.clone())],
+            Event::InitDone => store.state(),
+            Event::Init | Event::InitApply(_) | Event::Delete(_) => Vec::new(),
+        };
+        for object in shown {
+            if self.seen.is_new(&*object) {
+                changes.push(Change::Changed(ObjectRef::from_obj(&*object)));
+            }
+        }
+        changes
     }
 }
 
-/// A hash of the desired state of `object`. Kinds without a generation, such as ConfigMaps, do not separate desired and
-/// observed state, so any change counts.
-pub fn desired<K: Resource>(object: &K) -> Option<u64> {
+/// The API groups of Kubernetes itself whose name has the suffix of Kubernetes. Other projects may define kinds in
+/// groups with this suffix, too.
+const KUBERNETES_GROUPS: &[&str] = &[
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "internal.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
+
+/// Whether the kind is a kind of Kubernetes. The group of a custom resource contains a dot.
+fn is_of_kubernetes<K: Resource<DynamicType = ()>>() -> bool {
+    let group = K::group(&());
+    !group.contains('.') || KUBERNETES_GROUPS.contains(&&*group)
+}
+
+/// Changes with the desired state of a custom resource. The API server increases its generation with each change of its
+/// content, except the status.
+///
+/// For a kind of Kubernetes, each change counts: a controller of such a kind reacts to the state that other controllers
+/// report, and the generation does not show a change of that state.
+pub fn desired<K: Resource<DynamicType = ()>>(object: &K) -> u64 {
     let meta = object.meta();
-    let asked = (meta.generation?, &meta.labels, &meta.annotations);
-    Some(hash(asked))
+    match meta.generation {
+        Some(generation) if !is_of_kubernetes::<K>() => {
+            hash((generation, &meta.labels, &meta.annotations))
+        }
+        _ => any(object),
+    }
+}
+
+/// Changes with each change of the object.
+pub fn any<K: Resource>(object: &K) -> u64 {
+    hash(&object.meta().resource_version)
 }
 
 /// The last known state of each object.
@@ -98,16 +162,13 @@ impl<F> Seen<F> {
     where
         F: Fn(&K) -> Option<u64>,
     {
-        let Some(fingerprint) = (self.fingerprint)(object) else {
-            self.forget(object);
-            return true;
-        };
         let meta = object.meta();
-        let life = (
-            &meta.uid,
-            &meta.finalizers,
-            meta.deletion_timestamp.is_some(),
-        );
+        let is_deleting = meta.deletion_timestamp.is_some();
+        let fingerprint = (self.fingerprint)(object);
+        if fingerprint.is_none() && !is_deleting {
+            return false;
+        }
+        let life = (&meta.uid, &meta.finalizers, is_deleting);
         let fingerprint = hash((fingerprint, life));
         let last = self.fingerprints.insert(hash(key(object)), fingerprint);
         last != Some(fingerprint)
@@ -126,23 +187,66 @@ fn hash(value: impl Hash) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::apps::v1::Deployment;
+    use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
     use kube::{api::ObjectMeta, runtime::reflector};
 
     use super::*;
 
-    fn object(name: &str, generation: i64) -> Deployment {
-        Deployment {
-            metadata: ObjectMeta {
-                name: Some(name.to_owned()),
-                generation: Some(generation),
-                ..ObjectMeta::default()
-            },
-            ..Deployment::default()
+    /// A custom resource: a Deployment in another group.
+    #[derive(Clone, Debug)]
+    struct Custom(Deployment);
+
+    impl Resource for Custom {
+        type DynamicType = ();
+        type Scope = kube::core::NamespaceResourceScope;
+
+        fn kind(_: &()) -> std::borrow::Cow<'_, str> {
+            "Custom".into()
+        }
+
+        fn group(_: &()) -> std::borrow::Cow<'_, str> {
+            "example.com".into()
+        }
+
+        fn version(_: &()) -> std::borrow::Cow<'_, str> {
+            "v1".into()
+        }
+
+        fn plural(_: &()) -> std::borrow::Cow<'_, str> {
+            "customs".into()
+        }
+
+        fn meta(&self) -> &ObjectMeta {
+            &self.0.metadata
+        }
+
+        fn meta_mut(&mut self) -> &mut ObjectMeta {
+            &mut self.0.metadata
         }
     }
 
-    fn list<'a>(objects: impl IntoIterator<Item = &'a Deployment>) -> Vec<Event<Deployment>> {
+    fn object(name: &str, generation: i64) -> Custom {
+        Custom(Deployment {
+            metadata: ObjectMeta {
+                name: Some(name.to_owned()),
+                generation: Some(generation),
+                uid: Some("1".to_owned()),
+                ..ObjectMeta::default()
+            },
+            ..Deployment::default()
+        })
+    }
+
+    fn by_desired(object: &Custom) -> Option<u64> {
+        Some(desired(object))
+    }
+
+    fn with_uid(mut object: Custom, uid: &str) -> Custom {
+        object.meta_mut().uid = Some(uid.to_owned());
+        object
+    }
+
+    fn list<'a>(objects: impl IntoIterator<Item = &'a Custom>) -> Vec<Event<Custom>> {
         let objects = objects.into_iter().cloned().map(Event::InitApply);
         [Event::Init]
             .into_iter()
@@ -151,53 +255,119 @@ mod tests {
             .collect()
     }
 
-    /// The names of the objects to reconcile.
-    fn woken(events: Vec<Event<Deployment>>, every: bool) -> String {
-        let (store, mut writer) = reflector::store();
-        let mut changes = Changes::new(store, |object| desired(object).filter(|_| !every));
-        let mut names = Vec::new();
+    /// The changes: the name of an object to reconcile; a minus sign, the name and the uid of a deleted object.
+    fn changes<K>(events: Vec<Event<K>>, fingerprint: fn(&K) -> Option<u64>) -> String
+    where
+        K: Resource<DynamicType = ()> + Clone + 'static,
+    {
+        let (_, writer) = reflector::store();
+        let mut changes = Changes::new(writer, fingerprint);
+        let mut all = Vec::new();
         for event in events {
-            writer.apply_watcher_event(&event);
-            names.extend(changes.take(&event).into_iter().map(|object| object.name));
+            all.extend(changes.take(&event).into_iter().map(|change| match change {
+                Change::Changed(object) => object.name,
+                Change::Deleted(object) => {
+                    format!("-{}{}", object.name, object.extra.uid.unwrap_or_default())
+                }
+            }));
         }
-        names.join(" ")
+        all.join(" ")
     }
 
     #[test]
-    fn a_change_of_the_status_alone_wakes_nobody() {
+    fn a_change_of_the_status_alone_requeues_no_custom_resource() {
         let mut events = list([&object("a", 1)]);
         events.extend([Event::Apply(object("a", 1)), Event::Apply(object("a", 2))]);
-        assert_eq!(woken(events.clone(), false), "a a");
-        assert_eq!(woken(events, true), "a a a");
+        assert_eq!(changes(events, by_desired), "a a");
+        let version = |version: &str| {
+            let mut object = object("a", 1);
+            object.meta_mut().resource_version = Some(version.to_owned());
+            Event::Apply(object)
+        };
+        let events = vec![version("1"), version("2"), version("2")];
+        assert_eq!(changes(events.clone(), by_desired), "a");
+        assert_eq!(changes(events, |object| Some(any(object))), "a a");
     }
 
     #[test]
-    fn a_deletion_is_heard() {
+    fn a_change_of_the_status_requeues_an_object_of_a_kind_of_kubernetes() {
+        let pod = |version: &str| {
+            let mut pod = Pod::default();
+            pod.metadata.name = Some("a".to_owned());
+            pod.metadata.generation = Some(1);
+            pod.metadata.resource_version = Some(version.to_owned());
+            Event::Apply(pod)
+        };
+        let events = vec![pod("1"), pod("2")];
+        assert_eq!(changes(events, |pod| Some(desired(pod))), "a a");
+        assert!(is_of_kubernetes::<Pod>() && is_of_kubernetes::<Deployment>());
+        assert!(is_of_kubernetes::<k8s_openapi::api::networking::v1::Ingress>());
+        assert!(!is_of_kubernetes::<Custom>());
+    }
+
+    #[test]
+    fn every_group_of_kubernetes_is_known() {
+        let types = [
+            <k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration as k8s_openapi::Resource>::GROUP,
+            <k8s_openapi::api::certificates::v1::CertificateSigningRequest as k8s_openapi::Resource>::GROUP,
+            <k8s_openapi::api::coordination::v1::Lease as k8s_openapi::Resource>::GROUP,
+            <k8s_openapi::api::discovery::v1::EndpointSlice as k8s_openapi::Resource>::GROUP,
+            <k8s_openapi::api::events::v1::Event as k8s_openapi::Resource>::GROUP,
+            <k8s_openapi::api::flowcontrol::v1::FlowSchema as k8s_openapi::Resource>::GROUP,
+            <k8s_openapi::api::node::v1::RuntimeClass as k8s_openapi::Resource>::GROUP,
+            <k8s_openapi::api::rbac::v1::Role as k8s_openapi::Resource>::GROUP,
+            <k8s_openapi::api::resource::v1::ResourceClaim as k8s_openapi::Resource>::GROUP,
+            <k8s_openapi::api::scheduling::v1::PriorityClass as k8s_openapi::Resource>::GROUP,
+            <k8s_openapi::api::storage::v1::StorageClass as k8s_openapi::Resource>::GROUP,
+        ];
+        for group in types {
+            assert!(KUBERNETES_GROUPS.contains(&group), "{group}");
+        }
+    }
+
+    #[test]
+    fn a_deletion_is_reported_once() {
         let mut events = list([&object("a", 1)]);
         events.push(Event::Delete(object("a", 1)));
-        assert_eq!(woken(events, false), "a a");
+        assert_eq!(changes(events, by_desired), "a -a1");
     }
 
     #[test]
-    fn a_second_list_wakes_what_changed_meanwhile_and_what_is_gone() {
+    fn a_second_list_reports_what_changed_meanwhile_and_what_is_gone() {
         let mut events = list([
             &object("same", 1),
             &object("changed", 1),
             &object("gone", 1),
         ]);
         events.extend(list([&object("same", 1), &object("changed", 2)]));
-        let woken = woken(events, false);
-        let (first, second) = woken.split_at(woken.len() - " changed gone".len());
-        assert_eq!(second, " changed gone");
+        let changes = changes(events, by_desired);
+        let (first, second) = changes.split_at(changes.len() - " -gone1 changed".len());
+        assert_eq!(second, " -gone1 changed");
         assert_eq!(first.split(' ').count(), 3);
     }
 
     #[test]
-    fn an_object_made_anew_under_the_same_name_is_another_one() {
-        let mut again = object("a", 1);
-        again.metadata.uid = Some("2".to_owned());
-        let mut events = list([&object("a", 1)]);
-        events.extend(list([&again]));
-        assert_eq!(woken(events, false), "a a");
+    fn an_object_that_is_made_again_under_the_same_name_is_another_one() {
+        let again = with_uid(object("a", 1), "2");
+        let mut listed = list([&object("a", 1)]);
+        listed.extend(list([&again]));
+        assert_eq!(changes(listed, by_desired), "a -a1 a");
+        // The watch may end between the deletion and the creation, and begin again after both.
+        let mut watched = list([&object("a", 1)]);
+        watched.push(Event::Apply(again));
+        assert_eq!(changes(watched, by_desired), "a -a1 a");
+    }
+
+    #[test]
+    fn an_object_without_a_fingerprint_is_left_alone_until_it_is_deleted() {
+        let mut deleted = object("a", 2);
+        deleted.meta_mut().deletion_timestamp =
+            Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(
+                k8s_openapi::jiff::Timestamp::UNIX_EPOCH,
+            ));
+        let events = vec![Event::Apply(object("a", 1)), Event::Apply(object("a", 2))];
+        assert_eq!(changes(events, |_| None), "");
+        let events = vec![Event::Apply(object("a", 1)), Event::Apply(deleted)];
+        assert_eq!(changes(events, |_| None), "a");
     }
 }

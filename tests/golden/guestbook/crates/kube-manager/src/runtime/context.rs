@@ -68,6 +68,19 @@ impl Context {
         }
     }
 
+    /// A context without a manager.
+    #[cfg(test)]
+    pub(super) fn for_test(client: Client, watcher: Watcher, written: Written) -> Self {
+        Self {
+            recorder: Recorder::new(client.clone(), watcher.controller.to_owned()),
+            client,
+            operator: "test",
+            watcher,
+            written,
+            status: Shared::default(),
+        }
+    }
+
     /// Makes the controller apply its part of the status of its own kind from now on.
     pub(super) fn share_status(&self) {
         self.status.is_shared.store(true, Ordering::Relaxed);
@@ -108,7 +121,7 @@ impl Context {
     }
 
     /// Writes the status of `object`. Returns `false` if `object` has that status already, which needs no request, or
-    /// if the object is deleted.
+    /// if the object is deleted. A reconcile can write the status several times, with the same `object`.
     ///
     /// By default, the status is written as a whole. If several controllers of the operator reconcile the kind, or with
     /// [`Builder::shares_status`](super::Builder::shares_status), each controller applies only its part: the values
@@ -128,6 +141,9 @@ impl Context {
         K: HasStatus<Status: PartialEq + Clone + Serialize>,
         K: Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static,
     {
+        // The result of an earlier write, which the watch has not delivered yet.
+        let newer = self.written.newer(object);
+        let object = newer.as_deref().unwrap_or(object);
         if object.status() == Some(status) {
             return Ok(false);
         }

@@ -1,118 +1,98 @@
 //! Runs a reconciler for each changed object, and again after a failure. Several objects are reconciled at once, but
 //! never the same object twice at once. A failure affects one object only.
 
-use std::{
-    any::{Any, TypeId},
-    collections::HashMap,
-    convert::Infallible,
-    mem,
-    panic::AssertUnwindSafe,
-    pin::pin,
-    sync::Arc,
-    time::Instant,
-};
+use std::{any::TypeId, mem, panic::AssertUnwindSafe, sync::Arc, time::Instant};
 
 use futures::{
-    FutureExt, StreamExt,
+    FutureExt,
     future::{BoxFuture, Shared},
-    stream,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{
-    Client, Resource,
+    Api, Client, Resource, ResourceExt,
+    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams},
+    core::PartialObjectMeta,
     runtime::{
-        Controller,
-        controller::{self, Action, Config},
-        finalizer::{self, finalizer},
-        reflector::{self, ObjectRef, Store, store::Writer},
+        events::EventType,
+        reflector::{self, ObjectRef, Store},
         watcher::Event,
     },
 };
-use parking_lot::Mutex;
+use serde_json::{Value, json};
 use tokio::{
-    sync::{Semaphore, SetOnce},
-    task::JoinSet,
+    sync::{OwnedSemaphorePermit, Semaphore, SetOnce},
+    task::{JoinError, JoinSet},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
 use super::{
     Runtime,
+    action::Action,
     backoff::Backoff,
     builder::{Builder, Fingerprint, Observer},
-    changes::{Changes, desired},
+    changes::{Change, Changes, any, desired},
+    closures::{Closures, message},
+    condition,
     context::Context,
     failure,
     guarded::Guarded,
     informer::{Handler, Informers, Synced, Wake, some_or_all},
     leader::Leadership,
     metrics::{Metrics, QueueMetrics},
-    queue::{Priority, Queue},
+    objects::Objects,
+    queue::{Priority, Queue, Turn},
     reconciler::Reconciler,
     scope::{Kind, Watchable},
-    watch::{Extent, Key, Watcher, key, key_of},
+    watch::{Extent, Key, Selector, Watcher, key},
     written::Written,
 };
 
-/// How many objects the queue hands out for each concurrent reconcile. kube's scheduler keeps an object for a
-/// millisecond or two, so with fewer objects, quick reconciles would have to wait for more.
-const AHEAD: usize = 8;
+/// From this number of conflicts in a row on, a conflict is an error: something else changes the object all the time.
+const REPEATED: u32 = 3;
+
+/// The reason of the event and of the condition when the finalizer cannot be changed.
+const FINALIZER_FAILED: &str = "FinalizerFailed";
 
 /// Why a reconcile did not succeed.
 #[derive(Debug, thiserror::Error)]
 enum Error<E: std::error::Error + 'static> {
     #[error(transparent)]
     Reconciler(E),
-    #[error(transparent)]
-    Finalizer(Box<finalizer::Error<Undone<E>>>),
+    #[error("cannot {verb} the finalizer `{name}`")]
+    Finalizer {
+        /// `add` or `remove`.
+        verb: &'static str,
+        name: String,
+        source: kube::Error,
+    },
+    #[error("cannot read the object, which the selector no longer selects")]
+    Read(#[source] kube::Error),
     #[error("panicked: {0}")]
     Panic(String),
-}
-
-/// Why the finalizer stays on the object.
-#[derive(Debug, thiserror::Error)]
-enum Undone<E: std::error::Error + 'static> {
-    #[error(transparent)]
-    Reconciler(E),
-    #[error("the cleanup goes on")]
-    Cleanup(Action),
-}
-
-impl<E: std::error::Error + 'static> Error<E> {
-    /// Whether the object has changed since it was read. This is normal: the next reconcile gets the new version.
-    fn is_conflict(&self) -> bool {
-        match failure::reason(self) {
-            "conflict" => true,
-            // The finalizers have changed since they were read, or the object is deleted.
-            "invalid" | "not_found" => matches!(
-                self,
-                Self::Finalizer(error) if matches!(
-                    **error,
-                    finalizer::Error::AddFinalizer(_) | finalizer::Error::RemoveFinalizer(_)
-                )
-            ),
-            _ => false,
-        }
-    }
 }
 
 /// The state that the reconciles of a controller share.
 struct Worker<R: Reconciler> {
     reconciler: R,
+    context: Context,
     client: Client,
     metrics: Metrics,
     /// The metrics of the work queue.
     queue: QueueMetrics,
     backoff: Backoff<Key>,
     /// Shared by all watched namespaces.
-    slots: Semaphore,
+    slots: Arc<Semaphore>,
     /// Limits how many calls of `gone` run at once. These calls take no slot: a reconcile does not wait for objects
     /// that no longer exist.
-    gone_slots: Semaphore,
-    /// The last call of `gone` for each object, until the call ends.
-    gone: Mutex<HashMap<Key, CancellationToken>>,
+    gone_slots: Arc<Semaphore>,
     written: Written,
     leadership: Leadership,
     stop: CancellationToken,
+    /// All reconciles of the process.
+    running: TaskTracker,
+    /// Whether the watch delivers only some objects of the kind.
+    selects: bool,
 }
 
 type Object<K> = ObjectRef<Guarded<K>>;
@@ -140,7 +120,8 @@ pub(super) fn start<R: Reconciler>(
         rules: R::RULES,
         keeps_status_fields: false,
     };
-    let written = Written::new::<R::Object>();
+    let objects = Objects::default();
+    let written = Written::new::<R::Object>(objects.clone());
     let context = Context::new(runtime, watcher, written.clone());
     let kinds = runtime.kinds.iter();
     if kinds
@@ -150,28 +131,30 @@ pub(super) fn start<R: Reconciler>(
     {
         context.share_status();
     }
-    let mut builder = Builder::new(context, runtime);
+    let mut builder = Builder::new(context.clone(), objects.clone(), runtime);
     let reconciler = new(&mut builder);
     let own = Watcher {
-        keeps_status_fields: builder.context().shares_status(),
+        keeps_status_fields: context.shares_status(),
         ..watcher
     };
-    let concurrency = builder.concurrency;
+    let concurrency = usize::from(builder.concurrency);
     let worker = Arc::new(Worker {
         reconciler,
+        context,
         client: runtime.client.clone(),
         metrics: runtime.metrics.clone(),
         queue: runtime.metrics.queue(R::NAME),
         backoff: Backoff::new(builder.pauses.clone()),
-        slots: Semaphore::new(usize::from(concurrency)),
-        gone_slots: Semaphore::new(usize::from(concurrency)),
-        gone: Mutex::default(),
+        slots: Arc::new(Semaphore::new(concurrency)),
+        gone_slots: Arc::new(Semaphore::new(concurrency)),
         written,
         leadership: runtime.leadership.clone(),
         stop: runtime.stop.clone(),
+        running: runtime.running.clone(),
+        selects: builder.selector != Selector::default(),
     });
     let limit = worker.metrics.limit.with_label_values(&[R::NAME]);
-    limit.set(i64::from(concurrency));
+    limit.set(i64::from(builder.concurrency));
     for result in ["success", "error"] {
         // Prometheus sees the first increase only if the counter was 0 before.
         let reconciles = &worker.metrics.reconciles;
@@ -184,20 +167,19 @@ pub(super) fn start<R: Reconciler>(
     } else {
         Vec::new()
     });
-    let (objects, predicate) = (builder.objects(), builder.fingerprint.take().map(Arc::new));
+    let predicate = builder.fingerprint.take().map(Arc::new);
     let (mut queues, mut synced) = (Vec::new(), Vec::new());
     for namespace in &namespaces {
         let (store, writer) = reflector::store();
-        let ahead = usize::from(concurrency).saturating_mul(AHEAD);
-        let queue = Arc::new(Queue::new(ahead, worker.queue.clone()));
+        let queue = Arc::new(Queue::new(worker.queue.clone()));
         let observe = builder.observers.iter();
+        let fingerprint = fingerprint::<R>(predicate.clone(), builder.closures.clone());
         let handler = handler(
             &worker,
-            writer,
             observe
                 .map(|observe| observe(namespace.as_deref()))
                 .collect(),
-            Changes::new(store.clone(), fingerprint::<R>(predicate.clone())),
+            Changes::new(writer, fingerprint),
             queue.clone(),
         );
         let extent = Extent {
@@ -208,6 +190,14 @@ pub(super) fn start<R: Reconciler>(
             namespace: namespace.clone(),
             begun: informers.add::<R::Object>(own, &kind, extent, handler),
         });
+        if R::FINALIZER && worker.selects {
+            let all = Extent {
+                namespace: namespace.clone(),
+                selector: Selector::default(),
+            };
+            let handler = handler_of_unselected::<R>(store.clone(), queue.clone());
+            informers.add::<PartialObjectMeta<R::Object>>(watcher, &kind, all, handler);
+        }
         objects.add(store.clone());
         queues.push((store, queue));
     }
@@ -227,40 +217,93 @@ pub(super) fn start<R: Reconciler>(
             store,
             queue,
         };
-        tasks.spawn(run(Arc::new(part), concurrency));
+        tasks.spawn(run(Arc::new(part)));
     }
 }
 
 /// Reconciles the objects from the queue, until the process stops.
-async fn run<R: Reconciler>(part: Arc<Part<R>>, concurrency: u16) {
-    let stop = part.worker.stop.clone();
-    let objects = part.queue.clone().objects();
-    let mut results = pin!(
-        Controller::for_stream(stream::empty(), part.store.clone())
-            .reconcile_on(objects.take_until(stop.cancelled_owned()))
-            .with_config(Config::default().concurrency(concurrency))
-            // `reconcile` returns when to retry, so there is no error.
-            .run(reconcile, |_, never, _| match *never {}, part.clone())
-    );
-    let mut gone = JoinSet::new();
-    // Polling the results runs the reconciles, so nothing in this loop may wait.
-    while let Some(result) = results.next().await {
-        // Other errors are logged where they happen.
-        if let Err(controller::Error::ObjectNotFound(object)) = result {
-            let object = object.into_kind_unchecked(());
-            part.queue.forget(&object);
-            gone.spawn(part.worker.clone().gone(object.into_kind_unchecked(())));
-        }
-        while gone.try_join_next().is_some() {}
+async fn run<R: Reconciler>(part: Arc<Part<R>>) {
+    let stop = &part.worker.stop;
+    if stop
+        .run_until_cancelled(part.synced.clone())
+        .await
+        .is_some()
+    {
+        tokio::join!(reconcile_changed(&part), report_deleted(&part));
     }
-    while gone.join_next().await.is_some() {}
+}
+
+/// Reconciles each changed object, several at once.
+async fn reconcile_changed<R: Reconciler>(part: &Arc<Part<R>>) {
+    let worker = &part.worker;
+    let mut reconciles = JoinSet::new();
+    let begin = async {
+        loop {
+            part.queue.waits().await;
+            // The slot comes first, so that it is for the object that is the most urgent one then.
+            let slot = slot(&worker.slots).await;
+            if let Some(turn) = part.queue.begin() {
+                let part = part.clone();
+                let reconcile = async move { part.reconcile(&turn, slot).await };
+                reconciles.spawn(worker.running.track_future(reconcile));
+            }
+            while let Some(ended) = reconciles.try_join_next() {
+                propagate_panic(ended);
+            }
+        }
+    };
+    worker.stop.run_until_cancelled(begin).await;
+    while let Some(ended) = reconciles.join_next().await {
+        propagate_panic(ended);
+    }
+}
+
+/// Calls `gone` for each deleted object, several at once.
+async fn report_deleted<R: Reconciler>(part: &Arc<Part<R>>) {
+    let worker = &part.worker;
+    let mut calls = JoinSet::new();
+    let begin = async {
+        loop {
+            let (turn, deleted) = part.queue.next_gone().await;
+            let slot = slot(&worker.gone_slots).await;
+            let called = worker.clone();
+            let call = async move {
+                let _slot = slot;
+                for object in deleted {
+                    called.gone(object.into_kind_unchecked(())).await;
+                }
+                drop(turn);
+            };
+            calls.spawn(worker.running.track_future(call));
+            while let Some(ended) = calls.try_join_next() {
+                propagate_panic(ended);
+            }
+        }
+    };
+    worker.stop.run_until_cancelled(begin).await;
+    while let Some(ended) = calls.join_next().await {
+        propagate_panic(ended);
+    }
+}
+
+/// Waits for one of `slots`, which are never closed.
+async fn slot(slots: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    slots.clone().acquire_owned().await.ok()
+}
+
+/// Panics of user code are caught earlier, so a panic here is a fault of this crate, which ends the process.
+fn propagate_panic(ended: Result<(), JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        std::panic::resume_unwind(error.into_panic());
+    }
 }
 
 /// Handles the events of the watch of the controller's own kind: first updates the stores that reconciles read, then
 /// adds the changed objects to `queue`.
 fn handler<R: Reconciler>(
     worker: &Arc<Worker<R>>,
-    mut store: Writer<Guarded<R::Object>>,
     mut observers: Vec<Observer<R::Object>>,
     mut changes: Changes<
         Guarded<R::Object>,
@@ -268,37 +311,71 @@ fn handler<R: Reconciler>(
     >,
     queue: Arc<Queue<Object<R::Object>>>,
 ) -> Handler<R::Object> {
-    let (written, mut is_first) = (worker.written.clone(), true);
+    let (worker, mut is_first) = (worker.clone(), true);
     Box::new(move |event| {
-        store.apply_watcher_event(event);
-        match event {
-            Event::Apply(object) => written.shown(&key(object), Some(object)),
-            Event::Delete(object) => written.shown::<R::Object>(&key(object), None),
-            Event::Init | Event::InitApply(_) | Event::InitDone => {}
+        let changed = changes.take(event);
+        if let Event::Apply(object) = event {
+            worker.written.shown(&key(object), Some(object));
         }
         observers.iter_mut().for_each(|observer| observer(event));
-        let changed = changes.take(event);
         let is_first = matches!(event, Event::InitDone) && mem::take(&mut is_first);
         let priority = if is_first {
             Priority::Low
         } else {
             Priority::Normal
         };
-        for object in changed {
-            queue.push(object, priority);
+        for change in changed {
+            match change {
+                Change::Changed(object) => queue.push((object.namespace, object.name), priority),
+                Change::Deleted(object) => {
+                    let key = (object.namespace.clone(), object.name.clone());
+                    worker.backoff.forget(&key);
+                    worker.written.shown::<R::Object>(&key, None);
+                    queue.delete(&key, object);
+                }
+            }
         }
     })
 }
 
-/// The fingerprint of an object: the object is reconciled when the fingerprint changes. `None` means by each change.
+/// Handles the events of a watch of all objects of the kind: queues an object that the selector of the controller no
+/// longer selects when its deletion begins, if it still has the finalizer of the controller.
+fn handler_of_unselected<R: Reconciler>(
+    store: Store<Guarded<R::Object>>,
+    queue: Arc<Queue<Object<R::Object>>>,
+) -> Handler<PartialObjectMeta<R::Object>> {
+    let finalizer = finalizer_name::<R>();
+    Box::new(move |event| {
+        let (Event::Apply(object) | Event::InitApply(object)) = event else {
+            return;
+        };
+        let (namespace, name) = key(object);
+        let mut selected = ObjectRef::new(&name);
+        selected.namespace.clone_from(&namespace);
+        if object.meta().deletion_timestamp.is_some()
+            && object.finalizers().contains(&finalizer)
+            && store.get(&selected).is_none()
+        {
+            queue.push((namespace, name), Priority::Normal);
+        }
+    })
+}
+
+/// The fingerprint of an object: the object is reconciled when the fingerprint changes. An object for which the
+/// predicate panics has none.
 fn fingerprint<R: Reconciler>(
     predicate: Option<Arc<Fingerprint<R::Object>>>,
+    closures: Closures,
 ) -> impl Fn(&Guarded<R::Object>) -> Option<u64> {
     move |object| match (&object.0, &predicate) {
         // Any change may make an object fit its type.
-        (Err(_), _) => None,
-        (Ok(object), Some(predicate)) => predicate(object),
-        (Ok(object), None) => desired(&**object).filter(|_| !R::EVERY_CHANGE),
+        (Err(_), _) => Some(any(object)),
+        (Ok(typed), Some(predicate)) => {
+            let fingerprint = closures.call("predicate", &key(object), || predicate(typed))?;
+            Some(fingerprint.unwrap_or_else(|| any(object)))
+        }
+        (Ok(_), None) if R::EVERY_CHANGE => Some(any(object)),
+        (Ok(_), None) => Some(desired(object)),
     }
 }
 
@@ -315,7 +392,8 @@ fn wake<K: Watchable + Resource<DynamicType = ()>>(
         object.namespace = namespace.filter(|_| is_namespaced);
         for (store, queue) in &parts {
             if store.get(&object).is_some() {
-                queue.push(object.clone(), Priority::Normal);
+                let key = (object.namespace.clone(), object.name.clone());
+                queue.push(key, Priority::Normal);
             }
         }
     })
@@ -328,60 +406,79 @@ async fn all_set(steps: Vec<Arc<SetOnce<()>>>) {
     }
 }
 
-/// Reconciles one object. A failure or panic is logged, counted, and affects this object only.
-async fn reconcile<R: Reconciler>(
-    object: Arc<Guarded<R::Object>>,
-    part: Arc<Part<R>>,
-) -> Result<Action, Infallible> {
-    let worker = &part.worker;
-    let key = key(&*object);
-    let _slot = tokio::select! {
-        biased;
-        () = worker.stop.cancelled() => return Ok(Action::await_change()),
-        slot = async {
-            part.synced.clone().await;
-            worker.told_gone(&key).await;
-            worker.slots.acquire().await
-        } => slot,
-    };
-    // A process that was paused must not work with outdated objects from its memory.
-    if !worker.leadership.holds() {
-        return Ok(Action::await_change());
+impl<R: Reconciler> Part<R> {
+    /// Reconciles the object of this turn, if it still exists.
+    async fn reconcile(&self, turn: &Turn<Object<R::Object>>, _slot: Option<OwnedSemaphorePermit>) {
+        let worker = &self.worker;
+        // A process that was paused must not work with outdated objects from its memory.
+        if !worker.leadership.holds() {
+            return;
+        }
+        let key = turn.key();
+        let mut reference = ObjectRef::new(&key.1);
+        reference.namespace.clone_from(&key.0);
+        let action = match self.store.get(&reference) {
+            Some(object) => worker.reconcile(&object, key).await,
+            None if R::FINALIZER && worker.selects => worker.reconcile_unselected(key).await,
+            None => return,
+        };
+        let shown = self.store.get(&reference);
+        // The watch may have delivered the object before the answer to its write has arrived.
+        worker.written.shown(key, shown.as_deref());
+        if shown.is_none() && !worker.selects {
+            worker.backoff.forget(key);
+        } else if let Some(delay) = action.requeue_after {
+            turn.repeat(delay);
+        }
     }
-    let newest = ObjectRef::from_obj(&*object);
-    // From here on, a change needs another reconcile.
-    let _running = part.queue.begin(newest.clone());
-    // The object may have changed while it was in the queue.
-    let Some(object) = part.store.get(&newest) else {
-        // The queue ignored the deletion if it came just before this reconcile began. The next reconcile ends with a
-        // call of `gone`, because the store no longer has the object.
-        part.queue.push(newest, Priority::Normal);
-        return Ok(Action::await_change());
-    };
-    let action = worker.reconcile(&object, &key).await;
-    // The watch may have delivered the object before the answer to its write has arrived.
-    let shown = part.store.get(&newest);
-    worker.written.shown(&key, shown.as_deref());
-    Ok(action)
+}
+
+/// The name of the controller's finalizer.
+fn finalizer_name<R: Reconciler>() -> String {
+    let usual = || format!("{}/finalizer", R::NAME);
+    R::FINALIZER_NAME.map_or_else(usual, str::to_owned)
 }
 
 impl<R: Reconciler> Worker<R> {
-    /// Calls the reconciler, and returns when to requeue the object.
+    fn count_error(&self, reason: &str) {
+        let errors = &self.metrics.errors;
+        errors.with_label_values(&[R::NAME, reason]).inc();
+    }
+
+    fn api(&self, namespace: Option<&str>) -> Api<R::Object> {
+        Kind::of::<R::Object>().api(self.client.clone(), namespace)
+    }
+
+    /// Runs the cleanup of an object that the selector no longer selects.
+    async fn reconcile_unselected(&self, key: &Key) -> Action {
+        let (namespace, name) = key;
+        let start = Instant::now();
+        // A list, because a controller needs no permission to get its objects.
+        let params = ListParams::default().fields(&format!("metadata.name={name}"));
+        match self.api(namespace.as_deref()).list(&params).await {
+            Ok(list) => match list.items.into_iter().next() {
+                Some(object) if object.meta().deletion_timestamp.is_some() => {
+                    self.reconcile(&Guarded(Ok(Arc::new(object))), key).await
+                }
+                _ => {
+                    self.backoff.forget(key);
+                    Action::await_change()
+                }
+            },
+            Err(error) => self.failed(&Error::Read(error), key, start).await,
+        }
+    }
+
+    /// Calls the reconciler, and returns when to requeue the object. A failure or panic is logged and counted.
     async fn reconcile(&self, object: &Guarded<R::Object>, key: &Key) -> Action {
         let (controller, kind) = (R::NAME, R::Object::kind(&()));
         let (namespace, name) = key;
-        let errors = |reason| {
-            self.metrics
-                .errors
-                .with_label_values(&[controller, reason])
-                .inc()
-        };
         let object = match &object.0 {
             Ok(object) => object,
             Err(error) => {
                 // A retry would not help: only a change of the object does, which requeues it.
                 self.backoff.forget(key);
-                errors("unreadable");
+                self.count_error("unreadable");
                 let says = "does not fit its type, left alone until it changes";
                 tracing::warn!(controller, %kind, namespace, name, %error, "{says}");
                 return Action::await_change();
@@ -405,29 +502,42 @@ impl<R: Reconciler> Worker<R> {
         let outcome = if result.is_ok() { "success" } else { "error" };
         let reconciles = &self.metrics.reconciles;
         reconciles.with_label_values(&[controller, outcome]).inc();
-        let error = match result {
+        match result {
             Ok(action) => {
                 self.backoff.forget(key);
                 tracing::info!(controller, %kind, namespace, name, ?duration, "reconciled");
-                return action;
+                action
             }
-            Err(error) => error,
-        };
-        let pause = self.backoff.failed(key.clone());
+            Err(error) => {
+                let action = self.failed(&error, key, start).await;
+                if matches!(error, Error::Finalizer { .. }) {
+                    self.report_finalizer(object, &error).await;
+                }
+                action
+            }
+        }
+    }
+
+    /// Logs and counts a failure. Returns when to try again.
+    async fn failed(&self, error: &Error<R::Error>, key: &Key, start: Instant) -> Action {
+        let (controller, kind) = (R::NAME, R::Object::kind(&()));
+        let (namespace, name) = key;
+        let duration = start.elapsed();
+        let (count, pause) = self.backoff.failed(key.clone());
         self.queue.retries.inc();
         let retry_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-        if error.is_conflict() {
-            errors("conflict");
+        let reason = match error {
+            Error::Panic(_) => "panic",
+            error => failure::reason(error),
+        };
+        self.count_error(reason);
+        let hint = failure::hint(error, R::RULES);
+        let error = failure::says(error);
+        if reason == "conflict" && count < REPEATED {
+            // The next reconcile gets the new version.
             let says = "was changed meanwhile, trying again";
-            tracing::info!(controller, %kind, namespace, name, ?duration, retry_ms, "{says}");
+            tracing::info!(controller, %kind, namespace, name, ?duration, %error, retry_ms, "{says}");
         } else {
-            let reason = match &error {
-                Error::Panic(_) => "panic",
-                error => failure::reason(error),
-            };
-            errors(reason);
-            let hint = failure::hint(&error, R::RULES);
-            let error = failure::says(&error);
             let says = "cannot reconcile";
             tracing::error!(
                 controller, %kind, namespace, name, ?duration, reason, %error, hint, retry_ms, "{says}"
@@ -436,105 +546,178 @@ impl<R: Reconciler> Worker<R> {
         Action::requeue(pause)
     }
 
-    /// Calls the reconciler's `gone` for a deleted object. From this call on, [`told_gone`](Self::told_gone) waits
-    /// until the returned future ends.
-    fn gone(
-        self: Arc<Self>,
-        object: ObjectRef<R::Object>,
-    ) -> impl Future<Output = ()> + Send + 'static {
-        let key = key_of(&object);
-        self.backoff.forget(&key);
-        self.written.shown::<R::Object>(&key, None);
-        let told = CancellationToken::new();
-        let before = self.gone.lock().insert(key.clone(), told.clone());
-        async move {
-            if let Some(before) = before {
-                before.cancelled().await;
-            }
-            let _slot = self.gone_slots.acquire().await;
-            if self.leadership.holds() {
-                let gone = AssertUnwindSafe(self.reconciler.gone(&object)).catch_unwind();
-                if let Err(panic) = gone.await {
-                    let panic = message(panic.as_ref());
-                    tracing::error!(controller = R::NAME, %object, panic, "cannot tell it is gone");
-                }
-            }
-            told.cancel();
-            // A later call for an object with the same name stays in the map.
-            let mut gone = self.gone.lock();
-            if gone.get(&key).is_some_and(CancellationToken::is_cancelled) {
-                gone.remove(&key);
+    /// Calls the reconciler's `gone` for a deleted object.
+    async fn gone(&self, object: ObjectRef<R::Object>) {
+        if self.leadership.holds() {
+            let gone = AssertUnwindSafe(self.reconciler.gone(&object)).catch_unwind();
+            if let Err(panic) = gone.await {
+                let panic = message(panic.as_ref());
+                tracing::error!(controller = R::NAME, %object, panic, "cannot report a deletion");
             }
         }
     }
 
-    /// Waits until `gone` has run for all earlier objects with this name.
-    async fn told_gone(&self, key: &Key) {
-        let told = self.gone.lock().get(key).cloned();
-        if let Some(told) = told {
-            told.cancelled().await;
-        }
-    }
-
-    /// Calls the reconciler, with the finalizer if it has one.
+    /// Calls the reconciler. If the controller has a finalizer, adds the finalizer before the first reconcile, and
+    /// removes it after the cleanup.
     async fn attempt(&self, object: &R::Object) -> Result<Action, Error<R::Error>> {
-        if !R::FINALIZER {
-            return match object.meta().deletion_timestamp {
-                Some(_) => Ok(Action::await_change()),
-                None => self
-                    .reconciler
-                    .reconcile(object)
-                    .await
-                    .map_err(Error::Reconciler),
-            };
-        }
-        let usual = || format!("{}/finalizer", R::NAME);
-        let name = R::FINALIZER_NAME.map_or_else(usual, str::to_owned);
-        let namespace = object.meta().namespace.as_deref();
-        let api = Kind::of::<R::Object>().api::<R::Object>(self.client.clone(), namespace);
-        let result = finalizer(&api, &name, Arc::new(object.clone()), |event| async {
-            match event {
-                finalizer::Event::Apply(object) => self.reconciler.reconcile(&object).await,
-                finalizer::Event::Cleanup(object) => match self.reconciler.cleanup(&object).await {
-                    // Success would remove the finalizer.
-                    Ok(action) if action != Action::await_change() => {
-                        return Err(Undone::Cleanup(action));
-                    }
-                    result => result,
-                },
+        let name = finalizer_name::<R>();
+        let has_finalizer = object.finalizers().contains(&name);
+        let is_deleted = object.meta().deletion_timestamp.is_some();
+        if !R::FINALIZER || has_finalizer {
+            if !is_deleted {
+                let reconciled = self.reconciler.reconcile(object).await;
+                return reconciled.map_err(Error::Reconciler);
             }
-            .map_err(Undone::Reconciler)
-        });
-        match result.await {
-            Err(finalizer::Error::CleanupFailed(Undone::Cleanup(action))) => Ok(action),
-            result => result.map_err(|error| Error::Finalizer(Box::new(error))),
+            if !R::FINALIZER {
+                return Ok(Action::await_change());
+            }
+            let cleaned_up = self.reconciler.cleanup(object).await;
+            let action = cleaned_up.map_err(Error::Reconciler)?;
+            if action != Action::await_change() {
+                return Ok(action);
+            }
+            let mut others = object.finalizers().to_vec();
+            others.retain(|finalizer| *finalizer != name);
+            self.set_finalizers(object, "remove", name, others).await?;
+        } else if !is_deleted {
+            let mut all = object.finalizers().to_vec();
+            all.push(name.clone());
+            // The change of the finalizers requeues the object.
+            self.set_finalizers(object, "add", name, all).await?;
+        }
+        Ok(Action::await_change())
+    }
+
+    /// Sets the finalizers of `object`, if it has not changed since it was read.
+    async fn set_finalizers(
+        &self,
+        object: &R::Object,
+        verb: &'static str,
+        name: String,
+        finalizers: Vec<String>,
+    ) -> Result<(), Error<R::Error>> {
+        // With the resourceVersion, only a real conflict has the code 409: a refusal by a webhook, a policy or the
+        // schema has another one, and a retry does not help against these.
+        let version = object.resource_version();
+        let metadata = json!({"resourceVersion": version, "finalizers": finalizers});
+        let patch = Patch::Merge(json!({"metadata": metadata}));
+        let params = PatchParams {
+            field_manager: Some(self.context.field_manager()),
+            ..PatchParams::default()
+        };
+        let api = self.api(object.meta().namespace.as_deref());
+        match api.patch(&object.name_any(), &params, &patch).await {
+            Ok(patched) => {
+                self.written.add(patched);
+                Ok(())
+            }
+            // The object is deleted.
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+            Err(source) => Err(Error::Finalizer { verb, name, source }),
+        }
+    }
+
+    /// Shows users why the finalizer of `object` cannot be changed: in an event, and in the condition `Ready`, if the
+    /// object has it.
+    async fn report_finalizer(&self, object: &R::Object, error: &Error<R::Error>) {
+        if failure::reason(error) == "conflict" {
+            return;
+        }
+        let note = failure::says(error);
+        let context = &self.context;
+        context
+            .event(object, EventType::Warning, FINALIZER_FAILED, &note)
+            .await;
+        let mut content = json!(object);
+        let Some(conditions) = content.pointer_mut("/status/conditions") else {
+            return;
+        };
+        let Some(changed) = not_ready(object, conditions, &note) else {
+            return;
+        };
+        *conditions = changed;
+        let resource = ApiResource::erase::<R::Object>(&());
+        let kind = Kind {
+            dyntype: resource,
+            namespaced: object.meta().namespace.is_some(),
+        };
+        let namespace = object.meta().namespace.as_deref();
+        let api: Api<DynamicObject> = kind.api(self.client.clone(), namespace);
+        let params = PostParams {
+            field_manager: Some(context.field_manager()),
+            ..PostParams::default()
+        };
+        let name = object.name_any();
+        let written = match serde_json::from_value(content) {
+            Ok(content) => api.replace_status(&name, &params, &content).await,
+            Err(error) => Err(kube::Error::SerdeError(error)),
+        };
+        if let Err(error) = written {
+            let error = failure::says(&error);
+            tracing::warn!(
+                controller = R::NAME,
+                name,
+                error,
+                "cannot write the condition"
+            );
         }
     }
 }
 
-/// The message of a panic.
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message")
-        .to_owned()
+/// `conditions` with the condition `Ready` set to false because of `note`; `None` if there is no such condition, or if
+/// nothing would change.
+fn not_ready<K: Resource>(object: &K, conditions: &Value, note: &str) -> Option<Value> {
+    let before: Vec<Condition> = serde_json::from_value(conditions.clone()).ok()?;
+    before.iter().find(|condition| condition.type_ == "Ready")?;
+    let mut after = before.clone();
+    let ready = condition::new_false(object, "Ready", FINALIZER_FAILED, note);
+    condition::set(&mut after, ready);
+    (after != before).then(|| json!(after))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{collections::HashMap, convert::Infallible, time::Duration};
 
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube::{api::ObjectMeta, client::Body};
+    use parking_lot::Mutex;
     use prometheus::Registry;
+    use proptest::prelude::*;
     use tokio::sync::Notify;
 
     use super::*;
     use crate::runtime::{Operator, Rule};
 
-    /// Records the deleted objects.
+    /// Records the calls for each object: the uid of a reconciled object, a minus sign and the uid of a deleted one.
     #[derive(Default)]
-    struct Recorder(Mutex<Vec<String>>);
+    struct Recorder {
+        calls: Mutex<HashMap<String, Vec<String>>>,
+        called: Notify,
+    }
+
+    impl Recorder {
+        fn record(&self, name: &str, call: String) {
+            let mut calls = self.calls.lock();
+            calls.entry(name.to_owned()).or_default().push(call);
+            self.called.notify_one();
+        }
+
+        fn calls(&self, name: &str) -> Vec<String> {
+            self.calls.lock().get(name).cloned().unwrap_or_default()
+        }
+
+        /// Waits until the calls for the object `name` are `expected`.
+        async fn until(&self, name: &str, is_expected: impl Fn(&[String]) -> bool) {
+            let wait = async {
+                while !is_expected(&self.calls(name)) {
+                    self.called.notified().await;
+                }
+            };
+            let in_time = tokio::time::timeout(Duration::from_secs(10), wait).await;
+            in_time.unwrap_or_else(|_| panic!("{name}: {:?}", self.calls(name)));
+        }
+    }
 
     impl Reconciler for Recorder {
         type Object = ConfigMap;
@@ -542,53 +725,73 @@ mod tests {
 
         const NAME: &'static str = "test";
         const RULES: &'static [Rule] = &[];
-        const EVERY_CHANGE: bool = true;
 
         async fn reconcile(&self, object: &ConfigMap) -> Result<Action, Infallible> {
-            assert_ne!(object.metadata.name.as_deref(), Some("panics"));
+            let name = object.name_any();
+            assert_ne!(name, "panics");
+            tokio::task::yield_now().await;
+            self.record(&name, object.uid().unwrap_or_default());
             Ok(Action::await_change())
         }
 
         async fn gone(&self, object: &ObjectRef<ConfigMap>) {
-            self.0.lock().push(object.name.clone());
+            let uid = object.extra.uid.clone().unwrap_or_default();
+            self.record(&object.name, format!("-{uid}"));
         }
     }
 
-    fn part(concurrency: u16) -> (Part<Recorder>, Writer<Guarded<ConfigMap>>) {
+    /// A controller without an API server, and the handler of its watch.
+    fn part(concurrency: usize) -> (Part<Recorder>, Handler<ConfigMap>) {
         let forbidden = tower::service_fn(async |_: http::Request<Body>| {
             Err::<http::Response<Body>, _>("the reconciler sends nothing")
         });
         let operator = Operator::new("test", "example.com");
         let metrics = Metrics::new(&operator, Registry::new()).expect("different names");
-        let slots = usize::from(concurrency);
-        let queue = Arc::new(Queue::new(slots, metrics.queue("test")));
+        let client = Client::new(forbidden, "default");
         let (store, writer) = reflector::store();
-        let worker = Worker {
+        let objects = Objects::default();
+        objects.add(store.clone());
+        let written = Written::new(objects);
+        let watcher = Watcher {
+            controller: "test",
+            field_manager: "test",
+            rules: &[],
+            keeps_status_fields: false,
+        };
+        let worker = Arc::new(Worker {
             reconciler: Recorder::default(),
-            client: Client::new(forbidden, "default"),
+            context: Context::for_test(client.clone(), watcher, written.clone()),
+            client,
             queue: metrics.queue("test"),
-            metrics,
             backoff: Backoff::new(Duration::from_millis(1)..Duration::from_secs(1)),
-            slots: Semaphore::new(slots),
-            gone_slots: Semaphore::new(slots),
-            gone: Mutex::default(),
-            written: Written::new::<ConfigMap>(),
+            slots: Arc::new(Semaphore::new(concurrency)),
+            gone_slots: Arc::new(Semaphore::new(concurrency)),
+            written,
             leadership: Leadership::always(),
             stop: CancellationToken::new(),
-        };
+            running: TaskTracker::new(),
+            selects: false,
+            metrics: metrics.clone(),
+        });
+        let queue = Arc::new(Queue::new(metrics.queue("test")));
+        let closures = Closures::new("test", &metrics);
+        let changes = Changes::new(writer, fingerprint::<Recorder>(None, closures));
+        let handler = handler(&worker, Vec::new(), changes, queue.clone());
         let part = Part {
-            worker: Arc::new(worker),
+            worker,
             synced: all_set(Vec::new()).boxed().shared(),
             store,
             queue,
         };
-        (part, writer)
+        (part, handler)
     }
 
-    fn object(name: &str) -> Guarded<ConfigMap> {
+    fn object(name: &str, uid: u32, version: usize) -> Guarded<ConfigMap> {
         Guarded(Ok(Arc::new(ConfigMap {
             metadata: ObjectMeta {
                 name: Some(name.to_owned()),
+                uid: Some(uid.to_string()),
+                resource_version: Some(version.to_string()),
                 ..ObjectMeta::default()
             },
             ..ConfigMap::default()
@@ -597,43 +800,151 @@ mod tests {
 
     #[tokio::test]
     async fn a_retry_is_counted_for_each_failure() {
-        let (part, _writer) = part(1);
+        let (part, _) = part(1);
         for (name, retries) in [("fine", 0), ("panics", 1), ("panics", 2), ("fine", 2)] {
-            let object = object(name);
+            let object = object(name, 1, 1);
             part.worker.reconcile(&object, &key(&object)).await;
             assert_eq!(part.worker.queue.retries.get(), retries, "{name}");
         }
     }
 
     #[tokio::test]
-    async fn a_deletion_just_before_the_reconcile_begins_reaches_the_reconciler() {
-        let (mut part, writer) = part(1);
-        let (reached, begins) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        let gate = (reached.clone(), begins.clone());
-        part.synced = async move {
-            gate.0.notify_one();
-            gate.1.notified().await;
-        }
-        .boxed()
-        .shared();
+    async fn an_object_that_is_deleted_before_its_reconcile_is_reported_and_not_reconciled() {
+        let (mut part, mut handle) = part(1);
+        let begins = Arc::new(Notify::new());
+        let gate = begins.clone();
+        part.synced = async move { gate.notified().await }.boxed().shared();
         let worker = part.worker.clone();
-        let changes = Changes::new(part.store.clone(), fingerprint::<Recorder>(None));
-        let mut handle = handler(&worker, writer, Vec::new(), changes, part.queue.clone());
-        let running = tokio::spawn(run(Arc::new(part), 1));
-
-        for event in [Event::Init, Event::InitDone, Event::Apply(object("a"))] {
-            handle(&event);
-        }
-        reached.notified().await;
-        handle(&Event::Delete(object("a")));
+        let running = tokio::spawn(run(Arc::new(part)));
+        handle(&Event::Init);
+        handle(&Event::InitDone);
+        handle(&Event::Apply(object("a", 1, 1)));
+        handle(&Event::Delete(object("a", 1, 1)));
         begins.notify_one();
-        let gone = async {
-            while worker.reconciler.0.lock().is_empty() {
+        worker.reconciler.until("a", |calls| calls == ["-1"]).await;
+        worker.stop.cancel();
+        running.await.expect("no panic");
+    }
+
+    #[tokio::test]
+    async fn an_object_that_is_deleted_and_made_again_is_reconciled() {
+        for pauses in 0..40 {
+            let (part, mut handle) = part(1);
+            let worker = part.worker.clone();
+            let running = tokio::spawn(run(Arc::new(part)));
+            for event in [
+                Event::Init,
+                Event::InitDone,
+                Event::Apply(object("a", 1, 1)),
+            ] {
+                handle(&event);
+            }
+            worker.reconciler.until("a", |calls| calls == ["1"]).await;
+            handle(&Event::Delete(object("a", 1, 1)));
+            for _ in 0..pauses {
                 tokio::task::yield_now().await;
             }
-        };
-        let in_time = tokio::time::timeout(Duration::from_secs(10), gone).await;
-        assert_eq!(in_time, Ok(()));
+            handle(&Event::Apply(object("a", 2, 2)));
+            worker
+                .reconciler
+                .until("a", |calls| calls == ["1", "-1", "2"])
+                .await;
+            worker.stop.cancel();
+            running.await.expect("no panic");
+        }
+    }
+
+    /// What happens to one of a few objects.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Apply,
+        Delete,
+        /// A deletion and a creation, of which the watch delivers only the new object.
+        Replace,
+        /// A new list of all objects.
+        List,
+        /// Other tasks run.
+        Yield,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<(Step, usize)>> {
+        let step = prop_oneof![
+            Just(Step::Apply),
+            Just(Step::Delete),
+            Just(Step::Replace),
+            Just(Step::List),
+            Just(Step::Yield),
+        ];
+        proptest::collection::vec((step, 0..3_usize), 0..40)
+    }
+
+    proptest! {
+        /// After any events, the last state of each object is reconciled, and the reconciler hears of the deletion of
+        /// each object that it has seen, before it sees a later object with the same name.
+        #[test]
+        fn no_event_is_lost(steps in steps(), concurrency in 1..4_usize) {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("a runtime").block_on(check(steps, concurrency));
+        }
+    }
+
+    async fn check(steps: Vec<(Step, usize)>, concurrency: usize) {
+        let names = ["a", "b", "c"];
+        let (part, mut handle) = part(concurrency);
+        let worker = part.worker.clone();
+        let running = tokio::spawn(run(Arc::new(part)));
+        handle(&Event::Init);
+        handle(&Event::InitDone);
+        let mut uids = [0_u32; 3];
+        let mut alive = [false; 3];
+        for (version, (step, index)) in steps.into_iter().enumerate() {
+            let now = |uids: &[u32; 3], index: usize| object(names[index], uids[index], version);
+            match step {
+                Step::Apply => {
+                    if !alive[index] {
+                        uids[index] += 1;
+                    }
+                    alive[index] = true;
+                    handle(&Event::Apply(now(&uids, index)));
+                }
+                Step::Delete if alive[index] => {
+                    alive[index] = false;
+                    handle(&Event::Delete(now(&uids, index)));
+                }
+                Step::Replace => {
+                    uids[index] += 1;
+                    alive[index] = true;
+                    handle(&Event::Apply(now(&uids, index)));
+                }
+                Step::List => {
+                    handle(&Event::Init);
+                    for listed in 0..3 {
+                        if alive[listed] {
+                            handle(&Event::InitApply(now(&uids, listed)));
+                        }
+                    }
+                    handle(&Event::InitDone);
+                }
+                Step::Delete | Step::Yield => tokio::task::yield_now().await,
+            }
+        }
+        for (index, name) in names.into_iter().enumerate() {
+            let uid = uids[index].to_string();
+            let last = if alive[index] { uid } else { format!("-{uid}") };
+            if uids[index] > 0 {
+                let reconciler = &worker.reconciler;
+                reconciler
+                    .until(name, |calls| calls.last() == Some(&last))
+                    .await;
+            }
+            let mut latest = 0;
+            for call in worker.reconciler.calls(name) {
+                let number: i64 = call.parse().expect("a uid");
+                assert!(number.abs() >= latest, "{name}: {call} after {latest}");
+                // After the report of a deletion, only later objects follow.
+                latest = if number < 0 { 1 - number } else { number };
+            }
+        }
         worker.stop.cancel();
         running.await.expect("no panic");
     }

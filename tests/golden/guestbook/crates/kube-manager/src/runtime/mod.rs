@@ -11,12 +11,14 @@ use tokio::{
     task::JoinSet,
     time::{Instant, timeout, timeout_at},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+mod action;
 mod backoff;
 mod builder;
 mod changes;
 pub mod children;
+mod closures;
 pub mod condition;
 mod context;
 mod controller;
@@ -52,6 +54,7 @@ mod watched;
 pub mod webhook;
 mod written;
 
+pub use action::Action;
 pub use builder::Builder;
 pub use children::Children;
 pub use context::Context;
@@ -104,6 +107,8 @@ struct Runtime {
     health: Health,
     metrics: Metrics,
     stop: CancellationToken,
+    /// All reconciles of the process.
+    running: TaskTracker,
 }
 
 /// Starts the tasks of a controller.
@@ -304,6 +309,7 @@ impl Manager {
             health: health.clone(),
             metrics: metrics.clone(),
             stop: CancellationToken::new(),
+            running: TaskTracker::new(),
         };
         // Webhooks start before the lease and the watches, because the API server may call them for these requests.
         // They have their own servers, which end by themselves.

@@ -8,7 +8,7 @@ use kube::{
 };
 use parking_lot::RwLock;
 
-use super::guarded::Guarded;
+use super::{guarded::Guarded, watch::Key};
 
 /// The objects of a controller's own kind, as its watch has delivered them. Reading them sends no request.
 ///
@@ -45,6 +45,14 @@ impl<K: Resource<DynamicType = ()> + Clone + 'static> Objects<K> {
         let all = stores.iter().flat_map(Store::state);
         all.filter_map(|object| object.0.as_ref().ok().cloned())
             .collect()
+    }
+
+    /// Whether the watch has delivered an object with this key, which may not fit the type.
+    pub(super) fn has(&self, (namespace, name): &Key) -> bool {
+        let mut reference = ObjectRef::new(name);
+        reference.namespace.clone_from(namespace);
+        let stores = self.0.read();
+        stores.iter().any(|store| store.get(&reference).is_some())
     }
 
     /// Adds the objects of one watched namespace.

@@ -1,34 +1,44 @@
-//! The work queue: the objects that wait for a reconcile, each at most once.
+//! The work queue of a controller: which objects wait for a reconcile, which are being reconciled, and which are
+//! reconciled again after a delay. Each object has at most one reconcile at a time.
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
-    hash::Hash,
+    collections::{HashMap, VecDeque},
+    future::poll_fn,
+    mem,
     sync::Arc,
-    task::Poll,
-    time::Instant,
+    task::{Context, Poll},
+    time::{Duration, Instant},
 };
 
-use futures::{Stream, stream::poll_fn, task::AtomicWaker};
+use futures::task::AtomicWaker;
 use parking_lot::Mutex;
+use tokio_util::time::{DelayQueue, delay_queue};
 
-use super::metrics::{QueueMetrics, Work};
+use super::{
+    metrics::{QueueMetrics, Work},
+    watch::Key,
+};
 
-/// The objects of one watched namespace, or of all.
+/// The longest delay. A longer one has the same effect, because an operator is restarted earlier.
+const LONGEST_DELAY: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// The objects of one watched namespace, or of all. `G` describes a deleted object.
 ///
-/// kube's scheduler accepts every object that it gets, and starts the objects in any order, so an object could wait
-/// until all others were reconciled. So the queue hands out only a few objects at a time and keeps the others. It also
-/// stops when too many objects have overtaken an object that was handed out.
-pub struct Queue<T> {
-    state: Mutex<State<T>>,
-    waker: AtomicWaker,
-    /// How many objects may be handed out whose reconcile has not begun.
-    limit: usize,
+/// One task takes the objects to reconcile, with [`waits`](Self::waits) and [`begin`](Self::begin). Another task takes
+/// the deleted objects, with [`next_gone`](Self::next_gone).
+pub struct Queue<G> {
+    state: Mutex<State<G>>,
+    /// Wakes the task that takes the objects to reconcile.
+    waits: AtomicWaker,
+    /// Wakes the task that takes the deleted objects.
+    gone: AtomicWaker,
     /// The metrics of all queues of the controller.
     metrics: QueueMetrics,
 }
 
-/// The order in which objects are handed out.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// The order in which objects are reconciled. Objects of the same priority are reconciled in the order in which they
+/// were added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
     /// Nothing has changed: the objects of the first list.
     Low,
@@ -36,18 +46,25 @@ pub enum Priority {
     Normal,
 }
 
-struct State<T> {
-    /// May contain objects that no longer wait, or that now have another priority.
-    normal: VecDeque<Arc<T>>,
-    low: VecDeque<Arc<T>>,
-    waiting: HashMap<Arc<T>, Waiting>,
-    /// Objects that were handed out and whose reconcile has not begun, each with its number and the time since when it
-    /// waits.
-    handed: HashMap<Arc<T>, (usize, Instant)>,
-    /// Objects whose reconcile runs.
-    running: HashSet<Arc<T>>,
-    /// How many objects were handed out so far.
-    count: usize,
+struct State<G> {
+    entries: HashMap<Arc<Key>, Entry<G>>,
+    /// May contain objects that no longer wait, that now have another priority, or that wait for another turn to end.
+    normal: VecDeque<Arc<Key>>,
+    low: VecDeque<Arc<Key>>,
+    /// May contain objects that wait for another turn to end.
+    gone: VecDeque<Arc<Key>>,
+    delayed: DelayQueue<Arc<Key>>,
+}
+
+/// All that the queue knows about the objects of one name. An entry without content is removed.
+struct Entry<G> {
+    /// A reconcile that has not begun.
+    waiting: Option<Waiting>,
+    /// A reconcile after a delay, with its priority.
+    delayed: Option<(delay_queue::Key, Priority)>,
+    /// Deleted objects of this name, about which the reconciler does not know yet.
+    gone: Vec<G>,
+    is_running: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -56,160 +73,270 @@ struct Waiting {
     since: Instant,
 }
 
-/// How many objects may be handed out after an object that still waits for its reconcile, as a multiple of the limit.
-const OVERTAKEN: usize = 2;
+impl<G> Default for Entry<G> {
+    fn default() -> Self {
+        Self {
+            waiting: None,
+            delayed: None,
+            gone: Vec::new(),
+            is_running: false,
+        }
+    }
+}
 
-impl<T: Eq + Hash> Queue<T> {
-    pub fn new(limit: usize, metrics: QueueMetrics) -> Self {
+impl<G> Entry<G> {
+    fn is_empty(&self) -> bool {
+        self.waiting.is_none() && self.delayed.is_none() && self.gone.is_empty() && !self.is_running
+    }
+}
+
+impl<G> Queue<G> {
+    pub fn new(metrics: QueueMetrics) -> Self {
         Self {
             state: Mutex::new(State {
+                entries: HashMap::new(),
                 normal: VecDeque::new(),
                 low: VecDeque::new(),
-                waiting: HashMap::new(),
-                handed: HashMap::new(),
-                running: HashSet::new(),
-                count: 0,
+                gone: VecDeque::new(),
+                delayed: DelayQueue::new(),
             }),
-            waker: AtomicWaker::new(),
-            limit,
+            waits: AtomicWaker::new(),
+            gone: AtomicWaker::new(),
             metrics,
         }
     }
 
-    /// Adds an object. If the object waits already, it does not move back.
-    pub fn push(&self, object: T, priority: Priority) {
+    /// Adds an object. If the object waits already, it does not move back. If the object is being reconciled, it is
+    /// reconciled again afterwards.
+    pub fn push(&self, key: Key, priority: Priority) {
+        self.state
+            .lock()
+            .push(Arc::new(key), priority, &self.metrics);
+        self.waits.wake();
+    }
+
+    /// Records that an object is deleted: `gone` is handed out once, and before a reconcile of a later object with this
+    /// name. The object itself is no longer reconciled.
+    pub fn delete(&self, key: &Key, gone: G) {
+        let key = Arc::new(key.clone());
         let mut state = self.state.lock();
-        let object = Arc::new(object);
-        let waits = state.waiting.get(&object).copied();
-        // A reconcile that has not begun will see the change.
-        let is_early = waits.is_some_and(|waiting| waiting.priority >= priority);
-        if state.handed.contains_key(&object) || is_early {
-            return;
+        let entry = state.entries.entry(key.clone()).or_default();
+        if entry.waiting.take().is_some() {
+            self.metrics.depth.dec();
         }
-        let since = waits.map_or_else(
-            || {
-                self.metrics.depth.inc();
-                self.metrics.adds.inc();
-                Instant::now()
-            },
-            |waiting| waiting.since,
-        );
-        let waiting = Waiting { priority, since };
-        state.waiting.insert(object.clone(), waiting);
-        match priority {
-            Priority::Normal => state.normal.push_back(object),
-            Priority::Low => state.low.push_back(object),
+        let delayed = entry.delayed.take();
+        entry.gone.push(gone);
+        if let Some((delayed, _)) = delayed {
+            state.delayed.remove(&delayed);
         }
+        state.gone.push_back(key);
         drop(state);
-        self.waker.wake();
+        self.gone.wake();
     }
 
-    /// Records that a reconcile of `object` begins. It lasts until the returned value is dropped.
-    pub fn begin(&self, object: T) -> Running<'_, T> {
-        let object = Arc::new(object);
-        let mut state = self.state.lock();
-        match state.forget(&object, &self.metrics) {
-            Some(since) => self.metrics.waits.observe(since.elapsed().as_secs_f64()),
-            // kube's scheduler itself adds objects that are requeued after a delay. It does not report how long they
-            // have waited for a worker.
-            None => self.metrics.adds.inc(),
-        }
-        state.running.insert(object.clone());
-        drop(state);
-        self.waker.wake();
-        let _work = self.metrics.work();
-        Running {
-            queue: self,
-            object,
-            _work,
-        }
-    }
-
-    /// Records that `object` is deleted.
-    pub fn forget(&self, object: &T) {
-        self.state.lock().forget(object, &self.metrics);
-        self.waker.wake();
-    }
-
-    /// A stream that hands out the objects. Only one such stream may be in use.
-    pub fn objects(self: Arc<Self>) -> impl Stream<Item = T>
-    where
-        T: Clone,
-    {
-        poll_fn(move |context| {
+    /// Waits until an object can be reconciled.
+    pub async fn waits(&self) {
+        poll_fn(|context| {
             // Registered first, so that no change after the check is missed.
-            self.waker.register(context.waker());
+            self.waits.register(context.waker());
             let mut state = self.state.lock();
-            if !state.may_hand_out(self.limit) {
-                return Poll::Pending;
+            state.expire(context, &self.metrics);
+            match state.peek() {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
             }
-            match state.next() {
-                Some((object, since)) => {
-                    let number = state.count;
-                    state.count += 1;
-                    state.handed.insert(object.clone(), (number, since));
-                    Poll::Ready(Some(T::clone(&object)))
-                }
+        })
+        .await;
+    }
+
+    /// Begins a reconcile of the next object; `None` if no object can be reconciled.
+    pub fn begin(self: &Arc<Self>) -> Option<Turn<G>> {
+        let mut state = self.state.lock();
+        let (key, waiting) = state.next()?;
+        drop(state);
+        self.metrics.depth.dec();
+        let waited = waiting.since.elapsed().as_secs_f64();
+        self.metrics.waits.observe(waited);
+        Some(Turn {
+            key,
+            priority: waiting.priority,
+            queue: self.clone(),
+            _work: Some(self.metrics.work()),
+        })
+    }
+
+    /// Waits for deleted objects. Returns all deleted objects of one name. No reconcile of an object with this name
+    /// runs until the returned turn ends.
+    pub async fn next_gone(self: &Arc<Self>) -> (Turn<G>, Vec<G>) {
+        poll_fn(|context| {
+            self.gone.register(context.waker());
+            match self.state.lock().next_gone() {
+                Some((key, gone)) => Poll::Ready((self.turn_of_gone(key), gone)),
                 None => Poll::Pending,
             }
         })
+        .await
+    }
+
+    fn turn_of_gone(self: &Arc<Self>, key: Arc<Key>) -> Turn<G> {
+        Turn {
+            key,
+            priority: Priority::Normal,
+            queue: self.clone(),
+            _work: None,
+        }
     }
 }
 
-/// A reconcile of an object.
-pub struct Running<'a, T: Eq + Hash> {
-    queue: &'a Queue<T>,
-    object: Arc<T>,
-    _work: Work,
+/// The time in which one object is reconciled, or in which the reconciler is told about deleted objects. It ends when
+/// it is dropped.
+pub struct Turn<G> {
+    key: Arc<Key>,
+    priority: Priority,
+    queue: Arc<Queue<G>>,
+    _work: Option<Work>,
 }
 
-impl<T: Eq + Hash> Drop for Running<'_, T> {
+impl<G> Turn<G> {
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// Reconciles the object again after `delay`, unless a change does so earlier.
+    pub fn repeat(&self, delay: Duration) {
+        let mut state = self.queue.state.lock();
+        let delayed = state
+            .delayed
+            .insert(self.key.clone(), delay.min(LONGEST_DELAY));
+        let entry = state.entries.entry(self.key.clone()).or_default();
+        let earlier = entry.delayed.replace((delayed, self.priority));
+        if let Some((earlier, _)) = earlier {
+            state.delayed.remove(&earlier);
+        }
+        drop(state);
+        self.queue.waits.wake();
+    }
+}
+
+impl<G> Drop for Turn<G> {
     fn drop(&mut self) {
-        self.queue.state.lock().running.remove(&self.object);
-        self.queue.waker.wake();
+        self.queue.state.lock().end(&self.key);
+        self.queue.gone.wake();
+        self.queue.waits.wake();
     }
 }
 
-impl<T: Eq + Hash> State<T> {
-    /// Removes a waiting object. Returns the time since when it has waited, if it has waited.
-    fn forget(&mut self, object: &T, metrics: &QueueMetrics) -> Option<Instant> {
-        // A retry may begin while the object is in the queue.
-        let waited = self.waiting.remove(object).map(|waiting| waiting.since);
-        let handed = self.handed.remove(object).map(|(_, since)| since);
-        let since = handed.or(waited);
-        if since.is_some() {
-            metrics.depth.dec();
+impl<G> State<G> {
+    fn push(&mut self, key: Arc<Key>, priority: Priority, metrics: &QueueMetrics) {
+        let entry = self.entries.entry(key.clone()).or_default();
+        let since = match entry.waiting {
+            Some(waiting) if waiting.priority >= priority => return,
+            Some(waiting) => waiting.since,
+            None => {
+                metrics.depth.inc();
+                metrics.adds.inc();
+                Instant::now()
+            }
+        };
+        entry.waiting = Some(Waiting { priority, since });
+        if !entry.is_running {
+            self.of(priority).push_back(key);
         }
-        if self.waiting.is_empty() {
-            // The queue had all objects after the start, so this frees much memory.
-            self.waiting.shrink_to_fit();
-            self.normal = VecDeque::new();
-            self.low = VecDeque::new();
-        }
-        since
     }
 
-    fn may_hand_out(&self, limit: usize) -> bool {
-        // An object that is being reconciled has to wait for the end of its reconcile. The other objects must not wait
-        // for that.
-        let handed = self.handed.iter();
-        let handed = handed.filter(|(object, _)| !self.running.contains(*object));
-        let oldest = handed.map(|(_, (number, _))| *number).min();
-        let overtaken = oldest.map_or(0, |oldest| self.count - oldest);
-        self.handed.len() < limit && overtaken <= OVERTAKEN.saturating_mul(limit)
+    fn of(&mut self, priority: Priority) -> &mut VecDeque<Arc<Key>> {
+        match priority {
+            Priority::Normal => &mut self.normal,
+            Priority::Low => &mut self.low,
+        }
     }
 
-    /// The next object, and the time since when it has waited.
-    fn next(&mut self) -> Option<(Arc<T>, Instant)> {
+    /// Moves the objects whose delay has ended to those that wait.
+    fn expire(&mut self, context: &mut Context, metrics: &QueueMetrics) {
+        while let Poll::Ready(Some(expired)) = self.delayed.poll_expired(context) {
+            let key = expired.into_inner();
+            let delayed = self.entries.get_mut(&key).map(|entry| entry.delayed.take());
+            if let Some(Some((_, priority))) = delayed {
+                self.push(key, priority, metrics);
+            }
+        }
+    }
+
+    /// Whether the first object of the highest priority can be reconciled. Drops all objects before it.
+    fn peek(&mut self) -> bool {
+        for priority in [Priority::Normal, Priority::Low] {
+            while let Some(key) = self.of(priority).front().cloned() {
+                if self.can_begin(&key, priority) {
+                    return true;
+                }
+                self.of(priority).pop_front();
+            }
+        }
+        false
+    }
+
+    /// Whether the object waits in the queue of this priority. If a turn of the object has not ended, the end of the
+    /// turn adds the object again.
+    fn can_begin(&self, key: &Arc<Key>, priority: Priority) -> bool {
+        let Some(entry) = self.entries.get(key) else {
+            return false;
+        };
+        let waits = entry
+            .waiting
+            .is_some_and(|waiting| waiting.priority == priority);
+        waits && entry.gone.is_empty() && !entry.is_running
+    }
+
+    /// Takes the next object, and begins its turn.
+    fn next(&mut self) -> Option<(Arc<Key>, Waiting)> {
+        if !self.peek() {
+            return None;
+        }
+        let key = match self.normal.pop_front() {
+            Some(key) => key,
+            None => self.low.pop_front()?,
+        };
+        let entry = self.entries.get_mut(&key)?;
+        let waiting = entry.waiting.take()?;
+        entry.is_running = true;
+        // The reconcile that begins now decides about the next delay.
+        if let Some((delayed, _)) = entry.delayed.take() {
+            self.delayed.remove(&delayed);
+        }
+        Some((key, waiting))
+    }
+
+    fn next_gone(&mut self) -> Option<(Arc<Key>, Vec<G>)> {
         loop {
-            let (object, priority) = match self.normal.pop_front() {
-                Some(object) => (object, Priority::Normal),
-                None => (self.low.pop_front()?, Priority::Low),
+            let key = self.gone.pop_front()?;
+            let Some(entry) = self.entries.get_mut(&key) else {
+                continue;
             };
-            let waiting = self.waiting.get(&object).copied();
-            if let Some(waiting) = waiting.filter(|waiting| waiting.priority == priority) {
-                self.waiting.remove(&object);
-                return Some((object, waiting.since));
+            if !entry.is_running && !entry.gone.is_empty() {
+                entry.is_running = true;
+                return Some((key, mem::take(&mut entry.gone)));
+            }
+        }
+    }
+
+    /// Ends a turn.
+    fn end(&mut self, key: &Arc<Key>) {
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
+        entry.is_running = false;
+        if !entry.gone.is_empty() {
+            // The end of that turn adds an object that waits.
+            self.gone.push_back(key.clone());
+        } else if let Some(waiting) = entry.waiting {
+            self.of(waiting.priority).push_back(key.clone());
+        } else if entry.is_empty() {
+            self.entries.remove(key);
+            if self.entries.is_empty() {
+                // The queue had all objects after the start, so this frees much memory.
+                self.entries = HashMap::new();
+                self.normal = VecDeque::new();
+                self.low = VecDeque::new();
             }
         }
     }
@@ -217,157 +344,165 @@ impl<T: Eq + Hash> State<T> {
 
 #[cfg(test)]
 mod tests {
-    use futures::{FutureExt, StreamExt};
+    use futures::FutureExt;
     use prometheus::Registry;
 
     use super::*;
     use crate::runtime::{Metrics, Operator};
 
-    /// All objects that `queue` hands out now.
-    fn next(queue: &Arc<Queue<&'static str>>) -> String {
-        let mut objects = queue.clone().objects();
-        let mut all = Vec::new();
-        while let Some(Some(object)) = objects.next().now_or_never() {
-            all.push(object);
-        }
-        all.join(" ")
-    }
+    type TestQueue = Arc<Queue<&'static str>>;
 
-    fn queue(limit: usize) -> Arc<Queue<&'static str>> {
+    fn queue() -> TestQueue {
         let operator = Operator::new("test", "example.com");
         let metrics = Metrics::new(&operator, Registry::new()).expect("different names");
-        Arc::new(Queue::new(limit, metrics.queue("test")))
+        Arc::new(Queue::new(metrics.queue("test")))
     }
 
-    #[test]
-    fn an_object_waits_once() {
-        let queue = queue(9);
-        for object in ["a", "b", "a"] {
-            queue.push(object, Priority::Normal);
-        }
-        assert_eq!(queue.metrics.depth.get(), 2);
-        assert_eq!(next(&queue), "a b");
-        // A change is ignored while the object is handed out, but not once its reconcile may have read the object.
-        queue.push("a", Priority::Normal);
-        assert_eq!(next(&queue), "");
-        drop(queue.begin("a"));
-        queue.push("a", Priority::Normal);
-        assert_eq!(next(&queue), "a");
-        assert_eq!(queue.metrics.depth.get(), 2);
-        for object in ["a", "b"] {
-            drop(queue.begin(object));
-        }
-        assert_eq!(queue.metrics.depth.get(), 0);
+    fn key(name: &str) -> Key {
+        (None, name.to_owned())
     }
 
-    #[test]
-    fn a_change_overtakes_what_has_not_changed() {
-        let queue = queue(2);
-        for object in ["a", "b", "c", "d"] {
-            queue.push(object, Priority::Low);
+    fn push(queue: &TestQueue, names: &str, priority: Priority) {
+        for name in names.split_whitespace() {
+            queue.push(key(name), priority);
         }
+    }
+
+    /// Begins a reconcile of each object that can be reconciled now.
+    fn begin_all(queue: &TestQueue) -> Vec<Turn<&'static str>> {
+        std::iter::from_fn(|| queue.begin()).collect()
+    }
+
+    fn names(turns: &[Turn<&str>]) -> String {
+        let names: Vec<_> = turns.iter().map(|turn| turn.key().1.as_str()).collect();
+        names.join(" ")
+    }
+
+    /// The names of all objects that can be reconciled now.
+    fn next(queue: &TestQueue) -> String {
+        names(&begin_all(queue))
+    }
+
+    #[tokio::test]
+    async fn an_object_waits_once() {
+        let queue = queue();
+        push(&queue, "a b a", Priority::Normal);
+        assert_eq!(queue.metrics.depth.get(), 2);
         assert_eq!(next(&queue), "a b");
-        queue.push("d", Priority::Normal);
-        queue.push("d", Priority::Low);
-        drop(queue.begin("a"));
-        assert_eq!(next(&queue), "d");
-        drop(queue.begin("b"));
-        drop(queue.begin("d"));
-        assert_eq!(next(&queue), "c");
-        drop(queue.begin("c"));
         assert_eq!((next(&queue).as_str(), queue.metrics.depth.get()), ("", 0));
+        assert!(queue.state.lock().entries.is_empty());
     }
 
-    #[test]
-    fn a_waiting_object_is_not_overtaken_by_all_others() {
-        let queue = queue(2);
-        for object in ["a", "b", "c", "d", "e", "f", "g"] {
-            queue.push(object, Priority::Low);
-        }
-        assert_eq!(next(&queue), "a b");
-        for (begun, handed) in [("b", "c"), ("c", "d"), ("d", "e"), ("e", ""), ("a", "f g")] {
-            drop(queue.begin(begun));
-            assert_eq!(next(&queue), handed, "after {begun}");
-        }
+    #[tokio::test]
+    async fn a_change_overtakes_what_has_not_changed() {
+        let queue = queue();
+        push(&queue, "a b c d", Priority::Low);
+        push(&queue, "d", Priority::Normal);
+        push(&queue, "d", Priority::Low);
+        assert_eq!(next(&queue), "d a b c");
     }
 
-    #[test]
-    fn an_object_that_is_reconciled_delays_no_other() {
-        let queue = queue(2);
-        queue.push("slow", Priority::Normal);
-        assert_eq!(next(&queue), "slow");
-        let slow = queue.begin("slow");
-        queue.push("slow", Priority::Normal);
-        assert_eq!(next(&queue), "slow");
-        for object in ["a", "b", "c", "d", "e", "f", "g"] {
-            queue.push(object, Priority::Normal);
-            assert_eq!(next(&queue), object);
-            drop(queue.begin(object));
-        }
+    #[tokio::test]
+    async fn an_object_that_changes_during_its_reconcile_is_reconciled_again_afterwards() {
+        let queue = queue();
+        push(&queue, "slow", Priority::Normal);
+        let slow = begin_all(&queue);
+        push(&queue, "slow other", Priority::Normal);
+        assert_eq!(next(&queue), "other");
         drop(slow);
-        // Now the other objects have to wait.
-        queue.push("h", Priority::Normal);
-        assert_eq!(next(&queue), "");
-        drop(queue.begin("slow"));
-        assert_eq!(next(&queue), "h");
+        assert_eq!(next(&queue), "slow");
     }
 
-    #[test]
-    fn a_retry_takes_the_place_of_what_waits() {
-        let queue = queue(1);
-        for object in ["a", "b", "c"] {
-            queue.push(object, Priority::Normal);
+    #[tokio::test]
+    async fn a_repetition_waits_for_its_delay_and_keeps_its_priority() {
+        let queue = queue();
+        push(&queue, "a", Priority::Low);
+        for turn in begin_all(&queue) {
+            turn.repeat(Duration::from_millis(20));
         }
+        assert_eq!(queue.waits().now_or_never(), None);
+        queue.waits().await;
+        push(&queue, "b", Priority::Normal);
+        assert_eq!(next(&queue), "b a");
+        // A change comes earlier than the delay, and takes its place.
+        push(&queue, "a", Priority::Normal);
+        for turn in begin_all(&queue) {
+            turn.repeat(Duration::MAX);
+            turn.repeat(Duration::from_secs(9));
+        }
+        push(&queue, "a", Priority::Normal);
         assert_eq!(next(&queue), "a");
-        drop(queue.begin("b"));
-        drop(queue.begin("a"));
-        assert_eq!(next(&queue), "c");
-        drop(queue.begin("c"));
-        assert_eq!(queue.metrics.depth.get(), 0);
+        assert!(queue.state.lock().delayed.is_empty());
+        assert!(queue.state.lock().entries.is_empty());
     }
 
-    #[test]
-    fn what_is_added_and_how_long_it_waits_is_counted() {
-        let queue = queue(1);
+    #[tokio::test]
+    async fn a_deleted_object_is_reported_and_not_reconciled() {
+        let queue = queue();
+        push(&queue, "a b", Priority::Normal);
+        for turn in begin_all(&queue) {
+            turn.repeat(Duration::from_secs(1));
+        }
+        push(&queue, "a", Priority::Normal);
+        queue.delete(&key("a"), "first a");
+        queue.delete(&key("b"), "b");
+        assert_eq!(queue.metrics.depth.get(), 0);
+        let (turn, gone) = queue.next_gone().await;
+        assert_eq!((turn.key().1.as_str(), gone), ("a", vec!["first a"]));
+        // A later object with the same name waits for the end of the report.
+        push(&queue, "a", Priority::Normal);
+        queue.delete(&key("a"), "second a");
+        push(&queue, "a", Priority::Normal);
+        assert_eq!(next(&queue), "");
+        drop(turn);
+        assert_eq!(next(&queue), "");
+        let (turn, gone) = queue.next_gone().await;
+        assert_eq!((turn.key().1.as_str(), gone), ("b", vec!["b"]));
+        let (other, gone) = queue.next_gone().await;
+        assert_eq!(gone, ["second a"]);
+        drop((turn, other));
+        assert_eq!(next(&queue), "a");
+        assert!(queue.state.lock().delayed.is_empty());
+        assert!(queue.state.lock().entries.is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_is_added_and_how_long_it_waits_is_counted() {
+        let queue = queue();
         let counts = || {
             let metrics = &queue.metrics;
             (metrics.adds.get(), metrics.waits.get_sample_count())
         };
         // Neither a repetition nor a higher priority counts as another object.
         for priority in [Priority::Low, Priority::Low, Priority::Normal] {
-            queue.push("a", priority);
+            push(&queue, "a", priority);
         }
         assert_eq!(counts(), (1, 0));
-        assert_eq!(next(&queue), "a");
-        queue.push("a", Priority::Normal);
-        assert_eq!(counts(), (1, 0));
-        let running = queue.begin("a");
+        let turns = begin_all(&queue);
         assert_eq!(counts(), (1, 1));
         // A change during a reconcile needs another reconcile.
-        queue.push("a", Priority::Normal);
+        push(&queue, "a", Priority::Normal);
         assert_eq!(counts(), (2, 1));
-        drop(running);
-        drop(queue.begin("a"));
+        drop(turns);
+        assert_eq!(next(&queue), "a");
         assert_eq!(counts(), (2, 2));
-        // A retried object is not in the queue.
-        drop(queue.begin("a"));
-        assert_eq!(counts(), (3, 2));
-        // A deleted object no longer waits.
-        queue.push("b", Priority::Normal);
-        queue.forget(&"b");
-        assert_eq!(counts(), (4, 2));
-        assert_eq!(queue.metrics.depth.get(), 0);
     }
 
     #[tokio::test]
-    async fn who_waits_for_an_object_is_woken() {
-        let queue = queue(1);
-        let waits = tokio::spawn(queue.clone().objects().take(2).collect::<Vec<_>>());
+    async fn a_task_that_waits_for_an_object_is_woken() {
+        let queue = queue();
+        let waits = {
+            let queue = queue.clone();
+            tokio::spawn(async move {
+                queue.waits().await;
+                let (_turn, gone) = queue.next_gone().await;
+                gone
+            })
+        };
         tokio::task::yield_now().await;
-        queue.push("a", Priority::Low);
-        queue.push("b", Priority::Low);
+        push(&queue, "a", Priority::Low);
         tokio::task::yield_now().await;
-        drop(queue.begin("a"));
-        assert_eq!(waits.await.expect("no panic"), ["a", "b"]);
+        queue.delete(&key("a"), "a");
+        assert_eq!(waits.await.expect("no panic"), ["a"]);
     }
 }

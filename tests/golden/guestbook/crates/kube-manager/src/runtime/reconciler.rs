@@ -2,13 +2,10 @@
 
 use std::fmt::Debug;
 
-use kube::{
-    Resource,
-    runtime::{controller::Action, reflector::ObjectRef},
-};
+use kube::{Resource, runtime::reflector::ObjectRef};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{rbac::Rule, scope::Scope};
+use super::{action::Action, rbac::Rule, scope::Scope};
 
 /// The implementation of a controller for the objects of one kind.
 pub trait Reconciler: Send + Sync + 'static {
@@ -45,7 +42,8 @@ pub trait Reconciler: Send + Sync + 'static {
     /// finalizer, because objects already have it.
     const FINALIZER_NAME: Option<&'static str> = None;
 
-    /// Whether every change of an object requeues it, including a change of only its status.
+    /// Whether every change of an object requeues it, including a change of only its status. This is always so for a
+    /// kind of Kubernetes, such as a Pod, unless the controller has a [predicate](crate::Builder::predicate).
     const EVERY_CHANGE: bool = false;
 
     /// Brings the cluster to the desired state of `object`. It runs after each start and each change,
@@ -69,7 +67,7 @@ pub trait Reconciler: Send + Sync + 'static {
         async { Ok(Action::await_change()) }
     }
 
-    /// Runs after the deletion of an object, possibly more than once. Another object with the same name may exist
+    /// Runs after the deletion of an object, whose uid is in `object.extra`. Another object with the same name may exist
     /// already; `reconcile` does not run for that object at the same time. This method does not run for deletions while
     /// the operator is down: cleanup that must happen needs `FINALIZER`, or an owner reference.
     fn gone(&self, object: &ObjectRef<Self::Object>) -> impl Future<Output = ()> + Send {

@@ -77,11 +77,14 @@ where
     ) -> Watched<S> {
         let index = Arc::new(Mutex::new(References::default()));
         let (observed, references) = (index.clone(), Arc::new(references));
+        let closures = self.builder.closures.clone();
         let to = move |object: &Guarded<K>| {
             // An object that does not fit its type refers to nothing.
-            let to = object.0.as_ref();
-            let to = to.map_or_else(|_| Vec::new(), |object| references(object));
-            to.iter().map(key_of).collect()
+            let Ok(typed) = &object.0 else {
+                return HashSet::new();
+            };
+            let to = closures.call("references", &key(object), || references(typed));
+            to.iter().flatten().map(key_of).collect()
         };
         self.builder.observers.push(Box::new(move |namespace| {
             let (index, to) = (observed.clone(), to.clone());
@@ -105,16 +108,21 @@ where
         self.follow(move |to| index.lock().to(&key(to)))
     }
 
-    /// Requeues the objects that `map` names for a changed object, which may have been deleted.
+    /// Requeues the objects that `map` names for a changed object, which may have been deleted. `map` is called for the
+    /// object before and after the change, so an object that is no longer named is requeued, too.
     pub fn requeues(
         self,
         map: impl Fn(&S) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
     ) -> Watched<S> {
-        self.follow(move |object| map(object).iter().map(key_of).collect())
+        let closures = self.builder.closures.clone();
+        self.follow(move |object| {
+            let named = closures.call("map", &key(object), || map(object));
+            named.iter().flatten().map(key_of).collect()
+        })
     }
 
     /// Requeues the owner of a changed object: the object of the controller to which the controller owner reference
-    /// points. [`Builder::owns`] also creates and corrects the owned objects. Use this method for objects that another
+    /// points, before and after the change. [`Builder::owns`] also creates and corrects the owned objects. Use this method for objects that another
     /// program creates, or if their metadata is enough.
     pub fn requeues_owner(self) -> Watched<S> {
         self.follow(|object| {
@@ -149,7 +157,8 @@ where
         let (followed, woken) = (watched.clone(), Arc::new(woken));
         let take = move |shown: Shown<S>, namespace: Option<&String>| {
             let changed = followed.take(shown, namespace);
-            changed.iter().flat_map(|object| woken(object)).collect()
+            let keys: HashSet<Key> = changed.iter().flat_map(|object| woken(object)).collect();
+            Vec::from_iter(keys)
         };
         let follow: Follow = Box::new(move |informers: &mut Informers, namespaces, wake| {
             let Some(own) = own else {
@@ -202,8 +211,8 @@ impl<S: Watchable> Watched<S> {
         self.0.lock().values().cloned().collect()
     }
 
-    /// Applies what a watch of `namespace`, or of all namespaces, has shown. Returns the objects that changed or were
-    /// deleted.
+    /// Applies what a watch of `namespace`, or of all namespaces, has shown. Returns each object that changed, before and
+    /// after the change.
     fn take(&self, shown: Shown<S>, namespace: Option<&String>) -> Vec<Arc<S>> {
         match shown {
             Shown::All(objects) => self.replace(objects, namespace),
@@ -234,13 +243,12 @@ impl<S: Watchable> Watched<S> {
     /// Adds a new or changed object. An object that does not fit its type counts as deleted.
     fn put(&self, object: Guarded<S>) -> Vec<Arc<S>> {
         let key = key(&object);
-        match object.0 {
-            Ok(object) => {
-                self.0.lock().insert(key, object.clone());
-                vec![object]
-            }
-            Err(_) => Vec::from_iter(self.0.lock().remove(&key)),
-        }
+        let now = object.0.ok();
+        let before = match &now {
+            Some(object) => self.0.lock().insert(key, object.clone()),
+            None => self.0.lock().remove(&key),
+        };
+        before.into_iter().chain(now).collect()
     }
 }
 
@@ -283,5 +291,44 @@ impl References {
     /// The objects that refer to `to`.
     fn to(&self, to: &Key) -> Vec<Key> {
         self.to.get(to).into_iter().flatten().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Secret;
+
+    use super::*;
+
+    fn secret(version: &str, of: &str) -> Guarded<Secret> {
+        let mut secret = Secret::default();
+        secret.metadata.name = Some("s".to_owned());
+        secret.metadata.resource_version = Some(version.to_owned());
+        secret.metadata.labels = Some([("for".to_owned(), of.to_owned())].into());
+        Guarded(Ok(Arc::new(secret)))
+    }
+
+    #[test]
+    fn a_change_returns_the_object_before_and_after_it() {
+        let changes = [
+            Shown::Put(secret("2", "b")),
+            Shown::All(vec![secret("3", "b")]),
+        ];
+        for change in changes {
+            let watched = Watched::<Secret>::default();
+            watched.take(Shown::All(vec![secret("1", "a")]), None);
+            let changed = watched.take(change, None);
+            let named: Vec<_> = changed.iter().map(|secret| &secret.labels()["for"]).collect();
+            assert_eq!(named, ["a", "b"]);
+        }
+    }
+
+    #[test]
+    fn an_object_that_is_listed_again_has_not_changed() {
+        let watched = Watched::<Secret>::default();
+        watched.take(Shown::All(vec![secret("1", "a")]), None);
+        assert!(watched.take(Shown::All(vec![secret("1", "a")]), None).is_empty());
+        let gone = watched.take(Shown::All(Vec::new()), None);
+        assert_eq!(gone.len(), 1);
     }
 }

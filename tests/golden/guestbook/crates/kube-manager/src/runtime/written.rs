@@ -10,24 +10,33 @@ use std::{
 use kube::Resource;
 use parking_lot::Mutex;
 
-use super::watch::{Key, key};
+use super::{
+    objects::Objects,
+    watch::{Key, key},
+};
 
 /// Each object with its version.
-type Objects = HashMap<Key, (u64, Arc<dyn Any + Send + Sync>)>;
+type Versions = HashMap<Key, (u64, Arc<dyn Any + Send + Sync>)>;
 
 /// The objects of one kind that the API server has returned in a newer version than the watch has delivered.
 #[derive(Clone)]
 pub struct Written {
     kind: TypeId,
-    objects: Arc<Mutex<Objects>>,
+    versions: Arc<Mutex<Versions>>,
+    /// Whether the watch has an object. Without this check, an object outside of the watch would stay here, because the
+    /// watch never delivers it.
+    is_watched: Arc<dyn Fn(&Key) -> bool + Send + Sync>,
 }
 
 impl Written {
-    /// No objects, for the kind `K`.
-    pub fn new<K: 'static>() -> Self {
+    /// No objects yet. `watched` has the objects that the watch has delivered.
+    pub fn new<K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static>(
+        watched: Objects<K>,
+    ) -> Self {
         Self {
             kind: TypeId::of::<K>(),
-            objects: Arc::default(),
+            versions: Arc::default(),
+            is_watched: Arc::new(move |key| watched.has(key)),
         }
     }
 
@@ -36,19 +45,24 @@ impl Written {
         TypeId::of::<K>() == self.kind
     }
 
-    /// Adds an object that the API server returned. Objects of other kinds are ignored.
+    /// Adds an object that the API server returned. Objects of other kinds, and objects that are not watched, are
+    /// ignored.
     pub fn add<K: Resource + Send + Sync + 'static>(&self, object: K) {
-        if let Some(version) = version(&object).filter(|_| self.is_about::<K>()) {
-            self.objects
-                .lock()
-                .insert(key(&object), (version, Arc::new(object)));
+        let key = key(&object);
+        // Locked first: if the watch removes the object after the check, `shown` waits and then removes this version.
+        let mut versions = self.versions.lock();
+        if let Some(version) = version(&object)
+            && self.is_about::<K>()
+            && (self.is_watched)(&key)
+        {
+            versions.insert(key, (version, Arc::new(object)));
         }
     }
 
     /// The version of `shown` that the controller has written, if it is newer than `shown`, which the watch has
     /// delivered.
     pub fn newer<K: Resource + Send + Sync + 'static>(&self, shown: &K) -> Option<Arc<K>> {
-        let (newer, object) = self.objects.lock().get(&key(shown))?.clone();
+        let (newer, object) = self.versions.lock().get(&key(shown))?.clone();
         let object = object.downcast().ok()?;
         (newer > version(shown)?).then_some(object)
     }
@@ -56,9 +70,9 @@ impl Written {
     /// Removes an object once the watch has delivered this version, a newer one, or its deletion.
     pub fn shown<K: Resource>(&self, key: &Key, shown: Option<&K>) {
         let shown = shown.and_then(version).unwrap_or(u64::MAX);
-        let mut objects = self.objects.lock();
-        if objects.get(key).is_some_and(|(newer, _)| shown >= *newer) {
-            objects.remove(key);
+        let mut versions = self.versions.lock();
+        if versions.get(key).is_some_and(|(newer, _)| shown >= *newer) {
+            versions.remove(key);
         }
     }
 }
@@ -71,41 +85,56 @@ fn version<K: Resource>(object: &K) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+    use kube::runtime::{reflector, watcher::Event};
 
-    use super::*;
+    use super::{super::guarded::Guarded, *};
 
-    fn pod(version: &str) -> Pod {
+    fn pod(name: &str, version: &str) -> Pod {
         let mut pod = Pod::default();
-        pod.metadata.name = Some("a".to_owned());
+        pod.metadata.name = Some(name.to_owned());
         pod.metadata.resource_version = Some(version.to_owned());
         pod
     }
 
+    /// For a watch that has delivered the Pod `a`.
+    fn written() -> Written {
+        let (store, mut writer) = reflector::store();
+        let watched = Guarded(Ok(Arc::new(pod("a", "9"))));
+        writer.apply_watcher_event(&Event::Apply(watched));
+        let objects = Objects::default();
+        objects.add(store);
+        Written::new(objects)
+    }
+
     #[test]
     fn a_version_counts_until_the_watch_shows_it() {
-        let written = Written::new::<Pod>();
-        written.add(pod("10"));
-        let newer = |version| written.newer(&pod(version)).is_some();
+        let written = written();
+        written.add(pod("a", "10"));
+        let newer = |version| written.newer(&pod("a", version)).is_some();
         assert!(newer("9") && !newer("10") && !newer("11"));
 
-        written.shown(&(None, "a".to_owned()), Some(&pod("9")));
+        let key = key(&pod("a", "9"));
+        written.shown(&key, Some(&pod("a", "9")));
         assert!(newer("9"));
-        written.shown(&(None, "a".to_owned()), Some(&pod("10")));
+        written.shown(&key, Some(&pod("a", "10")));
         assert!(!newer("9"));
     }
 
     #[test]
-    fn what_is_gone_is_forgotten() {
-        let written = Written::new::<Pod>();
-        written.add(pod("10"));
-        written.shown::<Pod>(&(None, "a".to_owned()), None);
-        assert!(written.newer(&pod("9")).is_none());
+    fn an_object_that_the_watch_does_not_have_is_not_kept() {
+        let written = written();
+        written.add(pod("a", "10"));
+        written.shown::<Pod>(&key(&pod("a", "10")), None);
+        written.add(pod("elsewhere", "10"));
+        assert!(written.versions.lock().is_empty());
     }
 
     #[test]
     fn other_kinds_are_not_kept() {
-        let written = Written::new::<ConfigMap>();
-        written.add(pod("10"));
-        assert!(written.newer(&pod("9")).is_none());
+        let written = written();
+        let mut other = ConfigMap::default();
+        other.metadata = pod("a", "10").metadata;
+        written.add(other);
+        assert!(written.versions.lock().is_empty());
     }
 }
