@@ -52,7 +52,7 @@ pub struct Controller {
     secrets: Watched<PartialObjectMeta<Secret>>,
     lefts: Watched<DynamicObject>,
     account: ApiResource,
-    accounts: Children<DynamicObject>,
+    accounts: Children<DynamicObject, Odd>,
 }
 
 impl Controller {

@@ -23,10 +23,20 @@ pub const FILES: &[(&str, &str)] = &[
     ("src/runtime/trigger.rs", include_str!("runtime/trigger.rs")),
     ("src/runtime/watched.rs", include_str!("runtime/watched.rs")),
     ("src/runtime/changes.rs", include_str!("runtime/changes.rs")),
+    ("src/runtime/child.rs", include_str!("runtime/child.rs")),
     (
         "src/runtime/children.rs",
         include_str!("runtime/children.rs"),
     ),
+    (
+        "src/runtime/children/races.rs",
+        include_str!("runtime/children/races.rs"),
+    ),
+    (
+        "src/runtime/immutable.rs",
+        include_str!("runtime/immutable.rs"),
+    ),
+    ("src/runtime/reads.rs", include_str!("runtime/reads.rs")),
     (
         "src/runtime/condition.rs",
         include_str!("runtime/condition.rs"),

@@ -21,7 +21,7 @@ use super::{
     informer::Follow,
     objects::Objects,
     owned::{Owned, refers_to},
-    scope::{Kind, Scope, Watchable},
+    scope::{Kind, MayOwn, Scope, Watchable},
     trigger::Trigger,
     watch::{Selector, Shown},
     watched::{Watched, Watches},
@@ -94,23 +94,45 @@ where
     }
 
     /// The children of kind `C` of the controller's objects. A change of a child requeues its owner.
-    pub fn owns<C>(&mut self) -> Children<C>
+    ///
+    /// The garbage collector would delete a cluster-scoped child of an object in a namespace, so this does not compile:
+    ///
+    /// ```compile_fail,E0277
+    /// # use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+    /// # use kube_manager::{Builder, Children};
+    /// fn declare(builder: &mut Builder<ConfigMap>) -> Children<Namespace, ConfigMap> {
+    ///     builder.owns()
+    /// }
+    /// ```
+    ///
+    /// The reverse does:
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+    /// # use kube_manager::{Builder, Children};
+    /// fn declare(builder: &mut Builder<Namespace>) -> Children<ConfigMap, Namespace> {
+    ///     builder.owns()
+    /// }
+    /// ```
+    pub fn owns<C>(&mut self) -> Children<C, K>
     where
         C: Watchable + Resource<DynamicType = (), Scope: Scope> + Serialize,
+        K::Scope: MayOwn<<C as Resource>::Scope>,
     {
         self.owns_kind(Kind::of::<C>())
     }
 
     /// Like [`owns`](Self::owns), for a kind that is known only at run time, such as one that
-    /// [`discovery`] has found.
-    pub fn owns_with<C>(&mut self, resource: ApiResource, scope: discovery::Scope) -> Children<C>
+    /// [`discovery`] has found. A cluster-scoped child of an object in a namespace is an
+    /// [error](children::Error::ClusterScoped) of each reconcile.
+    pub fn owns_with<C>(&mut self, resource: ApiResource, scope: discovery::Scope) -> Children<C, K>
     where
         C: Watchable + Resource<DynamicType = ApiResource> + Serialize,
     {
         self.owns_kind(Kind::dynamic(resource, scope))
     }
 
-    fn owns_kind<C>(&mut self, kind: Kind<C::DynamicType>) -> Children<C>
+    fn owns_kind<C>(&mut self, kind: Kind<C::DynamicType>) -> Children<C, K>
     where
         C: Watchable + Serialize,
     {

@@ -42,6 +42,7 @@ use super::{
     metrics::{Metrics, QueueMetrics},
     objects::Objects,
     queue::{Priority, Queue, Turn},
+    reads,
     reconciler::Reconciler,
     scope::{Kind, Watchable},
     watch::{Extent, Key, Selector, Watcher, key},
@@ -70,6 +71,8 @@ enum Error<E: std::error::Error + 'static> {
     Read(#[source] kube::Error),
     #[error("panicked: {0}")]
     Panic(String),
+    #[error("a child has changed since it was read")]
+    Stale,
 }
 
 /// The state that the reconciles of a controller share.
@@ -491,9 +494,13 @@ impl<R: Reconciler> Worker<R> {
         let active = self.metrics.active.with_label_values(&[controller]);
         active.inc();
         let start = Instant::now();
-        let attempt = AssertUnwindSafe(self.attempt(object).instrument(span));
-        let result = attempt.catch_unwind().await;
-        let result = result.unwrap_or_else(|panic| Err(Error::Panic(message(panic.as_ref()))));
+        let attempt = reads::during(self.attempt(object)).instrument(span);
+        let result = match AssertUnwindSafe(attempt).catch_unwind().await {
+            // The reconciler may have ignored the error.
+            Ok((Ok(_), true)) => Err(Error::Stale),
+            Ok((result, _)) => result,
+            Err(panic) => Err(Error::Panic(message(panic.as_ref()))),
+        };
         let duration = start.elapsed();
         active.dec();
         let seconds = self.metrics.seconds.with_label_values(&[controller]);
@@ -528,11 +535,22 @@ impl<R: Reconciler> Worker<R> {
         let retry_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         let reason = match error {
             Error::Panic(_) => "panic",
+            Error::Stale => "conflict",
             error => failure::reason(error),
         };
         self.count_error(reason);
-        let hint = failure::hint(error, R::RULES);
+        let (hint, is_permanent) = (
+            failure::hint(error, R::RULES),
+            failure::is_permanent(error),
+        );
         let error = failure::says(error);
+        if is_permanent {
+            // A change of the object or of a child requeues it.
+            self.backoff.forget(key);
+            let says = "cannot reconcile, left alone until something changes";
+            tracing::error!(controller, %kind, namespace, name, ?duration, reason, %error, "{says}");
+            return Action::await_change();
+        }
         if reason == "conflict" && count < REPEATED {
             // The next reconcile gets the new version.
             let says = "was changed meanwhile, trying again";

@@ -4,7 +4,7 @@ use std::{error::Error, iter::successors};
 
 use kube::{core::Status, runtime::watcher};
 
-use super::rbac::Rule;
+use super::{children, rbac::Rule};
 
 /// The reason of a failure that no request caused.
 const RECONCILER: &str = "reconciler";
@@ -33,6 +33,11 @@ fn answer<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Status> {
 
 /// The reason of `error` in one word, for metrics.
 pub fn reason(error: &(dyn Error + 'static)) -> &'static str {
+    match cause(error) {
+        Some(children::Error::Stale(_)) => return "conflict",
+        Some(children::Error::Immutable { .. }) => return "invalid",
+        _ => {}
+    }
     match answer(error) {
         Some(status) if status.is_already_exists() => "already_exists",
         Some(status) => match status.code {
@@ -48,6 +53,11 @@ pub fn reason(error: &(dyn Error + 'static)) -> &'static str {
         None if cause::<watcher::Error>(error).is_some() => "api_server",
         None => RECONCILER,
     }
+}
+
+/// Whether only a change of the object or of its children can help, and not a retry.
+pub fn is_permanent(error: &(dyn Error + 'static)) -> bool {
+    cause(error).is_some_and(children::Error::is_permanent)
 }
 
 /// The message of `error` and of its causes, without repetition.
