@@ -11,7 +11,186 @@ use crate::{
     scaffold::run,
 };
 
-/// Creates a project with a kind that owns a Deployment, and, unless its title is `bare`, a `ConfigMap` and a Job.
+/// The code of the controller of Vaults. The title of a Vault says what it owns, and with which value.
+const VAULT: &str = r#"
+use std::time::SystemTime;
+
+use k8s_openapi::{
+    ByteString,
+    api::{
+        apps::v1::{Deployment, StatefulSet},
+        batch::v1::Job,
+        core::v1::{Secret, Service},
+        events,
+    },
+};
+use kube::{ResourceExt, runtime::controller::Action};
+use kube_manager::{
+    Builder, Child, Children, Context, Reconciler, Recreate, children, condition, rbac::{Rule, Verb},
+};
+use serde_json::{Value, json};
+
+use crate::api::owning::v1::*;
+
+pub struct Controller {
+    secrets: Children<Secret, Vault>,
+    deployments: Children<Deployment, Vault>,
+    stateful_sets: Children<StatefulSet, Vault>,
+    jobs: Children<Job, Vault>,
+    services: Children<Service, Vault>,
+    context: Context,
+}
+
+impl Controller {
+    pub fn new(builder: &mut Builder<Vault>) -> Self {
+        Self {
+            secrets: builder.owns(),
+            deployments: builder.owns(),
+            stateful_sets: builder.owns(),
+            jobs: builder.owns(),
+            services: builder.owns(),
+            context: builder.context(),
+        }
+    }
+
+    async fn bring(&self, vault: &Vault, what: &str, value: &str) -> Result<(), children::Error> {
+        match what {
+            "reuse" => {
+                // The usual way: the password that is there, or a new one.
+                let known = self.secrets.of(vault);
+                let known = known.first().and_then(|secret| secret.data.as_ref()?.get("password"));
+                let password = known.cloned().unwrap_or_else(password);
+                self.secrets.apply(vault, [secret(vault, password, value)]).await?;
+            }
+            "keep" => {
+                let child = Child::new(secret(vault, password(), value)).keep(["data", "password"]);
+                self.secrets.apply(vault, [child]).await?;
+            }
+            "once" => {
+                let child = Child::create_only(secret(vault, password(), value));
+                self.secrets.apply(vault, [child]).await?;
+            }
+            "scaled" => {
+                let labels = labels(vault);
+                let spec = json!({
+                    "selector": {"matchLabels": labels},
+                    "template": template(vault, value, "Always"),
+                });
+                let deployment = self.deployments.apply_one(vault, object(vault, spec)).await?;
+                if deployment.spec.replicas != Some(3) {
+                    self.deployments.patch_spec(&deployment, json!({"replicas": 3})).await?;
+                }
+            }
+            "stateful" => {
+                self.stateful_sets.apply(vault, [stateful_set(vault, value)]).await?;
+            }
+            "orphaning" => {
+                let child = Child::new(stateful_set(vault, value)).recreate(Recreate::Orphan);
+                self.stateful_sets.apply(vault, [child]).await?;
+            }
+            "job" => {
+                self.jobs.apply(vault, [job(vault, value)]).await?;
+            }
+            "again" => {
+                let child = Child::new(job(vault, value)).recreate(Recreate::Foreground);
+                self.jobs.apply(vault, [child]).await?;
+            }
+            _ => {
+                let spec = json!({"clusterIP": value, "ports": [{"port": 80}]});
+                self.services.apply(vault, [object::<Service>(vault, spec)]).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Another password each time.
+fn password() -> ByteString {
+    ByteString(format!("{:?}", SystemTime::now()).into_bytes())
+}
+
+fn secret(vault: &Vault, password: ByteString, title: &str) -> Secret {
+    let title = ByteString(title.as_bytes().to_vec());
+    let metadata = json!({"name": vault.name_any()});
+    let secret = json!({"metadata": metadata, "data": {"password": password, "title": title}});
+    serde_json::from_value(secret).expect("a Secret")
+}
+
+fn object<K: serde::de::DeserializeOwned>(vault: &Vault, spec: Value) -> K {
+    let object = json!({"metadata": {"name": vault.name_any()}, "spec": spec});
+    serde_json::from_value(object).expect("an object")
+}
+
+fn labels(vault: &Vault) -> Value {
+    json!({"vault": vault.name_any()})
+}
+
+fn template(vault: &Vault, image: &str, restart: &str) -> Value {
+    let container = json!({"name": "a", "image": image});
+    let spec = json!({"containers": [container], "restartPolicy": restart});
+    json!({"metadata": {"labels": labels(vault)}, "spec": spec})
+}
+
+fn stateful_set(vault: &Vault, size: &str) -> StatefulSet {
+    let claim = json!({
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": size}},
+    });
+    object(vault, json!({
+        "serviceName": "",
+        "selector": {"matchLabels": labels(vault)},
+        "template": template(vault, "a", "Always"),
+        "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": claim}],
+    }))
+}
+
+fn job(vault: &Vault, image: &str) -> Job {
+    object(vault, json!({"template": template(vault, image, "Never")}))
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Children(#[from] children::Error),
+    #[error("cannot write the status: {0}")]
+    WriteStatus(#[from] kube::Error),
+}
+
+impl Reconciler for Controller {
+    type Object = Vault;
+    type Error = Error;
+
+    const NAME: &'static str = "vault.owning.example.com";
+    const RULES: &'static [Rule] = &[
+        Rule::of::<Vault>(&[Verb::List, Verb::Watch]),
+        Rule::sub::<Vault>("status", &[Verb::Update]),
+        Rule::of::<Secret>(children::VERBS),
+        Rule::of::<Deployment>(children::VERBS),
+        Rule::of::<StatefulSet>(children::VERBS),
+        Rule::of::<Job>(children::VERBS),
+        Rule::of::<Service>(children::VERBS),
+        Rule::of::<events::v1::Event>(&[Verb::Create, Verb::Patch]),
+    ];
+
+    async fn reconcile(&self, vault: &Vault) -> Result<Action, Error> {
+        let (what, value) = vault.spec.title.split_once('-').unwrap_or_default();
+        let done = self.bring(vault, what, value).await;
+        let mut status = vault.status.clone().unwrap_or_default();
+        status.observed_generation = vault.metadata.generation;
+        let ready = match &done {
+            Ok(()) => condition::new_true(vault, "Ready", "Reconciled", ""),
+            Err(error) => condition::new_false(vault, "Ready", error.reason(), error.to_string()),
+        };
+        condition::set(&mut status.conditions, ready);
+        self.context.write_status(vault, &status).await?;
+        done?;
+        Ok(Action::await_change())
+    }
+}
+"#;
+
+/// Creates a project with a kind that owns a Deployment, and, unless its title is `bare`, a `ConfigMap` and a Job. A
+/// second kind has the controller [`VAULT`].
 fn project() -> Project {
     let project = Project::scaffold(
         "owning",
@@ -19,8 +198,11 @@ fn project() -> Project {
             "init --domain example.com",
             "create api --group owning --version v1 --kind Site --owns v1/ConfigMap --owns apps/v1/Deployment \
              --owns batch/v1/Job",
+            "create api --group owning --version v1 --kind Vault",
         ],
     );
+    std::fs::write(project.path().join("src/controller/owning/vault.rs"), VAULT)
+        .expect("a writable file");
     let controller = "src/controller/owning/site.rs";
     for child in ["config_map", "job"] {
         project.edit(
@@ -53,10 +235,31 @@ fn project() -> Project {
 
 /// Creates the Site of this name, or changes its title.
 fn apply(project: &Project, name: &str, title: &str) {
+    apply_object(project, "Site", name, title);
+}
+
+fn apply_object(project: &Project, kind: &str, name: &str, title: &str) {
     let manifest = project.manifest(&format!(
-        "apiVersion: owning.example.com/v1\nkind: Site\nmetadata: {{name: {name}}}\nspec: {{title: {title}}}\n"
+        "apiVersion: owning.example.com/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec: {{title: {title}}}\n"
     ));
     run(kubectl("apply -f").arg(manifest));
+}
+
+/// Creates the Vault of this name, or changes its title, and waits until it is reconciled. Returns the reason of its
+/// condition.
+fn apply_vault(project: &Project, name: &str, title: &str) -> String {
+    apply_object(project, "Vault", name, title);
+    in_step_as("vault", name);
+    run(&mut kubectl(&format!(
+        "get vault {name} -o jsonpath={{.status.conditions[0].reason}}"
+    )))
+}
+
+/// Returns a field of an object, such as `.spec.replicas`.
+fn field(object: &str, path: &str) -> String {
+    run(&mut kubectl(&format!(
+        "get {object} -o jsonpath={{{path}}}"
+    )))
 }
 
 /// Returns the writes of the operator so far, except for its lease and its events.
@@ -164,8 +367,203 @@ fn owned_objects_reach_their_desired_state() {
     }
     what_is_there_already(&project);
     let operator = what_an_earlier_owner_left(&project, operator);
+    let operator = a_password_never_changes(&project, operator);
+    let operator = a_restored_child_is_recognized(&project, operator);
+    a_patched_value_stays(&project);
+    an_immutable_field_is_named(&project);
+    a_child_is_created_again_if_it_is_declared_so(&project);
     operator.stop();
     project.make("uninstall");
+}
+
+/// Checks that the password of a Secret does not change when its labels change or the operator restarts, and that the
+/// condition does not change either.
+fn a_password_never_changes(project: &Project, operator: Operator) -> Operator {
+    let names = ["reuse", "keep", "once"];
+    for name in names {
+        assert_eq!(
+            apply_vault(project, name, &format!("{name}-one")),
+            "Reconciled"
+        );
+    }
+    let passwords = names.map(|name| field(&format!("secret {name}"), ".data.password"));
+    let versions = names.map(|name| field(&format!("vault {name}"), ".metadata.resourceVersion"));
+    let label = "app.kubernetes.io/managed-by";
+    for edit in [
+        format!("{label}-"),
+        format!("{label}=Helm"),
+        format!("{label}- vault.owning.example.com/applied-"),
+    ] {
+        for name in names {
+            run(&mut kubectl(&format!(
+                "label secret {name} {edit} --overwrite"
+            )));
+            get_until(&format!("secret {name} --show-labels"), |text| {
+                text.contains(&format!("{label}=owning"))
+            });
+        }
+    }
+    operator.stop();
+    run(&mut kubectl(&format!(
+        "label secret reuse keep once {label}-"
+    )));
+    let operator = project.start();
+    for (index, name) in names.iter().enumerate() {
+        get_until(&format!("secret {name} --show-labels"), |text| {
+            text.contains(&format!("{label}=owning"))
+        });
+        // No reconcile that knew too little has written a condition.
+        let version = field(&format!("vault {name}"), ".metadata.resourceVersion");
+        assert_eq!(version, versions[index]);
+        assert_eq!(
+            apply_vault(project, name, &format!("{name}-two")),
+            "Reconciled"
+        );
+        assert_eq!(
+            field(&format!("secret {name}"), ".data.password"),
+            passwords[index]
+        );
+        let title = field(&format!("secret {name}"), ".data.title");
+        let is_new = title == "dHdv";
+        assert_eq!(is_new, *name != "once", "{title}");
+    }
+    run(&mut kubectl("delete vault reuse keep once"));
+    operator
+}
+
+/// Checks that a Secret that was loaded without its owner, as from a backup, is taken over with its password.
+fn a_restored_child_is_recognized(project: &Project, operator: Operator) -> Operator {
+    apply_vault(project, "backup", "reuse-one");
+    let secret = run(&mut kubectl("get secret backup -o json"));
+    let mut secret: Value = serde_json::from_str(&secret).expect("JSON");
+    let metadata = secret["metadata"].as_object_mut().expect("metadata");
+    for field in [
+        "ownerReferences",
+        "resourceVersion",
+        "uid",
+        "creationTimestamp",
+    ] {
+        metadata.remove(field);
+    }
+    let manifest = project.manifest(&secret.to_string());
+    operator.stop();
+    run(&mut kubectl("delete vault backup"));
+    get_until("secret backup --ignore-not-found -o name", str::is_empty);
+    run(kubectl("create -f").arg(manifest));
+    apply_object(project, "Vault", "backup", "reuse-one");
+    let operator = project.start();
+    in_step_as("vault", "backup");
+    let owner = field("vault backup", ".metadata.uid");
+    assert_eq!(
+        field("secret backup", ".metadata.ownerReferences[*].uid"),
+        owner
+    );
+    assert_eq!(
+        secret["data"]["password"],
+        field("secret backup", ".data.password")
+    );
+    run(&mut kubectl("delete vault backup"));
+    operator
+}
+
+/// Checks that an apply does not remove what `patch_spec` has set.
+fn a_patched_value_stays(project: &Project) {
+    apply_vault(project, "scaled", "scaled-one");
+    let replicas = "deployment scaled -o jsonpath={.spec.replicas}";
+    get_until(replicas, |replicas| replicas == "3");
+    let image = ".spec.template.spec.containers[0].image";
+    for image_and_value in ["two", "three"] {
+        apply_vault(project, "scaled", &format!("scaled-{image_and_value}"));
+        assert_eq!(field("deployment scaled", image), image_and_value);
+        assert_eq!(field("deployment scaled", ".spec.replicas"), "3");
+    }
+    run(&mut kubectl("delete vault scaled"));
+}
+
+/// Checks that the condition names the field that cannot change, and the way out.
+fn an_immutable_field_is_named(project: &Project) {
+    for (name, title, other, kind, path, text) in [
+        (
+            "stateful",
+            "stateful-1Gi",
+            "stateful-2Gi",
+            "statefulsets.apps",
+            ".spec.volumeClaimTemplates",
+            "updates to statefulset spec",
+        ),
+        (
+            "job",
+            "job-one",
+            "job-two",
+            "jobs.batch",
+            ".spec.template",
+            "field is immutable",
+        ),
+        (
+            "service",
+            "service-None",
+            "service-10.0.0.77",
+            "services",
+            ".spec.clusterIP",
+            "may not change",
+        ),
+    ] {
+        assert_eq!(apply_vault(project, name, title), "Reconciled");
+        let uid = field(&format!("{kind} {name}"), ".metadata.uid");
+        assert_eq!(apply_vault(project, name, other), "ImmutableField");
+        let message = field(&format!("vault {name}"), ".status.conditions[0].message");
+        eprintln!("{message}");
+        let delete = format!("kubectl delete {kind} {name} --namespace default --cascade=orphan");
+        for part in [path, text, &delete] {
+            assert!(message.contains(part), "{message}");
+        }
+        for dump in ["Status {", "Api(", "Some(", "\\\""] {
+            assert!(!message.contains(dump), "{message}");
+        }
+        assert_eq!(field(&format!("{kind} {name}"), ".metadata.uid"), uid);
+        // The way out works.
+        run(&mut kubectl(
+            delete.strip_prefix("kubectl ").expect("a command"),
+        ));
+        get_until(
+            &format!("vault {name} -o jsonpath={{.status.conditions[0].reason}}"),
+            |reason| reason == "Reconciled",
+        );
+        get_until(
+            &format!("{kind} {name} --ignore-not-found -o jsonpath={{.metadata.uid}}"),
+            |new| !new.is_empty() && new != uid,
+        );
+        run(&mut kubectl(&format!("delete vault {name}")));
+        // The Pods of the first child may have no owner.
+        run(&mut kubectl(&format!(
+            "delete pods --selector=vault={name} --wait=false"
+        )));
+    }
+}
+
+/// Checks that a child is deleted and created again if it is declared so, with or without its Pods.
+fn a_child_is_created_again_if_it_is_declared_so(project: &Project) {
+    let size = ".spec.volumeClaimTemplates[0].spec.resources.requests.storage";
+    let image = ".spec.template.spec.containers[0].image";
+    for (name, kind, values, path) in [
+        ("orphaning", "statefulset", ["1Gi", "2Gi"], size),
+        ("again", "job", ["one", "two"], image),
+    ] {
+        apply_vault(project, name, &format!("{name}-{}", values[0]));
+        let pods = format!("pods --selector=vault={name} -o jsonpath={{.items[*].metadata.uid}}");
+        let pod = get_until(&pods, |pods| !pods.is_empty());
+        let uid = field(&format!("{kind} {name}"), ".metadata.uid");
+        apply_object(project, "Vault", name, &format!("{name}-{}", values[1]));
+        let child = format!("{kind} {name} --ignore-not-found -o jsonpath={{{path}}}");
+        get_until(&child, |value| value.ends_with(values[1]));
+        assert_ne!(field(&format!("{kind} {name}"), ".metadata.uid"), uid);
+        let keeps_pods = name == "orphaning";
+        get_until(&pods, |pods| {
+            !pods.is_empty() && (pods == pod) == keeps_pods
+        });
+        run(&mut kubectl(&format!("delete vault {name}")));
+        get_until(&pods, str::is_empty);
+    }
 }
 
 /// A policy that keeps the garbage collector from deleting the `ConfigMap` `left`.
@@ -284,8 +682,12 @@ fn waits_for(name: &str, message: &str) {
 
 /// Waits until the status is for the current generation. The operator writes the status last.
 fn in_step(name: &str) {
+    in_step_as("site", name);
+}
+
+fn in_step_as(kind: &str, name: &str) {
     let generations = "-o jsonpath={.metadata.generation}={.status.observedGeneration}";
-    get_until(&format!("site {name} {generations}"), |text| {
+    get_until(&format!("{kind} {name} {generations}"), |text| {
         let generations = text.split_once('=');
         generations.is_some_and(|(asked, observed)| asked == observed)
     });
