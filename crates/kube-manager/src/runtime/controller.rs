@@ -530,19 +530,13 @@ impl<R: Reconciler> Worker<R> {
         let (controller, kind) = (R::NAME, R::Object::kind(&()));
         let (namespace, name) = key;
         let duration = start.elapsed();
-        let (count, pause) = self.backoff.failed(key.clone());
-        self.queue.retries.inc();
-        let retry_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         let reason = match error {
             Error::Panic(_) => "panic",
             Error::Stale => "conflict",
             error => failure::reason(error),
         };
         self.count_error(reason);
-        let (hint, is_permanent) = (
-            failure::hint(error, R::RULES),
-            failure::is_permanent(error),
-        );
+        let (hint, is_permanent) = (failure::hint(error, R::RULES), failure::is_permanent(error));
         let error = failure::says(error);
         if is_permanent {
             // A change of the object or of a child requeues it.
@@ -551,6 +545,9 @@ impl<R: Reconciler> Worker<R> {
             tracing::error!(controller, %kind, namespace, name, ?duration, reason, %error, "{says}");
             return Action::await_change();
         }
+        let (count, pause) = self.backoff.failed(key.clone());
+        self.queue.retries.inc();
+        let retry_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         if reason == "conflict" && count < REPEATED {
             // The next reconcile gets the new version.
             let says = "was changed meanwhile, trying again";
