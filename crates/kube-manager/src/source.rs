@@ -145,6 +145,10 @@ pub const FILES: &[(&str, &str)] = &[
         include_str!("runtime/webhook/conversion/tests/without_spec.rs"),
     ),
     (
+        "src/runtime/webhook/conversion/worker.rs",
+        include_str!("runtime/webhook/conversion/worker.rs"),
+    ),
+    (
         "src/runtime/webhook/detour.rs",
         include_str!("runtime/webhook/detour.rs"),
     ),
@@ -175,6 +179,10 @@ pub const FILES: &[(&str, &str)] = &[
     (
         "src/runtime/webhook/review.rs",
         include_str!("runtime/webhook/review.rs"),
+    ),
+    (
+        "src/runtime/webhook/room.rs",
+        include_str!("runtime/webhook/room.rs"),
     ),
     (
         "src/runtime/webhook/server.rs",

@@ -3,7 +3,7 @@
 //!
 //! A Pod has one readiness, and callers of its webhooks need the Pod to be ready before any watch is answered: an API
 //! server that lists objects may have to call a webhook first. So with webhooks, /readyz reports only the state of the
-//! webhooks. /readyz/controllers always reports the state of the controllers.
+//! webhooks: whether they are served, and whether the API server trusts their certificate. /readyz/controllers always reports the state of the controllers.
 
 use std::{collections::BTreeMap, fmt::Write, sync::Arc};
 
@@ -31,6 +31,8 @@ impl Health {
     }
 
     fn set(&self, name: &str, ready: bool, says: String) {
+        // Each check has one line, but a message of the API server may have several.
+        let says = says.replace('\n', " ");
         let mut checks = self.0.lock();
         checks.insert(name.to_owned(), Check { ready, says });
     }
@@ -68,7 +70,7 @@ mod tests {
     async fn readiness_says_what_it_waits_for() {
         let health = Health::default();
         health.ready("lease", "another process has it");
-        health.waits("guestbooks", "there is no such kind");
+        health.waits("guestbooks", "there is no\nsuch kind");
         let (code, text) = readyz(State(health.clone())).await;
         assert_eq!(code, StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(

@@ -205,16 +205,22 @@ pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
     // kube panics for very long durations, and for a sign in the middle.
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     ensure!(
-        text.len() <= LONGEST && !digits.contains(['+', '-']),
-        "it must look like `1m30s`"
+        text.len() <= MOST_CHARACTERS && !digits.contains(['+', '-']),
+        "it must look like `1m30s`, and be `{LONGEST_TIME}` at most"
     );
     let duration = kube::core::Duration::from_str(text)?;
     ensure!(!duration.is_negative(), "it must not be negative");
-    Ok(duration.into())
+    let duration = Duration::from(duration);
+    ensure!(duration <= LONGEST, "it must be `{LONGEST_TIME}` at most");
+    Ok(duration)
 }
 
 /// The most characters in the text of a duration.
-const LONGEST: usize = 16;
+const MOST_CHARACTERS: usize = 16;
+
+/// The longest duration, 100 years, as it is typed. No sum of a few of them and of the current time overflows.
+const LONGEST_TIME: &str = "876000h";
+const LONGEST: Duration = Duration::from_secs(876_000 * 60 * 60);
 
 /// The address to listen on: `:8081` for all interfaces, `0` for none.
 #[derive(Clone, Debug)]
@@ -279,10 +285,37 @@ mod tests {
         Cli::try_parse_from(["operator"].into_iter().chain(arguments)).map(|cli| cli.options)
     }
 
+    /// The flags whose value is a time.
+    fn flags_of_times() -> Vec<String> {
+        let command = Options::augment_args(Command::default());
+        let flags = command.get_arguments().filter(|flag| {
+            let mut names = flag.get_value_names().into_iter().flatten();
+            names.any(|name| name == "TIME")
+        });
+        flags
+            .filter_map(|flag| flag.get_long().map(str::to_owned))
+            .collect()
+    }
+
     proptest! {
         #[test]
-        fn no_text_of_a_duration_is_too_odd(text in "[+-]?([0-9.]{0,20}[a-zµ+-]{0,2}){0,3}") {
-            let _ = duration(&text);
+        fn a_time_that_a_flag_cannot_have_is_refused_with_what_it_can_have(
+            text in "[+-]?([0-9.]{0,20}(ns|us|ms|s|m|h|[a-zµ+-]{0,2})){0,3}",
+        ) {
+            for flag in flags_of_times() {
+                if let Err(error) = options(&format!("--{flag}={text}")) {
+                    let error = error.to_string();
+                    let first = error.lines().next().unwrap_or_default();
+                    let names_the_flag = first.contains(&format!("--{flag} <TIME>"));
+                    let says_what_is_valid = ["it must", "expected one of", "invalid float"];
+                    let says_what_is_valid = says_what_is_valid.iter().any(|it| first.contains(it));
+                    // clap itself refuses an empty value.
+                    prop_assert!(names_the_flag && (says_what_is_valid || text.is_empty()), "{error}");
+                }
+            }
+            if let Ok(duration) = duration(&text) {
+                prop_assert!(duration <= LONGEST);
+            }
         }
     }
 
@@ -290,8 +323,17 @@ mod tests {
     fn a_duration_is_that_of_go() {
         let seconds = |text: &str| duration(text).ok().map(|it| it.as_secs());
         assert_eq!(seconds("1m30s"), Some(90));
-        assert!(seconds("999999999999999h").is_some());
-        for bad in ["9999999999999999h", "1h-2h", "-1s", "5", "x"] {
+        assert_eq!(seconds(LONGEST_TIME), Some(LONGEST.as_secs()));
+        assert!(flags_of_times().len() >= 5, "{:?}", flags_of_times());
+        for bad in [
+            "876001h",
+            "999999999999999h",
+            "9999999999999999h",
+            "1h-2h",
+            "-1s",
+            "5",
+            "x",
+        ] {
             assert_eq!(seconds(bad), None, "{bad}");
         }
     }

@@ -162,6 +162,7 @@ mod issued;
 mod patch;
 mod request;
 mod review;
+mod room;
 mod server;
 mod verdict;
 
@@ -186,7 +187,7 @@ use review::{Defaults, Handler, Validates};
 use server::{Endpoint, Metrics};
 
 use super::{
-    Runtime,
+    Runtime, failure,
     health::Health,
     manifests,
     operator::Operator,
@@ -454,7 +455,7 @@ impl Webhooks {
                 handler: Box::new(new(client)),
             }
         });
-        let endpoints = endpoints.chain(self.conversions.endpoints());
+        let endpoints = endpoints.chain(self.conversions.endpoints()?);
         let (metrics, calls) = (Metrics::new(&runtime.registry)?, options.webhook_max_calls);
         let routes = server::routes(endpoints, &metrics, calls, &stop);
         if options.webhook_url.is_some() {
@@ -529,10 +530,10 @@ fn certificate(
         });
     };
     if let Some(folder) = options.webhook_cert_path.clone() {
-        health.ready("webhooks", "served");
         let files = Files {
             folder: folder.clone(),
             configurations,
+            health: health.clone(),
         };
         beside(files.publish().boxed());
         return Ok(Certificate::Folder(folder));
@@ -562,6 +563,14 @@ fn certificate(
     };
     beside(certificates.keep(sender).boxed());
     Ok(Certificate::Sent(receiver))
+}
+
+/// All of these errors as one error, if there are any.
+fn combined(errors: impl IntoIterator<Item = Option<anyhow::Error>>) -> Result<()> {
+    let errors = errors.into_iter().flatten();
+    let errors: Vec<_> = errors.map(|error| failure::says(error.as_ref())).collect();
+    ensure!(errors.is_empty(), "{}", errors.join("; "));
+    Ok(())
 }
 
 fn lifetimes(options: &Options) -> Result<Lifetimes> {

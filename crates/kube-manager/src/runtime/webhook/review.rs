@@ -1,6 +1,6 @@
 //! Converts the bytes of an AdmissionReview to the bytes of its answer.
 
-use std::panic::AssertUnwindSafe;
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures::{FutureExt, future::BoxFuture};
 use k8s_openapi::{ByteString, api::authentication::v1::UserInfo};
@@ -14,6 +14,7 @@ use serde_json::{Map, Value, value::RawValue};
 use super::{
     Defaulter, Validator, patch,
     request::{Asked, Change, Operation, Request},
+    room::Place,
     server::Respond,
     verdict::{FieldError, Verdict},
 };
@@ -40,8 +41,12 @@ pub(super) enum Failure {
 
 /// A defaulter or a validator of any kind.
 pub(super) trait Handler: Send + Sync {
-    /// Answers `review`.
-    fn handle<'a>(&'a self, review: &'a Review<'a>) -> BoxFuture<'a, anyhow::Result<Answer>>;
+    /// Answers `review`. Work that continues without the returned future must keep `place`.
+    fn handle<'a>(
+        &'a self,
+        review: &'a Review<'a>,
+        place: &'a Arc<Place>,
+    ) -> BoxFuture<'a, anyhow::Result<Answer>>;
 }
 
 impl Respond for Box<dyn Handler> {
@@ -49,8 +54,8 @@ impl Respond for Box<dyn Handler> {
         MOST
     }
 
-    fn respond(&self, body: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, Failure>> {
-        async move { answer(&**self, &body).await }.boxed()
+    fn respond(&self, body: Vec<u8>, place: Place) -> BoxFuture<'_, Result<Vec<u8>, Failure>> {
+        async move { answer(&**self, &body, &Arc::new(place)).await }.boxed()
     }
 }
 
@@ -68,10 +73,14 @@ impl From<Verdict> for Answer {
 }
 
 /// Answers the review in `body`.
-pub(super) async fn answer(handler: &dyn Handler, body: &[u8]) -> Result<Vec<u8>, Failure> {
+pub(super) async fn answer(
+    handler: &dyn Handler,
+    body: &[u8],
+    place: &Arc<Place>,
+) -> Result<Vec<u8>, Failure> {
     let review = Review::read(body).map_err(Failure::Malformed)?;
     // After a panic, only state that the webhook itself shares between calls can be inconsistent.
-    let handled = AssertUnwindSafe(handler.handle(&review))
+    let handled = AssertUnwindSafe(handler.handle(&review, place))
         .catch_unwind()
         .await;
     let Answer { verdict, patch } = match handled {
@@ -290,7 +299,11 @@ fn misfit<K: DeserializeOwned>(old: &RawValue, new: &RawValue, error: FieldError
 pub(super) struct Defaults<D>(pub D);
 
 impl<D: Defaulter> Handler for Defaults<D> {
-    fn handle<'a>(&'a self, review: &'a Review<'a>) -> BoxFuture<'a, anyhow::Result<Answer>> {
+    fn handle<'a>(
+        &'a self,
+        review: &'a Review<'a>,
+        _: &'a Arc<Place>,
+    ) -> BoxFuture<'a, anyhow::Result<Answer>> {
         let call = async move {
             let (old, new) = match &review.objects {
                 Objects::Create(new) => (None, new),
@@ -319,7 +332,11 @@ impl<D: Defaulter> Handler for Defaults<D> {
 pub(super) struct Validates<V>(pub V);
 
 impl<V: Validator> Handler for Validates<V> {
-    fn handle<'a>(&'a self, review: &'a Review<'a>) -> BoxFuture<'a, anyhow::Result<Answer>> {
+    fn handle<'a>(
+        &'a self,
+        review: &'a Review<'a>,
+        _: &'a Arc<Place>,
+    ) -> BoxFuture<'a, anyhow::Result<Answer>> {
         let call = async move {
             let request = &review.request;
             let verdict = match &review.objects {
@@ -359,6 +376,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    async fn answer(handler: &dyn Handler, body: &[u8]) -> Result<Vec<u8>, Failure> {
+        super::answer(handler, body, &Arc::new(Place::alone())).await
+    }
 
     /// Adds an entry to ConfigMaps, and panics or fails on demand.
     struct Entries;
