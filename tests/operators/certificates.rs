@@ -506,6 +506,91 @@ fn a_deployment_keeps_the_injected_authorities() {
     assert_eq!(deployed.bundles(), [others.clone(), others]);
 }
 
+/// Checks who is ready when the operator may not change, or not even read, one of its two webhook configurations.
+#[test]
+fn a_configuration_that_cannot_be_changed_is_named_and_does_not_stop_the_other() {
+    let cluster = &new_cluster();
+    let deployed = &Deployed::by_make(cluster, admission::project());
+    let (mutating, validating) = (
+        "pages-mutating-webhook-configuration",
+        "pages-validating-webhook-configuration",
+    );
+    let role = deployed.manifests.iter().find(|it| {
+        let is_role = it["kind"] == "ClusterRole";
+        is_role && text(&it["metadata"]["name"]).starts_with("pages-webhook-")
+    });
+    let role = role.expect("a role");
+    // The role, but with these verbs for the validating configuration.
+    let may = |verbs: &[&str]| {
+        let mut role = role.clone();
+        let rules = [
+            (
+                "mutatingwebhookconfigurations",
+                mutating,
+                &["get", "patch"][..],
+            ),
+            ("validatingwebhookconfigurations", validating, verbs),
+        ];
+        let rules = rules.into_iter().filter(|(.., verbs)| !verbs.is_empty());
+        let rules = rules.map(|(resource, name, verbs)| {
+            json!({"apiGroups": ["admissionregistration.k8s.io"], "resources": [resource],
+                "resourceNames": [name], "verbs": verbs})
+        });
+        role["rules"] = rules.collect();
+        apply(cluster, &[role]);
+    };
+    let start = || deployed.start(|launch| launch);
+    let refused = format!(
+        "[-] webhooks: the API server cannot call them yet: cannot change the ValidatingWebhookConfiguration \
+         `{validating}`: validatingwebhookconfigurations.admissionregistration.k8s.io \"{validating}\" is forbidden"
+    );
+
+    may(&["get"]);
+    let mut first = start();
+    probe(&first, "/readyz", 503, &[&refused, "\nnot ready\n"]);
+    let bundles = deployed.bundles();
+    let [of_mutating, of_validating] = bundles.as_slice() else {
+        panic!("{bundles:?}");
+    };
+    assert!(
+        !of_mutating.is_empty() && of_validating.is_empty(),
+        "{bundles:?}"
+    );
+
+    may(&["get", "patch"]);
+    probe(&first, "/readyz", 200, &["[+] webhooks: served\nready\n"]);
+    deployed.wait_for_bundles(|bundle| !bundle.is_empty());
+
+    // A rollout goes on while the API server trusts the certificates, although the new replica cannot see that.
+    may(&[]);
+    let mut second = start();
+    let unknown = format!(
+        "[+] webhooks: served, but cannot read the ValidatingWebhookConfiguration `{validating}`: "
+    );
+    probe(
+        &second,
+        "/readyz",
+        200,
+        &[&unknown, "cannot get resource", "\nready\n"],
+    );
+
+    // A replica that finds out that the API server does not trust it any longer is not ready.
+    inject(
+        cluster,
+        deployed
+            .configurations()
+            .find(|it| it["kind"] == "ValidatingWebhookConfiguration")
+            .expect("a configuration"),
+        &Authority::new().certificate(),
+    );
+    may(&["get"]);
+    probe(&second, "/readyz", 503, &[&refused, "\nnot ready\n"]);
+    for operator in [&mut first, &mut second] {
+        operator.signal("TERM");
+        assert!(operator.ends_within(PATIENCE).success());
+    }
+}
+
 /// Checks that the operator finds its Secret, its Service and its webhook configurations under the names that kustomize
 /// gave them.
 #[test]

@@ -674,11 +674,13 @@ impl ByUrl {
             }
         }
         let mutating = self.publish_one(MUTATING, mutating, is_new).await;
-        let validating = self.publish_one(VALIDATING, validating, is_new).await;
-        match (mutating, validating) {
-            (Ok(mutating), Ok(validating)) => Ok(mutating && validating),
-            (mutating, validating) => combined([mutating.err(), validating.err()]).map(|()| false),
+        if let Ok(false) = mutating {
+            return Ok(false);
         }
+        let validating = self.publish_one(VALIDATING, validating, is_new).await;
+        let is_own = validating.as_ref().is_ok_and(|is_own| *is_own);
+        combined([mutating.err(), validating.err()])?;
+        Ok(is_own)
     }
 
     async fn publish_one<K: Configuration>(

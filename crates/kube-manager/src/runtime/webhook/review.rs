@@ -14,13 +14,16 @@ use serde_json::{Map, Value, value::RawValue};
 use super::{
     Defaulter, Validator, patch,
     request::{Asked, Change, Operation, Request},
-    room::Place,
+    room::{Place, memory},
     server::Respond,
     verdict::{FieldError, Verdict},
 };
 
 /// The maximum size of a review: two objects of 3 MB, the limit of the API server, and the rest of the review.
 pub(super) const MOST: usize = 8 << 20;
+
+/// The most memory that the options of a request may take, in bytes: far more than those of any request need.
+const MOST_OF_OPTIONS: usize = 2 << 20;
 
 const API_VERSION: &str = "admission.k8s.io/v1";
 const KIND: &str = "AdmissionReview";
@@ -155,7 +158,8 @@ struct Incoming<'a> {
     #[serde(borrow, default, deserialize_with = "object")]
     old_object: Option<&'a RawValue>,
     dry_run: Option<bool>,
-    options: Option<Value>,
+    #[serde(borrow)]
+    options: Option<&'a RawValue>,
 }
 
 fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
@@ -238,6 +242,15 @@ impl<'a> Review<'a> {
             },
             Operation::Delete => Objects::Delete(old.ok_or("the request has no old object")?),
         };
+        let options = incoming.options.map(|options| {
+            let options = options.get();
+            if memory(options) > MOST_OF_OPTIONS {
+                return Err("the options of the request are too large".to_owned());
+            }
+            let options = serde_json::from_str::<Option<Value>>(options);
+            options.map_err(|error| format!("the request has bad options: {error}"))
+        });
+        let options = options.transpose()?.flatten();
         let kind = incoming.request_kind.unwrap_or(incoming.kind);
         let some = |text: Option<String>| text.filter(|text| !text.is_empty());
         let name = some(incoming.name);
@@ -254,7 +267,7 @@ impl<'a> Review<'a> {
                 namespace: some(incoming.namespace),
                 name,
                 subresource: some(incoming.sub_resource),
-                options: incoming.options,
+                options,
                 kind: Some(kind),
             },
             objects,
@@ -635,7 +648,12 @@ mod tests {
             (wrong("/request/oldObject", json!(null)), "no old object"),
             (wrong("/request/uid", json!(7)), "expected a string"),
         ];
-        for (review, message) in cases {
+        let large = vec![json!({"a": 0}); 10_000];
+        let large = (
+            wrong("/request/options", large.into()),
+            "options of the request are too large",
+        );
+        for (review, message) in cases.into_iter().chain([large]) {
             match asked(&Validates(Filled), &review).await {
                 Err(Failure::Malformed(why)) => assert!(why.contains(message), "{why}"),
                 other => panic!("{review} gives {other:?}"),

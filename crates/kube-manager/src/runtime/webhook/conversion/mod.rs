@@ -861,7 +861,9 @@ impl Conversions {
         let result = match objects.deserialize_seq(items).map_err(malformed)? {
             Ok(()) => Status::success(),
             Err(error) => {
-                tracing::warn!(error, "an object cannot be converted");
+                if !has_ended() {
+                    tracing::warn!(error, "an object cannot be converted");
+                }
                 answer.truncate(head.len());
                 Status::failure(&error, "Invalid")
             }
