@@ -143,3 +143,18 @@ fn the_projects_of_a_workspace_share_it() {
         "{error}"
     );
 }
+
+/// kube's errors show Rust values in each other form, and their text alone lacks the causes.
+#[test]
+fn it_shows_errors_by_one_function_alone() {
+    let is_core = |path: &&str| path.starts_with("src/runtime/") && !path.contains("/webhook/");
+    for (path, text) in kube_manager::source::FILES {
+        if !is_core(path) {
+            continue;
+        }
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for form in ["{error:#}", "{error:?}", "{error:#?}", "?error", "{source:?}"] {
+            assert!(!code.contains(form), "{path} has `{form}` instead of `failure::message`");
+        }
+    }
+}

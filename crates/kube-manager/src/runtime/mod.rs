@@ -62,6 +62,7 @@ pub use builder::Builder;
 pub use child::{Child, Recreate};
 pub use children::Children;
 pub use context::Context;
+pub use failure::message;
 use health::Health;
 use informer::Informers;
 use leader::{Candidate, Leadership};
