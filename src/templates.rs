@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn each_line_gives_a_known_attribute() {
         let known = [
-            "claim", "code", "derived", "labels", "nodes", "patterns", "pods", "replaced",
+            "claim", "code", "derived", "jobs", "labels", "nodes", "patterns", "pods", "replaced",
             "vendored",
         ];
         for attribute in known {

@@ -153,8 +153,17 @@ fn it_shows_errors_by_one_function_alone() {
             continue;
         }
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-        for form in ["{error:#}", "{error:?}", "{error:#?}", "?error", "{source:?}"] {
-            assert!(!code.contains(form), "{path} has `{form}` instead of `failure::message`");
+        for form in [
+            "{error:#}",
+            "{error:?}",
+            "{error:#?}",
+            "?error",
+            "{source:?}",
+        ] {
+            assert!(
+                !code.contains(form),
+                "{path} has `{form}` instead of `failure::message`"
+            );
         }
     }
 }

@@ -89,6 +89,8 @@ pub struct Project {
     webhook_certificates: Option<WebhookCertificates>,
     /// Whether a controller has a test against an API server.
     tested: bool,
+    /// Whether such a test needs completed Jobs.
+    tests_jobs: bool,
     /// Whether a controller reconciles a kind that another project defines.
     needs_others: bool,
 }
@@ -268,6 +270,8 @@ pub struct Controller {
     is_complete: bool,
     /// Whether the owned objects become ready only in a cluster with nodes.
     needs_nodes: bool,
+    /// Whether the controller owns Jobs.
+    owns_jobs: bool,
     /// Whether the controller owns a persistent volume claim.
     claims: bool,
     /// Whether the controller has a test against an API server. It has none for a kind whose fields are unknown, and
@@ -424,6 +428,7 @@ impl Project {
             network_policy: project.namespaced || has(Feature::NetworkPolicy),
             role_kind: ["ClusterRole", "Role"][usize::from(project.namespaced)],
             tested: controllers.iter().any(|controller| controller.tested),
+            tests_jobs: controllers.iter().any(|it| it.tested && it.owns_jobs),
             needs_others: controllers.iter().any(|it| it.kind.is_external()),
             rules,
             dependencies: project.dependencies().into_iter().map(dependency).collect(),
@@ -570,6 +575,7 @@ impl Controller {
             image_variable: controller.image_variable(),
             is_complete: owns.iter().all(|it| it.template != Owned::OTHER),
             needs_nodes: has("nodes"),
+            owns_jobs: has("jobs"),
             claims: has("claim"),
             labels: has("labels"),
             runs_pods: has("pods"),
