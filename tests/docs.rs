@@ -20,11 +20,12 @@ use crate::{
     wildcards::without_times,
 };
 
-const DOCUMENTS: [&str; 20] = [
+const DOCUMENTS: [&str; 21] = [
     "CONTRIBUTING.md",
     "README.md",
     "SECURITY.md",
     "docs/ARCHITECTURE.md",
+    "docs/cleanup.md",
     "docs/coming-from-kubebuilder.md",
     "docs/commands.md",
     "docs/crds.md",

@@ -93,6 +93,12 @@ Examples:
       --external-api-path cert_manager::v1::Certificate --external-api-domain io \\
       --external-api-crate cert-manager@0.1";
 
+/// How to reach fewer objects of an owned kind, and of a watched kind.
+const NARROWER_OWNS: &str = "limit its rule with `Rule::in_namespace`, and the controller with \
+                             `Builder::namespaces`";
+const NARROWER_WATCHES: &str = "limit its rule with `Rule::named`, and its watch with the field \
+                                selector `metadata.name`";
+
 /// The settings of an API. A setting that is `None` keeps its value, is taken from another version of the kind, or has
 /// its default.
 #[derive(Debug, Default, Args)]
@@ -263,6 +269,7 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
 
     let mut story = story(&id, &wanted, &settings.controller_of(&id), &after, &tree)?;
     story.notes.extend(moved_storage(&before, &wanted));
+    story.notes.extend(settings.consequences(before.namespaced));
     story.notes.extend(args.kubebuilder.note());
     bring_in_line(&tree, &before, after, &args.mode, &story)
 }
@@ -345,6 +352,45 @@ impl ApiSettings {
             resource.webhooks.clone_from(&stored.webhooks);
         }
         Ok(())
+    }
+
+    /// Notes about kinds whose objects give more power than others, or do something once.
+    fn consequences(&self, is_namespaced: bool) -> Vec<String> {
+        let (extent, narrower) = if is_namespaced {
+            ("of its namespace", String::new())
+        } else {
+            ("of the cluster", format!(": {NARROWER_OWNS}"))
+        };
+        let mut notes = Vec::new();
+        for id in self.owns.iter().flatten() {
+            let Some(kind) = builtin::named(id) else {
+                continue;
+            };
+            match (kind.group, kind.kind) {
+                ("", "Secret") => notes.push(format!(
+                    "the role allows the operator to read, change and delete all Secrets \
+                     {extent}{narrower}"
+                )),
+                ("rbac.authorization.k8s.io", kind) => notes.push(format!(
+                    "a {kind} can only give permissions that the operator has itself: add them to \
+                     `RULES`. With the verbs `Escalate` and `Bind` instead, the operator could \
+                     give itself all permissions"
+                )),
+                ("batch", "Job") => notes.push(
+                    "the Job runs once for each object, right after its creation: for a Job that \
+                     runs before the deletion of the object, use `Builder::owns_until_cleanup`"
+                        .to_owned(),
+                ),
+                _ => {}
+            }
+        }
+        let mut watches = self.watches.iter().flatten().filter_map(builtin::named);
+        if watches.any(|kind| kind.id() == "v1/Secret") {
+            notes.push(format!(
+                "the role allows the operator to read all Secrets {extent}: {NARROWER_WATCHES}"
+            ));
+        }
+        notes
     }
 
     /// The name of the controller to which these settings apply.

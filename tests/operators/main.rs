@@ -13,6 +13,7 @@ mod by_url;
 mod certificates;
 mod certmanager;
 mod children;
+mod cleanup;
 mod compile;
 mod crds;
 mod docs;

@@ -37,6 +37,7 @@ pub const FILES: &[(&str, &str)] = &[
         include_str!("runtime/immutable.rs"),
     ),
     ("src/runtime/reads.rs", include_str!("runtime/reads.rs")),
+    ("src/runtime/cleanup.rs", include_str!("runtime/cleanup.rs")),
     (
         "src/runtime/condition.rs",
         include_str!("runtime/condition.rs"),

@@ -54,6 +54,9 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     let id = wanted.id();
     let controller = args.settings.controller_of(&id);
     let mut story = story(&id, &wanted, &controller, &after, &tree)?;
+    story
+        .notes
+        .extend(args.settings.consequences(before.namespaced));
     story.notes.extend(made.lossy(&after));
     story.notes.extend(made.unserved(&after));
     let lists = [

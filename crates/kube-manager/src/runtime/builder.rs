@@ -16,6 +16,7 @@ use super::{
     backoff::PAUSE,
     children::{self, Children},
     closures::Closures,
+    cleanup::{Release, Tie},
     context::Context,
     guarded::Guarded,
     informer::Follow,
@@ -44,6 +45,8 @@ pub struct Builder<K: Resource<DynamicType = ()> + Clone + 'static> {
     pub(super) closures: Closures,
     pub(super) follows: Vec<Follow>,
     pub(super) observers: Vec<Observe<K>>,
+    /// The children that are deleted after a cleanup.
+    pub(super) releases: Vec<Box<dyn Release<K>>>,
     pub(super) fingerprint: Option<Fingerprint<K>>,
     pub(super) selector: Selector,
     pub(super) namespaces: Vec<String>,
@@ -64,6 +67,7 @@ where
             registry: runtime.registry.clone(),
             follows: Vec::new(),
             observers: Vec::new(),
+            releases: Vec::new(),
             fingerprint: None,
             selector: Selector::default(),
             namespaces: runtime.namespaces.clone(),
@@ -130,6 +134,50 @@ where
         C: Watchable + Resource<DynamicType = ApiResource> + Serialize,
     {
         self.owns_kind(Kind::dynamic(resource, scope))
+    }
+
+    /// Like [`owns`](Self::owns), for children that the [cleanup](crate::Reconciler::cleanup) of their owner needs: the
+    /// runtime deletes them after the cleanup. The controller must have a [finalizer](crate::Reconciler::FINALIZER).
+    ///
+    /// A foreground deletion of an object, such as `kubectl delete --cascade=foreground`, deletes the children that the
+    /// object [owns](Self::owns) first, and those that its cleanup creates. These children stay: they have no owner
+    /// reference, but the annotation `kube-manager/owner`. So if somebody removes the finalizer by hand, nothing deletes
+    /// them.
+    ///
+    /// For example, a Job that makes a backup before an object is deleted, and the Secret that the Job uses:
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// # use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
+    /// # use kube::runtime::controller::Action;
+    /// use kube_manager::{Children, Readiness, children, message};
+    ///
+    /// # fn job(object: &ConfigMap) -> Job { Job::default() }
+    /// /// Part of `cleanup`, with `builder.owns_until_cleanup()` as the field `jobs`.
+    /// async fn back_up(
+    ///     jobs: &Children<Job, ConfigMap>,
+    ///     object: &ConfigMap,
+    /// ) -> Result<Action, children::Error> {
+    ///     let job = jobs.apply_one(object, job(object)).await?;
+    ///     match Readiness::of(&*job) {
+    ///         // The cleanup has ended.
+    ///         Readiness::Ready => Ok(Action::await_change()),
+    ///         // A change of the Job continues the cleanup earlier.
+    ///         _ => Ok(Action::requeue(Duration::from_secs(60))),
+    ///     }
+    /// }
+    /// ```
+    pub fn owns_until_cleanup<C>(&mut self) -> Children<C, K>
+    where
+        C: Watchable + Resource<DynamicType = (), Scope: Scope> + Serialize,
+        K: Sync,
+        K::Scope: MayOwn<<C as Resource>::Scope>,
+    {
+        let children = self.owns_kind(Kind::of::<C>());
+        let released = children.tied_by(Tie::Annotation);
+        self.releases.push(Box::new(released));
+        children.tied_by(Tie::Annotation)
     }
 
     fn owns_kind<C>(&mut self, kind: Kind<C::DynamicType>) -> Children<C, K>

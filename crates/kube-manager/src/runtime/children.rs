@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use super::{
     child::{Child, Recreate, Unfit},
+    cleanup::{self, Tie},
     context::{Context, digest},
     failure, immutable,
     owned::{self, Owned},
@@ -173,6 +174,7 @@ pub struct Children<C: Resource, K> {
     kind: Kind<C::DynamicType>,
     owned: Arc<Owned<C>>,
     owner: PhantomData<fn(&K)>,
+    tie: Tie,
 }
 
 /// To whom an object with the name of a child belongs.
@@ -198,6 +200,18 @@ where
             kind,
             owned,
             owner: PhantomData,
+            tie: Tie::Reference,
+        }
+    }
+
+    /// The same children, which refer to their owners by `tie`.
+    pub(super) fn tied_by(&self, tie: Tie) -> Self {
+        Self {
+            context: self.context.clone(),
+            kind: self.kind.clone(),
+            owned: self.owned.clone(),
+            owner: PhantomData,
+            tie,
         }
     }
 
@@ -380,11 +394,12 @@ where
         {
             metadata["labels"] = json!({LABEL: operator});
         }
-        if claim(&live, owner, &self.mark()) != Claim::Ours {
-            let mut owners = live.owner_references().to_vec();
-            owners.retain(|owner| owner.controller != Some(true));
-            owners.extend(owner.controller_owner_ref(&()));
-            metadata["ownerReferences"] = json!(owners);
+        if claim(&live, owner, &self.mark()) != Claim::Ours || !self.tie.holds(live.meta()) {
+            let owner = owner.controller_owner_ref(&());
+            let tied = self.tie.patch(live.meta(), owner);
+            for (field, value) in tied.as_object().into_iter().flatten() {
+                metadata[field] = value.clone();
+            }
         }
         if metadata == json!({}) {
             return Ok(Some(live));
@@ -411,7 +426,17 @@ where
     /// Corrects the child `known`, if it differs from `child`.
     async fn correct(&self, owner: &K, known: &Arc<C>, child: &Child<C>) -> Result<Arc<C>, Error> {
         // The deletion wakes the owner, which then creates the child.
-        if child.is_create_only || known.meta().deletion_timestamp.is_some() {
+        if known.meta().deletion_timestamp.is_some() {
+            return Ok(known.clone());
+        }
+        if !self.tie.holds(known.meta()) {
+            // The code of the operator has changed. The change wakes the owner, which then corrects the other fields.
+            let tied = self.label(owner, C::clone(known)).await?;
+            return tied
+                .map(|child| self.wrote(child))
+                .ok_or_else(|| self.stale(&child.object));
+        }
+        if child.is_create_only {
             return Ok(known.clone());
         }
         let fields = json!(**known);
@@ -616,6 +641,17 @@ where
         self.delete_if(child, preconditions).await
     }
 
+    /// Deletes the children that this controller has created.
+    pub(super) async fn delete_all(&self, owner: &K) -> Result<(), Error> {
+        for child in self.known(owner) {
+            let is_going = child.meta().deletion_timestamp.is_some();
+            if child.labels().contains_key(&self.mark()) && !is_going {
+                self.delete(&child).await?;
+            }
+        }
+        Ok(())
+    }
+
     async fn delete_if(&self, child: &C, preconditions: Preconditions) -> Result<bool, Error> {
         // Without a propagation policy, the Pods of a Job would stay.
         let params = DeleteParams::background().preconditions(preconditions);
@@ -648,7 +684,7 @@ where
             child,
             live,
             &self.kind,
-            owner,
+            (owner, self.tie),
             (self.context.operator, self.mark()),
         )
     }
@@ -773,13 +809,13 @@ where
     C: Resource,
     K: Resource<DynamicType = ()>,
 {
-    let [reference] = live.owner_references() else {
+    let Some(reference) = owned::controlled_by(live).filter(|_| live.owner_references().len() < 2)
+    else {
         return false;
     };
     let home = &owner.meta().namespace;
     live.labels().contains_key(mark)
-        && reference.controller == Some(true)
-        && owned::refers_to::<K>(reference)
+        && owned::refers_to::<K>(&reference)
         && reference.name == owner.name_any()
         && (home.is_none() || live.meta().namespace == *home)
 }
@@ -816,7 +852,7 @@ fn adorn<C, K>(
     child: &Child<C>,
     live: Option<&Value>,
     kind: &Kind<C::DynamicType>,
-    owner: &K,
+    (owner, tie): (&K, Tie),
     (operator, mark): (&str, String),
 ) -> Result<C, Error>
 where
@@ -846,7 +882,7 @@ where
     meta.resource_version = None;
     meta.uid = None;
     // The hashes do not depend on the place of the child, so a restored child has the same ones.
-    meta.owner_references = None;
+    cleanup::untie(meta);
     let namespace = meta.namespace.take();
     let labels = object.labels_mut();
     labels.remove(LABEL);
@@ -857,7 +893,7 @@ where
     let desired = fields_of(&object);
     let [all, fields] = [&desired, &fields(&desired)].map(|it| digest(&it.to_string()));
     object.meta_mut().namespace = namespace;
-    object.meta_mut().owner_references = owner.controller_owner_ref(&()).map(|owner| vec![owner]);
+    tie.set(object.meta_mut(), owner.controller_owner_ref(&()));
     let labels = object.labels_mut();
     labels.insert(LABEL.to_owned(), operator.to_owned());
     labels.insert(mark, format!("{all}-{fields}"));
@@ -956,7 +992,13 @@ mod tests {
     {
         let kind = Kind::of::<ConfigMap>();
         settle(&mut child, &kind, owner)?;
-        adorn(&child.into(), None, &kind, owner, ("test", MARK.to_owned()))
+        adorn(
+            &child.into(),
+            None,
+            &kind,
+            (owner, Tie::Reference),
+            ("test", MARK.to_owned()),
+        )
     }
 
     fn owner(name: &str, namespace: Option<&str>) -> Deployment {

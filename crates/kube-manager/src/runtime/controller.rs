@@ -32,6 +32,8 @@ use super::{
     backoff::Backoff,
     builder::{Builder, Fingerprint, Observer},
     changes::{Change, Changes, any, desired},
+    children,
+    cleanup::{self, Release},
     closures::{Closures, message},
     condition,
     context::Context,
@@ -69,6 +71,8 @@ enum Error<E: std::error::Error + 'static> {
     },
     #[error("cannot read the object, which the selector no longer selects")]
     Read(#[source] kube::Error),
+    #[error("cannot delete what the cleanup needed")]
+    Release(#[source] children::Error),
     #[error("panicked: {0}")]
     Panic(String),
     #[error("a child has changed since it was read")]
@@ -90,6 +94,8 @@ struct Worker<R: Reconciler> {
     /// that no longer exist.
     gone_slots: Arc<Semaphore>,
     written: Written,
+    /// The children that are deleted after a cleanup.
+    releases: Vec<Box<dyn Release<R::Object>>>,
     leadership: Leadership,
     stop: CancellationToken,
     /// All reconciles of the process.
@@ -141,6 +147,11 @@ pub(super) fn start<R: Reconciler>(
         ..watcher
     };
     let concurrency = usize::from(builder.concurrency);
+    assert!(
+        R::FINALIZER || builder.releases.is_empty(),
+        "`{}` owns objects until a cleanup, so it needs `const FINALIZER: bool = true`",
+        R::NAME
+    );
     let worker = Arc::new(Worker {
         reconciler,
         context,
@@ -151,6 +162,7 @@ pub(super) fn start<R: Reconciler>(
         slots: Arc::new(Semaphore::new(concurrency)),
         gone_slots: Arc::new(Semaphore::new(concurrency)),
         written,
+        releases: mem::take(&mut builder.releases),
         leadership: runtime.leadership.clone(),
         stop: runtime.stop.clone(),
         running: runtime.running.clone(),
@@ -591,6 +603,8 @@ impl<R: Reconciler> Worker<R> {
             if action != Action::await_change() {
                 return Ok(action);
             }
+            let released = cleanup::release_all(&self.releases, object).await;
+            released.map_err(Error::Release)?;
             let mut others = object.finalizers().to_vec();
             others.retain(|finalizer| *finalizer != name);
             self.set_finalizers(object, "remove", name, others).await?;

@@ -19,6 +19,7 @@ mod builder;
 mod changes;
 mod child;
 pub mod children;
+mod cleanup;
 mod closures;
 pub mod condition;
 mod context;

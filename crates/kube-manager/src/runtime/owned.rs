@@ -9,10 +9,11 @@ use std::{
 };
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::{Resource, ResourceExt};
+use kube::Resource;
 use parking_lot::Mutex;
 
 use super::{
+    cleanup,
     guarded::Guarded,
     watch::{Key, Shown, is_in, key},
 };
@@ -51,10 +52,9 @@ pub fn refers_to<K: Resource<DynamicType = ()>>(reference: &OwnerReference) -> b
     reference.kind == K::kind(&()) && group.map_or("", |(group, _)| group) == K::group(&())
 }
 
-/// The owner reference of `child` that has `controller: true`.
-pub fn controlled_by<C: ResourceExt>(child: &C) -> Option<&OwnerReference> {
-    let mut owners = child.owner_references().iter();
-    owners.find(|owner| owner.controller == Some(true))
+/// The owner of `child`.
+pub fn controlled_by<C: Resource>(child: &C) -> Option<OwnerReference> {
+    cleanup::controlled_by(child.meta())
 }
 
 impl<C: Resource + Clone> Owned<C> {
@@ -179,7 +179,7 @@ impl<C: Resource + Clone> Index<C> {
     fn put(&mut self, child: Guarded<C>, refers: fn(&OwnerReference) -> bool) -> Vec<Owner> {
         let key = key(&child);
         let mut woken = Vec::from_iter(self.take(&key));
-        let owner = controlled_by(&child).filter(|owner| refers(owner)).cloned();
+        let owner = controlled_by(&child).filter(|owner| refers(owner));
         if let Some(owner) = owner {
             woken.push((key.0.clone(), owner.name));
             woken.dedup();

@@ -127,7 +127,7 @@ where
     pub fn requeues_owner(self) -> Watched<S> {
         self.follow(|object| {
             let owner = controlled_by(object).filter(|owner| refers_to::<K>(owner));
-            let key = |owner: &OwnerReference| (object.namespace(), owner.name.clone());
+            let key = |owner: OwnerReference| (object.namespace(), owner.name);
             owner.map(key).into_iter().collect()
         })
     }
