@@ -23,7 +23,7 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, SetOnce},
     task::{JoinError, JoinSet},
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::{
@@ -98,8 +98,6 @@ struct Worker<R: Reconciler> {
     releases: Vec<Box<dyn Release<R::Object>>>,
     leadership: Leadership,
     stop: CancellationToken,
-    /// All reconciles of the process.
-    running: TaskTracker,
     /// Whether the watch delivers only some objects of the kind.
     selects: bool,
 }
@@ -165,7 +163,6 @@ pub(super) fn start<R: Reconciler>(
         releases: mem::take(&mut builder.releases),
         leadership: runtime.leadership.clone(),
         stop: runtime.stop.clone(),
-        running: runtime.running.clone(),
         selects: builder.selector != Selector::default(),
     });
     let limit = worker.metrics.limit.with_label_values(&[R::NAME]);
@@ -260,7 +257,7 @@ async fn reconcile_changed<R: Reconciler>(part: &Arc<Part<R>>) {
             if let Some(turn) = part.queue.begin() {
                 let part = part.clone();
                 let reconcile = async move { part.reconcile(&turn, slot).await };
-                reconciles.spawn(worker.running.track_future(reconcile));
+                reconciles.spawn(reconcile);
             }
             while let Some(ended) = reconciles.try_join_next() {
                 propagate_panic(ended);
@@ -289,7 +286,7 @@ async fn report_deleted<R: Reconciler>(part: &Arc<Part<R>>) {
                 }
                 drop(turn);
             };
-            calls.spawn(worker.running.track_future(call));
+            calls.spawn(call);
             while let Some(ended) = calls.try_join_next() {
                 propagate_panic(ended);
             }
@@ -796,9 +793,9 @@ mod tests {
             slots: Arc::new(Semaphore::new(concurrency)),
             gone_slots: Arc::new(Semaphore::new(concurrency)),
             written,
+            releases: Vec::new(),
             leadership: Leadership::always(),
             stop: CancellationToken::new(),
-            running: TaskTracker::new(),
             selects: false,
             metrics: metrics.clone(),
         });

@@ -11,7 +11,7 @@ use tokio::{
     task::JoinSet,
     time::{Instant, timeout, timeout_at},
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 mod action;
 mod backoff;
@@ -113,8 +113,6 @@ struct Runtime {
     health: Health,
     metrics: Metrics,
     stop: CancellationToken,
-    /// All reconciles of the process.
-    running: TaskTracker,
 }
 
 /// Starts the tasks of a controller.
@@ -315,7 +313,6 @@ impl Manager {
             health: health.clone(),
             metrics: metrics.clone(),
             stop: CancellationToken::new(),
-            running: TaskTracker::new(),
         };
         // Webhooks start before the lease and the watches, because the API server may call them for these requests.
         // They have their own servers, which end by themselves.

@@ -21,6 +21,7 @@ use crate::runtime::{
     health::Health,
     leader::Leadership,
     metrics::Metrics,
+    objects::Objects,
     owned::refers_to,
     watch::{Shown, Watcher},
     written::Written,
@@ -268,7 +269,7 @@ fn children(client: Client, index: Arc<Owned<Secret>>) -> Children<Secret, Confi
         rules: &[],
         keeps_status_fields: false,
     };
-    let context = Context::new(&runtime, watcher, Written::new::<ConfigMap>());
+    let context = Context::new(&runtime, watcher, Written::new::<ConfigMap>(Objects::default()));
     Children::new(context, Kind::of::<Secret>(), index)
 }
 
