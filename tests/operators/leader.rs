@@ -44,9 +44,19 @@ fn project() -> &'static Project {
         );
         let controller = "src/controller/leader/task.rs";
         let start = "        let status = observe(object);\n";
-        let blocks = r#"        if object.spec.title == "block" {
+        // An object's title decides which call the reconcile makes, and how long the call takes.
+        let blocks = r#"        let (call, seconds) = object.spec.title.split_once('-').unwrap_or_default();
+        let seconds = std::time::Duration::from_secs(seconds.parse().unwrap_or_default());
+        let blocks = move || {
             tracing::info!("blocks");
-            std::thread::sleep(std::time::Duration::from_secs(600));
+            std::thread::sleep(seconds);
+            tracing::info!("blocks no more");
+        };
+        match call {
+            "block" => blocks(),
+            "wait" => tokio::task::spawn_blocking(blocks).await.expect("no panic"),
+            "detach" => drop(tokio::task::spawn_blocking(blocks)),
+            _ => {}
         }
 "#;
         project.edit(controller, start, &format!("{blocks}{start}"));
@@ -409,12 +419,82 @@ fn a_blocked_leader_ends_before_another_leads() {
     one.says(&["leads"]);
     let two = replicas.start_with("two", |launch| launch.args(SHORT));
     waits(&two, &identity(&one));
-    replicas.apply("task", "block");
+    replicas.apply("task", "block-600");
     one.says(&["\"blocks\""]);
     assert_eq!(one.ends_within(PATIENCE).code(), Some(1), "{}", one.log());
     let ended = Timestamp::now();
     one.says(&["\"ERROR\"", "lost the lease"]);
     assert!(leads(&two) > ended);
+}
+
+/// Stops a leader while a blocking call runs that is much longer than the time to stop, and checks that the lease is not
+/// released.
+fn a_lease_expires_after(namespace: &'static str, call: &str) {
+    let replicas = Replicas::new(namespace);
+    let (mut one, two) = replicas.leader_and_standby(|launch| {
+        launch.args(SHORT).args("--graceful-shutdown-timeout=3s")
+    });
+    replicas.apply("task", &format!("{call}-600"));
+    one.says(&["\"blocks\""]);
+    one.signal("TERM");
+    let stopped = Timestamp::now();
+    let status = one.ends_within(PATIENCE);
+    let ended = Timestamp::now();
+    assert!(status.success(), "{status}\n{}", one.log());
+    one.says(&["gave up waiting"]);
+    one.says(&["the lease is not released, because work still runs"]);
+    let after = ended.duration_since(stopped);
+    assert!(after <= SignedDuration::from_secs(3 + 2), "{after:?}");
+
+    let spec = replicas.lease()["spec"].clone();
+    assert_eq!(spec["holderIdentity"], identity(&one), "{}", one.log());
+    assert_eq!(spec["leaseDurationSeconds"], 7);
+    let renewed = spec["renewTime"].as_str().expect("a time");
+    let renewed: Timestamp = renewed.parse().expect("a time");
+    // It is renewed as long as the operator waits for the call.
+    let waited = renewed.duration_since(stopped);
+    assert!(waited >= SignedDuration::from_secs(1), "{waited:?}");
+    let next = leads(&two);
+    assert!(next > ended);
+    let after = next.duration_since(renewed);
+    assert!(after >= SignedDuration::from_secs(7), "{after:?}");
+    two.stop();
+}
+
+#[test]
+fn the_lease_expires_if_a_reconcile_blocks_when_its_leader_is_stopped() {
+    a_lease_expires_after("blocking-reconcile", "block");
+}
+
+#[test]
+fn the_lease_expires_if_a_reconcile_waits_for_a_blocking_call_when_its_leader_is_stopped() {
+    a_lease_expires_after("waiting-reconcile", "wait");
+}
+
+#[test]
+fn the_lease_expires_if_a_blocking_call_outlives_its_reconcile_when_its_leader_is_stopped() {
+    a_lease_expires_after("detached-call", "detach");
+}
+
+#[test]
+fn a_lease_is_released_once_blocking_calls_have_ended() {
+    let replicas = Replicas::new("short-call");
+    let (mut one, two) = replicas.leader_and_standby(|launch| launch);
+    for call in ["block", "wait", "detach"] {
+        replicas.apply(call, &format!("{call}-4"));
+    }
+    one.repeats(&["\"blocks\""], 3);
+    one.signal("TERM");
+    let status = one.ends_within(PATIENCE);
+    assert!(status.success(), "{status}\n{}", one.log());
+    let ends = times(&one, &["\"blocks no more\""]);
+    assert_eq!(ends.len(), 3, "{}", one.log());
+    let next = leads(&two);
+    let last = ends.into_iter().max().expect("three");
+    let after = next.duration_since(last);
+    assert!(after.is_positive() && after <= SignedDuration::from_secs(2), "{after:?}");
+    assert_eq!(replicas.lease()["spec"]["holderIdentity"], identity(&two));
+    two.stop();
 }
 
 #[test]

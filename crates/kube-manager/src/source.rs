@@ -93,6 +93,7 @@ pub const FILES: &[(&str, &str)] = &[
         include_str!("runtime/versions.rs"),
     ),
     ("src/runtime/watch.rs", include_str!("runtime/watch.rs")),
+    ("src/runtime/workers.rs", include_str!("runtime/workers.rs")),
     (
         "src/runtime/webhook/authority.rs",
         include_str!("runtime/webhook/authority.rs"),

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, ops::Range, sync::Arc, time::Duration};
 
+use anyhow::Result;
 use kube::{
     Client, Resource,
     api::ApiResource,
@@ -13,7 +14,7 @@ use serde::Serialize;
 
 use super::{
     Runtime,
-    backoff::PAUSE,
+    backoff::{self, PAUSE},
     children::{self, Children},
     closures::Closures,
     cleanup::{Release, Tie},
@@ -314,7 +315,15 @@ where
 
     /// Sets the shortest and the longest delay before a failed object is reconciled again. The delays grow from the
     /// shortest to the longest. The default is 0.1 s to 5 minutes.
+    ///
+    /// [`Manager::run`](crate::Manager::run) ends with an error if the shortest delay is zero, or if the longest is not
+    /// longer than the shortest.
     pub fn backoff(&mut self, delays: Range<Duration>) {
         self.pauses = delays;
+    }
+
+    /// Checks the settings.
+    pub(super) fn check(&self) -> Result<()> {
+        backoff::check(&self.pauses)
     }
 }

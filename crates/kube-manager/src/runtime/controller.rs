@@ -3,6 +3,7 @@
 
 use std::{any::TypeId, mem, panic::AssertUnwindSafe, sync::Arc, time::Instant};
 
+use anyhow::Context as _;
 use futures::{
     FutureExt,
     future::{BoxFuture, Shared},
@@ -115,12 +116,16 @@ struct Part<R: Reconciler> {
 }
 
 /// Starts the reconciler that `new` creates as tasks: one task for each watched namespace, or one for all namespaces.
+///
+/// # Errors
+///
+/// When `new` has chosen a setting that cannot work.
 pub(super) fn start<R: Reconciler>(
     new: impl FnOnce(&mut Builder<R::Object>) -> R,
     runtime: &Runtime,
     informers: &mut Informers,
     tasks: &mut JoinSet<()>,
-) {
+) -> anyhow::Result<()> {
     let watcher = Watcher {
         controller: R::NAME,
         field_manager: R::FIELD_MANAGER,
@@ -140,6 +145,8 @@ pub(super) fn start<R: Reconciler>(
     }
     let mut builder = Builder::new(context.clone(), objects.clone(), runtime);
     let reconciler = new(&mut builder);
+    let checked = builder.check();
+    checked.with_context(|| format!("cannot start the controller `{}`", R::NAME))?;
     let own = Watcher {
         keeps_status_fields: context.shares_status(),
         ..watcher
@@ -231,6 +238,7 @@ pub(super) fn start<R: Reconciler>(
         };
         tasks.spawn(run(Arc::new(part)));
     }
+    Ok(())
 }
 
 /// Reconciles the objects from the queue, until the process stops.

@@ -1,4 +1,4 @@
-//! The probes. /healthz answers while the process runs. /readyz succeeds once the API server has answered all watches;
+//! The probes. /healthz answers while not all threads of the controllers are blocked. /readyz succeeds once the API server has answered all watches;
 //! until then, it says what each controller waits for.
 //!
 //! A Pod has one readiness, and callers of its webhooks need the Pod to be ready before any watch is answered: an API
@@ -9,6 +9,7 @@ use std::{collections::BTreeMap, fmt::Write, sync::Arc};
 
 use axum::{Router, extract::State, http::StatusCode, routing::get};
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 
 /// What the process waits for. A replica that waits for the lease is ready, because it has no work to do.
 #[derive(Clone, Default)]
@@ -37,14 +38,21 @@ impl Health {
         checks.insert(name.to_owned(), Check { ready, says });
     }
 
-    /// The routes of the probes. /readyz/controllers reports `controllers`.
-    pub fn routes(&self, controllers: &Self) -> Router {
+    /// The routes of the probes. /readyz/controllers reports `controllers`, which run on the threads of `workers`.
+    pub fn routes(&self, controllers: &Self, workers: &Handle) -> Router {
         let readyz = |health: &Self| get(readyz).with_state(health.clone());
         Router::new()
-            .route("/healthz", get("ok"))
+            .route("/healthz", get(healthz).with_state(workers.clone()))
             .route("/readyz", readyz(self))
             .route("/readyz/controllers", readyz(controllers))
     }
+}
+
+/// Gives no answer while all threads of the controllers are blocked, so that Kubernetes restarts the Pod.
+async fn healthz(State(workers): State<Handle>) -> &'static str {
+    // The task is cancelled if the controllers have ended: the process may still serve webhooks.
+    let _ = workers.spawn(async {}).await;
+    "ok"
 }
 
 async fn readyz(State(health): State<Health>) -> (StatusCode, String) {

@@ -67,6 +67,12 @@ pub struct Options {
     #[command(flatten)]
     pub(super) election: Election,
 
+    /// How long reconciles and tasks may run after SIGTERM; the Pod's terminationGracePeriodSeconds must be at least a
+    /// second longer
+    #[arg(long, env = "KUBE_MANAGER_GRACEFUL_SHUTDOWN_TIMEOUT")]
+    #[arg(default_value = "8s", value_parser = duration, value_name = "TIME")]
+    pub(super) graceful_shutdown_timeout: Duration,
+
     /// Whether the leader migrates objects that are stored in an old version of their kind
     #[arg(long, env = "KUBE_MANAGER_STORAGE_MIGRATION")]
     #[arg(default_value = "true", action = clap::ArgAction::Set, value_name = "BOOL")]
@@ -164,6 +170,20 @@ impl Options {
         namespaces
     }
 }
+
+/// A warning if the Pod may be killed before the operator has stopped, which can take up to `longest`.
+pub(super) fn too_slow(longest: Duration) -> Option<String> {
+    let seconds = longest.as_secs().saturating_add(u64::from(longest.subsec_nanos() > 0));
+    (longest > GRACE).then(|| {
+        format!(
+            "after SIGTERM, the operator may take {seconds} s to stop: a Pod needs \
+             `terminationGracePeriodSeconds: {seconds}` or more, or it is killed earlier"
+        )
+    })
+}
+
+/// The grace period of the Pod in the manifests that rscaffold writes.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// A warning for each variable that `is_set` and that only earlier versions read, whose variables had no prefix.
 pub(super) fn ignored(is_set: impl Fn(&str) -> bool) -> Vec<String> {
@@ -367,6 +387,15 @@ mod tests {
         assert!(election("--leader-elect-renew-deadline 15s").is_err());
         assert!(election("--leader-elect-retry-period 10s").is_err());
         assert!(election("--leader-elect-retry-period 0s").is_err());
+    }
+
+    #[test]
+    fn a_stop_that_takes_longer_than_the_grace_period_is_reported() {
+        let seconds = |seconds| too_slow(Duration::from_secs(seconds));
+        assert_eq!((seconds(9), seconds(10)), (None, None));
+        let says = too_slow(Duration::from_millis(10_001)).expect("a warning");
+        assert!(says.contains("`terminationGracePeriodSeconds: 11`"), "{says}");
+        assert!(too_slow(Duration::MAX).is_some());
     }
 
     #[test]

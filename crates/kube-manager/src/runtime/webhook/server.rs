@@ -136,7 +136,7 @@ pub struct Options {
     /// How long webhooks are served after SIGTERM, until the API server asks other replicas
     #[arg(long, env = "KUBE_MANAGER_WEBHOOK_SHUTDOWN_DELAY")]
     #[arg(default_value = "5s", value_parser = duration, value_name = "TIME")]
-    pub(super) webhook_shutdown_delay: Duration,
+    pub(in crate::runtime) webhook_shutdown_delay: Duration,
 }
 
 impl Options {
