@@ -824,7 +824,7 @@ fn additions_of_a_user_to_the_chart_stay() {
          data:\n  colour: {{ .Values.mine.colour }}\n",
     );
     let added = "      hostNetwork: {{ .Values.mine.hostNetwork | default false }}\n";
-    let before = "      # Running reconciles have 8 s to finish.\n";
+    let before = "      # Running reconciles have 8 s to finish: --graceful-shutdown-timeout.\n";
     let deployment = format!("{CHART}/templates/deployment.yaml");
     project.replace(&deployment, before, &format!("{added}{before}"));
 

@@ -431,9 +431,8 @@ fn a_blocked_leader_ends_before_another_leads() {
 /// released.
 fn a_lease_expires_after(namespace: &'static str, call: &str) {
     let replicas = Replicas::new(namespace);
-    let (mut one, two) = replicas.leader_and_standby(|launch| {
-        launch.args(SHORT).args("--graceful-shutdown-timeout=3s")
-    });
+    let (mut one, two) = replicas
+        .leader_and_standby(|launch| launch.args(SHORT).args("--graceful-shutdown-timeout=3s"));
     replicas.apply("task", &format!("{call}-600"));
     one.says(&["\"blocks\""]);
     one.signal("TERM");
@@ -492,7 +491,10 @@ fn a_lease_is_released_once_blocking_calls_have_ended() {
     let next = leads(&two);
     let last = ends.into_iter().max().expect("three");
     let after = next.duration_since(last);
-    assert!(after.is_positive() && after <= SignedDuration::from_secs(2), "{after:?}");
+    assert!(
+        after.is_positive() && after <= SignedDuration::from_secs(2),
+        "{after:?}"
+    );
     assert_eq!(replicas.lease()["spec"]["holderIdentity"], identity(&two));
     two.stop();
 }

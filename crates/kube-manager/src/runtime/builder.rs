@@ -327,3 +327,83 @@ where
         backoff::check(&self.pauses)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http::{Request, Response};
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::{client::Body, runtime::controller::Action};
+    use tokio::task::JoinSet;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::runtime::{
+        Operator, Reconciler, Rule, controller, health::Health, informer::Informers,
+        leader::Leadership, metrics::Metrics,
+    };
+
+    struct Idle;
+
+    impl Reconciler for Idle {
+        type Object = ConfigMap;
+        type Error = Infallible;
+
+        const NAME: &'static str = "idle.example.com";
+        const RULES: &'static [Rule] = &[];
+
+        async fn reconcile(&self, _: &ConfigMap) -> Result<Action, Infallible> {
+            Ok(Action::await_change())
+        }
+    }
+
+    fn runtime() -> Runtime {
+        let unused = tower::service_fn(async |_: Request<Body>| {
+            Err::<Response<Body>, _>("the builder sends nothing")
+        });
+        let client = Client::new(unused, "default");
+        let operator = Operator::new("test", "example.com");
+        let registry = Registry::new();
+        Runtime {
+            metrics: Metrics::new(&operator, registry.clone()).expect("different names"),
+            operator,
+            client: client.clone(),
+            unguarded: client,
+            registry,
+            kinds: Vec::new(),
+            namespaces: Vec::new(),
+            concurrency: 1,
+            leadership: Leadership::always(),
+            health: Health::default(),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// Starts a controller with these delays, and returns the error.
+    fn start(delays: Range<Duration>) -> Option<String> {
+        let new = |builder: &mut Builder<ConfigMap>| {
+            builder.backoff(delays);
+            Idle
+        };
+        let (mut informers, mut tasks) = (Informers::default(), JoinSet::new());
+        let started = controller::start(new, &runtime(), &mut informers, &mut tasks);
+        assert_eq!(tasks.is_empty(), started.is_err());
+        started.err().map(|error| format!("{error:#}"))
+    }
+
+    #[tokio::test]
+    async fn a_controller_with_delays_that_cannot_grow_does_not_start() {
+        let second = Duration::from_secs(1);
+        assert_eq!(start(second..2 * second), None);
+        let error = start(Duration::ZERO..second).expect("an error");
+        assert_eq!(
+            error,
+            "cannot start the controller `idle.example.com`: `backoff(0ns..1s)`: the shortest delay \
+             must not be zero"
+        );
+        for empty in [second..second, 2 * second..second] {
+            assert!(start(empty).is_some());
+        }
+    }
+}

@@ -3,13 +3,7 @@
 //! does not compare the clocks of machines: a replica measures how long it has seen the Lease unchanged. Unlike
 //! client-go, it also counts the time in which the machine is suspended.
 
-use std::{
-    future::pending,
-    process,
-    sync::Arc,
-    thread,
-    time::Duration,
-};
+use std::{future::pending, process, sync::Arc, thread, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use k8s_openapi::{
@@ -42,10 +36,7 @@ const CLOCK: ClockId = ClockId::Monotonic;
 fn now() -> Duration {
     let time = clock_gettime(CLOCK);
     let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or_default();
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap_or_default(),
-        nanoseconds,
-    )
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), nanoseconds)
 }
 
 /// How often the thread that guards the lease reads the clock. A thread sleeps longer than intended while the machine is
@@ -310,7 +301,9 @@ impl Candidate {
     pub fn let_expire(mut self) {
         self.expires = true;
         if self.may_hold {
-            tracing::warn!("the lease is not released, because work still runs; it expires by itself");
+            tracing::warn!(
+                "the lease is not released, because work still runs; it expires by itself"
+            );
         }
     }
 
@@ -585,7 +578,11 @@ mod tests {
                     _ => StatusCode::OK,
                 };
                 let missing = json!({"kind": "Status", "code": 404, "reason": "NotFound"});
-                let text = if code.is_success() { lease } else { missing.to_string() };
+                let text = if code.is_success() {
+                    lease
+                } else {
+                    missing.to_string()
+                };
                 let answer = Response::builder().status(code);
                 let answer = answer.body(Body::from(text.into_bytes()));
                 Ok::<_, Infallible>(answer.expect("an answer"))

@@ -225,7 +225,9 @@ impl Metrics {
         self.queues.look();
         let (own, workers) = (Handle::try_current().ok(), self.workers.get());
         let runtimes = own.iter().chain(workers);
-        let tasks: usize = runtimes.map(|runtime| runtime.metrics().num_alive_tasks()).sum();
+        let tasks: usize = runtimes
+            .map(|runtime| runtime.metrics().num_alive_tasks())
+            .sum();
         self.tasks.set(i64::try_from(tasks).unwrap_or(i64::MAX));
         TextEncoder::new().encode_to_string(&self.registry.gather())
     }

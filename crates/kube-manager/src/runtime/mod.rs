@@ -285,10 +285,7 @@ impl Manager {
         let stop_limit = drain;
         #[cfg(feature = "webhook")]
         let (pod, stop_limit) = match self.webhooks.health(&options.webhooks) {
-            Some(pod) => (
-                pod,
-                drain.max(options.webhooks.webhook_shutdown_delay),
-            ),
+            Some(pod) => (pod, drain.max(options.webhooks.webhook_shutdown_delay)),
             None => (pod, stop_limit),
         };
         let stop_limit = stop_limit.saturating_add(CLOSE);
@@ -396,12 +393,8 @@ impl Manager {
                 task.start(&runtime, &mut background);
             }
         }
-        let mut candidate = Candidate::new(
-            &runtime,
-            manager_client,
-            options.election,
-            workers.handle(),
-        );
+        let mut candidate =
+            Candidate::new(&runtime, manager_client, options.election, workers.handle());
         health.ready("manager", "started");
         let mut tasks = JoinSet::new();
         let work = async {
@@ -492,7 +485,9 @@ impl Manager {
                     Err(_) => tracing::warn!("gave up giving the lease back"),
                 }
             } else {
-                tracing::warn!("calls that block did not end, the end of the process cuts them off");
+                tracing::warn!(
+                    "calls that block did not end, the end of the process cuts them off"
+                );
                 candidate.let_expire();
             }
         }

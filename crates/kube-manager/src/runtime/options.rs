@@ -173,7 +173,9 @@ impl Options {
 
 /// A warning if the Pod may be killed before the operator has stopped, which can take up to `longest`.
 pub(super) fn too_slow(longest: Duration) -> Option<String> {
-    let seconds = longest.as_secs().saturating_add(u64::from(longest.subsec_nanos() > 0));
+    let seconds = longest
+        .as_secs()
+        .saturating_add(u64::from(longest.subsec_nanos() > 0));
     (longest > GRACE).then(|| {
         format!(
             "after SIGTERM, the operator may take {seconds} s to stop: a Pod needs \
@@ -394,7 +396,10 @@ mod tests {
         let seconds = |seconds| too_slow(Duration::from_secs(seconds));
         assert_eq!((seconds(9), seconds(10)), (None, None));
         let says = too_slow(Duration::from_millis(10_001)).expect("a warning");
-        assert!(says.contains("`terminationGracePeriodSeconds: 11`"), "{says}");
+        assert!(
+            says.contains("`terminationGracePeriodSeconds: 11`"),
+            "{says}"
+        );
         assert!(too_slow(Duration::MAX).is_some());
     }
 

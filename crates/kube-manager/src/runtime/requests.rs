@@ -282,7 +282,9 @@ fn is_idempotent(method: &Method, media_type: &[u8], body: &[u8]) -> bool {
 
 /// The pause that an answer asks for: zero if it asks for none, and at most [`LONGEST_PAUSE`].
 fn asked_pause(headers: &HeaderMap) -> Duration {
-    let seconds = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let seconds = headers
+        .get(RETRY_AFTER)
+        .and_then(|value| value.to_str().ok());
     let seconds = seconds.and_then(|seconds| seconds.parse().ok());
     Duration::from_secs(seconds.unwrap_or_default()).min(LONGEST_PAUSE)
 }

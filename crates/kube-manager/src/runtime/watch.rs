@@ -244,7 +244,9 @@ pub fn is_interruption(error: &watcher::Error) -> bool {
 /// Whether a running watch ended because nothing arrived for too long. Either the connection is dead, or the API server
 /// sends no bookmarks for this kind.
 fn is_silence(error: &watcher::Error) -> bool {
-    let mut causes = successors(Some(error as &(dyn Error + 'static)), |&cause| cause.source());
+    let mut causes = successors(Some(error as &(dyn Error + 'static)), |&cause| {
+        cause.source()
+    });
     let is_timeout = causes.any(|cause| {
         let cause = cause.downcast_ref::<io::Error>();
         cause.is_some_and(|cause| cause.kind() == io::ErrorKind::TimedOut)
@@ -342,7 +344,11 @@ mod tests {
         config.read_timeout = Some(Duration::from_millis(200));
         let client = requests::connect(&config).expect("a client");
         let api = Api::<ConfigMap>::default_namespaced(client);
-        let mut watch = pin!(api.watch(&WatchParams::default(), "0").await.expect("a watch"));
+        let mut watch = pin!(
+            api.watch(&WatchParams::default(), "0")
+                .await
+                .expect("a watch")
+        );
         let error = watch.next().await.expect("an end").expect_err("silence");
         assert!(is_silence(&watcher::Error::WatchFailed(error)));
         silent.join().expect("no panic");
