@@ -24,9 +24,9 @@ use k8s_openapi::{
         events,
     },
 };
-use kube::{ResourceExt, runtime::controller::Action};
+use kube::ResourceExt;
 use kube_manager::{
-    Builder, Child, Children, Context, Reconciler, Recreate, children, condition, rbac::{Rule, Verb},
+    Action, Builder, Child, Children, Context, Reconciler, Recreate, children, condition, rbac::{Rule, Verb},
 };
 use serde_json::{Value, json};
 

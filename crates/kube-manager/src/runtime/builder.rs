@@ -151,8 +151,7 @@ where
     /// use std::time::Duration;
     ///
     /// # use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
-    /// # use kube::runtime::controller::Action;
-    /// use kube_manager::{Children, Readiness, children, message};
+    /// use kube_manager::{Action, Children, Readiness, children, message};
     ///
     /// # fn job(object: &ConfigMap) -> Job { Job::default() }
     /// /// Part of `cleanup`, with `builder.owns_until_cleanup()` as the field `jobs`.
@@ -334,13 +333,13 @@ mod tests {
 
     use http::{Request, Response};
     use k8s_openapi::api::core::v1::ConfigMap;
-    use kube::{client::Body, runtime::controller::Action};
+    use kube::client::Body;
     use tokio::task::JoinSet;
     use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::runtime::{
-        Operator, Reconciler, Rule, controller, health::Health, informer::Informers,
+        Action, Operator, Reconciler, Rule, controller, health::Health, informer::Informers,
         leader::Leadership, metrics::Metrics,
     };
 
