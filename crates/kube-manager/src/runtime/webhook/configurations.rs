@@ -564,7 +564,8 @@ mod tests {
     #[tokio::test]
     async fn readiness_says_why_the_api_server_cannot_call() {
         let (health, controllers) = (Health::default(), Health::default());
-        let routes = health.routes(&controllers);
+        let workers = tokio::runtime::Handle::current();
+        let routes = health.routes(&controllers, &workers);
         let cases = [
             (true, None, "[+] webhooks: served\nready\n"),
             (true, Some("a"), "[+] webhooks: served, but a\nready\n"),
