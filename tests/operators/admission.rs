@@ -260,9 +260,11 @@ pub fn certify(folder: &Path) -> String {
 /// Makes the operator serve webhooks with the certificate in `folder`.
 pub fn serve<'a>(launch: Launch<'a>, folder: &Path) -> Launch<'a> {
     let folder = folder.display();
-    launch.args(&format!(
-        "--webhook-bind-address=127.0.0.1:0 --webhook-cert-path={folder} --webhook-shutdown-delay=3s"
-    ))
+    launch
+        .args(&format!(
+            "--webhook-bind-address=127.0.0.1:0 --webhook-cert-path={folder}"
+        ))
+        .env("KUBE_MANAGER_WEBHOOK_SHUTDOWN_DELAY", "3s")
 }
 
 /// Returns the webhook configurations that `make manifests` generated, with a URL instead of the Service.
@@ -916,6 +918,34 @@ fn certificates_rotate_without_a_failed_request() {
             assert!(operator.ends_within(PATIENCE).success());
         }
     }
+}
+
+#[test]
+fn webhooks_are_served_for_the_whole_of_a_long_shutdown_delay() {
+    let folder = TempDir::new().expect("a folder");
+    certify(folder.path());
+    let mut operator = serve(project().operator(), folder.path())
+        .env("KUBE_MANAGER_GRACEFUL_SHUTDOWN_TIMEOUT", "1s")
+        .args("--webhook-shutdown-delay=12s")
+        .start();
+    operator.says(&["`terminationGracePeriodSeconds: 13`"]);
+    let url = format!("https://{}{VALIDATES}", operator.address("webhooks"));
+    let body = review(json!({"title": "asked"})).to_string();
+    let (stopped, mut last) = (Instant::now(), Duration::ZERO);
+    operator.signal("TERM");
+    wait_until("the operator to end", PATIENCE, || {
+        if http::Client::new()
+            .post(&url, &body)
+            .is_ok_and(|it| it.code == 200)
+        {
+            last = stopped.elapsed();
+        }
+        Ok((!operator.runs()).then_some(()))
+    })
+    .expect("it ends");
+    assert!(operator.ends_within(PATIENCE).success());
+    let (least, most) = (Duration::from_secs(11), Duration::from_secs(14));
+    assert!(last >= least && stopped.elapsed() <= most, "{last:?}");
 }
 
 /// A guard that calls a function when it is dropped.

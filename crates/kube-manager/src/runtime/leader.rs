@@ -23,7 +23,9 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Runtime, failure, health::Health, metrics::Metrics, options::Election};
+use super::{
+    Runtime, failure, health::Health, metrics::Metrics, options::Election, workers::Workers,
+};
 
 /// The clock of the election, which goes on while the machine is suspended. [`Instant`](std::time::Instant) does not on
 /// Linux and macOS: after a suspended hour, this process would still lead, together with another replica.
@@ -108,19 +110,18 @@ impl Leadership {
         let _ = self.term.subscribe().wait_for(leads).await;
     }
 
-    /// Lets the process continue after its lease has expired. Call this when nothing that needs the lease still runs.
-    pub fn retire(&self) {
-        self.term.send_replace(Term::Standby);
-    }
-
-    /// Ends the process if it still runs longer than twice `margin` after the end of its term. It needs its own thread,
-    /// because blocking calls may occupy all threads of the runtime.
-    fn guard(&self, margin: Duration) {
+    /// Ends the process if work still runs longer than twice `margin` after the end of its term. It needs its own thread,
+    /// because blocking calls may occupy all threads of the runtime. Returns when `work_ended` is cancelled, or the lease
+    /// is released.
+    fn guard(&self, margin: Duration, work_ended: &CancellationToken) {
         let mut is_over = false;
         loop {
             let Term::Until(end) = self.term() else {
                 return;
             };
+            if work_ended.is_cancelled() {
+                return;
+            }
             let left = end.saturating_add(margin).saturating_sub(self.now());
             if is_over && left.is_zero() {
                 tracing::error!(
@@ -153,6 +154,8 @@ pub struct Candidate {
     leadership: Leadership,
     /// The threads of the controllers. A leader whose controllers are all blocked does not renew its Lease.
     workers: Handle,
+    /// Cancelled when the workers have ended.
+    work_ended: CancellationToken,
     health: Health,
     metrics: Metrics,
     stop: CancellationToken,
@@ -160,13 +163,11 @@ pub struct Candidate {
     seen: Option<(LeaseSpec, Duration)>,
     /// Whether the Lease may have this process as its holder. This is also true while a request to take it has no answer.
     may_hold: bool,
-    /// Whether the Lease is to expire by itself after this value is dropped.
-    expires: bool,
 }
 
 impl Candidate {
     /// `client` must send requests whether this process leads or not.
-    pub fn new(runtime: &Runtime, client: Client, election: Election, workers: &Handle) -> Self {
+    pub fn new(runtime: &Runtime, client: Client, election: Election, workers: &Workers) -> Self {
         let name = election.leader_elect_resource_name.clone();
         let namespace = election.leader_elect_resource_namespace.clone();
         let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
@@ -176,13 +177,13 @@ impl Candidate {
             identity: identity(),
             election,
             leadership: runtime.leadership.clone(),
-            workers: workers.clone(),
+            workers: workers.handle().clone(),
+            work_ended: workers.ended(),
             health: runtime.health.clone(),
             metrics: runtime.metrics.clone(),
             stop: runtime.stop.clone(),
             seen: None,
             may_hold: false,
-            expires: false,
         }
     }
 
@@ -271,9 +272,9 @@ impl Candidate {
             election.leader_elect_renew_deadline,
         );
         let margin = duration.saturating_sub(deadline) / 4;
-        let leadership = self.leadership.clone();
+        let (leadership, work_ended) = (self.leadership.clone(), self.work_ended.clone());
         let thread = thread::Builder::new().name("lease".to_owned());
-        let started = thread.spawn(move || leadership.guard(margin));
+        let started = thread.spawn(move || leadership.guard(margin, &work_ended));
         started.map(drop).context("cannot start a thread")
     }
 
@@ -298,8 +299,7 @@ impl Candidate {
 
     /// Renews the Lease no longer, without releasing it: another replica leads when the Lease has expired. Call this when
     /// work may still run. The process ends before the Lease expires, even if calls block.
-    pub fn let_expire(mut self) {
-        self.expires = true;
+    pub fn let_expire(self) {
         if self.may_hold {
             tracing::warn!(
                 "the lease is not released, because work still runs; it expires by itself"
@@ -416,15 +416,6 @@ impl Candidate {
     }
 }
 
-impl Drop for Candidate {
-    /// From now on, the Lease is not renewed. Tasks that still run cannot send requests.
-    fn drop(&mut self) {
-        if self.leadership.term() != Term::Always && !self.expires {
-            self.leadership.term.send_replace(Term::Standby);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::{
@@ -456,8 +447,8 @@ mod tests {
             leases: Api::default_namespaced(client.expect("a client")),
             workers: Handle::current(),
             stop: CancellationToken::new(),
+            work_ended: CancellationToken::new(),
             may_hold: false,
-            expires: false,
             lease: "test.example.com".to_owned(),
             identity: "me".to_owned(),
             leadership: Leadership::new(&election),
@@ -611,6 +602,7 @@ mod tests {
             let mut leader = candidate("--leader-elect --leader-elect-retry-period=10ms");
             leader.leases = Api::default_namespaced(free_lease(&writes, &lease));
             let (leadership, stop) = (leader.leadership.clone(), leader.stop.clone());
+            let work_ended = leader.work_ended.clone();
             tokio::select! {
                 ended = leader.run() => panic!("{ended:?}"),
                 () = leadership.acquired() => stop.cancel(),
@@ -634,9 +626,9 @@ mod tests {
                 leader.let_expire();
                 assert_eq!(holder(), "me");
             }
-            // The guard ends the process only if the Lease expires while work runs.
-            assert_eq!(leadership.term() == Term::Standby, releases);
-            leadership.retire();
+            // The Lease is still held, so a blocking call may still write.
+            assert_eq!(leadership.holds(), !releases);
+            work_ended.cancel();
         }
     }
 

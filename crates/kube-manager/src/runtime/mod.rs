@@ -255,7 +255,7 @@ impl Manager {
     ///
     /// When no cluster is configured, an address is in use, a controller has an invalid setting, the lease is lost, or a
     /// controller or a server ends unexpectedly. After the loss of the lease, the process ends within seconds, even if the
-    /// caller continues. If all controllers and tasks have ended, webhooks are served a little longer, so that no call of a
+    /// caller continues, unless all work has ended. If all controllers and tasks have ended, webhooks are served a little longer, so that no call of a
     /// webhook fails.
     pub async fn run(self, options: Options) -> Result<()> {
         // If another crate enables more features, rustls may have several providers and choose none of them.
@@ -393,8 +393,7 @@ impl Manager {
                 task.start(&runtime, &mut background);
             }
         }
-        let mut candidate =
-            Candidate::new(&runtime, manager_client, options.election, workers.handle());
+        let mut candidate = Candidate::new(&runtime, manager_client, options.election, &workers);
         health.ready("manager", "started");
         let mut tasks = JoinSet::new();
         let work = async {
@@ -465,7 +464,6 @@ impl Manager {
             // If blocking calls keep the workers from ending, the guard ends the process before another replica leads.
             workers.end().await;
             if !webhooks.is_empty() {
-                leadership.retire();
                 pod.waits("lease", "lost, this process ends");
             }
         } else {

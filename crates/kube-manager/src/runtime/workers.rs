@@ -66,6 +66,11 @@ impl Workers {
         &self.handle
     }
 
+    /// A token that is cancelled when all work has ended.
+    pub fn ended(&self) -> CancellationToken {
+        self.ended.clone()
+    }
+
     /// Aborts all tasks, and waits until no task and no blocking call runs. A call that blocks cannot be aborted. A
     /// thread that user code starts with [`std::thread`] is not part of the work.
     pub async fn end(&self) {
