@@ -269,7 +269,7 @@ pub fn run(args: CreateApi, root: &Path, folder: &Path) -> Result<Outcome> {
 
     let mut story = story(&id, &wanted, &settings.controller_of(&id), &after, &tree)?;
     story.notes.extend(moved_storage(&before, &wanted));
-    story.notes.extend(settings.consequences(before.namespaced));
+    story.notes.extend(settings.consequences(&id, &before)?);
     story.notes.extend(args.kubebuilder.note());
     bring_in_line(&tree, &before, after, &args.mode, &story)
 }
@@ -354,18 +354,25 @@ impl ApiSettings {
         Ok(())
     }
 
-    /// Notes about kinds whose objects give more power than others, or do something once.
-    fn consequences(&self, is_namespaced: bool) -> Vec<String> {
-        let (extent, narrower) = if is_namespaced {
+    /// Notes about new kinds of the controller whose objects give more power than others, or do something once.
+    fn consequences(&self, id: &GroupVersionKind, before: &Project) -> Result<Vec<String>> {
+        let known = before.find(id)?;
+        let known = known.and_then(|it| it.controller(&self.controller_of(id)));
+        let new = |ids: Option<&[GroupVersionKind]>, known: Option<&[GroupVersionKind]>| {
+            let known = known.unwrap_or_default().iter().filter_map(builtin::named);
+            let known: Vec<_> = known.collect();
+            let kinds = ids.unwrap_or_default().iter().filter_map(builtin::named);
+            kinds
+                .filter(|kind| !known.contains(kind))
+                .collect::<Vec<_>>()
+        };
+        let (extent, narrower) = if before.namespaced {
             ("of its namespace", String::new())
         } else {
             ("of the cluster", format!(": {NARROWER_OWNS}"))
         };
         let mut notes = Vec::new();
-        for id in self.owns.iter().flatten() {
-            let Some(kind) = builtin::named(id) else {
-                continue;
-            };
+        for kind in new(self.owns.as_deref(), known.map(|it| it.owns.as_slice())) {
             match (kind.group, kind.kind) {
                 ("", "Secret") => notes.push(format!(
                     "the role allows the operator to read, change and delete all Secrets \
@@ -384,13 +391,16 @@ impl ApiSettings {
                 _ => {}
             }
         }
-        let mut watches = self.watches.iter().flatten().filter_map(builtin::named);
-        if watches.any(|kind| kind.id() == "v1/Secret") {
+        let watches = new(
+            self.watches.as_deref(),
+            known.map(|it| it.watches.as_slice()),
+        );
+        if watches.iter().any(|kind| kind.id() == "v1/Secret") {
             notes.push(format!(
                 "the role allows the operator to read all Secrets {extent}: {NARROWER_WATCHES}"
             ));
         }
-        notes
+        Ok(notes)
     }
 
     /// The name of the controller to which these settings apply.

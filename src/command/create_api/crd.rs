@@ -56,7 +56,7 @@ pub(super) fn run(args: &CreateApi, file: &Path, root: &Path, folder: &Path) -> 
     let mut story = story(&id, &wanted, &controller, &after, &tree)?;
     story
         .notes
-        .extend(args.settings.consequences(before.namespaced));
+        .extend(args.settings.consequences(&id, &before)?);
     story.notes.extend(made.lossy(&after));
     story.notes.extend(made.unserved(&after));
     let lists = [
