@@ -4,7 +4,6 @@
 //! the schema that kube will generate, and [`Made::losses`] lists its differences from the CRD.
 
 mod compare;
-mod convert;
 mod docs;
 pub(crate) mod fit;
 mod layout;
@@ -85,32 +84,6 @@ pub fn make(crd: &Crd, version: &CrdVersion, setting: &Setting) -> Made {
 pub fn types_for_use(crd: &Crd, version: &CrdVersion, type_name: &str) -> String {
     let lowered = lower::lower(crd, version, Purpose::Use);
     print::print_for_use(crd, version, &lowered, type_name)
-}
-
-/// Generated code that converts between two versions of a kind.
-#[derive(Debug, Clone)]
-pub struct Conversion {
-    /// The `From` implementations. The file must import the modules of the types as `spoke` and `hub`.
-    code: String,
-    /// Whether both versions have a status.
-    pub has_status: bool,
-}
-
-impl Conversion {
-    /// Returns the text of the file: the comment and the imports of `skeleton`, followed by the code.
-    pub fn within(&self, skeleton: &str) -> String {
-        let (head, _) = skeleton.split_once("impl ").unwrap_or((skeleton, ""));
-        format!("{head}{}", self.code)
-    }
-}
-
-/// Generates the code that converts `spoke` to `hub` and back.
-pub fn conversion(crd: &Crd, spoke: &CrdVersion, hub: &CrdVersion) -> Conversion {
-    let [spoke, hub] = [spoke, hub].map(|it| lower::lower(crd, it, Purpose::Define));
-    Conversion {
-        code: convert::convert(&spoke, &hub),
-        has_status: spoke.root.status.is_some() && hub.root.status.is_some(),
-    }
 }
 
 /// Returns whether all served versions of `crd` have the same schema, so that the API server needs no webhook to

@@ -260,7 +260,6 @@ impl<'a> Given<'a> {
                 texts.insert(path.clone(), manifest.clone().into());
             }
         }
-        texts.extend(self.conversions(project, rendered)?);
         Ok(GivenFiles {
             texts,
             losses,
@@ -275,34 +274,6 @@ impl<'a> Given<'a> {
         };
         let there = self.there(version, project)?;
         Ok(there.and_then(|it| project.hub_of(it)))
-    }
-
-    /// Returns the files that convert the versions of the kind to the hub and back. `rendered` is the render of
-    /// `project`.
-    ///
-    /// # Errors
-    /// When the CRD lacks one of these versions.
-    pub fn conversions(&self, project: &Project, rendered: &Texts) -> Result<Texts> {
-        let mut texts = Texts::new();
-        let Some(hub) = self.hub(project)? else {
-            return Ok(texts);
-        };
-        let given = |version: &Version| self::version(self.crd, version);
-        let hub_version = given(&hub.version)?;
-        let mut is_all_with_status = true;
-        for spoke in hub.spokes().into_iter().flatten() {
-            let path = project.conversion_file(hub, spoke);
-            let made = crd::conversion(self.crd, given(spoke)?, hub_version);
-            is_all_with_status &= made.has_status;
-            let skeleton = rendered.get(&path).map_or("", Text::as_ref);
-            texts.insert(path, made.within(skeleton).into());
-        }
-        let path = project.hub_file(hub);
-        if !is_all_with_status && let Some(text) = rendered.get(&path) {
-            let text = text.replace(".spoke::<", ".spoke_without_status::<");
-            texts.insert(path, text.into());
-        }
-        Ok(texts)
     }
 
     /// A warning about served versions that have different schemas and no conversion.

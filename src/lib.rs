@@ -13,6 +13,7 @@ pub mod names;
 pub mod project;
 
 // render: desired state -> files
+pub mod convert;
 pub mod render;
 mod templates;
 

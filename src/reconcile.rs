@@ -42,6 +42,8 @@ pub struct Sides {
     /// Files that start as a copy of a file at another path. That file gives the base, and also ours until the new file
     /// is on disk.
     pub carried: BTreeSet<String>,
+    /// The carried files that are not on disk yet and whose source stays. Their lines cannot conflict.
+    pub copied: BTreeSet<String>,
     /// Files whose ours comes from an input of the command.
     pub given: BTreeSet<String>,
     /// Files with conflict markers that the tool wrote and that the user has not resolved.
@@ -231,6 +233,7 @@ pub fn reconcile(sides: &Sides, policy: &Policy, accepts: impl Fn(&str, &str) ->
             ours: sides.ours(path),
             theirs: sides.theirs.get(path),
             is_carried: sides.carried.contains(path),
+            is_copied: sides.copied.contains(path),
             is_given: sides.given.contains(path),
         };
         let disk = sides.disk.get(path).map(Text::as_ref);
@@ -273,6 +276,13 @@ pub fn adapted(base: &str, ours: &str, theirs: &str, is_carried: bool) -> Option
     merge.is_clean().then(|| merge.ours())
 }
 
+/// The text of a new file that starts as a copy of the file with `base` and `ours`: the names of `theirs`, and the lines
+/// of the user. Where both changed a line, the line of the user stays, because nobody can have seen another one.
+pub fn copied(base: &str, ours: &str, theirs: &str) -> String {
+    let (ours, ends) = LineEnds::strip(ours);
+    ends.restore(merge::copied(base, &ours, theirs))
+}
+
 /// The three states of one file; `None` where it does not exist.
 #[derive(Clone, Copy)]
 struct File<'a> {
@@ -282,6 +292,8 @@ struct File<'a> {
     theirs: Option<&'a Text>,
     /// Whether it starts as a copy of a file at another path.
     is_carried: bool,
+    /// Whether it is also new, and the other file stays.
+    is_copied: bool,
     /// Whether ours comes from an input of the command.
     is_given: bool,
 }
@@ -397,6 +409,8 @@ impl File<'_> {
             return Change::Keep(Kept::Edited);
         } else if is_derived(self.path) {
             return Change::Keep(Kept::Stale);
+        } else if let Some(base) = self.base.filter(|_| self.is_copied) {
+            return Change::Merge(restored(&merge::copied(base, &ours, theirs)));
         }
         let is_new_and = |attribute| self.base.is_none() && templates::has(self.path, attribute);
         let merge = if is_new_and("code") {

@@ -9,11 +9,12 @@ mod view;
 use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use include_dir::File;
+use include_dir::File as TemplateFile;
 use serde::Serialize;
 use tera::{Context, Delimiters, Kwargs, State, Tera, TeraResult};
 
 use crate::{
+    convert::{File, convert},
     limits::Total,
     project::{Feature, Project, Runtime, yaml::scalar},
     reconcile::{Text, Texts},
@@ -33,8 +34,44 @@ pub struct Rendered {
     pub texts: Texts,
     /// The origin of each file.
     pub origins: BTreeMap<String, Origin>,
+    /// The files that convert between two versions of a kind.
+    pub conversions: Vec<Conversion>,
     /// The size of all texts together.
     total: Total,
+}
+
+/// A file that converts between two versions of a kind. Its code depends on the types of both versions.
+#[derive(Debug)]
+pub struct Conversion {
+    /// The path of the file.
+    pub path: String,
+    /// The path of the file that lists the versions that are converted.
+    pub list: String,
+    /// The name of the module of the version that is converted to the hub.
+    pub version: String,
+    kind: String,
+    /// The path of the types of this version, and of the types of the hub.
+    types: [String; 2],
+    /// The text of the file before the code.
+    head: Text,
+}
+
+impl Conversion {
+    /// Whether `path` is one of the two files with the types.
+    pub fn is_of(&self, path: &str) -> bool {
+        self.types.iter().any(|it| it == path)
+    }
+
+    /// The text of the file, and whether both versions have a status. `types` returns the text of a file.
+    pub fn text<'a>(&'a self, types: impl Fn(&'a str) -> Option<Text>) -> (Text, bool) {
+        let texts = self.types.each_ref().map(|path| types(path));
+        let file = |side: usize| File {
+            path: &self.types[side],
+            text: texts[side].as_deref(),
+        };
+        let code = convert(&self.kind, file(0), file(1));
+        (format!("{}\n{}", self.head, code.text).into(), code.has_status)
+    }
 }
 
 /// The template and the item from which a file is rendered. An origin contains neither the name nor the domain of the
@@ -126,6 +163,7 @@ pub fn render(project: &Project) -> Result<Rendered> {
     renderer.scopes(project, &view)?;
 
     let mut all = renderer.rendered;
+    all.convert(project)?;
     if project.runtime == Runtime::Vendored {
         for (template, text) in kube_manager::source::FILES {
             let folder = Runtime::FOLDER;
@@ -151,6 +189,33 @@ pub fn places(project: &Project) -> Result<BTreeMap<Origin, String>> {
 }
 
 impl Rendered {
+    /// Adds the code to the files that convert between two versions, of which the templates have the head.
+    fn convert(&mut self, project: &Project) -> Result<()> {
+        for hub in project.hubs() {
+            let spokes = hub.spokes().into_iter().flatten();
+            let spokes = spokes.filter_map(|spoke| {
+                let mut versions = project.versions(hub);
+                versions.find(|it| it.version == *spoke)
+            });
+            for spoke in spokes {
+                let path = project.conversion_file(hub, &spoke.version);
+                let conversion = Conversion {
+                    list: project.hub_file(hub),
+                    version: spoke.version.to_string(),
+                    kind: hub.kind.to_string(),
+                    types: [spoke, hub].map(|it| project.types_file(it)),
+                    head: self.texts.get(&path).cloned().unwrap_or_default(),
+                    path,
+                };
+                let (text, _) = conversion.text(|types| self.texts.get(types).cloned());
+                self.total.add(text.len())?;
+                self.texts.insert(conversion.path.clone(), text);
+                self.conversions.push(conversion);
+            }
+        }
+        Ok(())
+    }
+
     fn insert(&mut self, path: String, text: Text, origin: Origin) -> Result<()> {
         if let Some(other) = self.origins.get(&path) {
             bail!("{other} and {origin} both render to `{path}`");
@@ -405,7 +470,7 @@ struct Template {
 }
 
 impl Template {
-    fn new(file: &File<'static>) -> Result<Self> {
+    fn new(file: &TemplateFile<'static>) -> Result<Self> {
         let name = file.path().to_str();
         let name = name.context("the path of a template is not UTF-8")?;
         let path = name.strip_suffix(".tera");

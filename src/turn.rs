@@ -93,7 +93,7 @@ impl Turn<'_> {
         let sources = self.sources(&sides, &render.origins)?;
         self.settle_markers(&mut sides, policy, &sources)?;
         self.carry(&mut sides, &sources)?;
-        let known = self.give(&mut sides, &sources);
+        let known = self.give(&mut sides, &sources, &render.conversions);
         Ok(Files { sides, known })
     }
 

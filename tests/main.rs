@@ -31,6 +31,7 @@ mod project;
 mod recording;
 mod release;
 mod removal;
+mod retyped;
 mod runtime;
 mod scaffold;
 mod scale;

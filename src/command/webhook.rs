@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 
 use super::{
@@ -11,17 +11,12 @@ use super::{
     id::Id,
     kubebuilder::Kubebuilder,
     load_current, or_way_out,
-    turn::bring_in_line_with,
 };
 use crate::{
-    crd,
-    given::Given,
     hint::OrHint,
     names::{Group, GroupVersionKind, Kind, Plural, Version, WebhookPath},
     project::{Project, Resource, Webhook, Webhooks},
-    render::render,
     report::{NextStep, Outcome, Story, UsageError},
-    turn::GivenTexts,
     worktree::WorkTree,
 };
 
@@ -218,39 +213,10 @@ pub fn create(args: CreateWebhook, root: &Path) -> Result<Outcome> {
         served = or_way_out(after.convert(&resource, &spokes))?;
     }
 
-    let given = conversions(&resource, &after, &tree)?;
     let mut story = story(&resource, &after, is_asked, args.conversion);
     story.notes.extend(roll_out(&served));
     story.notes.extend(args.kubebuilder.note());
-    bring_in_line_with(given, &tree, &before, after, &args.mode, &story)
-}
-
-/// The conversions between versions whose types come from a CRD. They are made from the kind's manifest in the project,
-/// because users need not keep the CRD.
-///
-/// # Errors
-/// When there is no manifest, or when it lacks a version.
-fn conversions(resource: &Resource, project: &Project, tree: &WorkTree) -> Result<GivenTexts> {
-    let Some(hub) = project.hub_of(resource).filter(|it| it.has_given_types()) else {
-        return Ok(GivenTexts::default());
-    };
-    let file = project.crd_file(hub);
-    let manifests = tree.ours([file.as_str()])?;
-    let text = manifests
-        .get(&file)
-        .ok_or_else(|| anyhow!("the file does not exist"));
-    let texts = text.and_then(|text| {
-        let crds = crd::parse(&file, text)?;
-        let crd = crds.first().context("it has no CustomResourceDefinition")?;
-        Given::new(crd, None, project)?.conversions(project, &render(project)?.texts)
-    });
-    let texts = texts
-        .with_context(|| format!("failed to make the conversion from `{file}`"))
-        .or_hint("write the file with `make manifests`")?;
-    Ok(GivenTexts {
-        texts,
-        replace: false,
-    })
+    bring_in_line(&tree, &before, after, &args.mode, &story)
 }
 
 /// The existing hub of a kind: the version to and from which the other versions are converted.

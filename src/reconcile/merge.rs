@@ -292,6 +292,42 @@ fn changes<'a>(old: &str, new: &'a str) -> Vec<Change<'a>> {
     changes
 }
 
+/// Copies `ours`, a file with the render `base`, to a file with the render `theirs`. The names that differ between the
+/// two renders are replaced in all lines of ours. Where both sides still changed the same lines, ours stays.
+pub(super) fn copied(base: &str, ours: &str, theirs: &str) -> String {
+    let mut renamed = ours.to_owned();
+    for change in changes(base, theirs) {
+        // A user may have the phrase at the end of a list, without the comma.
+        let [old, new] = [&base[change.at], change.text]
+            .map(|lines| lines.trim())
+            .map(|lines| lines.strip_suffix(',').unwrap_or(lines));
+        if !old.is_empty() && !new.is_empty() {
+            renamed = replaced(&renamed, old, new);
+        }
+    }
+    Merge::of(base, &renamed, theirs).beside().ours()
+}
+
+/// Replaces `old` by `new` in `text`, except where `old` is a part of a longer word.
+fn replaced(text: &str, old: &str, new: &str) -> String {
+    let is_word = |char: Option<char>| char.is_some_and(|it| it.is_alphanumeric() || it == '_');
+    let begins_in_word = is_word(old.chars().next());
+    let ends_in_word = is_word(old.chars().next_back());
+    let mut result = String::new();
+    let mut done = 0;
+    for (at, _) in text.match_indices(old) {
+        let end = at + old.len();
+        let is_part = begins_in_word && is_word(text[..at].chars().next_back())
+            || ends_in_word && is_word(text[end..].chars().next());
+        if !is_part {
+            result += &text[done..at];
+            result += new;
+            done = end;
+        }
+    }
+    result + &text[done..]
+}
+
 /// The conflict of a file that the tool deletes, with the changes of ours to base.
 pub(super) fn dropped(reason: Reason, base: &str, ours: &str) -> Conflict {
     let merge = Merge::compare(base, ours, base);

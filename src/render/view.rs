@@ -299,8 +299,6 @@ pub struct Webhook {
     import: String,
     defaulting: Option<Hook>,
     validation: Option<Hook>,
-    /// Whether the spec has the field `title` of the example. Kinds that run an image have other fields.
-    has_title: bool,
 }
 
 /// The admission webhooks of a kind in the module of its group.
@@ -611,7 +609,6 @@ impl Webhook {
         Self {
             module: resource.kind.module(),
             import: project.import(resource, &kind.type_name),
-            has_title: !kind.opaque && project.image(resource).is_none(),
             defaulting,
             validation,
             kind,

@@ -8,7 +8,7 @@ use anyhow::Result;
 use super::{DECIDE, Turn, put, refuse};
 use crate::{
     project::{Project, Resource},
-    reconcile::{Sides, is_derived, markers::Marked},
+    reconcile::{Sides, copied, is_derived, markers::Marked},
     render::{Origin, places},
 };
 
@@ -108,15 +108,19 @@ impl Turn<'_> {
                 refuse(&marked, |_| true, DECIDE)?;
             }
             let base = sides.base.get(old).cloned();
+            let is_copied = stays && is_new_copy(sides, old, new);
             put(&mut sides.base, new, base);
             sides.carried.insert(new.clone());
             let has = |path| sides.disk.contains_key(path);
             // A killed command or the user has already created the file.
             let is_there = has(new) && (stays || !has(old));
-            if !is_there {
+            if is_copied || !is_there {
                 self.tree.ensure_text(old)?;
                 let ours = sides.ours(old).map(|text| text.to_owned().into());
                 sides.set_ours(new, ours);
+            }
+            if is_copied {
+                sides.copied.insert(new.clone());
             }
         }
         let left: BTreeSet<_> = sources.0.values().collect();
@@ -130,6 +134,18 @@ impl Turn<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether the file at `new` is not on disk yet, or only because a killed command has copied it from the file at `old`.
+fn is_new_copy(sides: &Sides, old: &str, new: &str) -> bool {
+    let texts = (sides.base.get(old), sides.ours(old), sides.theirs.get(new));
+    match (sides.disk.get(new), texts) {
+        (None, _) => true,
+        (Some(disk), (Some(base), Some(ours), Some(theirs))) => {
+            *disk == copied(base, ours, theirs)
+        }
+        (Some(_), _) => false,
     }
 }
 

@@ -789,31 +789,36 @@ fn clash(folder: &Folder, on_conflict: OnConflict) -> Plan {
 }
 
 #[test]
-fn types_in_which_the_user_changed_the_version_are_for_the_user_to_decide() {
-    let folder = Folder::of(one_version());
-    let theirs = render(&two_versions()).unwrap().texts.remove(V2).unwrap();
-    folder.edit(V1, |text| text.replace("\"v1\"", "VERSION"));
-    let plan = clash(&folder, OnConflict::Abort);
-    let conflicts: Vec<_> = plan
-        .conflicts()
-        .map(|it| (it.0.as_str(), it.1.reason))
-        .collect();
-    assert_eq!(conflicts, [(V2, Reason::BothChanged)]);
-    let ours = folder.read(V1).replace(SAMPLE_V1, SAMPLE_V2);
-    let ours = Change::Merge(ours.into());
-    assert_eq!(clash(&folder, OnConflict::Ours).changes[V2], ours);
-    assert_eq!(
-        clash(&folder, OnConflict::Theirs).changes[V2],
-        Change::Create(theirs)
-    );
-    let Change::Mark(marked) = &clash(&folder, OnConflict::Markers).changes[V2] else {
-        panic!("no markers");
-    };
-    // A killed command has already written the markers.
-    folder.write(V2, marked);
-    let again = clash(&folder, OnConflict::Markers);
-    assert_eq!(again.changes[V2], Change::Keep(Kept::Marked));
-    assert!(again.marked.contains(V2));
+fn lines_that_the_user_changed_stay_in_a_new_version() {
+    let tests = "#[cfg(test)]\nmod tests {\n    const SAMPLE: &str = \
+                 include_str!(\"../../../../config/samples/webapp_v1_guestbook.yaml\");\n}\n";
+    let edits: [&dyn Fn(String) -> String; 3] = [
+        // The author has replaced the tests. Theirs changes a line of the old ones.
+        &|text| format!("{}{tests}", text.split("#[cfg(test)]").next().unwrap()),
+        // The line of the version says something else.
+        &|text| text.replace("version = \"v1\",", "version = VERSION,"),
+        // Two lines are one.
+        &|text| text.replace("version = \"v1\",\n    kind = \"Guestbook\",", "version = \"v1\", kind = \"Guestbook\","),
+    ];
+    for edit in edits {
+        let folder = Folder::of(one_version());
+        folder.edit(V1, |text| edit(text.to_owned()));
+        let expected = |text: &str| {
+            let served = "version = \"v2\",\n    // Not served yet. Without a conversion, a client of this \
+                          version would lose the fields that only\n    // the other version has: serve \
+                          this version once there is a conversion.\n    served = false,";
+            text.replace("version = \"v1\",", served).replace(SAMPLE_V1, SAMPLE_V2)
+        };
+        let expected = expected(&folder.read(V1));
+        for on_conflict in [OnConflict::Abort, OnConflict::Theirs, OnConflict::Markers] {
+            let plan = clash(&folder, on_conflict);
+            assert_eq!(plan.changes[V2], Change::Merge(expected.clone().into()));
+        }
+        // A killed command has already written the file.
+        folder.write(V2, &expected);
+        let plan = clash(&folder, OnConflict::Abort);
+        assert_eq!(plan.changes[V2], Change::Unchanged);
+    }
 }
 
 #[test]

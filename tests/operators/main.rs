@@ -46,6 +46,7 @@ mod project;
 mod proxy;
 mod random;
 mod release;
+mod retyped;
 mod rights;
 #[path = "../scaffold.rs"]
 mod scaffold;

@@ -1,0 +1,226 @@
+use super::*;
+
+const PATHS: [&str; 2] = ["src/api/shop/v2/book.rs", "src/api/shop/v1/book.rs"];
+
+/// The code between two files with these items, after the imports and the spec with these fields.
+fn code(spoke: [&str; 3], hub: [&str; 3]) -> Code {
+    let text = |[imports, fields, items]: [&str; 3]| {
+        format!(
+            "{imports}\n#[derive(CustomResource)]\n#[kube(group = \"shop\", kind = \"Book\")]\n\
+             pub struct BookSpec {{ {fields} }}\n{items}\n"
+        )
+    };
+    let texts = [text(spoke), text(hub)];
+    let file = |side: usize| File {
+        path: PATHS[side],
+        text: Some(&texts[side]),
+    };
+    convert("Book", file(0), file(1))
+}
+
+/// The code between two equal versions.
+fn equal(imports: &str, fields: &str, items: &str) -> String {
+    code([imports, fields, items], [imports, fields, items]).text
+}
+
+/// The values of the hub's fields in the conversion up.
+fn values(code: &str) -> Vec<&str> {
+    let (_, body) = code.split_once("Self {").unwrap();
+    let (body, _) = body.split_once('}').unwrap();
+    let values = body.split(',').map(str::trim);
+    values.filter(|it| !it.is_empty()).collect()
+}
+
+#[test]
+fn a_type_is_the_same_in_both_versions_if_its_full_path_is() {
+    let cases = [
+        // imports, the type of a field `a`, its value
+        ("", "String", "a"),
+        ("", "Option<Vec<i64>>", "a"),
+        ("", "Box<str>", "a: through_json(&a)?"),
+        ("use k8s_openapi::a::Time;", "Time", "a"),
+        ("use k8s_openapi::{a as b, c::{self, D}};", "b::Time", "a"),
+        ("use k8s_openapi::{a as b, c::{self, D}};", "Vec<c::D>", "a"),
+        ("use crate::api::common::Time;", "Time", "a"),
+        ("use super::super::common::Time;", "Option<Time>", "a"),
+        ("use std::collections::HashMap;", "HashMap<String, f64>", "a"),
+        ("", "serde_json::Map<String, serde_json::Value>", "a"),
+        // These are different types in each version, or unknown ones.
+        ("use super::other::Time;", "Time", "a: through_json(&a)?"),
+        ("use super::*;", "Time", "a: through_json(&a)?"),
+        ("mod inner {}", "inner::Time", "a: through_json(&a)?"),
+        ("", "[u8; 4]", "a: through_json(&a)?"),
+        ("", "<Time as Trait>::Type", "a: through_json(&a)?"),
+        ("", "impl_type!()", "a: through_json(&a)?"),
+    ];
+    for (imports, ty, expected) in cases {
+        let code = equal(imports, &format!("pub a: {ty}"), "");
+        assert_eq!(values(&code), [expected], "{imports} {ty}");
+        assert_eq!(code.contains("TryFrom"), expected != "a", "{ty}");
+    }
+}
+
+#[test]
+fn a_type_of_the_file_is_taken_apart() {
+    let items = [
+        // the item `Item`, the value of a field of this type
+        ("pub struct Item { pub b: i32 }", "a: a.into()"),
+        ("pub(crate) struct Item { pub(crate) b: i32 }", "a: a.into()"),
+        ("pub struct Item(pub i32);", "a: a.into()"),
+        ("pub enum Item { B, C(i32) }", "a: a.into()"),
+        ("type Item = Other; pub struct Other { pub b: i32 }", "a: a.into()"),
+        ("type Item = Vec<String>;", "a"),
+        // What another module cannot name, or what is not simple.
+        ("struct Item { pub b: i32 }", "a: through_json(&a)?"),
+        ("pub struct Item { b: i32 }", "a: through_json(&a)?"),
+        ("pub struct Item(i32);", "a: through_json(&a)?"),
+        ("pub struct Item { #[cfg(unix)] pub b: i32 }", "a: through_json(&a)?"),
+        ("pub enum Item { B { c: i32 } }", "a: through_json(&a)?"),
+        ("pub struct Item; ", "a: through_json(&a)?"),
+        ("type Item = Item;", "a: through_json(&a)?"),
+        ("pub struct Item { pub b: [i32; 2] }", "a: through_json(&a)?"),
+        (
+            "pub struct Item { pub b: Inner } pub struct Inner { pub c: [i32; 2] }",
+            "a: through_json(&a)?",
+        ),
+    ];
+    for (item, expected) in items {
+        let code = equal("", "pub a: Item", item);
+        assert_eq!(values(&code), [expected], "{item}");
+    }
+}
+
+#[test]
+fn a_version_can_use_the_types_of_another_one() {
+    let hub = ["", "pub a: Item", "pub struct Item { pub b: [i32; 2] }"];
+    for path in ["super::super::v1::Item", "crate::api::shop::v1::Item"] {
+        let field = format!("pub a: {path}");
+        let imported = format!("use {path};");
+        for spoke in [["", &field, ""], [&imported, "pub a: Item", ""]] {
+            assert_eq!(values(&code(spoke, hub).text), ["a"], "{spoke:?}");
+        }
+    }
+}
+
+#[test]
+fn types_that_contain_themselves_are_converted() {
+    let item = "pub struct Item { pub children: Vec<Item>, pub more: Option<Vec<Item>> }";
+    let code = equal("", "pub a: Item", item);
+    assert_eq!(code.matches("more: more.map(list)").count(), 2, "{code}");
+    let newtype = equal("", "pub a: Item", "pub struct Item(pub Vec<Item>);");
+    assert!(newtype.contains("Self(list(value.0))"), "{newtype}");
+}
+
+#[test]
+fn a_field_of_one_version_has_its_default_in_the_other_one() {
+    let cases = [
+        // the field `a`, other items, its value
+        ("pub a: Option<Item>", "", "None"),
+        ("pub a: u16", "", "0"),
+        (
+            "#[serde(default = \"one\")] pub a: i32",
+            "fn one() -> i32 { -1 }",
+            "-1",
+        ),
+        (
+            "#[serde(rename = \"b\", default = \"one\")] pub a: String",
+            "fn one() -> String { \"one\\n\".into() }",
+            "\"one\\n\".to_owned()",
+        ),
+        (
+            "#[serde(default = \"one\")] pub a: Item",
+            "fn one() -> Item { Item::B } pub enum Item { A, B }",
+            "hub::Item::B",
+        ),
+        // Only a simple value can stand in another file.
+        (
+            "#[serde(default = \"one\")] pub a: i32",
+            "fn one() -> i32 { CONSTANT }",
+            "0",
+        ),
+        (
+            "pub a: Item",
+            "#[derive(Clone, Default)] pub struct Item { pub b: i32 }",
+            "hub::Item::default()",
+        ),
+        (
+            "pub a: Item",
+            "pub struct Item(pub String); impl Default for Item {}",
+            "hub::Item::default()",
+        ),
+        ("pub a: Item", "pub struct Item(pub String);", "hub::Item(String::new())"),
+        ("pub a: [i32; 2]", "", "Default::default()"),
+    ];
+    for (field, items, expected) in cases {
+        let code = code(["", "", ""], ["", field, items]);
+        let line = format!("            a: {expected},");
+        assert!(code.text.lines().any(|it| it == line), "{field}: {}", code.text);
+    }
+}
+
+#[test]
+fn the_status_is_converted_if_both_versions_have_one() {
+    let file = |status: &str| {
+        format!(
+            "use super::super::common::Shared;\n#[kube(kind = \"Book\"{status})]\n\
+             pub struct BookSpec {{}}\npub struct State {{ pub a: i32 }}\n"
+        )
+    };
+    let own = ", status = \"State\"";
+    let cases = [
+        ([own, own], true, 4),
+        ([own, ""], false, 2),
+        (["", ""], false, 2),
+        // Both versions have the same type.
+        ([", status = \"Shared\"", ", status = \"super::super::common::Shared\""], true, 2),
+    ];
+    for (statuses, has_status, implementations) in cases {
+        let texts = statuses.map(file);
+        let side = |side: usize| File {
+            path: PATHS[side],
+            text: Some(&texts[side]),
+        };
+        let code = convert("Book", side(0), side(1));
+        assert_eq!(code.has_status, has_status, "{statuses:?}");
+        assert_eq!(code.text.matches("impl ").count(), implementations, "{statuses:?}");
+    }
+}
+
+/// A parser that goes as deep as the text would end the program.
+#[test]
+fn a_file_that_is_no_rust_is_converted_without_its_types() {
+    let deep = |start: &str, end: &str| {
+        let (start, end) = (start.repeat(100_000), end.repeat(100_000));
+        format!("#[kube(kind = \"Book\")] pub struct BookSpec {{ pub a: {start}i32{end} }}")
+    };
+    let status = format!(
+        "#[kube(kind = \"Book\", status = \"{}T\")] pub struct BookSpec;",
+        "&".repeat(100_000)
+    );
+    let texts = [
+        deep("(", ")"),
+        deep("&", ""),
+        deep("Vec<", ">"),
+        deep("fn() -> ", ""),
+        format!("fn a() {{ {}1 }}", "-".repeat(100_000)),
+        format!("fn a() {{ {}1 }}", "return ".repeat(100_000)),
+        "pub struct BookSpec {".to_owned(),
+        "pub struct BookSpec {}".to_owned(),
+        "#[kube(kind = \"Page\")] pub struct BookSpec {}".to_owned(),
+        String::new(),
+    ];
+    for text in texts.iter().map(Some).chain([None]) {
+        let file = |path| File {
+            path,
+            text: text.map(String::as_str),
+        };
+        let code = convert("Book", file(PATHS[0]), file(PATHS[1]));
+        assert_eq!(code.text.matches("through_json(&value)\n").count(), 4, "{}", code.text);
+        assert!(code.has_status);
+    }
+    let file = |path| File {
+        path,
+        text: Some(status.as_str()),
+    };
+    assert!(!convert("Book", file(PATHS[0]), file(PATHS[1])).has_status);
+}
