@@ -157,8 +157,14 @@ fn an_external_kind_has_types_if_the_go_project_has_its_crd() {
 fn a_conversion_webhook_is_taken_over_with_generated_code() {
     let port = read(&[]).unwrap();
     let texts = texts(&port);
-    let text = &texts["src/api/shelf/v1beta1/room_conversion.rs"];
-    is_formatted(text);
+    let rendered = render(&port.project).unwrap();
+    let [conversion] = rendered.conversions.as_slice() else {
+        panic!("{:?}", rendered.conversions);
+    };
+    assert_eq!(conversion.path, "src/api/shelf/v1beta1/room_conversion.rs");
+    let (text, has_status) = conversion.text(|types| texts.get(types).cloned());
+    assert!(!has_status);
+    is_formatted(&text);
     for expected in [
         // A field of both versions that only one version requires.
         "            opens: Some(opens.into()),\n",
@@ -170,12 +176,6 @@ fn a_conversion_webhook_is_taken_over_with_generated_code() {
     ] {
         assert!(text.contains(expected), "{expected}{text}");
     }
-    // The kind has no status.
-    let hub = &texts["src/webhook/shelf/room_conversion.rs"];
-    assert!(
-        hub.contains(".spoke_without_status::<api::v1beta1::Room>()"),
-        "{hub}"
-    );
     let crd = &texts["config/crd/bases/shelf.example.com_rooms.yaml"];
     assert!(crd.contains("strategy: Webhook"), "{crd}");
     let report = &texts[REPORT];

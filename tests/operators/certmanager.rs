@@ -39,7 +39,7 @@ const CALLERS: [&str; 3] = [
     "crd/books.shop.example.com",
 ];
 
-/// Creates a project with webhooks of all types, which trim a title and refuse another one. A client that writes
+/// Creates a project with webhooks of all types, which refuse a title. A client that writes
 /// v1alpha1 makes the API server call all of them.
 fn project() -> Project {
     let kind = "--group shop --kind Book --controller=false";
@@ -57,16 +57,17 @@ fn project() -> Project {
     project.edit(&format!("{old}/book.rs"), "pub title: ", "pub name: ");
     for (from, to) in [
         (
-            "let Spec { title } = spec;\n        Self { title }",
-            "let Spec { name } = spec;\n        Self { title: name }",
+            "let spoke::BookSpec { title } = value;\n        Self { title }",
+            "let spoke::BookSpec { name } = value;\n        Self { title: name }",
         ),
         (
-            "let HubSpec { title } = spec;\n        Self { title }",
-            "let HubSpec { title } = spec;\n        Self { name: title }",
+            "let hub::BookSpec { title } = value;\n        Self { title }",
+            "let hub::BookSpec { title } = value;\n        Self { name: title }",
         ),
     ] {
         project.edit(&format!("{old}/book_conversion.rs"), from, to);
     }
+    project.refuse_title("src/webhook/shop/book.rs", "Book");
     project.compile();
     project
 }

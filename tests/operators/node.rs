@@ -34,7 +34,7 @@ const TOO_BIG: u64 = 20_000_000;
 #[test]
 #[ignore = "takes root, podman and a container runtime, and minutes: `make test-e2e`"]
 fn make_deploy_makes_a_pod_that_works() {
-    let project = Project::new(
+    let project = Project::scaffold(
         "guestbook",
         &[
             "init --domain com --repo guestbook --runtime vendored",
@@ -43,6 +43,15 @@ fn make_deploy_makes_a_pod_that_works() {
              --programmatic-validation",
         ],
     );
+    let webhook = "src/webhook/webapp/guestbook.rs";
+    project.edit(
+        webhook,
+        "fn set_defaults(_: &mut Guestbook) {\n",
+        "fn set_defaults(object: &mut Guestbook) {\n    \
+         object.spec.title = object.spec.title.trim().to_owned();\n",
+    );
+    project.refuse_title(webhook, "Guestbook");
+    project.compile();
     let images = Images::new();
     images_of_all_platforms_are_pushed(&images, &project);
     a_change_compiles_no_dependency(&images, &project);

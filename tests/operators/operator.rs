@@ -166,6 +166,22 @@ impl Project {
         fs::write(self.path.join(file), text.replacen(old, new, 1)).expect("a writable file");
     }
 
+    /// Makes the validating webhook of `kind` in `file` refuse the title `forbidden`.
+    pub fn refuse_title(&self, file: &str, kind: &str) {
+        self.edit(
+            file,
+            &format!("fn check(_: &{kind}) -> webhook::Verdict {{\n"),
+            &format!(
+                "fn check(object: &{kind}) -> webhook::Verdict {{\n    \
+                 let mut verdict = webhook::Verdict::allowed();\n    \
+                 let title = object.spec.title.as_str();\n    \
+                 if title == \"forbidden\" {{\n        \
+                 let error = webhook::FieldError::invalid(\"spec.title\", title, \"is taken\");\n        \
+                 verdict.error(error);\n        return verdict;\n    }}\n"
+            ),
+        );
+    }
+
     /// Runs `make manifests`, which compiles the project.
     pub fn compile(&self) {
         let _making = self.making();

@@ -84,21 +84,23 @@ fn new_project() -> Project {
     let conversion = "src/api/soak/v1beta1/note_conversion.rs";
     project.edit(
         conversion,
-        "let Spec { title } = spec;\n        Self { title }",
-        "let Spec { name } = spec;\n        Self { title: name, copies: None }",
+        "let spoke::NoteSpec { title } = value;\n        Self { title }",
+        "let spoke::NoteSpec { name } = value;\n        Self { title: name, copies: None }",
     );
     project.edit(
         conversion,
-        "let HubSpec { title } = spec;\n        Self { title }",
-        "let HubSpec { title, copies: _ } = spec;\n        Self { name: title }",
+        "let hub::NoteSpec { title } = value;\n        Self { title }",
+        "let hub::NoteSpec { title, copies: _ } = value;\n        Self { name: title }",
     );
-    let defaults = "    object.spec.title = object.spec.title.trim().to_owned();\n";
-    let more = "    object.spec.copies.get_or_insert(1);\n";
+    let webhook = "src/webhook/soak/note.rs";
     project.edit(
-        "src/webhook/soak/note.rs",
-        defaults,
-        &format!("{defaults}{more}"),
+        webhook,
+        "fn set_defaults(_: &mut Note) {\n",
+        "fn set_defaults(object: &mut Note) {\n    \
+         object.spec.title = object.spec.title.trim().to_owned();\n    \
+         object.spec.copies.get_or_insert(1);\n",
     );
+    project.refuse_title(webhook, "Note");
     let controller = "src/controller/soak/note.rs";
     project.edit(
         controller,
