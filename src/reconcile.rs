@@ -421,7 +421,7 @@ impl File<'_> {
         } else if self.is_carried {
             Merge::of(self.base.unwrap_or_default(), &ours, theirs).beside()
         } else {
-            Merge::of(self.base.unwrap_or_default(), &ours, theirs)
+            Merge::of(self.base.unwrap_or_default(), &ours, theirs).deletions()
         };
         let is_clean = merge.is_clean();
         let text = match on_conflict {

@@ -25,7 +25,8 @@ fn equal(imports: &str, fields: &str, items: &str) -> String {
 
 /// The values of the hub's fields in the conversion up.
 fn values(code: &str) -> Vec<&str> {
-    let (_, body) = code.split_once("Self {").unwrap();
+    let (_, body) = code.split_once(" = value;").unwrap();
+    let (_, body) = body.split_once("Self {").unwrap();
     let (body, _) = body.split_once('}').unwrap();
     let values = body.split(',').map(str::trim);
     values.filter(|it| !it.is_empty()).collect()

@@ -48,6 +48,15 @@ impl<'a> Merge<'a> {
         Self(parts.flat_map(Part::settle_beside).collect())
     }
 
+    /// Resolves the conflicts in which ours and theirs only deleted lines: the lines that both have stay.
+    ///
+    /// This is for a file of one user: on two branches, the lines that one branch deletes can be a part of what the other
+    /// one deletes.
+    pub(super) fn deletions(self) -> Self {
+        let parts = self.0.into_iter();
+        Self(parts.flat_map(Part::settle_deletions).collect())
+    }
+
     /// Splits the texts: lines that are the same in all three are settled, and the lines between them count as
     /// conflicts, even if only one side changed them.
     ///
@@ -178,6 +187,13 @@ impl Part<'_> {
         }
     }
 
+    fn settle_deletions(self) -> Vec<Self> {
+        match self {
+            Self::Clash(clash) => clash.settle_deletions(),
+            Self::Settled(lines) => vec![Self::Settled(lines)],
+        }
+    }
+
     fn settle_beside(self) -> Vec<Self> {
         match self {
             Self::Clash(clash) => clash.settle_beside(),
@@ -210,6 +226,18 @@ impl<'a> Clash<'a> {
             }
         }
         merge.0
+    }
+
+    fn settle_deletions(self) -> Vec<Part<'a>> {
+        let [ours, theirs] = [self.ours, self.theirs].map(|side| changes(self.base, side));
+        let mut edits = ours.iter().chain(&theirs);
+        if self.base.is_empty() || edits.any(|change| !change.text.is_empty()) {
+            return vec![Part::Clash(self)];
+        }
+        let (in_ours, in_theirs) = (kept(self.base, self.ours), kept(self.base, self.theirs));
+        let both = in_ours.keys().filter(|at| in_theirs.contains_key(at));
+        let lines = both.filter_map(|at| self.base[*at..].split_inclusive('\n').next());
+        lines.map(Part::Settled).collect()
     }
 
     fn settle_beside(self) -> Vec<Part<'a>> {

@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn one_copy_is_usual() {
-        let spec: BookSpec = serde_json::from_str(r#"{"name": "a"}"#).expect("a spec");
+        let spec: BookSpec = serde_json::from_str("{\"name\": \"a\"}").expect("a spec");
         assert_eq!(spec.copies, 1);
     }
 

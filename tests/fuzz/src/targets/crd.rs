@@ -3,6 +3,7 @@
 use std::{path::Path, sync::LazyLock};
 
 use rscaffold::{
+    convert::{File, convert},
     crd::{self, Crd},
     given::Given,
     project::Project,
@@ -56,8 +57,8 @@ pub fn run(data: &[u8]) {
             check_languages(texts).unwrap_or_else(|error| panic!("{error}"));
         }
         // If the project cannot have the kind, for example because of its name, there is no conversion.
-        if own.is_some() {
-            convert(crd);
+        if let Some(texts) = own {
+            check_conversion(crd, &texts);
         }
     }
 }
@@ -81,10 +82,17 @@ fn texts(made: &Given) -> Option<Texts> {
     Some(texts)
 }
 
-/// Checks that the conversion between the first two versions is valid Rust.
-fn convert(crd: &Crd) {
-    if let [spoke, hub, ..] = crd.versions.as_slice() {
-        let text = crd::conversion(crd, spoke, hub).within("");
+/// Checks that the conversion between the first two versions is valid Rust. `texts` has the types.
+fn check_conversion(crd: &Crd, texts: &Texts) {
+    let types = texts
+        .iter()
+        .filter(|(path, _)| path.starts_with("src/api/"))
+        .map(|(path, text)| File {
+            path,
+            text: Some(text),
+        });
+    if let [spoke, hub, ..] = types.collect::<Vec<_>>().as_slice() {
+        let text = convert(&crd.kind, *spoke, *hub).text;
         syn::parse_file(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     }
 }
