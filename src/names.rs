@@ -21,7 +21,8 @@ pub use header::Header;
 pub use image::{CommandWord, ImageName, Port, UserId};
 pub use kind::{Identifiers, Kind};
 pub use kubernetes::{
-    ControllerName, Domain, Group, LeaseName, Plural, ProjectName, ShortName, Version,
+    ControllerName, Domain, Group, LeaseName, NamespaceName, Plural, ProjectName, ShortName,
+    Version,
 };
 pub(crate) use rust::is_keyword;
 pub use rust::{CrateName, Repo, WorkspaceRoot, is_dependency};

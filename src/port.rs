@@ -33,7 +33,7 @@ pub use self::{
 };
 use crate::{
     hint::OrHint,
-    names::{Domain, LeaseName, ProjectName, Repo},
+    names::{Domain, LeaseName, NamespaceName, ProjectName, Repo},
     project::{Feature, License, Project},
     visible::visible,
     worktree::Snapshot,
@@ -78,6 +78,10 @@ impl Port {
         let name = name(&go, &deployed, module.as_deref(), shown)?;
         let repo = repo(module.as_deref(), &name, &mut report)?;
         let mut project = Project::new(domain, name, repo);
+        project.namespace = deployed
+            .namespace
+            .as_deref()
+            .and_then(|it| name_of::<NamespaceName>("the namespace", it, &mut report));
         project.namespaced = go.namespaced;
         project.features.extend(&deployed.features);
         if deployed.leader_election == Some(false) {

@@ -36,7 +36,7 @@ pub use self::{
     validate::is_line,
     webhooks::{Names as WebhookNames, Webhook, Webhooks},
 };
-use crate::names::{Domain, Header, LeaseName, ProjectName, Repo, WorkspaceRoot};
+use crate::names::{Domain, Header, LeaseName, NamespaceName, ProjectName, Repo, WorkspaceRoot};
 
 /// An annotation of a CRD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -74,6 +74,9 @@ pub struct Project {
     /// Always `true`: each group has its own folder.
     #[serde(deserialize_with = "file::multigroup")]
     pub(crate) multigroup: bool,
+    /// The namespace that the operator is deployed to, if it is not the default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<NamespaceName>,
     /// Whether the operator watches only its own namespace, and needs no cluster-wide permissions.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub namespaced: bool,
@@ -126,6 +129,7 @@ impl Project {
             license: License::Apache2,
             license_header: None,
             multigroup: true,
+            namespace: None,
             namespaced: false,
             owner: None,
             project_name,
@@ -335,6 +339,24 @@ impl Project {
             Some(lease) => lease.to_string(),
             None => format!("{}.{}", self.project_name, self.domain),
         }
+    }
+
+    /// The namespace that the operator is deployed to.
+    pub fn namespace_name(&self) -> String {
+        match &self.namespace {
+            Some(namespace) => namespace.to_string(),
+            None => self.default_namespace(),
+        }
+    }
+
+    /// Leaves the namespace out if it is the default.
+    pub fn leave_out_default_namespace(&mut self) {
+        let default = self.default_namespace();
+        self.namespace.take_if(|it| it.as_str() == default);
+    }
+
+    fn default_namespace(&self) -> String {
+        format!("{}-system", self.project_name)
     }
 
     /// Whether metrics are served over HTTPS, to authorized clients only. The operator asks the API server who is

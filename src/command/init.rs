@@ -236,7 +236,9 @@ fn project(
         Some(project) => project,
         None => new(&settings, root)?,
     };
-    settings.apply(in_workspace(project, workspace))
+    let mut project = settings.apply(in_workspace(project, workspace))?;
+    project.leave_out_default_namespace();
+    Ok(project)
 }
 
 /// A new project with these settings, in the folder `root`.

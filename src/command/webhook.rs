@@ -281,10 +281,10 @@ fn story(resource: &Resource, project: &Project, is_asked: bool, converts: bool)
         "deploys the operator, which serves the webhooks",
     ));
     if resource.is_builtin() {
-        let system = format!("{}-system", project.project_name);
+        let namespace = project.namespace_name();
         notes.push(format!(
             "the webhooks are not called for objects of {resource} in `kube-system` and \
-             `{system}`, and where a webhook cannot be reached, the API server goes on without it: \
+             `{namespace}`, and where a webhook cannot be reached, the API server goes on without it: \
              a cluster must be able to start"
         ));
     }

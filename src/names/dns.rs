@@ -4,6 +4,17 @@ use anyhow::{Result, ensure};
 
 use super::{allow_only, limit, read_or};
 
+/// The characters of a DNS name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// One label that begins with a letter (DNS-1035).
+    Label,
+    /// One label that may begin with a digit (DNS-1123).
+    LabelOrNumber,
+    /// Labels with dots between them, which may begin with a digit (DNS-1123).
+    Subdomain,
+}
+
 /// The rules for a type of DNS name, and the words for it in errors.
 pub(super) struct Shape {
     /// The type of the name with an article, such as `a group`.
@@ -11,9 +22,7 @@ pub(super) struct Shape {
     pub example: &'static str,
     /// The maximal number of characters.
     pub max: usize,
-    /// Whether it is a subdomain (DNS-1123), in which dots separate labels, and a label may begin
-    /// with a digit. Otherwise it is one label (DNS-1035).
-    pub subdomain: bool,
+    pub form: Form,
     /// Whether it may be empty.
     pub optional: bool,
 }
@@ -33,10 +42,11 @@ impl Shape {
             return Ok(());
         }
         ensure!(!text.is_empty(), "it must not be empty");
+        let has_dots = self.form == Form::Subdomain;
         let ok = |c: char| {
-            c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || (self.subdomain && c == '.')
+            c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || (has_dots && c == '.')
         };
-        let dot = if self.subdomain { ", `.`" } else { "" };
+        let dot = if has_dots { ", `.`" } else { "" };
         let hint = format!(", only lower-case letters, digits{dot} and `-`");
         allow_only(text, ok, &hint)?;
         limit(text, self.max)?;
@@ -45,17 +55,18 @@ impl Shape {
     }
 
     fn check_label(&self, label: &str) -> Result<()> {
-        let (each, first) = if self.subdomain {
-            ("each part between dots", "a letter or digit")
-        } else {
-            ("it", "a letter")
+        let (each, first) = match self.form {
+            Form::Label => ("it", "a letter"),
+            Form::LabelOrNumber => ("it", "a letter or digit"),
+            Form::Subdomain => ("each part between dots", "a letter or digit"),
         };
+        let may_be_digit = self.form != Form::Label;
         ensure!(
             !label.is_empty(),
             "there must be something before and after each dot"
         );
         ensure!(
-            label.starts_with(|c: char| c.is_ascii_lowercase() || (self.subdomain && c != '-')),
+            label.starts_with(|c: char| c.is_ascii_lowercase() || (may_be_digit && c != '-')),
             "{each} must begin with {first}"
         );
         ensure!(
@@ -71,7 +82,7 @@ impl Shape {
             .chars()
             .map(|c| match c {
                 '_' | ' ' => '-',
-                '.' if !self.subdomain => '-',
+                '.' if self.form != Form::Subdomain => '-',
                 c => c.to_ascii_lowercase(),
             })
             .collect()
@@ -86,14 +97,14 @@ mod tests {
         what: "a label",
         example: "web",
         max: 63,
-        subdomain: false,
+        form: Form::Label,
         optional: false,
     };
     const SUBDOMAIN: Shape = Shape {
         what: "a subdomain",
         example: "web.com",
         max: 253,
-        subdomain: true,
+        form: Form::Subdomain,
         optional: false,
     };
     const OPTIONAL: Shape = Shape {

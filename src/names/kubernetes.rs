@@ -4,7 +4,13 @@ use std::cmp::Ordering;
 
 use anyhow::{Result, anyhow, bail};
 
-use super::{dns::Shape, limit, plural::plural, rust::module, traits};
+use super::{
+    dns::{Form, Shape},
+    limit,
+    plural::plural,
+    rust::module,
+    traits,
+};
 
 macro_rules! dns {
     ($($(#[$doc:meta])+ $name:ident: $shape:expr;)+) => {$(
@@ -27,24 +33,24 @@ macro_rules! dns {
 
 dns! {
     /// The domain of a project's API groups: `com`, `example.com`.
-    Domain: Shape { what: "a domain", example: "example.com", max: 253, subdomain: true, optional: false };
+    Domain: Shape { what: "a domain", example: "example.com", max: 253, form: Form::Subdomain, optional: false };
 
     /// An API group without its domain: `webapp`, `batch-jobs.infra`. If the group is empty, the domain
     /// alone is the group.
-    Group: Shape { what: "a group", example: "webapp", max: 253, subdomain: true, optional: true };
+    Group: Shape { what: "a group", example: "webapp", max: 253, form: Form::Subdomain, optional: true };
 
     /// The name of a resource in URLs and RBAC rules: `guestbooks`.
-    Plural: Shape { what: "a plural", example: "guestbooks", max: 63, subdomain: false, optional: false };
+    Plural: Shape { what: "a plural", example: "guestbooks", max: 63, form: Form::Label, optional: false };
 
     /// An abbreviation of a resource for kubectl: `gb`.
-    ShortName: Shape { what: "a short name", example: "gb", max: 63, subdomain: false, optional: false };
+    ShortName: Shape { what: "a short name", example: "gb", max: 63, form: Form::Label, optional: false };
 
     /// The name of a controller, unique in its group: `backup`.
     ControllerName: Shape {
         what: "the name of a controller",
         example: "backup",
         max: 63,
-        subdomain: false,
+        form: Form::Label,
         optional: false,
     };
 
@@ -53,7 +59,16 @@ dns! {
         what: "the name of a Lease",
         example: "guestbook.example.com",
         max: 253,
-        subdomain: true,
+        form: Form::Subdomain,
+        optional: false,
+    };
+
+    /// The namespace that the operator is deployed to: `guestbook-system`.
+    NamespaceName: Shape {
+        what: "the name of a namespace",
+        example: "guestbook-system",
+        max: 63,
+        form: Form::LabelOrNumber,
         optional: false,
     };
 
@@ -63,7 +78,7 @@ dns! {
         example: "guestbook",
         // The name of its Service, `<name>-metrics`, has at most 63 characters and begins with a letter.
         max: 55,
-        subdomain: false,
+        form: Form::Label,
         optional: false,
     };
 }
@@ -215,6 +230,10 @@ mod tests {
         assert!("3d".parse::<ShortName>().is_err());
         assert!("nightly-backup".parse::<ControllerName>().is_ok());
         assert!("nightly.backup".parse::<ControllerName>().is_err());
+        assert!("3scale".parse::<NamespaceName>().is_ok());
+        for bad in ["", "a.b", "-a", "a-", "A", &"a".repeat(64)] {
+            assert!(bad.parse::<NamespaceName>().is_err(), "{bad}");
+        }
         let error = "example.com/".parse::<Domain>().unwrap_err();
         let expected = "`example.com/` is not a domain: `/` is not allowed, only lower-case \
                         letters, digits, `.` and `-`; did you mean `example.com`?";

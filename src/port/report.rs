@@ -223,7 +223,7 @@ fn cluster(port: &Port, project: &Project, text: &mut String) {
     let lease = project.lease.as_ref().map_or("", |it| it.as_str());
     row("Lease", lease, &project.lease_name());
     let namespace = port.deployed.namespace.as_deref().unwrap_or_default();
-    row("namespace", namespace, &port.namespace(project));
+    row("namespace", namespace, &project.namespace_name());
     let here = format!("{name}-controller-manager");
     let deployment = port.deployed.deployment.as_ref();
     row("Deployment", deployment.map_or("", |it| &it.name), &here);
@@ -502,7 +502,7 @@ fn reconciler(
 /// Writes the last steps of the port.
 fn commands(port: &Port, project: &Project, text: &mut String) {
     let name = &project.project_name;
-    let namespace = port.namespace(project);
+    let namespace = project.namespace_name();
     let deploy = "make docker-build docker-push deploy IMG=<IMAGE>";
     let mut lines = vec![
         "`make manifests` writes the CRDs and the role from the code; `git diff config` shows the \

@@ -261,22 +261,28 @@ fn the_deployment_has_the_labels_and_namespace_of_the_go_deployment() {
     let (_, selector) = manager.split_once("matchLabels:\n").unwrap();
     let expected = "      control-plane: controller-manager\n  template:";
     assert!(selector.starts_with(expected), "{manager}");
-    let kustomization = &texts["config/default/kustomization.yaml"];
-    assert!(
-        kustomization.contains("\nnamespace: books\n"),
-        "{kustomization}"
-    );
 }
 
 #[test]
-fn the_default_namespace_changes_nothing() {
-    let default = with(
-        "config/default/kustomization.yaml",
-        "namespace: books",
-        "namespace: library-system",
-    );
-    let port = read(&[("config/default/kustomization.yaml", Some(&default))]).unwrap();
-    assert!(!texts(&port).contains_key("config/default/kustomization.yaml"));
+fn the_namespace_of_the_go_project_is_a_setting_of_the_project() {
+    let port = read(&[]).unwrap();
+    assert_eq!(port.project.namespace_name(), "books");
+    for (namespace, taken) in [
+        ("3scale", "3scale"),
+        ("library-system", "library-system"),
+        ("Bad_Name", "library-system"),
+    ] {
+        let default = format!("namespace: {namespace}");
+        let default = with(
+            "config/default/kustomization.yaml",
+            "namespace: books",
+            &default,
+        );
+        let port = read(&[("config/default/kustomization.yaml", Some(&default))]).unwrap();
+        assert_eq!(port.project.namespace_name(), taken);
+        let is_lost = lost(&port).contains("is not the name of a namespace");
+        assert_eq!(is_lost, namespace != taken, "{namespace}");
+    }
 }
 
 #[test]
@@ -630,6 +636,69 @@ proptest! {
             if path.starts_with("src/") && rendered[path] != *text {
                 is_formatted(text);
             }
+        }
+    }
+}
+
+/// A name that is part of many words, or a random one.
+fn names() -> impl Strategy<Value = String> {
+    prop_oneof![
+        proptest::sample::select(vec![
+            "a",
+            "be",
+            "e",
+            "on",
+            "system",
+            "kube",
+            "kube-system",
+            "namespace",
+            "webhook",
+            "s-s",
+        ])
+        .prop_map(str::to_owned),
+        "[a-z]([a-z0-9-]{0,8}[a-z0-9])?",
+    ]
+}
+
+/// The files of the project that replaces the Go project with these names. The Go project has webhooks for a kind of
+/// Kubernetes: its files name `kube-system`.
+fn ported(name: &str, namespace: &str) -> Texts {
+    let project = with(
+        "PROJECT",
+        "projectName: library",
+        &format!("projectName: {}", json(name)),
+    );
+    let pod =
+        "- core: true\n  group: core\n  kind: Pod\n  version: v1\n  webhooks: {defaulting: true}\n";
+    let project = project.replace("resources:\n", &format!("resources:\n{pod}"));
+    let default = format!("namespace: {}\nnamePrefix: {name}-\n", json(namespace));
+    let changes = [
+        ("PROJECT", Some(project.as_str())),
+        ("config/default/kustomization.yaml", Some(&default)),
+    ];
+    let port = read(&changes).unwrap();
+    assert_eq!(port.project.project_name.as_str(), name);
+    let mut files = render(&port.project).unwrap().texts;
+    files.extend(texts(&port));
+    files
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    #[test]
+    fn only_what_means_the_namespace_has_it(name in names(), namespace in names()) {
+        const MARK: &str = "zq-namespace-zq";
+        let marked = ported(&name, MARK);
+        let found = ported(&name, &namespace);
+        prop_assert!(marked["src/webhook/core/pod.rs"].contains("\"kube-system\""));
+        prop_assert!(marked["config/default/kustomization.yaml"].contains(MARK));
+        prop_assert!(marked.keys().eq(found.keys()));
+        let scalar = yaml::scalar(&namespace).unwrap();
+        for (path, marked) in &marked {
+            // A namespace such as `on` has quotes in YAML.
+            let marked = marked.replace(&format!("\nnamespace: {MARK}\n"), &format!("\nnamespace: {scalar}\n"));
+            prop_assert_eq!(&found[path], &marked.replace(MARK, &namespace), "{}", path);
         }
     }
 }

@@ -50,7 +50,6 @@ impl Port {
         writer.samples();
         writer.controllers();
         writer.deployment();
-        writer.namespace();
         let made = Made {
             losses: &writer.losses,
             lost: &writer.lost,
@@ -60,26 +59,6 @@ impl Port {
         writer.texts.insert(report::FILE.to_owned(), report.into());
         Ok((writer.texts, notes))
     }
-
-    /// The namespace that `project` is deployed to.
-    pub(super) fn namespace(&self, project: &Project) -> String {
-        let usual = usual_namespace(project);
-        let named = self.deployed.namespace.as_deref();
-        named.filter(|it| is_label(it)).map_or(usual, str::to_owned)
-    }
-}
-
-fn usual_namespace(project: &Project) -> String {
-    format!("{}-system", project.project_name)
-}
-
-/// Whether `text` can be the name of a namespace.
-fn is_label(text: &str) -> bool {
-    let is_good = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    (1..=63).contains(&text.len())
-        && text.bytes().all(is_good)
-        && !text.starts_with('-')
-        && !text.ends_with('-')
 }
 
 /// Collects the texts of the files.
@@ -355,25 +334,6 @@ impl Writer<'_> {
         self.lost.extend(lost);
         if self.text(PATH) != Some(&text) {
             self.texts.insert(PATH.to_owned(), text.into());
-        }
-    }
-
-    /// Replaces the default namespace by the namespace of the Go operator, in all files.
-    fn namespace(&mut self) {
-        let (usual, is) = (
-            usual_namespace(self.project),
-            self.port.namespace(self.project),
-        );
-        if usual == is {
-            return;
-        }
-        let paths: Vec<_> = self.rendered.keys().cloned().collect();
-        for path in paths {
-            let Some(text) = self.text(&path).filter(|it| it.contains(&usual)) else {
-                continue;
-            };
-            let text = text.replace(&usual, &is);
-            self.texts.insert(path, text.into());
         }
     }
 }

@@ -50,7 +50,8 @@ fn differing_from(third: Option<&Project>, ours: &Project, theirs: &Project) -> 
         third, result, theirs, "";
         cli_version: "cliVersion", domain: "domain", lease: "lease", license: "license",
         license_header: "licenseHeader",
-        namespaced: "namespaced", owner: "owner", project_name: "projectName",
+        namespace: "namespace", namespaced: "namespaced", owner: "owner",
+        project_name: "projectName",
         repo: "repo", runtime: "runtime", workspace: "workspace",
     );
     for feature in Feature::all() {

@@ -41,6 +41,8 @@ pub struct Project {
     license: Option<&'static str>,
     /// The lines of the custom header of each source file. If there are none, the header names license and owner.
     license_header: Vec<String>,
+    /// The namespace that the operator is deployed to.
+    namespace: String,
     namespaced: bool,
     /// The root of the cargo workspace that the project is a member of.
     workspace: Option<String>,
@@ -409,6 +411,7 @@ impl Project {
                 .flat_map(Header::lines)
                 .map(str::to_owned)
                 .collect(),
+            namespace: project.namespace_name(),
             namespaced: project.namespaced,
             workspace: project.workspace.as_ref().map(ToString::to_string),
             runtime: project.runtime.folder().map(str::to_owned),

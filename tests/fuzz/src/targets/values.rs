@@ -44,10 +44,11 @@ const fn text(place: &'static str, harmless: &'static str) -> Field {
 }
 
 /// All fields with a free value.
-pub const FIELDS: [Field; 24] = [
+pub const FIELDS: [Field; 25] = [
     name("/domain", "zqdomain.example.org"),
     name("/lease", "zqlease.example.org"),
     text("/licenseHeader", "zq header"),
+    name("/namespace", "zqnamespace"),
     text("/owner", "zq owner"),
     name("/projectName", "zqproject"),
     name("/repo", "github.com/zqhost/zqrepo"),
