@@ -62,8 +62,16 @@ impl Client {
 
     /// Sends a merge patch.
     pub fn patch(&self, url: &str, body: &str) -> Result<Answer, ureq::Error> {
-        let mut request = self.agent.patch(url);
-        request = request.content_type("application/merge-patch+json");
+        self.patch_as("application/merge-patch+json", url, body)
+    }
+
+    /// Sends a server-side apply.
+    pub fn apply(&self, url: &str, body: &str) -> Result<Answer, ureq::Error> {
+        self.patch_as("application/apply-patch+yaml", url, body)
+    }
+
+    fn patch_as(&self, format: &str, url: &str, body: &str) -> Result<Answer, ureq::Error> {
+        let mut request = self.agent.patch(url).content_type(format);
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, token);
         }

@@ -14,8 +14,11 @@ mod certificates;
 mod certmanager;
 mod children;
 mod cleanup;
+mod comparison;
 mod compile;
 mod crds;
+#[path = "../../crates/kube-manager/src/runtime/difference.rs"]
+mod difference;
 mod docs;
 #[path = "../document.rs"]
 mod document;

@@ -47,6 +47,10 @@ pub const FILES: &[(&str, &str)] = &[
         "src/runtime/controller.rs",
         include_str!("runtime/controller.rs"),
     ),
+    (
+        "src/runtime/difference.rs",
+        include_str!("runtime/difference.rs"),
+    ),
     ("src/runtime/events.rs", include_str!("runtime/events.rs")),
     ("src/runtime/failure.rs", include_str!("runtime/failure.rs")),
     ("src/runtime/guarded.rs", include_str!("runtime/guarded.rs")),
@@ -85,6 +89,7 @@ pub const FILES: &[(&str, &str)] = &[
     ),
     ("src/runtime/scope.rs", include_str!("runtime/scope.rs")),
     ("src/runtime/serve.rs", include_str!("runtime/serve.rs")),
+    ("src/runtime/settled.rs", include_str!("runtime/settled.rs")),
     ("src/runtime/status.rs", include_str!("runtime/status.rs")),
     ("src/runtime/storage.rs", include_str!("runtime/storage.rs")),
     ("src/runtime/trouble.rs", include_str!("runtime/trouble.rs")),

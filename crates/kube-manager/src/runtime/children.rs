@@ -26,6 +26,7 @@ use super::{
     rbac::Verb,
     reads::{self, Place, Seen},
     scope::{Kind, Watchable},
+    settled::Settled,
     watch::key,
 };
 
@@ -175,6 +176,7 @@ pub struct Children<C: Resource, K> {
     owned: Arc<Owned<C>>,
     owner: PhantomData<fn(&K)>,
     tie: Tie,
+    settled: Arc<Settled>,
 }
 
 /// To whom an object with the name of a child belongs.
@@ -201,6 +203,7 @@ where
             owned,
             owner: PhantomData,
             tie: Tie::Reference,
+            settled: Arc::default(),
         }
     }
 
@@ -212,6 +215,7 @@ where
             owned: self.owned.clone(),
             owner: PhantomData,
             tie,
+            settled: self.settled.clone(),
         }
     }
 
@@ -236,8 +240,11 @@ where
     /// A desired child is an object or a [`Child`], which says more. Pass all children of the kind in one call. If the
     /// next step depends on the observed children, use [`apply_one`](Self::apply_one), [`patch_spec`](Self::patch_spec)
     /// and [`delete`](Self::delete) for single children. Fields that are not set are left to other field managers, such
-    /// as the replicas to an autoscaler. Write values in the form of the API server, such as `1` for `1000m`: otherwise
-    /// each reconcile sends the child again, and logs a warning.
+    /// as the replicas to an autoscaler. The status is left to the controller of the child.
+    ///
+    /// A value that the API server stores in another form, such as `1` for `1000m`, or drops, such as an empty map, is no
+    /// difference. If the API server stores another value, such as that of a mutating webhook, a warning says it once, and
+    /// the child is not sent again until one of the two values changes.
     ///
     /// A child that is being deleted is left alone until it is gone.
     ///
@@ -319,7 +326,10 @@ where
         let params = self.context.post_params();
         for _ in 0..TRIES {
             match self.api(&desired).create(&params, &desired).await {
-                Ok(created) => return Ok(self.wrote(created)),
+                Ok(created) => {
+                    self.settle(&created, &desired);
+                    return Ok(self.wrote(created));
+                }
                 Err(kube::Error::Api(status)) if status.is_already_exists() => {}
                 Err(source) => return Err(self.failed("create", &desired, source)),
             }
@@ -372,8 +382,7 @@ where
         let Some(live) = self.label(owner, live).await? else {
             return Ok(None);
         };
-        let is_desired =
-            child.is_create_only || difference(&json!(live), &fields_of(&desired)).is_none();
+        let is_desired = child.is_create_only || self.difference(&live, &desired).is_none();
         let live = self.know(live);
         if is_desired {
             Ok(Some(live))
@@ -441,7 +450,7 @@ where
         }
         let fields = json!(**known);
         let desired = self.desired(owner, child, Some(&fields))?;
-        let Some(field) = difference(&fields, &fields_of(&desired)) else {
+        let Some(field) = self.difference(known, &desired) else {
             return Ok(known.clone());
         };
         match self.seen(owner, known) {
@@ -472,7 +481,10 @@ where
                 },
             };
             match self.write(&live, &desired, same_fields).await {
-                Ok(written) => return Ok(self.corrected(&live, written, &field)),
+                Ok(written) => {
+                    self.settle(&written, &desired);
+                    return Ok(self.corrected(&live, written, &field));
+                }
                 Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => {}
                 Err(kube::Error::Api(status)) => {
                     let (fields, desired_fields) = (json!(live), fields_of(&desired));
@@ -537,14 +549,23 @@ where
 
     /// Logs the correction of `live`.
     fn corrected(&self, live: &C, written: C, field: &str) -> Arc<C> {
-        let child = describe(&self.kind, live);
-        if written.resource_version() == live.resource_version() {
-            let says = "the API server writes this field in its own way: write it as it does";
-            tracing::warn!(child, field, "{says}");
-        } else {
-            tracing::info!(child, field, "corrected");
+        if written.resource_version() != live.resource_version() {
+            tracing::info!(child = describe(&self.kind, live), field, "corrected");
         }
         self.wrote(written)
+    }
+
+    /// The first field in which `live` differs from `desired`, apart from what the API server has made of it before.
+    fn difference(&self, live: &C, desired: &C) -> Option<String> {
+        self.settled.difference(&json!(live), &fields_of(desired))
+    }
+
+    /// Remembers in what `answer`, the answer to a write of `desired`, differs from `desired`.
+    fn settle(&self, answer: &C, desired: &C) {
+        if let Some(field) = self.settled.settle(&json!(answer), &fields_of(desired)) {
+            let child = describe(&self.kind, desired);
+            tracing::warn!(child, field, "the API server has stored another value");
+        }
     }
 
     /// Deletes `live`, because the API server refuses to change a field of it, if the child is declared so.
@@ -927,41 +948,6 @@ fn describe<C: Resource>(kind: &Kind<C::DynamicType>, child: &C) -> String {
     format!("{} {}", C::kind(&kind.dyntype), child.name_any())
 }
 
-/// The path of the first field in which `live` differs from `desired`. Fields that `desired` does not set may have any
-/// value. The same holds for list elements with other names.
-pub(super) fn difference(live: &Value, desired: &Value) -> Option<String> {
-    let named = |list: &[Value]| list.iter().all(|element| element["name"].is_string());
-    match (live, desired) {
-        (_, Value::Null) => None,
-        (Value::Null, Value::Array(desired)) if desired.is_empty() => None,
-        (Value::Object(live), Value::Object(desired)) => {
-            // The metadata comes last: its hash label always differs, and the other fields are more helpful in the log.
-            let metadata = desired.get_key_value("metadata");
-            let rest = desired.iter().filter(|(key, _)| *key != "metadata");
-            rest.chain(metadata).find_map(|(key, desired)| {
-                let inside = difference(live.get(key).unwrap_or(&Value::Null), desired)?;
-                Some(format!(".{key}{inside}"))
-            })
-        }
-        (Value::Array(live), Value::Array(desired)) if !desired.is_empty() && named(desired) => {
-            desired.iter().find_map(|desired| {
-                let name = &desired["name"];
-                let live = live.iter().find(|live| live["name"] == *name);
-                let inside = difference(live.unwrap_or(&Value::Null), desired)?;
-                Some(format!("[name={name}]{inside}"))
-            })
-        }
-        (Value::Array(live), Value::Array(desired)) if live.len() == desired.len() => {
-            let mut pairs = live.iter().zip(desired).enumerate();
-            pairs.find_map(|(index, (live, desired))| {
-                let inside = difference(live, desired)?;
-                Some(format!("[{index}]{inside}"))
-            })
-        }
-        _ => (live != desired).then(String::new),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use k8s_openapi::{
@@ -1234,44 +1220,5 @@ mod tests {
         assert_eq!(answer("Conflict"), Some(None));
         assert_eq!(answer("Forbidden"), None);
         assert_eq!(unless_changed(Ok(())).ok(), Some(Some(())));
-    }
-
-    #[test]
-    fn a_difference_is_one_of_what_is_desired() {
-        let live = json!({"spec": {"replicas": 1, "paused": false, "ports": [{"port": 80}],
-            "containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "2"}]}});
-        let same = [
-            json!({}),
-            json!({"spec": {"replicas": 1, "selector": null}}),
-            json!({"spec": {"ports": [{"port": 80}], "volumes": []}}),
-            json!({"spec": {"containers": [{"name": "b", "image": "2"}]}}),
-        ];
-        for desired in same {
-            assert_eq!(difference(&live, &desired), None, "{desired}");
-        }
-        let other = [
-            (json!({"spec": {"replicas": 2}}), ".spec.replicas"),
-            (
-                json!({"spec": {"ports": [{"port": 8080}]}}),
-                ".spec.ports[0].port",
-            ),
-            (json!({"spec": {"ports": []}}), ".spec.ports"),
-            (
-                json!({"spec": {"containers": [{"name": "b", "image": "1"}]}}),
-                ".spec.containers[name=\"b\"].image",
-            ),
-            (
-                json!({"spec": {"containers": [{"name": "c"}]}}),
-                ".spec.containers[name=\"c\"]",
-            ),
-            (json!({"metadata": {"labels": {}}}), ".metadata"),
-            (
-                json!({"metadata": {"labels": {}}, "spec": {"paused": true}}),
-                ".spec.paused",
-            ),
-        ];
-        for (desired, field) in other {
-            assert_eq!(difference(&live, &desired).as_deref(), Some(field));
-        }
     }
 }

@@ -3,7 +3,7 @@
 use kube::core::Status;
 use serde_json::Value;
 
-use super::children::difference;
+use super::difference::differences;
 
 /// How the API server and the validation rules of CRDs say that a field cannot change.
 const PHRASES: &[&str] = &[
@@ -47,19 +47,15 @@ pub fn refusal(status: &Status, live: &Value, desired: &Value) -> Option<Refusal
 /// The path of the first difference within `field`. For a StatefulSet, the API server names only `spec`, and lists the
 /// fields of it that can change.
 fn changed(field: &str, text: &str, live: &Value, desired: &Value) -> Option<String> {
-    let pointer = format!("/{}", field.replace('.', "/"));
-    let within = |object: &Value| object.pointer(&pointer).cloned().unwrap_or_default();
-    let (live, desired) = (within(live), within(desired));
-    let Value::Object(fields) = &desired else {
-        let inside = difference(&live, &desired)?;
-        return Some(format!(".{field}{inside}"));
-    };
-    fields.iter().find_map(|(name, desired)| {
-        if text.contains(&format!("'{name}'")) {
-            return None;
-        }
-        let inside = difference(live.get(name).unwrap_or(&Value::Null), desired)?;
-        Some(format!(".{field}.{name}{inside}"))
+    let start = format!(".{field}");
+    let fields = differences(live, desired).into_iter();
+    let mut fields = fields.map(|difference| difference.field);
+    fields.find(|changed| {
+        let inside = changed.strip_prefix(&start).map(|rest| {
+            let name = rest.trim_start_matches('.').split(['.', '[']).next();
+            name.unwrap_or_default()
+        });
+        inside.is_some_and(|name| !text.contains(&format!("'{name}'")))
     })
 }
 
