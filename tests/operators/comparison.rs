@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// How many random changes of an object are tried.
-const CHANGES: usize = 12;
+const CHANGES: usize = 8;
 
 /// Fields that the API server drops or overwrites whatever they are, for a kind or for all kinds: their feature is off,
 /// or an admission plugin sets them. The runtime learns this from the answer to a request.
@@ -73,6 +73,8 @@ const TIMES: &[&str] = &[
 fn an_object_differs_if_an_apply_would_change_it() {
     let cluster = new_cluster();
     run(&mut kubectl_on(&cluster, "create namespace limited"));
+    // Nothing creates it in a cluster without controllers, and Pods need it.
+    run(&mut kubectl_on(&cluster, "create serviceaccount default"));
     let server = Server {
         client: client(&cluster),
         cluster: &cluster,
@@ -123,7 +125,7 @@ fn an_object_differs_if_an_apply_would_change_it() {
     let faults = faults.into_inner().expect("no panic");
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     let tried = tried.into_inner().expect("no panic");
-    assert!(tried > 1000, "{tried}");
+    assert!(tried > 600, "{tried}");
 }
 
 /// The API server, as the administrator.
@@ -137,16 +139,16 @@ impl Server<'_> {
         format!("{}/{path}", self.cluster.server())
     }
 
-    fn get(&self, path: &str) -> Option<Value> {
+    fn get(&self, path: &str) -> Result<Value, String> {
         parsed(self.client.get(&self.url(path)))
     }
 
-    fn create(&self, path: &str, object: &Value) -> Option<Value> {
+    fn create(&self, path: &str, object: &Value) -> Result<Value, String> {
         parsed(self.client.post(&self.url(path), &object.to_string()))
     }
 
     /// What an apply of `object` would store.
-    fn applied(&self, path: &str, object: &Value) -> Option<Value> {
+    fn applied(&self, path: &str, object: &Value) -> Result<Value, String> {
         let query = "fieldManager=test&force=true&dryRun=All";
         let url = self.url(&format!("{path}/{}?{query}", name(object)));
         parsed(self.client.apply(&url, &object.to_string()))
@@ -159,7 +161,8 @@ impl Server<'_> {
         for builtin in builtin::all() {
             let group = group(builtin);
             let document = documents.entry(group.clone());
-            let document = document.or_insert_with(|| self.get(&format!("openapi/v3/{group}")));
+            let document =
+                document.or_insert_with(|| self.get(&format!("openapi/v3/{group}")).ok());
             let schemas = document
                 .as_ref()
                 .map(|document| &document["components"]["schemas"]);
@@ -177,11 +180,14 @@ impl Server<'_> {
     }
 }
 
-/// The object in an answer, or nothing if the API server refused the request.
-fn parsed(answer: Result<http::Answer, ureq::Error>) -> Option<Value> {
+/// The object in an answer, or the text with which the API server refused the request.
+fn parsed(answer: Result<http::Answer, ureq::Error>) -> Result<Value, String> {
     let answer = answer.expect("an answer");
-    let is_accepted = answer.code < 300;
-    is_accepted.then(|| serde_json::from_str(&answer.text).expect("JSON"))
+    if answer.code < 300 {
+        Ok(serde_json::from_str(&answer.text).expect("JSON"))
+    } else {
+        Err(answer.text)
+    }
 }
 
 fn group(builtin: builtin::Builtin) -> String {
@@ -431,7 +437,7 @@ impl<'a> Subject<'a> {
             false => format!("{}/{}", group(builtin), builtin.plural),
         };
         let created = server.create(&path, &object);
-        let created = created.unwrap_or_else(|| panic!("{object}"));
+        let created = created.unwrap_or_else(|refused| panic!("{refused}\n{object}"));
         let live = server.get(&format!("{path}/{}", name(&object)));
         let live = live.expect("the object");
         let applied = server.applied(&path, &object).expect("the object");
@@ -494,7 +500,7 @@ impl<'a> Subject<'a> {
     fn faults(&self, server: &Server, desired: &Value) -> Option<Vec<String>> {
         let mut faults = Vec::new();
         let applied = server.applied(&self.path, desired);
-        if let Some(applied) = &applied {
+        if let Ok(applied) = &applied {
             let field = difference(&self.live, desired);
             let change = change(&content(&self.live), &content(applied));
             if field.is_some() != change.is_some() {
@@ -509,7 +515,7 @@ impl<'a> Subject<'a> {
             other["metadata"]["name"] = "other".into();
         }
         let created = server.create(&format!("{}?dryRun=All", self.path), &other);
-        if let Some(live) = &created
+        if let Ok(live) = &created
             && let Some(field) = difference(live, &other)
         {
             faults.push(format!(
@@ -517,7 +523,7 @@ impl<'a> Subject<'a> {
                 self.schemas.kind
             ));
         }
-        (applied.is_some() || created.is_some()).then_some(faults)
+        (applied.is_ok() || created.is_ok()).then_some(faults)
     }
 }
 

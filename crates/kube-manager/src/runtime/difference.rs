@@ -1,5 +1,5 @@
-//! Compares a child with its desired state in the way of server-side apply: a list by its keys, a quantity by its value,
-//! and without the fields that the API server drops or chooses.
+//! Compares a child with its desired state as server-side apply would: a list by its keys, a quantity by its value, and
+//! without the fields that the API server drops or chooses.
 //!
 //! The rules below are facts of the built-in kinds. A test compares each of them with a real API server.
 
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use k8s_openapi::{ByteString, jiff::Timestamp};
 use serde_json::{Map, Value, json};
 
-/// The groups of the built-in kinds that have a dot in their name, without `.k8s.io`. Other groups of `k8s.io` belong to
+/// The groups of built-in kinds that have a dot in their name, without `.k8s.io`. Other groups of `k8s.io` belong to
 /// custom resources.
 const BUILT_IN: &[&str] = &[
     "admissionregistration",
@@ -89,8 +89,8 @@ const MAPS: &[&str] = &[
     "volumeAttributes",
 ];
 
-/// Fields whose `false` or `0` the API server drops. It drops an empty text in nearly all fields, and it keeps `false` and
-/// `0` in all others: an absent `allowPrivilegeEscalation` means another thing than `false`.
+/// Fields whose `false` or `0` the API server drops. It drops an empty text of nearly each field. In all other fields, it
+/// keeps `false` and `0`: an absent `allowPrivilegeEscalation` means `true`.
 const DROPPED: &[&str] = &[
     "chapAuthDiscovery",
     "chapAuthSession",
@@ -181,8 +181,8 @@ pub fn difference(live: &Value, desired: &Value) -> Option<String> {
     Some(first.field)
 }
 
-/// All fields in which `live` differs from `desired`. Fields that `desired` does not set may have any value. The same
-/// holds for the elements of a list that have keys. The metadata is last, because other fields are more helpful in a log.
+/// All fields in which `live` differs from `desired`. Fields that `desired` does not set may have any value, and a list
+/// with keys may have other elements. The metadata is last, because other fields are more helpful in a log.
 pub fn differences(live: &Value, desired: &Value) -> Vec<Difference> {
     let (live, desired) = (stored(live), stored(desired));
     let mut comparison = Comparison {
@@ -263,16 +263,17 @@ impl<'a> Comparison<'a> {
             self.path.push(name);
             if !self.is_written_by_others() {
                 let inside = self.compare(live.get(name).unwrap_or(&Value::Null), value);
-                let inside = inside.into_iter();
-                found.extend(inside.map(|difference| difference.inside(&format!(".{name}"))));
+                found.extend(within(&format!(".{name}"), inside));
             }
             self.path.pop();
         }
         if self.is_atomic(desired) {
-            let extra = live.iter().filter(|(name, _)| !desired.contains_key(*name));
-            found.extend(extra.map(|(name, value)| {
-                Difference::between(value, &Value::Null).inside(&format!(".{name}"))
-            }));
+            for (name, value) in live {
+                if !desired.contains_key(name) {
+                    let extra = vec![Difference::between(value, &Value::Null)];
+                    found.extend(within(&format!(".{name}"), extra));
+                }
+            }
         }
         found
     }
@@ -282,24 +283,16 @@ impl<'a> Comparison<'a> {
         match self.list(desired) {
             List::Map(keys) => {
                 for (index, element) in desired.iter().enumerate() {
-                    let is_same = |other: &&Value| {
-                        keys.iter()
-                            .all(|name| key(other, name) == key(element, name))
-                    };
+                    let is_same = |other: &&Value| have_same_keys(keys, other, element);
                     // The API server stores elements with equal keys, too.
                     let earlier = desired[..index].iter().filter(is_same).count();
                     let inside = match live.iter().filter(is_same).nth(earlier) {
                         Some(live) => self.compare(live, element),
                         None => vec![Difference::between(&Value::Null, element)],
                     };
-                    let inside = inside.into_iter();
-                    found.extend(inside.map(|difference| {
-                        let keys = keys
-                            .iter()
-                            .map(|name| format!("{name}={}", key(element, name)));
-                        let keys: Vec<_> = keys.collect();
-                        difference.inside(&format!("[{}]", keys.join(",")))
-                    }));
+                    let named = |name: &&str| format!("{name}={}", key(element, name));
+                    let names: Vec<_> = keys.iter().map(named).collect();
+                    found.extend(within(&format!("[{}]", names.join(",")), inside));
                 }
             }
             List::Set => {
@@ -314,8 +307,8 @@ impl<'a> Comparison<'a> {
             }
             List::Atomic if live.len() == desired.len() => {
                 for (index, (live, desired)) in live.iter().zip(desired).enumerate() {
-                    let inside = self.compare(live, desired).into_iter();
-                    found.extend(inside.map(|difference| difference.inside(&format!("[{index}]"))));
+                    let inside = self.compare(live, desired);
+                    found.extend(within(&format!("[{index}]"), inside));
                 }
             }
             List::Atomic => {
@@ -496,14 +489,14 @@ impl Difference {
             desired: desired.clone(),
         }
     }
+}
 
-    /// The same difference, seen from the object or list that has the value at `place`.
-    fn inside(self, place: &str) -> Self {
-        Self {
-            field: place.to_owned() + &self.field,
-            ..self
-        }
-    }
+/// The differences of the value at `place`, as differences of the object or list around it.
+fn within(place: &str, found: Vec<Difference>) -> impl Iterator<Item = Difference> {
+    found.into_iter().map(move |difference| Difference {
+        field: place.to_owned() + &difference.field,
+        ..difference
+    })
 }
 
 /// Whether each element has a name that no other element has.
@@ -514,6 +507,10 @@ fn have_own_names(list: &[Value]) -> bool {
         .collect();
     let mut others = names.iter().enumerate();
     !list.is_empty() && others.all(|(index, name)| name.is_some() && !names[..index].contains(name))
+}
+
+fn have_same_keys(keys: &[&str], a: &Value, b: &Value) -> bool {
+    keys.iter().all(|name| key(a, name) == key(b, name))
 }
 
 /// A key of an element of a list. The API server sets a protocol that is missing.
@@ -737,7 +734,10 @@ mod tests {
             json!({"limits": {"cpu": "1"}}),
             json!({"limits": {"cpu": "1000m"}})
         ));
-        let named = |names: &[&str]| json!({"list": names.iter().map(|name| json!({"name": name})).collect::<Vec<_>>()});
+        let named = |names: &[&str]| {
+            let list: Value = names.iter().map(|name| json!({"name": name})).collect();
+            json!({"list": list})
+        };
         assert!(same(named(&["b", "a"]), named(&["a"])));
         assert!(!same(named(&["a", "b"]), named(&["a", "a"])));
         assert!(!same(named(&["a"]), named(&["a", "a"])));
