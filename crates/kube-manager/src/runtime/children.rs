@@ -288,7 +288,7 @@ where
     /// See [`apply`](Self::apply).
     pub async fn apply_one(&self, owner: &K, child: impl Into<Child<C>>) -> Result<Arc<C>, Error> {
         let mut child = child.into();
-        settle(&mut child.object, &self.kind, owner)?;
+        set_namespace(&mut child.object, &self.kind, owner)?;
         let applied = match self.find(owner, &child.object).await? {
             Some(known) => self.correct(owner, &known, &child).await,
             None => self.create(owner, &child).await,
@@ -842,7 +842,7 @@ where
 }
 
 /// Sets the namespace of a child of `owner`, and checks that `owner` can own it.
-fn settle<C, K>(child: &mut C, kind: &Kind<C::DynamicType>, owner: &K) -> Result<(), Error>
+fn set_namespace<C, K>(child: &mut C, kind: &Kind<C::DynamicType>, owner: &K) -> Result<(), Error>
 where
     C: Resource,
     K: Resource<DynamicType = ()>,
@@ -977,7 +977,7 @@ mod tests {
         K: Resource<DynamicType = ()>,
     {
         let kind = Kind::of::<ConfigMap>();
-        settle(&mut child, &kind, owner)?;
+        set_namespace(&mut child, &kind, owner)?;
         adorn(
             &child.into(),
             None,
@@ -1073,7 +1073,7 @@ mod tests {
         let kind = Kind::dynamic(ApiResource::erase::<Namespace>(&()), Scope::Cluster);
         let owned_by = |home| {
             let mut child = DynamicObject::new("child", &kind.dyntype);
-            settle(&mut child, &kind, &owner("owner", home))
+            set_namespace(&mut child, &kind, &owner("owner", home))
         };
         assert!(owned_by(None).is_ok());
         let error = owned_by(Some("home")).expect_err("a child that is never collected");

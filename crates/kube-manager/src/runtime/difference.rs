@@ -214,11 +214,15 @@ fn stored(object: &Value) -> Cow<'_, Value> {
 fn built_in_kind(object: &Value) -> Option<&str> {
     let version = object["apiVersion"].as_str()?;
     let group = version.split_once('/').map_or("", |(group, _)| group);
-    let is_built_in = match group.strip_suffix(".k8s.io") {
+    object["kind"].as_str().filter(|_| is_built_in(group))
+}
+
+/// Whether `group` is an API group of Kubernetes itself. The group of a custom resource contains a dot.
+pub fn is_built_in(group: &str) -> bool {
+    match group.strip_suffix(".k8s.io") {
         Some(group) => BUILT_IN.contains(&group),
         None => !group.contains('.'),
-    };
-    object["kind"].as_str().filter(|_| is_built_in)
+    }
 }
 
 /// How server-side apply merges a list.

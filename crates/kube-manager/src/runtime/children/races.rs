@@ -269,7 +269,11 @@ fn children(client: Client, index: Arc<Owned<Secret>>) -> Children<Secret, Confi
         rules: &[],
         keeps_status_fields: false,
     };
-    let context = Context::new(&runtime, watcher, Written::new::<ConfigMap>(Objects::default()));
+    let context = Context::new(
+        &runtime,
+        watcher,
+        Written::new::<ConfigMap>(Objects::default()),
+    );
     Children::new(context, Kind::of::<Secret>(), index)
 }
 
