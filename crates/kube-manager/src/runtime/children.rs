@@ -103,7 +103,7 @@ pub enum Error {
         delete: String,
     },
     /// A request failed.
-    #[error("cannot {verb} {child}: {}", failure::says(source))]
+    #[error("cannot {verb} {child}: {}", failure::message(source))]
     Request {
         /// The action of the request, such as `create`.
         verb: &'static str,

@@ -243,7 +243,7 @@ impl Context {
         let recorded = self.recorder.publish(object, type_, reason, &note);
         if let Err(error) = recorded.await {
             let hint = failure::hint(&error, self.watcher.rules);
-            let error = failure::says(&error);
+            let error = failure::message(&error);
             tracing::warn!(%error, reason, hint, "cannot record an event");
         }
     }

@@ -554,7 +554,7 @@ impl<R: Reconciler> Worker<R> {
         };
         self.count_error(reason);
         let (hint, is_permanent) = (failure::hint(error, R::RULES), failure::is_permanent(error));
-        let error = failure::says(error);
+        let error = failure::message(error);
         if is_permanent {
             // A change of the object or of a child requeues it.
             self.backoff.forget(key);
@@ -657,7 +657,7 @@ impl<R: Reconciler> Worker<R> {
         if failure::reason(error) == "conflict" {
             return;
         }
-        let note = failure::says(error);
+        let note = failure::message(error);
         let context = &self.context;
         context
             .event(object, EventType::Warning, FINALIZER_FAILED, &note)
@@ -687,7 +687,7 @@ impl<R: Reconciler> Worker<R> {
             Err(error) => Err(kube::Error::SerdeError(error)),
         };
         if let Err(error) = written {
-            let error = failure::says(&error);
+            let error = failure::message(&error);
             tracing::warn!(
                 controller = R::NAME,
                 name,

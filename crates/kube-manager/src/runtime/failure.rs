@@ -236,9 +236,6 @@ fn answer<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Status> {
     chain(error).find_map(status)
 }
 
-/// The former name of [`message`] within the runtime.
-pub(super) use self::message as says;
-
 /// The reason of `error` in one word, for metrics.
 pub(super) fn reason(error: &(dyn Error + 'static)) -> &'static str {
     match chain(error).find_map(as_a) {

@@ -249,7 +249,7 @@ impl Candidate {
                 // Another replica was faster. The next try sees its Lease.
                 Ok(Err(kube::Error::Api(status))) if status.is_conflict() => {}
                 Ok(Err(error)) => {
-                    let error = failure::says(&error);
+                    let error = failure::message(&error);
                     tracing::warn!(%error, "cannot take or renew the lease");
                 }
                 Err(_) => tracing::warn!("the lease could not be taken or renewed in time"),

@@ -479,7 +479,7 @@ impl Manager {
                 match timeout_at(close, candidate.release()).await {
                     Ok(Ok(())) => {}
                     Ok(Err(error)) => {
-                        let error = failure::says(&error);
+                        let error = failure::message(&error);
                         tracing::warn!(%error, "cannot give the lease back");
                     }
                     Err(_) => tracing::warn!("gave up giving the lease back"),

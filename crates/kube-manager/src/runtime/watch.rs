@@ -204,7 +204,7 @@ pub fn watch<K: Watchable>(
                 return;
             }
             is_in_sync.store(false, Ordering::Relaxed);
-            let (reason, says) = (failure::reason(error), failure::says(error));
+            let (reason, says) = (failure::reason(error), failure::message(error));
             for watcher in &watchers {
                 let Watcher {
                     controller, rules, ..

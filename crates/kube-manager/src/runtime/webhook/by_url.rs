@@ -288,7 +288,7 @@ impl Here {
 async fn in_time(work: impl Future<Output = Result<()>>, warning: &str) {
     let error = match timeout(PATIENCE, work).await {
         Ok(Ok(())) => return,
-        Ok(Err(error)) => failure::says(error.as_ref()),
+        Ok(Err(error)) => failure::message(error.as_ref()),
         Err(_) => "the API server does not answer".to_owned(),
     };
     tracing::warn!(error, "{warning}");
@@ -461,7 +461,7 @@ impl ByUrl {
                             // The API server calls no other place for these conversions.
                             Ok(detour::Found::Missing(what)) => (true, Some(what)),
                             Ok(detour::Found::Another) => return self.give_way().await,
-                            Err(error) => (false, Some(failure::says(error.as_ref()))),
+                            Err(error) => (false, Some(failure::message(error.as_ref()))),
                         };
                     configurations::report(&self.health, converts, problem.as_deref());
                     published = Some(bundle);
@@ -504,7 +504,7 @@ impl ByUrl {
 
     /// Pauses after a failure, and reports it.
     async fn waits(&self, error: &anyhow::Error, trouble: &mut Trouble) {
-        let error = failure::says(error.as_ref());
+        let error = failure::message(error.as_ref());
         self.health.waits("webhooks", error.as_str());
         trouble.is(error);
         self.until_stop(sleep(SOON)).await;
@@ -563,7 +563,7 @@ impl ByUrl {
                 addresses.filter_map(|it| it.parse().ok()).collect()
             }
             Err(error) => {
-                let error = failure::says(&error);
+                let error = failure::message(&error);
                 tracing::debug!(error, "cannot tell which addresses the API server has");
                 Vec::new()
             }

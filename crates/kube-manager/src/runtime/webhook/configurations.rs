@@ -313,7 +313,7 @@ impl Target {
     }
 
     fn unreadable(&self, error: &kube::Error) -> Problem {
-        let (what, error) = (&self.what, failure::says(error));
+        let (what, error) = (&self.what, failure::message(error));
         self.problem(Effect::Unknown, format!("cannot read the {what}: {error}"))
     }
 
@@ -334,7 +334,7 @@ impl Target {
                 Some(self.problem(effect, format!("the {what} changes at this moment")))
             }
             Err(error) => {
-                let error = failure::says(&error);
+                let error = failure::message(&error);
                 Some(self.problem(effect, format!("cannot change the {what}: {error}")))
             }
         }

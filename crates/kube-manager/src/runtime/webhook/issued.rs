@@ -60,7 +60,7 @@ impl Issued {
                 }
                 Err(error) if watch::is_interruption(&error) => continue,
                 Err(error) => {
-                    let (name, says) = (&self.secret, failure::says(&error));
+                    let (name, says) = (&self.secret, failure::message(&error));
                     Err(format!("cannot watch the Secret `{name}`: {says}"))
                 }
             };

@@ -586,7 +586,9 @@ fn certificate(
 /// All of these errors as one error, if there are any.
 fn combined(errors: impl IntoIterator<Item = Option<anyhow::Error>>) -> Result<()> {
     let errors = errors.into_iter().flatten();
-    let errors: Vec<_> = errors.map(|error| failure::says(error.as_ref())).collect();
+    let errors: Vec<_> = errors
+        .map(|error| failure::message(error.as_ref()))
+        .collect();
     ensure!(errors.is_empty(), "{}", errors.join("; "));
     Ok(())
 }
