@@ -1,5 +1,5 @@
-//! The probes. /healthz answers while not all threads of the controllers are blocked. /readyz succeeds once the API server has answered all watches;
-//! until then, it says what each controller waits for.
+//! The probes. /healthz answers while not all threads of the controllers are blocked. /readyz succeeds once the API
+//! server has answered all watches; until then, it says what each controller waits for.
 //!
 //! A Pod has one readiness, and callers of its webhooks need the Pod to be ready before any watch is answered: an API
 //! server that lists objects may have to call a webhook first. So with webhooks, /readyz reports only the state of the

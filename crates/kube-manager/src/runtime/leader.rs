@@ -41,8 +41,8 @@ fn now() -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), nanoseconds)
 }
 
-/// How often the thread that guards the lease reads the clock. A thread sleeps longer than intended while the machine is
-/// suspended.
+/// How often the thread that guards the lease reads the clock. A thread sleeps longer than intended while the machine
+/// is suspended.
 const STEP: Duration = Duration::from_secs(1);
 
 /// Whether this process leads. All parts of the process share this state.
@@ -110,9 +110,9 @@ impl Leadership {
         let _ = self.term.subscribe().wait_for(leads).await;
     }
 
-    /// Ends the process if work still runs longer than twice `margin` after the end of its term. It needs its own thread,
-    /// because blocking calls may occupy all threads of the runtime. Returns when `work_ended` is cancelled, or the lease
-    /// is released.
+    /// Ends the process if work still runs longer than twice `margin` after the end of its term. It needs its own
+    /// thread, because blocking calls may occupy all threads of the runtime. Returns when `work_ended` is cancelled, or
+    /// the lease is released.
     fn guard(&self, margin: Duration, work_ended: &CancellationToken) {
         let mut is_over = false;
         loop {
@@ -161,7 +161,8 @@ pub struct Candidate {
     stop: CancellationToken,
     /// The Lease at its last observed change, and the time of the observation.
     seen: Option<(LeaseSpec, Duration)>,
-    /// Whether the Lease may have this process as its holder. This is also true while a request to take it has no answer.
+    /// Whether the Lease may have this process as its holder. This is also true while a request to take it has no
+    /// answer.
     may_hold: bool,
 }
 
@@ -297,8 +298,8 @@ impl Candidate {
         }
     }
 
-    /// Renews the Lease no longer, without releasing it: another replica leads when the Lease has expired. Call this when
-    /// work may still run. The process ends before the Lease expires, even if calls block.
+    /// Renews the Lease no longer, without releasing it: another replica leads when the Lease has expired. Call this
+    /// when work may still run. The process ends before the Lease expires, even if calls block.
     pub fn let_expire(self) {
         if self.may_hold {
             tracing::warn!(

@@ -93,9 +93,9 @@ const ONE_SIGNAL: Duration = Duration::from_secs(1);
 /// How long the end may take after the last work or call of a webhook: aborted work ends, and the lease is released.
 const CLOSE: Duration = Duration::from_secs(1);
 
-/// How long a connection may be silent: longer than any request waits for its answer. A watch gets a bookmark each minute,
-/// so a watch that is silent for so long has probably lost its connection. TCP notices most lost connections earlier, but
-/// not behind a proxy that keeps its side of the connection open.
+/// How long a connection may be silent: longer than any request waits for its answer. A watch gets a bookmark each
+/// minute, so a watch that is silent for so long has probably lost its connection. TCP notices most lost connections
+/// earlier, but not behind a proxy that keeps its side of the connection open.
 const READ_TIMEOUT: Duration = Duration::from_secs(75);
 
 /// The parts of a manager that its controllers use.
@@ -249,16 +249,16 @@ impl Manager {
         manifests::write(&self.operator, out, &crds, grants)
     }
 
-    /// Runs the controllers until SIGTERM or SIGINT. Controllers and tasks run in an async runtime of their own. When the
-    /// operator stops, it releases the lease only if all work in this runtime has ended, including calls of
+    /// Runs the controllers until SIGTERM or SIGINT. Controllers and tasks run in an async runtime of their own. When
+    /// the operator stops, it releases the lease only if all work in this runtime has ended, including calls of
     /// [`spawn_blocking`](tokio::task::spawn_blocking). Otherwise, the lease expires by itself.
     ///
     /// # Errors
     ///
-    /// When no cluster is configured, an address is in use, a controller has an invalid setting, the lease is lost, or a
-    /// controller or a server ends unexpectedly. After the loss of the lease, the process ends within seconds, even if the
-    /// caller continues, unless all work has ended. If all controllers and tasks have ended, webhooks are served a little longer, so that no call of a
-    /// webhook fails.
+    /// When no cluster is configured, an address is in use, a controller has an invalid setting, the lease is lost, or
+    /// a controller or a server ends unexpectedly. After the loss of the lease, the process ends within seconds, even
+    /// if the caller continues, unless all work has ended. If all controllers and tasks have ended, webhooks are served
+    /// a little longer, so that no call of a webhook fails.
     pub async fn run(self, options: Options) -> Result<()> {
         // If another crate enables more features, rustls may have several providers and choose none of them.
         let _ = rustls::crypto::ring::default_provider().install_default();

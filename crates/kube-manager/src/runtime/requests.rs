@@ -48,8 +48,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(65);
 /// The time within which the API server begins to answer a watch, even a watch without events.
 const BEGIN: Duration = Duration::from_secs(30);
 
-/// How long an unused connection is kept: less than the time in which TCP notices a dead connection, so that few requests
-/// are sent on a connection that the network has lost.
+/// How long an unused connection is kept: less than the time in which TCP notices a dead connection, so that few
+/// requests are sent on a connection that the network has lost.
 pub(super) const UNUSED: Duration = Duration::from_secs(25);
 
 /// After how much silence TCP asks the other side whether it still has the connection, how often, and how many answers
@@ -58,8 +58,8 @@ const KEEPALIVE: Duration = Duration::from_secs(15);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_PROBES: u32 = 3;
 
-/// How long TCP waits until the other side confirms what was sent. Without this limit, Linux repeats a lost packet for a
-/// quarter of an hour, and sends no keepalive probes meanwhile.
+/// How long TCP waits until the other side confirms what was sent. Without this limit, Linux repeats a lost packet for
+/// a quarter of an hour, and sends no keepalive probes meanwhile.
 pub(super) const DEAD: Duration = Duration::from_secs(30);
 
 /// How often a request is sent again, and the pauses in between.
@@ -162,8 +162,8 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// A client that sends requests in this way. If the API server is overloaded, the client sends a request again a few
-    /// times within seconds, or after the time that the API server asks for.
+    /// A client that sends requests in this way. If the API server is overloaded, the client sends a request again a
+    /// few times within seconds, or after the time that the API server asks for.
     pub fn client(self) -> Client {
         let namespace = self.connections.default_namespace().to_owned();
         let service = ServiceBuilder::new()
@@ -269,13 +269,13 @@ fn is_idempotent(method: &Method, media_type: &[u8], body: &[u8]) -> bool {
         Method::GET | Method::HEAD => true,
         // Otherwise, the second request could undo a change that another client made in between.
         Method::PUT => has("/metadata/resourceVersion"),
-        // An apply or a merge sets the same values. A JSON patch can add to a list twice, and its tests fail if the first
-        // request was processed.
+        // An apply or a merge sets the same values. A JSON patch can add to a list twice, and its tests fail if the
+        // first request was processed.
         Method::PATCH => media_type != b"application/json-patch+json",
         // Otherwise, the second request could delete a new object with the same name.
         Method::DELETE => has("/preconditions/uid") || has("/preconditions/resourceVersion"),
-        // With `generateName`, a second POST creates a second object. With a name, it fails, and the object looks like that
-        // of another program.
+        // With `generateName`, a second POST creates a second object. With a name, it fails, and the object looks like
+        // that of another program.
         _ => false,
     }
 }
