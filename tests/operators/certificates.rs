@@ -510,14 +510,14 @@ fn a_deployment_keeps_the_injected_authorities() {
 #[test]
 fn a_configuration_that_cannot_be_changed_is_named_and_does_not_stop_the_other() {
     let cluster = &new_cluster();
-    let deployed = &Deployed::by_make(cluster, admission::project());
+    let deployed = &Deployed::new(cluster, "");
     let (mutating, validating) = (
-        "pages-mutating-webhook-configuration",
-        "pages-validating-webhook-configuration",
+        "my-mutating-webhook-configuration",
+        "my-validating-webhook-configuration",
     );
     let role = deployed.manifests.iter().find(|it| {
         let is_role = it["kind"] == "ClusterRole";
-        is_role && text(&it["metadata"]["name"]).starts_with("pages-webhook-")
+        is_role && text(&it["metadata"]["name"]).starts_with("my-webhook-")
     });
     let role = role.expect("a role");
     // The role, but with these verbs for the validating configuration.
