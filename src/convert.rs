@@ -341,7 +341,10 @@ impl<'a> Converter<'a> {
                 if !self.closed.contains(&pair) =>
             {
                 let value = self.value("value.0", from, to, way, None);
-                (format!("        Self({})\n", value.unwrap_or_default()), false)
+                (
+                    format!("        Self({})\n", value.unwrap_or_default()),
+                    false,
+                )
             }
             _ => {
                 self.json = true;
@@ -424,9 +427,15 @@ impl<'a> Converter<'a> {
             given.append(&mut lacking);
         }
         let indent = FIELDS - 4;
-        let (taken, given) = (braces(source, &taken, indent), braces("Self", &given, indent));
+        let (taken, given) = (
+            braces(source, &taken, indent),
+            braces("Self", &given, indent),
+        );
         let given = if fails { format!("Ok({given})") } else { given };
-        (format!("        let {taken} = value;\n        {given}\n"), fails)
+        (
+            format!("        let {taken} = value;\n        {given}\n"),
+            fails,
+        )
     }
 
     /// The body of the conversion of an enum. Two variants correspond if they stand for the same value.
@@ -453,7 +462,11 @@ impl<'a> Converter<'a> {
                 Some(_) if target.is_some() => format!("{}(value)", variant.ident),
                 Some(_) => format!("{}(_)", variant.ident),
             };
-            let arms = if target.is_some() { &mut same } else { &mut other };
+            let arms = if target.is_some() {
+                &mut same
+            } else {
+                &mut other
+            };
             let target = target.unwrap_or_else(|| self.first_variant(to, way, FIELDS + 4));
             *arms += &one_or_several(
                 &format!("            {source}::{pattern} => Self::{target},"),
@@ -535,7 +548,10 @@ impl<'a> Converter<'a> {
     fn missing(&mut self, field: &'a Field, way: Way, indent: usize) -> String {
         let [_, module] = way.modules();
         let [_, target] = self.sides(way);
-        let default = field.default.as_ref().and_then(|it| target.defaults.get(it));
+        let default = field
+            .default
+            .as_ref()
+            .and_then(|it| target.defaults.get(it));
         match default {
             Some(Value::Plain(value)) => value.clone(),
             Some(Value::Own(value)) => format!("{module}::{value}"),

@@ -70,7 +70,10 @@ impl Conversion {
             text: texts[side].as_deref(),
         };
         let code = convert(&self.kind, file(0), file(1));
-        (format!("{}\n{}", self.head, code.text).into(), code.has_status)
+        (
+            format!("{}\n{}", self.head, code.text).into(),
+            code.has_status,
+        )
     }
 }
 

@@ -54,10 +54,15 @@ fn new_files_name_no_field_that_the_author_has_replaced() {
             .replace("shop_v1_book.yaml", "shop_v2_book.yaml");
         let unserved = v2.lines().filter(|line| {
             let line = line.trim_start();
-            !(line == "served = false," || line.starts_with("// Not served yet.")
+            !(line == "served = false,"
+                || line.starts_with("// Not served yet.")
                 || line.starts_with("// the other version has: serve"))
         });
-        assert_eq!(unserved.collect::<Vec<_>>(), expected.lines().collect::<Vec<_>>(), "{name}");
+        assert_eq!(
+            unserved.collect::<Vec<_>>(),
+            expected.lines().collect::<Vec<_>>(),
+            "{name}"
+        );
         assert!(v2.contains("    served = false,\n"), "{name}: {v2}");
 
         accepted(&project, &format!("create webhook {KIND} --conversion"));
@@ -65,8 +70,11 @@ fn new_files_name_no_field_that_the_author_has_replaced() {
         for field in variant.fields {
             assert!(conversion.contains(field), "{name}: {field}: {conversion}");
         }
-        for nothing in [": _", "Without a value", "title"] {
-            assert!(!conversion.contains(nothing), "{name}: {nothing}: {conversion}");
+        for nothing in [": _,", "Without a value", "title"] {
+            assert!(
+                !conversion.contains(nothing),
+                "{name}: {nothing}: {conversion}"
+            );
         }
         is_formatted(&project, CONVERSION);
         accepted(&project, "apply");
@@ -91,7 +99,10 @@ fn types_that_are_replaced_before_each_command_are_never_a_conflict() {
     ];
     for (command, variant) in commands.iter().zip(replaced.iter().cycle()) {
         for version in ["v1", "v2", "v3"] {
-            if folder.join(format!("src/api/shop/{version}/book.rs")).exists() {
+            if folder
+                .join(format!("src/api/shop/{version}/book.rs"))
+                .exists()
+            {
                 variant.write(&folder, version);
             }
         }
@@ -119,7 +130,10 @@ fn versions_that_differ_are_converted_as_far_as_they_are_equal() {
         "            spoke::Source::Painted => Self::Written(hub::Note::default()),",
         "            hub::Source::Written(_) => Self::Painted,",
     ] {
-        assert!(conversion.lines().any(|it| it == line), "{line}: {conversion}");
+        assert!(
+            conversion.lines().any(|it| it == line),
+            "{line}: {conversion}"
+        );
     }
 }
 
@@ -149,9 +163,15 @@ fn versions_without_a_status_are_converted_without_one() {
     let project = with_types(&RENAMED);
     accepted(&project, &format!("create api --version v2 {KIND}"));
     let v2 = project.read("src/api/shop/v2/book.rs");
-    project.write("src/api/shop/v2/book.rs", &v2.replace("    status = \"BookStatus\",\n", ""));
+    project.write(
+        "src/api/shop/v2/book.rs",
+        &v2.replace("    status = \"BookStatus\",\n", ""),
+    );
     accepted(&project, &format!("create webhook {KIND} --conversion"));
     let list = project.read("src/webhook/shop/book_conversion.rs");
-    assert!(list.contains(".spoke_without_status::<api::v2::Book>()"), "{list}");
+    assert!(
+        list.contains(".spoke_without_status::<api::v2::Book>()"),
+        "{list}"
+    );
     assert!(!project.read(CONVERSION).contains("Status"));
 }

@@ -134,7 +134,10 @@ pub(super) fn read(path: &str, text: &str, kind: &str) -> Option<Types> {
             }
             Item::Enum(it) => {
                 let is_open = is_open(&it.vis, &it.attrs) && it.generics.params.is_empty();
-                let variants = it.variants.iter().map(|variant| self::variant(variant, &scope));
+                let variants = it
+                    .variants
+                    .iter()
+                    .map(|variant| self::variant(variant, &scope));
                 let variants: Option<Vec<_>> = variants.collect();
                 types.items.insert(
                     it.ident.to_string(),
@@ -147,7 +150,10 @@ pub(super) fn read(path: &str, text: &str, kind: &str) -> Option<Types> {
                 );
             }
             Item::Impl(it) => {
-                let of = it.trait_.as_ref().and_then(|(_, path, _)| path.segments.last());
+                let of = it
+                    .trait_
+                    .as_ref()
+                    .and_then(|(_, path, _)| path.segments.last());
                 if of.is_some_and(|it| it.ident == "Default")
                     && let syn::Type::Path(path) = &*it.self_ty
                     && let Some(ident) = path.path.get_ident()
@@ -275,15 +281,25 @@ impl<'a> Scope<'a> {
         let mut start = match parts.first().map(String::as_str) {
             Some("self" | "super") => self.module.clone(),
             Some(name) if self.modules.contains(name) => format!("{}::{name}", self.module),
-            Some(name) => self.imports.get(name).cloned().unwrap_or_else(|| name.to_owned()),
+            Some(name) => self
+                .imports
+                .get(name)
+                .cloned()
+                .unwrap_or_else(|| name.to_owned()),
             None => String::new(),
         };
-        let rest = parts.iter().skip_while(|it| *it == "self" || *it == "super");
+        let rest = parts
+            .iter()
+            .skip_while(|it| *it == "self" || *it == "super");
         let supers = parts.iter().filter(|it| *it == "super").count();
         for _ in 0..supers {
-            start = start.rsplit_once("::").map_or(String::new(), |(parent, _)| parent.to_owned());
+            start = start
+                .rsplit_once("::")
+                .map_or(String::new(), |(parent, _)| parent.to_owned());
         }
-        let is_relative = parts.first().is_some_and(|it| it == "self" || it == "super");
+        let is_relative = parts
+            .first()
+            .is_some_and(|it| it == "self" || it == "super");
         let rest = rest.skip(usize::from(!is_relative));
         rest.fold(start, |path, part| format!("{path}::{part}"))
     }
@@ -368,8 +384,8 @@ impl<'a> Scope<'a> {
 /// Whether Rust knows the type `name` without an import.
 fn is_in_prelude(name: &str) -> bool {
     let numbers = [
-        "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128",
-        "usize",
+        "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64",
+        "u128", "usize",
     ];
     ["bool", "char", "Box", "Option", "String", "Vec"].contains(&name) || numbers.contains(&name)
 }
@@ -502,7 +518,10 @@ fn simple(value: &Expr, scope: &Scope) -> Option<Value> {
             Expr::Lit(ExprLit {
                 lit: Lit::Str(text),
                 ..
-            }) if ["to_owned", "to_string", "into"].iter().any(|name| it.method == name) => {
+            }) if ["to_owned", "to_string", "into"]
+                .iter()
+                .any(|name| it.method == name) =>
+            {
                 plain(format!("{}.to_owned()", text.token()))
             }
             _ => None,

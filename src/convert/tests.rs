@@ -44,7 +44,11 @@ fn a_type_is_the_same_in_both_versions_if_its_full_path_is() {
         ("use k8s_openapi::{a as b, c::{self, D}};", "Vec<c::D>", "a"),
         ("use crate::api::common::Time;", "Time", "a"),
         ("use super::super::common::Time;", "Option<Time>", "a"),
-        ("use std::collections::HashMap;", "HashMap<String, f64>", "a"),
+        (
+            "use std::collections::HashMap;",
+            "HashMap<String, f64>",
+            "a",
+        ),
         ("", "serde_json::Map<String, serde_json::Value>", "a"),
         // These are different types in each version, or unknown ones.
         ("use super::other::Time;", "Time", "a: through_json(&a)?"),
@@ -66,20 +70,32 @@ fn a_type_of_the_file_is_taken_apart() {
     let items = [
         // the item `Item`, the value of a field of this type
         ("pub struct Item { pub b: i32 }", "a: a.into()"),
-        ("pub(crate) struct Item { pub(crate) b: i32 }", "a: a.into()"),
+        (
+            "pub(crate) struct Item { pub(crate) b: i32 }",
+            "a: a.into()",
+        ),
         ("pub struct Item(pub i32);", "a: a.into()"),
         ("pub enum Item { B, C(i32) }", "a: a.into()"),
-        ("type Item = Other; pub struct Other { pub b: i32 }", "a: a.into()"),
+        (
+            "type Item = Other; pub struct Other { pub b: i32 }",
+            "a: a.into()",
+        ),
         ("type Item = Vec<String>;", "a"),
         // What another module cannot name, or what is not simple.
         ("struct Item { pub b: i32 }", "a: through_json(&a)?"),
         ("pub struct Item { b: i32 }", "a: through_json(&a)?"),
         ("pub struct Item(i32);", "a: through_json(&a)?"),
-        ("pub struct Item { #[cfg(unix)] pub b: i32 }", "a: through_json(&a)?"),
+        (
+            "pub struct Item { #[cfg(unix)] pub b: i32 }",
+            "a: through_json(&a)?",
+        ),
         ("pub enum Item { B { c: i32 } }", "a: through_json(&a)?"),
         ("pub struct Item; ", "a: through_json(&a)?"),
         ("type Item = Item;", "a: through_json(&a)?"),
-        ("pub struct Item { pub b: [i32; 2] }", "a: through_json(&a)?"),
+        (
+            "pub struct Item { pub b: [i32; 2] }",
+            "a: through_json(&a)?",
+        ),
         (
             "pub struct Item { pub b: Inner } pub struct Inner { pub c: [i32; 2] }",
             "a: through_json(&a)?",
@@ -149,13 +165,21 @@ fn a_field_of_one_version_has_its_default_in_the_other_one() {
             "pub struct Item(pub String); impl Default for Item {}",
             "hub::Item::default()",
         ),
-        ("pub a: Item", "pub struct Item(pub String);", "hub::Item(String::new())"),
+        (
+            "pub a: Item",
+            "pub struct Item(pub String);",
+            "hub::Item(String::new())",
+        ),
         ("pub a: [i32; 2]", "", "Default::default()"),
     ];
     for (field, items, expected) in cases {
         let code = code(["", "", ""], ["", field, items]);
         let line = format!("            a: {expected},");
-        assert!(code.text.lines().any(|it| it == line), "{field}: {}", code.text);
+        assert!(
+            code.text.lines().any(|it| it == line),
+            "{field}: {}",
+            code.text
+        );
     }
 }
 
@@ -173,7 +197,14 @@ fn the_status_is_converted_if_both_versions_have_one() {
         ([own, ""], false, 2),
         (["", ""], false, 2),
         // Both versions have the same type.
-        ([", status = \"Shared\"", ", status = \"super::super::common::Shared\""], true, 2),
+        (
+            [
+                ", status = \"Shared\"",
+                ", status = \"super::super::common::Shared\"",
+            ],
+            true,
+            2,
+        ),
     ];
     for (statuses, has_status, implementations) in cases {
         let texts = statuses.map(file);
@@ -183,7 +214,11 @@ fn the_status_is_converted_if_both_versions_have_one() {
         };
         let code = convert("Book", side(0), side(1));
         assert_eq!(code.has_status, has_status, "{statuses:?}");
-        assert_eq!(code.text.matches("impl ").count(), implementations, "{statuses:?}");
+        assert_eq!(
+            code.text.matches("impl ").count(),
+            implementations,
+            "{statuses:?}"
+        );
     }
 }
 
@@ -216,7 +251,12 @@ fn a_file_that_is_no_rust_is_converted_without_its_types() {
             text: text.map(String::as_str),
         };
         let code = convert("Book", file(PATHS[0]), file(PATHS[1]));
-        assert_eq!(code.text.matches("through_json(&value)\n").count(), 4, "{}", code.text);
+        assert_eq!(
+            code.text.matches("through_json(&value)\n").count(),
+            4,
+            "{}",
+            code.text
+        );
         assert!(code.has_status);
     }
     let file = |path| File {

@@ -573,16 +573,38 @@ fn change_on_disk(
 fn lines_that_both_sides_deleted_are_no_conflict() {
     let base = "version\n# why\n# so\nserved\nkind\n";
     let merged = |ours, theirs| {
-        change(MERGED, Some(base), Some(ours), Some(theirs), OnConflict::Abort)
+        change(
+            MERGED,
+            Some(base),
+            Some(ours),
+            Some(theirs),
+            OnConflict::Abort,
+        )
     };
     let cases = [
-        ("version\nserved\nkind\n", "version\nkind\n", "version\nkind\n"),
-        ("version\n# why\nkind\n", "version\nserved\nkind\n", "version\nkind\n"),
-        ("# why\n# so\nserved\nkind\n", "version\nserved\n", "served\n"),
+        (
+            "version\nserved\nkind\n",
+            "version\nkind\n",
+            "version\nkind\n",
+        ),
+        (
+            "version\n# why\nkind\n",
+            "version\nserved\nkind\n",
+            "version\nkind\n",
+        ),
+        (
+            "# why\n# so\nserved\nkind\n",
+            "version\nserved\n",
+            "served\n",
+        ),
     ];
     for (ours, theirs, expected) in cases {
         let change = merged(ours, theirs);
-        assert_eq!(change.after(Some(ours)), Some(expected), "{ours:?} {theirs:?}");
+        assert_eq!(
+            change.after(Some(ours)),
+            Some(expected),
+            "{ours:?} {theirs:?}"
+        );
     }
     let replaced = merged("version\nserved\nkind\n", "version\nunserved\nkind\n");
     assert_eq!(conflict(replaced).reason, Reason::BothChanged);

@@ -145,7 +145,11 @@ impl Turn<'_> {
 
 /// The text of the file at `path` after the turn; ours, if the turn cannot merge it.
 fn after(sides: &Sides, path: &str) -> Option<Text> {
-    match (sides.base.get(path), sides.ours(path), sides.theirs.get(path)) {
+    match (
+        sides.base.get(path),
+        sides.ours(path),
+        sides.theirs.get(path),
+    ) {
         (None, None, theirs) => theirs.cloned(),
         (Some(_), None, _) => None,
         (Some(base), Some(ours), Some(theirs)) if sides.copied.contains(path) => {

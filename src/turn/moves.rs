@@ -142,9 +142,7 @@ fn is_new_copy(sides: &Sides, old: &str, new: &str) -> bool {
     let texts = (sides.base.get(old), sides.ours(old), sides.theirs.get(new));
     match (sides.disk.get(new), texts) {
         (None, _) => true,
-        (Some(disk), (Some(base), Some(ours), Some(theirs))) => {
-            *disk == copied(base, ours, theirs)
-        }
+        (Some(disk), (Some(base), Some(ours), Some(theirs))) => *disk == copied(base, ours, theirs),
         (Some(_), _) => false,
     }
 }

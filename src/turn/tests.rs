@@ -798,7 +798,12 @@ fn lines_that_the_user_changed_stay_in_a_new_version() {
         // The line of the version says something else.
         &|text| text.replace("version = \"v1\",", "version = VERSION,"),
         // Two lines are one.
-        &|text| text.replace("version = \"v1\",\n    kind = \"Guestbook\",", "version = \"v1\", kind = \"Guestbook\","),
+        &|text| {
+            text.replace(
+                "version = \"v1\",\n    kind = \"Guestbook\",",
+                "version = \"v1\", kind = \"Guestbook\",",
+            )
+        },
     ];
     for edit in edits {
         let folder = Folder::of(one_version());
@@ -807,7 +812,8 @@ fn lines_that_the_user_changed_stay_in_a_new_version() {
             let served = "version = \"v2\",\n    // Not served yet. Without a conversion, a client of this \
                           version would lose the fields that only\n    // the other version has: serve \
                           this version once there is a conversion.\n    served = false,";
-            text.replace("version = \"v1\",", served).replace(SAMPLE_V1, SAMPLE_V2)
+            text.replace("version = \"v1\",", served)
+                .replace(SAMPLE_V1, SAMPLE_V2)
         };
         let expected = expected(&folder.read(V1));
         for on_conflict in [OnConflict::Abort, OnConflict::Theirs, OnConflict::Markers] {

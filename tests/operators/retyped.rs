@@ -51,7 +51,10 @@ fn a_project_compiles_after_its_types_are_replaced_before_each_command() {
     let folder = project.path();
     RENAMED.write(folder, "v1");
     let webhooks = "--defaulting --programmatic-validation";
-    rscaffold(folder, &format!("create webhook --version v1 {KIND} {webhooks}"));
+    rscaffold(
+        folder,
+        &format!("create webhook --version v1 {KIND} {webhooks}"),
+    );
     NESTED.write(folder, "v1");
     rscaffold(folder, &format!("create api --version v2 {KIND}"));
     compiles(folder);

@@ -296,8 +296,8 @@ pub mod inner {
 }
 "#,
     fields: &[
-        "name", "source", "percent", "hidden", "layers", "by_name", "names", "boxed", "pair", "size",
-        "shelf",
+        "name", "source", "percent", "hidden", "layers", "by_name", "names", "boxed", "pair",
+        "size", "shelf",
     ],
 };
 
