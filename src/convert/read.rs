@@ -430,12 +430,9 @@ fn text_of(meta: &Meta) -> Option<String> {
 
 /// The text of the setting `name` of serde.
 fn serde(attributes: &[Attribute], name: &str) -> Option<String> {
-    let mut attributes = attributes.iter().filter(|it| it.path().is_ident("serde"));
-    attributes.find_map(|attribute| {
-        let settings = metas(attribute);
-        let mut settings = settings.iter().filter(|it| it.path().is_ident(name));
-        settings.find_map(text_of)
-    })
+    let attributes = attributes.iter().filter(|it| it.path().is_ident("serde"));
+    let mut settings = attributes.flat_map(metas);
+    settings.find_map(|it| text_of(&it).filter(|_| it.path().is_ident(name)))
 }
 
 /// Whether each module of the crate can name an item, in each build.
