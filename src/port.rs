@@ -5,7 +5,9 @@
 //! each name, and the report lists what cannot be taken over.
 
 mod config;
+mod election;
 mod file;
+mod finalizers;
 mod go;
 mod kinds;
 mod related;
@@ -20,8 +22,8 @@ use anyhow::{Context as _, Error, Result};
 
 use self::{
     config::Deployed,
+    election::Election,
     file::GoProject,
-    go::Value,
     kinds::GoKind,
     report::{Made, Report},
     rules::Rights,
@@ -33,7 +35,7 @@ pub use self::{
 };
 use crate::{
     hint::OrHint,
-    names::{Domain, LeaseName, NamespaceName, ProjectName, Repo},
+    names::{Domain, NamespaceName, ProjectName, Repo},
     project::{Feature, License, Project},
     visible::visible,
     worktree::Snapshot,
@@ -84,13 +86,14 @@ impl Port {
             .and_then(|it| name_of::<NamespaceName>("the namespace", it, &mut report));
         project.namespaced = go.namespaced;
         project.features.extend(&deployed.features);
-        if deployed.leader_election == Some(false) {
+        let election = Election::new(&source, &deployed, &mut report);
+        if election.is_on == Some(false) {
             project.features.remove(&Feature::LeaderElection);
         }
+        project.lease = election.lease;
         if let Some(license) = license(&source) {
             project.license = license;
         }
-        project.lease = lease(&source, &deployed, &mut report);
         let begun = (project.clone(), report.clone());
         let check = kinds::Check::None;
         let mut kinds = kinds::take(&mut project, &source, &go, crds, check, &mut report);
@@ -271,45 +274,6 @@ fn license(source: &Source) -> Option<License> {
         title if title.contains("MIT License") => Some(License::Mit),
         _ => Some(License::None),
     }
-}
-
-/// The name of the Lease that the replicas of the Go operator share.
-fn lease(source: &Source, deployed: &Deployed, report: &mut Report) -> Option<LeaseName> {
-    let mut found: BTreeSet<_> = deployed.lease.iter().cloned().map(Value::Known).collect();
-    for path in source.go.paths() {
-        found.extend(source.go.set(path, "LeaderElectionID"));
-    }
-    let (known, unknown): (Vec<_>, Vec<_>) = found
-        .into_iter()
-        .partition(|it| matches!(it, Value::Known(_)));
-    let mut names = Vec::new();
-    for value in known {
-        if let Value::Known(text) = value {
-            names.extend(name_of("the name of the Lease", &text, report));
-        }
-    }
-    if names.len() == 1 {
-        return names.pop();
-    }
-    if !names.is_empty() {
-        let all: Vec<_> = names
-            .iter()
-            .map(|it: &LeaseName| format!("`{it}`"))
-            .collect();
-        report.lost(format!(
-            "the name of the Lease: the Go code has {}; set `lease` in PROJECT to the right one",
-            all.join(" and ")
-        ));
-    }
-    for value in unknown {
-        if let Value::Unknown(expression) = value {
-            report.lost(format!(
-                "the name of the Lease: the Go code computes it by `{}`; set `lease` in PROJECT",
-                visible(&expression)
-            ));
-        }
-    }
-    None
 }
 
 #[cfg(test)]

@@ -21,10 +21,8 @@ pub(super) struct Deployed {
     pub deployment: Option<Deployment>,
     /// The features that the config enables.
     pub features: BTreeSet<Feature>,
-    /// Whether leader election is on; `None` if the config does not say.
-    pub leader_election: Option<bool>,
-    /// The name of the Lease, if a file in `config` sets it.
-    pub lease: Option<String>,
+    /// The arguments of the operator, if there is a Deployment.
+    pub arguments: Option<Vec<String>>,
 }
 
 /// A Deployment.
@@ -73,16 +71,10 @@ impl Deployed {
             namespace = namespace.or(own.map(str::to_owned));
         }
         let arguments = object.as_ref().map(|it| all_arguments(source, it));
-        let settings = source.objects("config/").into_iter();
-        let mut settings = settings.filter(|it| it.kind() == "ControllerManagerConfig");
-        let election = settings.find_map(|it| at(&it.value, "leaderElection").cloned());
-        let elected = election.as_ref().and_then(|it| it["leaderElect"].as_bool());
-        let lease = election.as_ref().and_then(|it| it["resourceName"].as_str());
         Self {
             deployment: object.map(|it| Deployment::new(&it, prefix.as_deref())),
             features: features(source, go, &kustomization),
-            leader_election: elected.or_else(|| arguments.map(|it| elects(&it))),
-            lease: lease.map(str::to_owned),
+            arguments,
             prefix,
             namespace,
         }
@@ -131,29 +123,25 @@ fn labels(value: Option<&Value>) -> BTreeMap<String, String> {
 
 /// The arguments of all containers of the Deployment, including patches of the Deployment.
 fn all_arguments(source: &Source, deployment: &Object) -> Vec<String> {
-    let patches = source.objects("config/default/").into_iter();
-    let patches = patches.filter(|it| it.name() == deployment.name());
+    let files = source.objects("config/default/");
+    let patches = files.iter().filter(|it| it.name() == deployment.name());
     let mut arguments = Vec::new();
-    for object in patches.chain([deployment.clone()]) {
+    for object in [deployment].into_iter().chain(patches) {
         let containers = at(&object.value, "spec.template.spec.containers");
         for container in containers.and_then(Value::as_array).into_iter().flatten() {
             arguments.extend(texts(container.get("command")));
             arguments.extend(texts(container.get("args")));
         }
     }
+    // A patch may also be a list of operations: `{op: add, path: /spec/…/args/-, value: --leader-elect}`.
+    for operation in files.iter().filter_map(|it| it.value.as_array()).flatten() {
+        let path = operation["path"].as_str().unwrap_or_default();
+        if path.contains("/args") && operation["op"] != "remove" {
+            arguments.extend(operation["value"].as_str().map(str::to_owned));
+            arguments.extend(texts(operation.get("value")));
+        }
+    }
     arguments
-}
-
-/// Returns whether these arguments turn on leader election.
-fn elects(arguments: &[String]) -> bool {
-    arguments.iter().any(|argument| {
-        let (flag, value) = argument.split_once('=').unwrap_or((argument, "true"));
-        let flag = flag.trim_start_matches('-');
-        matches!(
-            flag,
-            "leader-elect" | "enable-leader-election" | "leader-election"
-        ) && value == "true"
-    })
 }
 
 /// The features that `config/` enables, and those that plugins and other folders show.

@@ -6,9 +6,12 @@
 use std::{
     cell::Cell,
     collections::{BTreeMap, BTreeSet},
+    fmt,
+    ops::Range,
+    sync::Arc,
 };
 
-use super::source::{folder, is_file_of};
+use super::source::{file_name, folder, is_file_of};
 use crate::reconcile::Texts;
 
 /// The largest number of names that are followed to resolve one name.
@@ -18,19 +21,31 @@ const MAX_STEPS: usize = 8;
 const MAX_EXPRESSIONS: usize = 1_000_000;
 
 /// The longest text that counts as a name, in bytes.
-const MAX_TEXT: usize = 300;
+const MAX_TEXT: usize = 320;
+
+/// The largest number of tokens of an expression that is resolved.
+const MAX_TOKENS: usize = 100;
+
+/// The longest expression that the report shows, in characters.
+const MAX_SHOWN: usize = 80;
 
 /// A token of Go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
+pub(super) enum Token {
     Name(String),
     Text(String),
     Sign(char),
 }
 
-/// The tokens of a file, without comments.
-fn tokens(text: &str) -> Vec<Token> {
-    let mut tokens = Vec::new();
+impl Token {
+    pub(super) fn is_name(&self, name: &str) -> bool {
+        matches!(self, Self::Name(it) if it == name)
+    }
+}
+
+/// The tokens of a file, without comments, each with its line.
+fn tokens(text: &str) -> (Vec<Token>, Vec<u32>) {
+    let (mut tokens, mut lines, mut line) = (Vec::new(), Vec::new(), 1_u32);
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let mut taken = first.len_utf8();
@@ -50,17 +65,39 @@ fn tokens(text: &str) -> Vec<Token> {
         } else if !first.is_whitespace() {
             tokens.push(Token::Sign(first));
         }
+        lines.resize(tokens.len(), line);
+        let ends = rest.as_bytes()[..taken].iter().filter(|it| **it == b'\n');
+        line = line.saturating_add(u32::try_from(ends.count()).unwrap_or(u32::MAX));
         rest = &rest[taken..];
     }
-    tokens
+    (tokens, lines)
 }
 
-/// Returns whether `tokens` end in `StringVar(&`.
-fn is_flag(tokens: &[Token]) -> bool {
-    matches!(
-        tokens,
-        [.., Token::Name(function), Token::Sign('('), Token::Sign('&')] if function == "StringVar"
-    )
+/// The name of the flag function if `tokens` end in its first argument, as in `StringVar(&` or `StringVar(&options.`.
+fn flag_function(tokens: &[Token]) -> Option<&str> {
+    let mut before = tokens;
+    while let [rest @ .., Token::Name(_), Token::Sign('.')] = before {
+        before = rest;
+    }
+    match before {
+        [
+            ..,
+            Token::Name(function),
+            Token::Sign('('),
+            Token::Sign('&'),
+        ] => Some(function),
+        _ => None,
+    }
+}
+
+/// The number of arguments before the default in a call of a flag function: with `&variable` for those that end in
+/// `Var`, and with a letter for those that end in `P`.
+fn before_default(function: &str) -> usize {
+    let (function, letter) = match function.strip_suffix('P') {
+        Some(function) => (function, 1),
+        None => (function, 0),
+    };
+    1 + letter + usize::from(function.ends_with("Var"))
 }
 
 fn is_word(c: char) -> bool {
@@ -96,19 +133,88 @@ fn rune(rest: &str) -> usize {
 
 /// A Go file.
 #[derive(Debug)]
-struct File {
-    folder: String,
-    tokens: Vec<Token>,
-    /// Whether the file has only tests.
+pub(super) struct File {
+    path: Arc<str>,
+    pub tokens: Vec<Token>,
+    /// The line of each token.
+    lines: Vec<u32>,
+    /// Whether the file has only tests, or code for tests.
     is_test: bool,
+    /// Whether a program wrote the file.
+    is_generated: bool,
+}
+
+/// A place in a Go file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub path: Arc<str>,
+    pub line: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}:{}`", self.path, self.line)
+    }
+}
+
+/// The value of a name: of a constant, a variable or a field.
+#[derive(Debug)]
+pub(super) struct Definition {
+    pub place: Place,
+    value: Vec<Token>,
+}
+
+impl File {
+    fn new(path: &str, text: &str) -> Self {
+        let (tokens, lines) = tokens(text);
+        let is_test_folder = |it: &str| matches!(it, "test" | "tests" | "e2e");
+        let start = text.lines().take(30);
+        Self {
+            path: path.into(),
+            tokens,
+            lines,
+            is_test: path.ends_with("_test.go") || folder(path).split('/').any(is_test_folder),
+            is_generated: file_name(path).starts_with("zz_generated")
+                || start
+                    .into_iter()
+                    .any(|it| it.starts_with("// Code generated ")),
+        }
+    }
+
+    /// The place of a token.
+    pub(super) fn place(&self, at: usize) -> Place {
+        Place {
+            path: Arc::clone(&self.path),
+            line: self.lines.get(at).copied().unwrap_or_default(),
+        }
+    }
+
+    fn is_one_line(&self, tokens: Range<usize>) -> bool {
+        self.lines.get(tokens.start) == self.lines.get(tokens.end - 1)
+    }
+
+    /// What the file imports as `package`, such as `k8s.io/api/core/v1`.
+    pub(super) fn import(&self, package: &str) -> Option<&str> {
+        let named = self.tokens.windows(2).find_map(|pair| match pair {
+            [Token::Name(name), Token::Text(import)] if name == package => Some(import),
+            _ => None,
+        });
+        let unnamed = || {
+            self.tokens.iter().find_map(|token| match token {
+                Token::Text(import) if import.rsplit('/').next() == Some(package) => Some(import),
+                _ => None,
+            })
+        };
+        named.or_else(unnamed).map(String::as_str)
+    }
 }
 
 /// The Go files of a project.
 #[derive(Debug, Default)]
 pub(super) struct Go {
     files: BTreeMap<String, File>,
-    /// The values of each name, each with the folder of its file.
-    values: BTreeMap<String, Vec<(String, Vec<Token>)>>,
+    /// The values of each name.
+    values: BTreeMap<String, Vec<Definition>>,
     /// How many expressions may still be resolved.
     left: Cell<usize>,
 }
@@ -129,11 +235,7 @@ impl Go {
             ..Self::default()
         };
         for (path, text) in texts.iter().filter(|(path, _)| is_file_of("go", path)) {
-            let file = File {
-                folder: folder(path).to_owned(),
-                tokens: tokens(text),
-                is_test: path.ends_with("_test.go"),
-            };
+            let file = File::new(path, text);
             if !file.is_test {
                 go.read_values(&file);
             }
@@ -142,7 +244,7 @@ impl Go {
         go
     }
 
-    /// Records `name = value`, `name := value`, `name string = value` and `Name: value`.
+    /// Records `name = value`, `name := value`, `name Type = value` and `Name: value`.
     fn read_values(&mut self, file: &File) {
         let tokens = &file.tokens;
         for (at, token) in tokens.iter().enumerate() {
@@ -150,29 +252,42 @@ impl Go {
             let after = match &tokens[at + 1..] {
                 // The default of a flag: `StringVar(&name, "flag", "default", …)`.
                 [Token::Sign(','), Token::Text(_), Token::Sign(','), ..]
-                    if is_flag(&tokens[..at]) =>
+                    if flag_function(&tokens[..at]).is_some() =>
                 {
-                    at + 4
+                    let function = flag_function(&tokens[..at]).unwrap_or_default();
+                    at + 2 * before_default(function)
                 }
                 [Token::Sign(':'), Token::Sign('='), ..] => at + 3,
                 [Token::Sign('=' | ':'), next, ..] if *next != Token::Sign('=') => at + 2,
-                [Token::Name(kind), Token::Sign('='), ..] if kind == "string" => at + 3,
+                [Token::Name(_), Token::Sign('='), ..] if file.is_one_line(at..at + 3) => at + 3,
+                [
+                    Token::Name(_),
+                    Token::Sign('.'),
+                    Token::Name(_),
+                    Token::Sign('='),
+                    ..,
+                ] if file.is_one_line(at..at + 5) => at + 5,
                 _ => continue,
             };
-            let value = expression(&tokens[after..]);
+            let end = tokens.len().min(after + MAX_TOKENS);
+            let value = expression(tokens.get(after..end).unwrap_or_default());
             if !value.is_empty() {
-                let place = (file.folder.clone(), value.to_vec());
-                self.values.entry(name.clone()).or_default().push(place);
+                let definition = Definition {
+                    place: file.place(at),
+                    value: value.to_vec(),
+                };
+                self.values
+                    .entry(name.clone())
+                    .or_default()
+                    .push(definition);
             }
         }
     }
 
     /// Returns whether the file at `path` has the identifier `name`.
     pub(super) fn mentions(&self, path: &str, name: &str) -> bool {
-        let is_it = |token: &Token| matches!(token, Token::Name(it) if it == name);
-        self.files
-            .get(path)
-            .is_some_and(|file| file.tokens.iter().any(is_it))
+        let file = self.files.get(path);
+        file.is_some_and(|file| file.tokens.iter().any(|it| it.is_name(name)))
     }
 
     /// The kinds in calls of `function` in the file at `path`, as in `For(&webappv1.Guestbook{})`: each with the name
@@ -198,18 +313,7 @@ impl Go {
 
     /// What the file at `path` imports as `package`, such as `k8s.io/api/core/v1`.
     pub(super) fn import(&self, path: &str, package: &str) -> Option<&str> {
-        let tokens = &self.files.get(path)?.tokens;
-        let named = tokens.windows(2).find_map(|pair| match pair {
-            [Token::Name(name), Token::Text(import)] if name == package => Some(import),
-            _ => None,
-        });
-        let unnamed = || {
-            tokens.iter().find_map(|token| match token {
-                Token::Text(import) if import.rsplit('/').next() == Some(package) => Some(import),
-                _ => None,
-            })
-        };
-        named.or_else(unnamed).map(String::as_str)
+        self.files.get(path)?.import(package)
     }
 
     /// The arguments of each call of `function` in the file at `path`.
@@ -236,28 +340,33 @@ impl Go {
         values.collect()
     }
 
-    /// The finalizers that the file at `path` adds to objects: with `AddFinalizer`, or with `append` to
-    /// `GetFinalizers()`.
-    pub(super) fn finalizers(&self, path: &str) -> BTreeSet<Value> {
-        let mut found = self.arguments(path, "AddFinalizer", 1);
-        for mut arguments in self.calls(path, "append") {
-            let is_list = |token: &Token| matches!(token, Token::Name(it) if it == "GetFinalizers" || it == "Finalizers");
-            if arguments.len() == 2 && arguments[0].iter().any(is_list) {
-                found.insert(self.value(path, &arguments.swap_remove(1)));
-            }
-        }
-        found
-    }
-
     /// The values of the field or variable `name` in the file at `path`.
     pub(super) fn set(&self, path: &str, name: &str) -> BTreeSet<Value> {
-        let Some(file) = self.files.get(path) else {
-            return BTreeSet::new();
-        };
-        let mut only = Self::default();
-        only.read_values(file);
-        let values = only.values.remove(name).unwrap_or_default().into_iter();
-        values.map(|(_, value)| self.value(path, &value)).collect()
+        let found = self.definitions(name).filter(|it| &*it.place.path == path);
+        found.map(|it| self.defined(it)).collect()
+    }
+
+    /// The definitions of `name` in files without tests.
+    pub(super) fn definitions(&self, name: &str) -> impl Iterator<Item = &Definition> {
+        self.values.get(name).into_iter().flatten()
+    }
+
+    /// The definitions of all names for which `is_wanted` returns true, in code that people wrote.
+    pub(super) fn all_definitions(
+        &self,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> impl Iterator<Item = (&str, &Definition)> {
+        let names = self.values.iter().filter(move |(name, _)| is_wanted(name));
+        let all = names.flat_map(|(name, all)| all.iter().map(move |it| (name.as_str(), it)));
+        all.filter(|(_, it)| {
+            let file = self.files.get(&*it.place.path);
+            file.is_some_and(|file| !file.is_generated)
+        })
+    }
+
+    /// The value of a definition.
+    pub(super) fn defined(&self, definition: &Definition) -> Value {
+        self.value(&definition.place.path, &definition.value)
     }
 
     /// The paths of all files except tests.
@@ -266,9 +375,19 @@ impl Go {
         files.map(|(path, _)| path.as_str())
     }
 
-    fn value(&self, path: &str, expression: &[Token]) -> Value {
-        let folder = self.files.get(path).map_or("", |file| &file.folder);
-        match self.text(folder, expression, MAX_STEPS) {
+    /// The files that people wrote, except tests.
+    pub(super) fn code(&self) -> impl Iterator<Item = &File> {
+        let files = self.files.values();
+        files.filter(|file| !file.is_test && !file.is_generated)
+    }
+
+    /// The value of an expression in the file at `path`.
+    pub(super) fn value(&self, path: &str, expression: &[Token]) -> Value {
+        let is_short = expression.len() <= MAX_TOKENS;
+        match is_short
+            .then(|| self.text(folder(path), expression, MAX_STEPS))
+            .flatten()
+        {
             Some(text) => Value::Known(text),
             None => Value::Unknown(written(expression)),
         }
@@ -280,9 +399,32 @@ impl Go {
         self.left.set(self.left.get().checked_sub(1)?);
         match expression {
             [Token::Text(text)] => Some(text.clone()).filter(|it| it.len() <= MAX_TEXT),
-            [Token::Name(name)] => self.named(folder, name, steps),
+            [Token::Name(name)] if matches!(name.as_str(), "true" | "false") => Some(name.clone()),
+            [Token::Name(name)] => self.named(folder, None, name, steps),
+            // The variable that a pointer points to, and the pointer.
+            [Token::Sign('*' | '&'), rest @ ..] => self.text(folder, rest, steps),
+            // A conversion.
+            [
+                Token::Name(kind),
+                Token::Sign('('),
+                inside @ ..,
+                Token::Sign(')'),
+            ] if kind == "string" => self.text(folder, inside, steps),
             // A constant of a package, or a field of the reconciler.
-            [Token::Name(_), Token::Sign('.'), Token::Name(name)] => self.named("", name, steps),
+            [Token::Name(package), Token::Sign('.'), Token::Name(name)] => {
+                self.named("", Some(package), name, steps)
+            }
+            // The default of a flag: `flag.String("flag", "default", …)`.
+            [
+                Token::Name(_),
+                Token::Sign('.'),
+                Token::Name(function),
+                Token::Sign('('),
+                rest @ ..,
+            ] if matches!(function.as_str(), "Bool" | "BoolP" | "String" | "StringP") => {
+                let arguments = arguments(rest);
+                self.text(folder, arguments.get(before_default(function))?, steps)
+            }
             [
                 Token::Name(_),
                 Token::Sign('.'),
@@ -309,20 +451,30 @@ impl Go {
         }
     }
 
-    /// Resolves `name` to its text: the value in `folder`, or else the only value in all folders. Returns `None` if
-    /// there are several texts.
-    fn named(&self, folder: &str, name: &str, steps: usize) -> Option<String> {
+    /// Resolves `name` to its text: the value in `folder` or in a folder with the name `package`, or else the only value
+    /// in all folders. Returns `None` if there are several texts.
+    fn named(
+        &self,
+        in_folder: &str,
+        package: Option<&str>,
+        name: &str,
+        steps: usize,
+    ) -> Option<String> {
         let values = self.values.get(name)?;
-        let here = values.iter().filter(|(it, _)| it == folder);
-        let here: Vec<_> = here.collect();
-        let all = if here.is_empty() {
-            values.iter().collect()
-        } else {
-            here
+        let is_near = |it: &&Definition| {
+            let place = folder(&it.place.path);
+            match package {
+                Some(package) => file_name(place) == package,
+                None => place == in_folder,
+            }
         };
-        let texts = all
+        let mut near: Vec<_> = values.iter().filter(is_near).collect();
+        if near.is_empty() {
+            near = values.iter().collect();
+        }
+        let texts = near
             .into_iter()
-            .map(|(folder, value)| self.text(folder, value, steps));
+            .map(|it| self.text(folder(&it.place.path), &it.value, steps));
         let texts: BTreeSet<_> = texts.flatten().collect();
         let mut texts = texts.into_iter();
         texts.next().filter(|_| texts.next().is_none())
@@ -354,27 +506,19 @@ fn arguments(tokens: &[Token]) -> Vec<Vec<Token>> {
 /// The expression at the start of `tokens`: strings, names, and calls in a package, joined by `+`. Empty for other
 /// expressions.
 fn expression(tokens: &[Token]) -> &[Token] {
-    let mut end = 0;
+    let mut end = usize::from(matches!(tokens.first(), Some(Token::Sign('*' | '&'))));
     loop {
         end += match &tokens[end..] {
+            [Token::Name(kind), Token::Sign('('), rest @ ..] if kind == "string" => {
+                (2 + inside(rest) + 1).min(tokens.len() - end)
+            }
             [
                 Token::Name(_),
                 Token::Sign('.'),
                 Token::Name(_),
                 Token::Sign('('),
                 rest @ ..,
-            ] => {
-                let mut depth = 1_usize;
-                let inside = rest.iter().take_while(|token| {
-                    match token {
-                        Token::Sign('(') => depth += 1,
-                        Token::Sign(')') => depth -= 1,
-                        _ => {}
-                    }
-                    depth > 0
-                });
-                (4 + inside.count() + 1).min(tokens.len() - end)
-            }
+            ] => (4 + inside(rest) + 1).min(tokens.len() - end),
             [Token::Name(_), Token::Sign('.'), Token::Name(_), ..] => 3,
             [Token::Text(_) | Token::Name(_), ..] => 1,
             _ => return &[],
@@ -388,16 +532,52 @@ fn expression(tokens: &[Token]) -> &[Token] {
     }
 }
 
+/// The number of tokens before the parenthesis that closes a call.
+fn inside(tokens: &[Token]) -> usize {
+    let mut depth = 1_usize;
+    let inside = tokens.iter().take_while(|token| {
+        match token {
+            Token::Sign('(') => depth += 1,
+            Token::Sign(')') => depth -= 1,
+            _ => {}
+        }
+        depth > 0
+    });
+    inside.count()
+}
+
+/// For each opening bracket, the index of the bracket that closes it, or else the number of tokens.
+pub(super) fn ends(tokens: &[Token]) -> Vec<usize> {
+    let mut ends = vec![tokens.len(); tokens.len()];
+    let mut open = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            Token::Sign('(' | '[' | '{') => open.push(at),
+            Token::Sign(')' | ']' | '}') => {
+                if let Some(opening) = open.pop() {
+                    ends[opening] = at;
+                }
+            }
+            _ => {}
+        }
+    }
+    ends
+}
+
 /// An expression as the report shows it.
-fn written(tokens: &[Token]) -> String {
-    let words = tokens.iter().map(|token| match token {
+pub(super) fn written(tokens: &[Token]) -> String {
+    let words = tokens.iter().take(MAX_TOKENS).map(|token| match token {
         Token::Name(name) => name.clone(),
         Token::Text(text) => format!("\"{text}\""),
         Token::Sign(',') => ", ".to_owned(),
         Token::Sign('+') => " + ".to_owned(),
         Token::Sign(sign) => sign.to_string(),
     });
-    words.collect()
+    let mut text: String = words.collect();
+    if let Some((end, _)) = text.char_indices().nth(MAX_SHOWN) {
+        text.replace_range(end.., "…");
+    }
+    text
 }
 
 #[cfg(test)]
@@ -421,7 +601,7 @@ mod tests {
 
     #[test]
     fn comments_and_strings_are_distinguished() {
-        let words = tokens("a // b \"c\n/* d */ \"e//f\\\"\" `g\"` '\\'' h");
+        let (words, lines) = tokens("a // b \"c\n/* d */ \"e//f\\\"\" `g\"` '\\'' h");
         let expected = [
             Token::Name("a".to_owned()),
             Token::Text("e//f\"".to_owned()),
@@ -429,6 +609,7 @@ mod tests {
             Token::Name("h".to_owned()),
         ];
         assert_eq!(words, expected);
+        assert_eq!(lines, [1, 2, 2, 2]);
     }
 
     #[test]
@@ -458,7 +639,8 @@ mod tests {
         let lease = go.set("main.go", "LeaderElectionID");
         assert_eq!(lease, known("source-controller-leader-election"));
         let path = "internal/controller/book.go";
-        assert_eq!(go.finalizers(path), known("example.com/finalizer"));
+        let finalizers = go.arguments(path, "AddFinalizer", 1);
+        assert_eq!(finalizers, known("example.com/finalizer"));
         assert_eq!(go.arguments(path, "FieldOwner", 0), unknown("r.Name"));
     }
 
@@ -498,12 +680,36 @@ mod tests {
     }
 
     #[test]
-    fn a_finalizer_in_a_list_is_found() {
+    fn a_constant_of_a_package_is_the_one_in_its_folder() {
+        let go = go(&[
+            (
+                "a/names/names.go",
+                "const Guard string = \"a\"\nconst Lock names.Text = \"lock\"",
+            ),
+            ("b/other/names.go", "const Guard = \"b\"\n"),
+            (
+                "c/c.go",
+                "f(names.Guard)\nf(string(names.Lock))\nf(*all.Guard)",
+            ),
+        ]);
+        let mut expected = known("a");
+        expected.extend(known("lock"));
+        expected.extend(unknown("*all.Guard"));
+        assert_eq!(go.arguments("c/c.go", "f", 0), expected);
+    }
+
+    #[test]
+    fn a_flag_that_is_read_by_a_pointer_resolves_to_its_default() {
         let go = go(&[(
-            "f.go",
-            "o.SetFinalizers(append(o.GetFinalizers(), \"finalizer.keda.sh\"))\nappend(all, one)",
+            "main.go",
+            "id := flag.String(\"leader-election-id\", \"mini\", \"\")\n\
+             fs.StringVarP(&options.Name, \"name\", \"n\", \"short\", \"\")\n\
+             fs.BoolVar(&options.Elects, \"leader-elect\", true, \"\")\n\
+             f(*id)\ng(options.Name)\nh(options.Elects)",
         )]);
-        assert_eq!(go.finalizers("f.go"), known("finalizer.keda.sh"));
+        for (function, text) in [("f", "mini"), ("g", "short"), ("h", "true")] {
+            assert_eq!(go.arguments("main.go", function, 0), known(text));
+        }
     }
 
     #[test]

@@ -7,7 +7,8 @@ use anyhow::{Result, anyhow};
 use super::{
     config::{GoWebhook, webhooks},
     file::{GoProject, GoResource},
-    go::Value,
+    finalizers::{Action, Finalizers, Object, Setting, without_kind},
+    go::{Place, Value},
     name_of, related,
     report::Report,
     source::{Source, file_name, folder},
@@ -37,7 +38,8 @@ pub(super) struct GoKind {
 pub(super) struct Code {
     /// The files that set a controller up.
     pub files: BTreeSet<String>,
-    pub finalizers: BTreeSet<Value>,
+    /// The finalizers, each with the first place that sets it.
+    pub finalizers: BTreeMap<Value, Place>,
     pub field_managers: BTreeSet<Value>,
     pub event_reporters: BTreeSet<Value>,
     /// The kinds that the controllers own, each with the name of its package.
@@ -92,10 +94,13 @@ pub(super) fn take(
     check: Check,
     report: &mut Report,
 ) -> Vec<GoKind> {
+    let files = GoFiles::new(source, go, &crds);
+    let names: BTreeSet<_> = files.stems.values().cloned().collect();
     let mut taker = Taker {
         source,
         go,
-        files: GoFiles::new(source, go, &crds),
+        finalizers: Finalizers::new(&source.go, &names),
+        files,
         webhooks: webhooks(source),
         others: BTreeMap::new(),
         kinds: Vec::new(),
@@ -117,6 +122,7 @@ pub(super) fn take(
     }
     related::take(project, source, &mut taker.kinds);
     project.sort();
+    taker.report_finalizers(project, report);
     for webhook in &taker.webhooks {
         report.lost(format!(
             "`{}`: the webhook for `{}` of `{}`, which is not a kind of the project: for a kind of \
@@ -167,6 +173,8 @@ struct GoFiles<'a> {
     /// For each file, the kind whose name begins the file name. If several kinds match, the longest name: `Bookcase`
     /// for `bookcase_types.go`, not `Book`.
     about: BTreeMap<&'a str, String>,
+    /// All kinds, by their names in lower case.
+    stems: BTreeMap<String, String>,
 }
 
 impl<'a> GoFiles<'a> {
@@ -188,10 +196,51 @@ impl<'a> GoFiles<'a> {
             let (_, kind) = called.max_by_key(|(stem, _)| stem.len())?;
             Some((path, kind.clone()))
         });
+        let about = about.collect();
         Self {
             setups: setups.collect(),
-            about: about.collect(),
+            about,
+            stems,
         }
+    }
+
+    /// Whether the file at `path` is beside a controller of `kind`, and not about another kind.
+    fn is_beside(&self, path: &str, kind: &str) -> bool {
+        let sets_up = |file: &str| self.setups.get(file).is_some_and(|it| it.contains(kind));
+        let mut files = self.setups.keys().filter(|it| sets_up(it));
+        let about = self.about.get(path);
+        files.any(|it| folder(it) == folder(path))
+            && (about.is_none_or(|it| it == kind) || sets_up(path))
+    }
+
+    /// The kinds that get the finalizer of a setting: what the code says about the object, or else the kind of the
+    /// controller in the file, the kind that the name of the file or of the constant begins with, and at last the kinds
+    /// of the controllers in the folder.
+    fn with_finalizer(&self, setting: &Setting) -> BTreeSet<String> {
+        let path = &*setting.place.path;
+        match &setting.object {
+            Object::Kind(kind) => return BTreeSet::from([kind.clone()]),
+            Object::Other(_) => return BTreeSet::new(),
+            Object::Unknown => {}
+        }
+        if let Some(kinds) = self.setups.get(path).filter(|it| !it.is_empty()) {
+            return kinds.clone();
+        }
+        let name = setting.name.as_deref().unwrap_or_default();
+        let name = name.replace('_', "").to_ascii_lowercase();
+        let called = self
+            .stems
+            .iter()
+            .filter(|(stem, _)| name.starts_with(*stem));
+        let by_name = called
+            .max_by_key(|(stem, _)| stem.len())
+            .map(|(_, kind)| kind);
+        if let Some(kind) = self.about.get(path).or(by_name) {
+            return BTreeSet::from([kind.clone()]);
+        }
+        let all = self.setups.values().flatten();
+        let beside = all.filter(|kind| self.is_beside(path, kind));
+        beside.cloned().collect()
     }
 }
 
@@ -200,6 +249,7 @@ struct Taker<'a> {
     source: &'a Source,
     go: &'a GoProject,
     files: GoFiles<'a>,
+    finalizers: Finalizers,
     /// The webhooks that were not taken over yet.
     webhooks: Vec<GoWebhook>,
     /// The CRDs of external kinds, by group and kind.
@@ -383,6 +433,79 @@ impl Taker<'_> {
         }
     }
 
+    /// The settings that add a finalizer to objects of `kind`.
+    fn with_finalizer(&self, kind: &str) -> Vec<&Setting> {
+        let settings = self.finalizers.settings.iter();
+        let added = settings.filter(|it| it.action == Action::Add);
+        let of_kind = added.filter(|it| self.kinds_with(it).contains(kind));
+        of_kind.collect()
+    }
+
+    /// The kinds that get the finalizer of a setting. If the setting does not say it, those from which the code removes
+    /// the finalizer.
+    fn kinds_with(&self, setting: &Setting) -> BTreeSet<String> {
+        let mut kinds = self.files.with_finalizer(setting);
+        if kinds.is_empty() && setting.object == Object::Unknown && is_known(setting) {
+            let settings = self.finalizers.settings.iter();
+            let others = settings.filter(|it| it.value == setting.value && *it != setting);
+            kinds = others
+                .flat_map(|it| self.files.with_finalizer(it))
+                .collect();
+        }
+        kinds
+    }
+
+    /// Reports the finalizers that no controller gets.
+    fn report_finalizers(&self, project: &Project, report: &mut Report) {
+        let controlled = project
+            .controllers()
+            .map(|(resource, _)| resource.kind.as_str());
+        let controlled: BTreeSet<_> = controlled.collect();
+        let settings = &self.finalizers.settings;
+        for setting in settings.iter().filter(|it| it.action == Action::Add) {
+            let kinds = self.kinds_with(setting);
+            let place = &setting.place;
+            let (Value::Known(text) | Value::Unknown(text)) = &setting.value;
+            for kind in kinds.iter().filter(|it| !controlled.contains(it.as_str())) {
+                report.lost(format!(
+                    "the finalizer of {kind}, which is `{text}` in Go ({place}): there is no controller of {kind}; \
+                     until one removes the finalizer, objects with it cannot be deleted"
+                ));
+            }
+            match &setting.object {
+                Object::Other(kind) => report.lost(format!(
+                    "the finalizer `{text}` that the Go code adds to a {kind} ({place}): add it and remove it in the \
+                     controller that works with the {kind}; until then, objects with it cannot be deleted"
+                )),
+                _ if !kinds.is_empty() => {}
+                _ if is_known(setting) => report.lost(without_kind(text, &place.to_string())),
+                _ => report.lost(format!(
+                    "a finalizer that the Go code computes by `{text}` ({place}): set `FINALIZER_NAME` in the \
+                     controller of its kind; until then, objects with the finalizer cannot be deleted"
+                )),
+            }
+        }
+        // What is only removed was added by an earlier version, or by other code.
+        let added = settings.iter().filter(|it| it.action == Action::Add);
+        let added: BTreeSet<_> = added.map(|it| &it.value).collect();
+        let removed = settings.iter().filter(|it| it.action == Action::Remove);
+        let mut seen = BTreeSet::new();
+        for setting in removed.filter(|it| !added.contains(&it.value)) {
+            if !seen.insert(&setting.value) {
+                continue;
+            }
+            let (Value::Known(text) | Value::Unknown(text)) = &setting.value;
+            report.lost(format!(
+                "the finalizer `{text}`, which the Go code removes ({}) but does not add: if objects have it, remove it \
+                     in `reconcile` and in `cleanup`",
+                setting.place
+            ));
+        }
+        for line in &self.finalizers.rest {
+            report.lost(line);
+        }
+    }
+
     /// Reads what the Go code says about the controllers of a kind.
     fn code(&self, kind: &str) -> Code {
         let go = &self.source.go;
@@ -390,15 +513,14 @@ impl Taker<'_> {
         let setups = self.files.setups.iter();
         let setups = setups.filter(|(_, kinds)| kinds.contains(kind));
         code.files = setups.map(|(path, _)| (*path).to_owned()).collect();
-        let folders: BTreeSet<_> = code.files.iter().map(|it| folder(it)).collect();
-        let is_beside = |path: &&str| {
-            let about = self.files.about.get(path);
-            folders.contains(folder(path))
-                && (about.is_none_or(|it| it == kind) || code.files.contains(*path))
-        };
-        let beside: Vec<_> = go.paths().filter(is_beside).collect();
+        for setting in self.with_finalizer(kind) {
+            let value = setting.value.clone();
+            code.finalizers
+                .entry(value)
+                .or_insert(setting.place.clone());
+        }
+        let beside = go.paths().filter(|path| self.files.is_beside(path, kind));
         for path in beside {
-            code.finalizers.extend(go.finalizers(path));
             for function in ["FieldOwner", "WithFieldOwner"] {
                 code.field_managers.extend(go.arguments(path, function, 0));
             }
@@ -462,6 +584,10 @@ impl Taker<'_> {
             }
         }
     }
+}
+
+fn is_known(setting: &Setting) -> bool {
+    matches!(setting.value, Value::Known(_))
 }
 
 /// Adds a conversion between the versions of the kind `id`, if the Go project has a conversion webhook for the kind.

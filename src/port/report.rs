@@ -281,29 +281,31 @@ pub(super) struct Names {
 impl Names {
     fn new(project: &Project, resource: &Resource, controller: &Controller, kind: &GoKind) -> Self {
         let own = project.controller_name(resource, controller);
-        let all = |values: &BTreeSet<Value>| {
-            let texts = values.iter().map(|it| match it {
-                Value::Known(text) | Value::Unknown(text) => text.clone(),
-            });
-            texts.collect::<Vec<_>>().join(", ")
-        };
         Self {
             manager: only(&kind.code.field_managers).unwrap_or(&own).to_owned(),
-            finalizer: match only(&kind.code.finalizers) {
+            finalizer: match only(kind.code.finalizers.keys()) {
                 Some(name) => name.to_owned(),
                 None => format!("{own}/finalizer"),
             },
             managers: all(&kind.code.field_managers),
-            finalizers: all(&kind.code.finalizers),
+            finalizers: all(kind.code.finalizers.keys()),
             reporters: all(&kind.code.event_reporters),
             own,
         }
     }
 }
 
+/// The texts of all values.
+fn all<'a>(values: impl IntoIterator<Item = &'a Value>) -> String {
+    let texts = values.into_iter().map(|it| match it {
+        Value::Known(text) | Value::Unknown(text) => text.as_str(),
+    });
+    texts.collect::<Vec<_>>().join(", ")
+}
+
 /// The text of the only value, if it is known.
-pub(super) fn only(values: &BTreeSet<Value>) -> Option<&str> {
-    let mut values = values.iter();
+pub(super) fn only<'a>(values: impl IntoIterator<Item = &'a Value>) -> Option<&'a str> {
+    let mut values = values.into_iter();
     match (values.next(), values.next()) {
         (Some(Value::Known(text)), None) => Some(text),
         _ => None,

@@ -75,7 +75,10 @@ pub fn is_wanted(path: &str) -> bool {
         let folder = path.split('/').next().unwrap_or_default();
         // CRDs of external kinds are often beside the tests.
         let is_crd = || path.to_ascii_lowercase().contains("crd");
-        is_yaml && (matches!(folder, "config" | "dist" | "chart" | "charts") || is_crd())
+        // The settings of the operator, such as `leaderElection`, may be in another folder.
+        let is_settings = || name.to_ascii_lowercase().contains("config");
+        let is_usual = matches!(folder, "config" | "dist" | "chart" | "charts");
+        is_yaml && (is_usual || is_crd() || is_settings())
     };
     matches!(path, "PROJECT" | "go.mod" | "LICENSE") || is_file_of("go", name) || is_manifest()
 }

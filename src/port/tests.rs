@@ -27,7 +27,10 @@ fn go_project() -> Snapshot {
 
 /// Reads the Go project of the tests with changes. `None` removes a file.
 fn read(changes: &[(&str, Option<&str>)]) -> Result<Port> {
-    let mut files = go_project();
+    read_changed(go_project(), changes)
+}
+
+fn read_changed(mut files: Snapshot, changes: &[(&str, Option<&str>)]) -> Result<Port> {
     for (path, text) in changes {
         match text {
             Some(text) => {
@@ -475,6 +478,415 @@ fn a_computed_name_of_the_lease_is_reported() {
     );
 }
 
+/// A small Go project, whose finalizer and leader election are set in unusual ways, with more files.
+fn mini(files: &[(&str, &str)]) -> Port {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini");
+    let mini = snapshot(&folder, &WITHOUT, is_wanted).unwrap();
+    let changes: Vec<_> = files
+        .iter()
+        .map(|(path, text)| (*path, Some(*text)))
+        .collect();
+    read_changed(mini, &changes).unwrap()
+}
+
+/// The finalizer that the controller of `Foo` sets, if it has a constant for it.
+fn finalizer_of_foo(port: &Port) -> Option<String> {
+    let text = texts(port).remove("src/controller/g/foo.rs")?;
+    let (_, rest) = text.split_once("FINALIZER_NAME: Option<&'static str> =")?;
+    let (_, rest) = rest.split_once('"')?;
+    Some(rest.split_once('"')?.0.to_owned())
+}
+
+/// The lines of PORTING.md that say something about `word`.
+fn lost_about(port: &Port, word: &str) -> Vec<String> {
+    let lost = lost(port);
+    // The verb `deletecollection` is not about leader election.
+    let lines = lost
+        .lines()
+        .filter(|it| it.contains(word) && !it.contains("deletecollection"));
+    lines
+        .map(|it| it.trim_start_matches("- [ ] ").to_owned())
+        .collect()
+}
+
+#[test]
+fn a_finalizer_and_a_lease_that_are_set_in_an_unusual_way_are_taken_over() {
+    let port = mini(&[]);
+    assert_eq!(port.project.lease_name(), "mini");
+    assert!(port.project.features.contains(&Feature::LeaderElection));
+    assert!(resource(&port, "Foo").controllers[0].finalizer);
+    assert_eq!(finalizer_of_foo(&port).unwrap(), "x.io/volume-guard");
+    let report = texts(&port).remove(REPORT).unwrap();
+    for row in [
+        "| Lease | `mini` | `mini` |",
+        "| finalizer of Foo | `x.io/volume-guard` | `x.io/volume-guard` |",
+    ] {
+        assert!(report.contains(row), "{report}");
+    }
+    for word in ["inalizer", "Lease", "lection"] {
+        assert_eq!(lost_about(&port, word), [""; 0]);
+    }
+}
+
+const CONTROLLER: &str = "internal/controller/foo_controller.go";
+
+/// The controller of `Foo` with this code in place of the call that adds the finalizer.
+fn controller(code: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/go-mini")
+        .join(CONTROLLER);
+    let text = fs::read_to_string(path).unwrap();
+    let start = text.find("\tif _, err := finalize").unwrap();
+    let end = text.find("\treturn ctrl.Result{}, nil").unwrap();
+    format!("{}{code}\n{}", &text[..start], &text[end..])
+}
+
+#[test]
+fn a_finalizer_is_taken_over_from_each_form_of_code() {
+    for code in [
+        "controllerutil.AddFinalizer(foo, \"a.io/b\")",
+        "controllerutil.AddFinalizer(foo, names.Guard)",
+        "foo.SetFinalizers(append(foo.GetFinalizers(), names.Guard))",
+        "foo.Finalizers = append(foo.Finalizers, string(names.Guard))",
+        "foo.ObjectMeta.Finalizers = []string{names.Guard}",
+        "foo.SetFinalizers([]string{names.Guard})",
+        "r.finalizers.Register(names.Guard, &cleaner{})",
+        "kubehelper.EnsureFinalizer(ctx, r.Client, foo, names.Guard)",
+        "r.set(ctx, foo)\n}\nfunc (r *FooReconciler) set(ctx context.Context, o client.Object) {\n\
+         controllerutil.AddFinalizer(o, names.Guard)",
+        "set(foo, names.Guard)\n}\nfunc set(o client.Object, name string) {\nadd(o, name)\n}\n\
+         func add(o client.Object, name string) {\ncontrollerutil.AddFinalizer(o, name)",
+        "kept := r.Foo()\ncontrollerutil.AddFinalizer(kept, r.Finalizer)\n}\nfunc New() *FooReconciler {\n\
+         return &FooReconciler{Finalizer: names.Guard}",
+    ] {
+        let names = "package names\nconst Guard = \"a.io/b\"\n";
+        let port = mini(&[
+            (CONTROLLER, &controller(code)),
+            ("internal/names/names.go", names),
+        ]);
+        assert_eq!(finalizer_of_foo(&port).as_deref(), Some("a.io/b"), "{code}");
+        let lost = lost_about(&port, "inalizer");
+        // No code calls the helper of the project any more.
+        let helper = lost
+            .iter()
+            .all(|it| it.contains("`name` (`internal/finalize/finalize.go:14`)"));
+        assert!(lost.len() <= 1 && helper, "{code}: {lost:?}");
+    }
+}
+
+#[test]
+fn a_finalizer_that_other_code_sets_is_taken_over_with_its_kind() {
+    for (path, code) in [
+        (
+            "internal/webhook/v1/foo_webhook.go",
+            "func (d *Defaulter) Default(ctx context.Context, object runtime.Object) error {\n\
+             foo, ok := object.(*v1.Foo)\ncontrollerutil.AddFinalizer(foo, names.Guard)\n}",
+        ),
+        (
+            "pkg/lifecycle/keep.go",
+            "func Keep(f *v1.Foo) {\nf.SetFinalizers(append(f.GetFinalizers(), names.Guard))\n}",
+        ),
+        (
+            "pkg/lifecycle/create.go",
+            "func Create() client.Object {\n\
+             return &v1.Foo{ObjectMeta: metav1.ObjectMeta{Name: \"a\", Finalizers: []string{names.Guard}}}\n}",
+        ),
+        (
+            "pkg/lifecycle/scope.go",
+            "func (s *scope) keep() {\ncontrollerutil.AddFinalizer(s.Foo, names.Guard)\n}",
+        ),
+        // The controller removes what other code adds.
+        (
+            "pkg/lifecycle/any.go",
+            "func (s *scope) keep() {\ncontrollerutil.AddFinalizer(s.object, names.Guard)\n}",
+        ),
+    ] {
+        let names = "package names\nconst Guard = \"a.io/b\"\n";
+        let remove = controller("controllerutil.RemoveFinalizer(foo, names.Guard)");
+        let port = mini(&[
+            (CONTROLLER, &remove),
+            ("internal/finalize/finalize.go", "package finalize"),
+            ("internal/names/names.go", names),
+            (path, code),
+        ]);
+        assert_eq!(finalizer_of_foo(&port).as_deref(), Some("a.io/b"), "{code}");
+        assert_eq!(lost_about(&port, "inalizer"), [""; 0], "{code}");
+    }
+}
+
+#[test]
+fn a_finalizer_that_cannot_be_taken_over_is_reported_once_with_its_place() {
+    const PATH: &str = "pkg/other.go";
+    for (code, expected) in [
+        (
+            "const OldFinalizer = \"x.io/old\"\nvar again = OldFinalizer",
+            "the finalizer `x.io/old` (`pkg/other.go:1`): the code does not say which kind has it; set \
+             `FINALIZER_NAME` in the controller of this kind; until then, objects with this finalizer cannot be deleted",
+        ),
+        (
+            "var all = []string{\"finalizer.x.io\"}",
+            "the finalizer `finalizer.x.io` (`pkg/other.go:1`): the code does not say which kind has it; set \
+             `FINALIZER_NAME` in the controller of this kind; until then, objects with this finalizer cannot be deleted",
+        ),
+        (
+            "func keep(o client.Object) {\n\ncontrollerutil.AddFinalizer(o, os.Getenv(\"KEEP\"))\n}",
+            "a finalizer that the Go code computes by `os.Getenv(\"KEEP\")` (`pkg/other.go:3`): set `FINALIZER_NAME` in \
+             the controller of its kind; until then, objects with the finalizer cannot be deleted",
+        ),
+        (
+            "import corev1 \"k8s.io/api/core/v1\"\nfunc keep(s *corev1.Secret) {\n\
+             controllerutil.AddFinalizer(s, \"x.io/secret\")\n}",
+            "the finalizer `x.io/secret` that the Go code adds to a Secret (`pkg/other.go:3`): add it and remove it in \
+             the controller that works with the Secret; until then, objects with it cannot be deleted",
+        ),
+        (
+            "func old(f *v1.Foo) {\ncontrollerutil.RemoveFinalizer(f, \"x.io/old\")\n}",
+            "the finalizer `x.io/old`, which the Go code removes (`pkg/other.go:2`) but does not add: if objects have \
+             it, remove it in `reconcile` and in `cleanup`",
+        ),
+        (
+            "const patch = `{\"metadata\":{\"finalizers\":[\"x.io/a\"]}}`",
+            "the finalizers that the Go code sets by a patch (`pkg/other.go:1`): set `FINALIZER_NAME` in the controller",
+        ),
+        (
+            "func keep(o client.Object) {\nhelper.AddFinalizers(o, all()...)\n}",
+            "what `AddFinalizers` does with finalizers (`pkg/other.go:2`)",
+        ),
+    ] {
+        let port = mini(&[(PATH, code)]);
+        assert_eq!(finalizer_of_foo(&port).unwrap(), "x.io/volume-guard");
+        assert_eq!(lost_about(&port, "inalizer"), [expected], "{code}");
+    }
+}
+
+#[test]
+fn two_finalizers_of_a_kind_are_reported_with_their_places() {
+    let code = "func keep(f *v1.Foo) {\ncontrollerutil.AddFinalizer(f, \"x.io/more\")\n}";
+    let port = mini(&[("pkg/other.go", code)]);
+    assert_eq!(finalizer_of_foo(&port), None);
+    let expected = "the finalizer of Foo, which is `x.io/more` (`pkg/other.go:2`) and `x.io/volume-guard` \
+        (`internal/controller/foo_controller.go:23`) in Go: set `FINALIZER_NAME` in its controller; until then, objects \
+        with the finalizer of the Go operator cannot be deleted";
+    assert_eq!(lost_about(&port, "inalizer"), [expected]);
+}
+
+#[test]
+fn code_that_only_mentions_finalizers_is_not_reported() {
+    for (path, code) in [
+        (
+            "internal/controller/foo_test.go",
+            "controllerutil.AddFinalizer(foo, \"x.io/test\")",
+        ),
+        ("test/utils/utils.go", "const Finalizer = \"x.io/test\""),
+        (
+            "api/v1/zz_generated.deepcopy.go",
+            "func a() { controllerutil.AddFinalizer(foo, \"x.io/test\") }",
+        ),
+        (
+            "pkg/applyconfiguration/foo.go",
+            "// Code generated by applyconfiguration-gen. DO NOT EDIT.\npackage a\n\
+             func a() { controllerutil.AddFinalizer(foo, \"x.io/test\") }",
+        ),
+        (
+            "pkg/log.go",
+            "import \"example.com/mini/pkg/finalizers.v1\"\n\
+             func a() {\nlog.Error(err, \"failed to add the finalizer\", \"finalizer\", names.FooFinalizer)\n\
+             if controllerutil.ContainsFinalizer(foo, names.FooFinalizer) {}\n\
+             rules := []string{\"foos/finalizers\"}\nfinalizers := foo.GetFinalizers()\n}",
+        ),
+        (
+            "api/v1/more_types.go",
+            "type A struct {\nFinalizers []string `json:\"finalizers,omitempty\"`\n}",
+        ),
+    ] {
+        let port = mini(&[(path, code)]);
+        assert_eq!(lost_about(&port, "inalizer"), [""; 0], "{path}");
+    }
+}
+
+#[test]
+fn leader_election_is_on_unless_the_go_operator_has_it_off() {
+    const MAIN: &str = "cmd/main.go";
+    const MANAGER: &str = "config/manager/manager.yaml";
+    let manager = |argument: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/go-mini")
+            .join(MANAGER);
+        let text = fs::read_to_string(path).unwrap();
+        text.replace("\"--metrics-bind-address=:8080\"", argument)
+    };
+    let (on, off) = (Some(true), Some(false));
+    let flags = "flag.BoolVar(&elects, \"leader-elect\", DEFAULT, \"\")\n\
+        ctrl.Options{LeaderElection: elects, LeaderElectionID: \"a\"}";
+    let by_flag = |default: &str| flags.replace("DEFAULT", default);
+    for (code, argument, expected, lease) in [
+        (
+            "ctrl.Options{LeaderElection: true, LeaderElectionID: \"a\"}",
+            "",
+            on,
+            "a",
+        ),
+        (
+            "ctrl.Options{LeaderElection: false, LeaderElectionID: \"a\"}",
+            "",
+            off,
+            "a",
+        ),
+        ("ctrl.Options{}", "", off, ""),
+        (by_flag("false").as_str(), "", off, "a"),
+        (by_flag("false").as_str(), "--leader-elect", on, "a"),
+        (by_flag("true").as_str(), "", on, "a"),
+        (by_flag("true").as_str(), "--leader-elect=false", off, "a"),
+        // A default in a struct.
+        (
+            "func defaults() Config { return Config{LeaderElection: true, LeaderElectionID: \"a\"} }\n\
+             func main() { ctrl.Options{LeaderElection: config.LeaderElection, LeaderElectionID: config.LeaderElectionID} }",
+            "",
+            on,
+            "a",
+        ),
+        (
+            "options.LeaderElection = true\noptions.LeaderElectionID = id(x)",
+            "",
+            on,
+            "",
+        ),
+        (
+            "id := flag.String(\"leader-election-id\", \"mini\", \"\")\n\
+             ctrl.Options{LeaderElection: true, LeaderElectionID: *id}",
+            "--leader-election-id=other",
+            on,
+            "other",
+        ),
+        (
+            "lock := &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Name: \"a\", Namespace: b}}\n\
+             leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{Lock: lock})",
+            "",
+            on,
+            "a",
+        ),
+        (
+            "ctrl.Options{LeaderElection: elects(), LeaderElectionID: \"a\"}",
+            "",
+            on,
+            "a",
+        ),
+    ] {
+        let port = mini(&[(MAIN, code), (MANAGER, &manager(argument))]);
+        let is_on = port.project.features.contains(&Feature::LeaderElection);
+        assert_eq!(Some(is_on), expected, "{code} {argument}");
+        let name = port.project.lease.as_ref().map_or("", |it| it.as_str());
+        assert_eq!(name, lease, "{code} {argument}");
+    }
+}
+
+#[test]
+fn leader_election_is_read_from_configuration_files_of_any_folder() {
+    let main = "ctrl.NewManager(config, options)";
+    let settings = "apiVersion: config.x.io/v1\nkind: Configuration\n\
+                    leaderElection: {leaderElect: true, resourceName: held.x.io}\n";
+    let map = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: settings}}\ndata:\n  config.yaml: |\n    {}\n",
+        settings.trim_end().replace('\n', "\n    ")
+    );
+    for (path, text) in [
+        (
+            "config/components/manager/controller_manager_config.yaml",
+            settings,
+        ),
+        ("deploy/manager/config.yaml", settings),
+        ("config/manager/settings.yaml", map.as_str()),
+    ] {
+        assert!(is_wanted(path));
+        let port = mini(&[("cmd/main.go", main), (path, text)]);
+        assert!(
+            port.project.features.contains(&Feature::LeaderElection),
+            "{path}"
+        );
+        assert_eq!(port.project.lease_name(), "held.x.io", "{path}");
+    }
+    let port = mini(&[("cmd/main.go", main), ("test/config.yaml", settings)]);
+    assert_eq!(port.project.lease, None);
+}
+
+#[test]
+fn what_leader_election_cannot_take_over_is_reported_once_with_its_place() {
+    for (code, expected) in [
+        (
+            "ctrl.Options{\nLeaderElection: true,\nLeaderElectionID: \"mini\",\nLeaseDuration: ptr.To(30 * time.Second),\n}",
+            "`LeaseDuration` of leader election, which is `ptr.To(30*time.Second)` in Go (`cmd/main.go:4`): add \
+             `--leader-elect-lease-duration` to the arguments in `config/manager/manager.yaml`",
+        ),
+        (
+            "ctrl.Options{LeaderElection: true, LeaderElectionID: \"mini\", LeaderElectionNamespace: \"leases\"}",
+            "`LeaderElectionNamespace` of leader election, which is `leases` in Go (`cmd/main.go:1`): add \
+             `--leader-elect-resource-namespace` to the arguments in `config/manager/manager.yaml`",
+        ),
+        (
+            "ctrl.Options{LeaderElection: env.Bool(\"X\"), LeaderElectionID: \"mini\"}",
+            "whether leader election is on: the Go code computes it by `env.Bool(\"X\")` (`cmd/main.go:1`); here it is on",
+        ),
+        (
+            "ctrl.Options{LeaderElection: true, LeaderElectionID: name(x)}",
+            "the name of the Lease: the Go code computes it by `name(x)` (`cmd/main.go:1`); set `lease` in PROJECT",
+        ),
+        (
+            "ctrl.Options{LeaderElection: true, LeaderElectionID: \"mini\"}\n\
+             func (r *Runner) NeedLeaderElection() bool { return false }",
+            "`NeedLeaderElection`: code that may run in each replica (`cmd/main.go:2`)",
+        ),
+        (
+            "import coordinationv1 \"k8s.io/api/coordination/v1\"\n\
+             ctrl.Options{LeaderElection: true, LeaderElectionID: \"mini\"}\nlease := &coordinationv1.Lease{}",
+            "the Leases that the Go code works with (`cmd/main.go:3`)",
+        ),
+        (
+            "ctrl.Options{LeaderElection: true, LeaderElectionID: \"mini\"}\nlock, err := resourcelock.New(a, b)",
+            "the leader election by client-go: here, each controller waits for the Lease (`cmd/main.go:2`)",
+        ),
+    ] {
+        let port = mini(&[("cmd/main.go", code)]);
+        assert!(
+            port.project.features.contains(&Feature::LeaderElection),
+            "{code}"
+        );
+        let mut lost = lost_about(&port, "lection");
+        lost.extend(
+            lost_about(&port, "Lease")
+                .into_iter()
+                .filter(|it| !it.contains("lection")),
+        );
+        assert_eq!(lost, [expected], "{code}");
+    }
+    let usual = "ctrl.Options{LeaderElection: true, LeaderElectionID: \"mini\", \
+        LeaderElectionNamespace: \"mini-system\", LeaderElectionResourceLock: resourcelock.LeasesResourceLock, \
+        LeaderElectionReleaseOnCancel: true}\nreleases := helm.Releases()";
+    let port = mini(&[("cmd/main.go", usual)]);
+    assert_eq!(
+        (lost_about(&port, "lection"), lost_about(&port, "ease")),
+        (vec![], vec![])
+    );
+    // Two names in one file.
+    let code = "a(ctrl.Options{LeaderElectionID: \"b\"})\na(ctrl.Options{LeaderElectionID: \"a\"})";
+    let expected = "the name of the Lease: the Go code has `a` (`cmd/main.go:2`) and `b` (`cmd/main.go:1`); set `lease` in \
+        PROJECT to the right one";
+    assert_eq!(
+        lost_about(&mini(&[("cmd/main.go", code)]), "Lease"),
+        [expected]
+    );
+}
+
+/// The report about the small Go project.
+#[test]
+fn the_report_about_a_small_project_is_complete() {
+    let report = texts(&mini(&[])).remove(REPORT).unwrap();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go-mini.md");
+    if std::env::var_os("SNAPSHOTS").is_some_and(|it| it == "overwrite") {
+        fs::write(&file, report.as_ref()).unwrap();
+    }
+    assert_eq!(report, fs::read_to_string(file).unwrap());
+}
+
 #[test]
 fn hidden_characters_of_names_are_escaped_in_the_report() {
     let code = "internal/controller/book_controller.go";
@@ -637,6 +1049,32 @@ proptest! {
                 is_formatted(text);
             }
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_name_of_each_length_is_formatted_like_rustfmt(
+        length in prop_oneof![40..70_usize, 90..110_usize, 3..318_usize],
+    ) {
+        // The part after the slash has at most 63 characters, and the part before it 253.
+        let after = (length - 2).min(63);
+        let after = after - (length - after) % 2;
+        let before = "x.".repeat((length - after) / 2 - 1);
+        let name = format!("{before}x/{}", "a".repeat(after));
+        prop_assert_eq!(name.len(), length);
+        let manager = &name[length.saturating_sub(128)..];
+        let code = format!(
+            "controllerutil.AddFinalizer(foo, \"{name}\")\nclient.FieldOwner(\"{manager}\")"
+        );
+        let port = mini(&[(CONTROLLER, &controller(&code))]);
+        let text = &texts(&port)["src/controller/g/foo.rs"];
+        prop_assert_eq!(finalizer_of_foo(&port), Some(name.clone()));
+        let constant = format!("\"{manager}\";\n");
+        prop_assert!(text.contains(&constant), "{}", text);
+        is_formatted(text);
     }
 }
 

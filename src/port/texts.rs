@@ -9,7 +9,9 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::{
-    Port, go,
+    Port,
+    finalizers::{is_manager, is_name},
+    go::{Place, Value as Found},
     report::{self, Made, only},
     rules::{LINE, Right, Rights, Target, Types, lines},
 };
@@ -242,31 +244,26 @@ impl Writer<'_> {
         let is_first = resource.controllers.first() == Some(controller);
         let mut text = String::new();
         let code = &kind.code;
-        let constants = [
-            (
-                &code.finalizers,
-                controller.finalizer,
-                "finalizer",
-                "FINALIZER_NAME",
-            ),
-            (&code.field_managers, true, "field manager", "FIELD_MANAGER"),
-        ];
-        for (values, is_used, what, constant) in constants {
-            if values.is_empty() || !is_used || !is_first {
-                continue;
-            }
-            match only(values).filter(|it| is_name(it)) {
-                Some(name) if constant == "FINALIZER_NAME" => {
+        if is_first && controller.finalizer && !code.finalizers.is_empty() {
+            match only(code.finalizers.keys()).filter(|it| is_name(it)) {
+                Some(name) => {
                     text += "    // The finalizer of the Go operator, which objects have.\n";
-                    let start = format!("    const {constant}: Option<&'static str> = Some(");
-                    text += &constant_of(&start, name, "    )");
+                    text += &finalizer_constant(name);
                 }
+                None => self
+                    .lost
+                    .push(unknown_finalizers(&code.finalizers, resource)),
+            }
+        }
+        if is_first && !code.field_managers.is_empty() {
+            match only(&code.field_managers).filter(|it| is_manager(it)) {
                 Some(name) => {
                     text += "    // The field manager of the Go operator, which owns fields.\n";
-                    let start = format!("    const {constant}: &'static str =");
-                    text += &constant_of(&start, name, "");
+                    text += &field_manager_constant(name);
                 }
-                None => self.lost.push(unknown(values, what, constant, resource)),
+                None => self
+                    .lost
+                    .push(unknown_managers(&code.field_managers, resource)),
             }
         }
         text
@@ -338,40 +335,55 @@ impl Writer<'_> {
     }
 }
 
-/// A string constant, formatted like rustfmt. `start` is the code before the string. If the string has a line of its
-/// own, `end` has one, too.
-fn constant_of(start: &str, value: &str, end: &str) -> String {
-    let (space, comma) = if end.is_empty() {
-        (" ", "")
-    } else {
-        ("", ",\n")
-    };
-    let line = format!("{start}{space}\"{value}\"{};\n", end.trim_start());
-    if line.trim_end().len() <= LINE {
-        return line;
+/// The constant with the finalizer, formatted like rustfmt.
+fn finalizer_constant(name: &str) -> String {
+    const START: &str = "    const FINALIZER_NAME: Option<&'static str> =";
+    let value = format!("Some(\"{name}\");");
+    let line = format!("{START} {value}\n");
+    let indented = format!("        {value}\n");
+    match LINE {
+        max if line.trim_end().len() <= max => line,
+        max if indented.trim_end().len() <= max => format!("{START}\n{indented}"),
+        _ => format!("{START} Some(\n        \"{name}\",\n    );\n"),
     }
-    format!("{start}\n        \"{value}\"{comma}{end};\n")
 }
 
-/// The message about a name that the Go code does not have as a single constant.
-fn unknown(
-    values: &BTreeSet<go::Value>,
-    what: &str,
-    constant: &str,
-    resource: &Resource,
-) -> String {
-    let names = values.iter().map(|it| match it {
-        go::Value::Known(text) | go::Value::Unknown(text) => format!("`{text}`"),
+/// The constant with the field manager, formatted like rustfmt.
+fn field_manager_constant(name: &str) -> String {
+    const START: &str = "    const FIELD_MANAGER: &'static str =";
+    let line = format!("{START} \"{name}\";\n");
+    let indented = format!("        \"{name}\";\n");
+    // The name stays on the line if it is too long for a line of its own, too.
+    if line.trim_end().len() <= LINE || indented.trim_end().len() > LINE {
+        line
+    } else {
+        format!("{START}\n{indented}")
+    }
+}
+
+/// The message about finalizers that are not one constant in the Go code.
+fn unknown_finalizers(values: &BTreeMap<Found, Place>, resource: &Resource) -> String {
+    let names = values.iter().map(|(value, place)| match value {
+        Found::Known(text) | Found::Unknown(text) => format!("`{text}` ({place})"),
+    });
+    let names = names.collect::<Vec<_>>().join(" and ");
+    format!(
+        "the finalizer of {}, which is {names} in Go: set `FINALIZER_NAME` in its controller; until then, objects with \
+         the finalizer of the Go operator cannot be deleted",
+        resource.kind
+    )
+}
+
+/// The message about field managers that are not one constant in the Go code.
+fn unknown_managers(values: &BTreeSet<Found>, resource: &Resource) -> String {
+    let names = values.iter().map(|value| match value {
+        Found::Known(text) | Found::Unknown(text) => format!("`{text}`"),
     });
     let names = names.collect::<Vec<_>>().join(" and ");
     let kind = &resource.kind;
-    let why = match constant {
-        "FINALIZER_NAME" => {
-            "; until then, objects with the finalizer of the Go operator cannot be deleted"
-        }
-        _ => "",
-    };
-    format!("the {what} of {kind}, which is {names} in Go: set `{constant}` in its controller{why}")
+    format!(
+        "the field manager of {kind}, which is {names} in Go: set `FIELD_MANAGER` in its controller"
+    )
 }
 
 /// The permissions that the render gives to a controller.
@@ -396,12 +408,6 @@ fn given_rights(project: &Project, resource: &Resource, controller: &Controller)
         given.entry(events).or_default().extend(["create", "patch"]);
     }
     given
-}
-
-/// Returns whether `text` is a valid name of a finalizer or field manager.
-fn is_name(text: &str) -> bool {
-    let is_good = |b: u8| b.is_ascii_alphanumeric() || b"-_./".contains(&b);
-    (1..=128).contains(&text.len()) && text.bytes().all(is_good)
 }
 
 /// The labels as lines of YAML.

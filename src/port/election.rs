@@ -1,0 +1,458 @@
+//! Leader election of the Go operator: whether it is on, the name of the Lease, and what cannot be taken over.
+
+use std::collections::BTreeSet;
+
+use super::{
+    config::Deployed,
+    go::{File, Go, Place, Token, Value, written},
+    name_of,
+    report::Report,
+    source::{Source, folder},
+};
+use crate::{names::LeaseName, project::yaml::documents, visible::visible};
+
+/// The longest setting that the report shows, in tokens.
+const MAX_TOKENS: usize = 20;
+
+/// The largest number of lines in the report about settings that cannot be taken over.
+const MAX_LINES: usize = 100;
+
+/// Leader election of the Go operator.
+#[derive(Debug, Default)]
+pub(super) struct Election {
+    /// Whether it is on; `None` if nothing says so.
+    pub is_on: Option<bool>,
+    /// The name of the Lease.
+    pub lease: Option<LeaseName>,
+}
+
+/// The settings of leader election in a configuration file: `leaderElection` of a `ControllerManagerConfig`, or of a
+/// kind that a project has for its own settings.
+#[derive(Debug, Default)]
+struct Settings {
+    switches: BTreeSet<bool>,
+    leases: BTreeSet<String>,
+}
+
+impl Election {
+    /// Reads the arguments of the Deployment first, which count more than configuration files and the code.
+    pub fn new(source: &Source, deployed: &Deployed, report: &mut Report) -> Self {
+        let go = &source.go;
+        let arguments = deployed.arguments.as_deref();
+        let settings = settings(source);
+        let lease = lease(go, arguments.unwrap_or_default(), &settings, report);
+        let is_on = arguments.and_then(switched);
+        let is_on = is_on.or_else(|| settings.switches.last().copied());
+        let is_on = is_on.or_else(|| in_code(go, arguments.is_some(), report));
+        let mut lines = BTreeSet::new();
+        for file in go.code() {
+            rest(go, file, deployed, &mut lines);
+        }
+        let arguments = arguments.unwrap_or_default().iter();
+        for argument in arguments.filter(|it| is_left(flag(it).0)) {
+            lines.insert(format!(
+                "the argument `{argument}` of the Deployment, about leader election: add it to \
+                 `config/manager/manager.yaml`"
+            ));
+        }
+        for line in lines.into_iter().take(MAX_LINES) {
+            report.lost(line);
+        }
+        Self { is_on, lease }
+    }
+}
+
+/// The words of a name in lower case, joined: `leaderelectionid` for `--leader-election-id` and `LeaderElectionID`.
+fn joined(name: &str) -> String {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    letters.collect::<String>().to_ascii_lowercase()
+}
+
+/// What the name says besides leader election, such as `id`; `None` if it says nothing about leader election.
+fn beside(name: &str) -> Option<String> {
+    let joined = joined(name);
+    let words = ["leaderelection", "leaderelect", "leaderelector"];
+    let word = words.into_iter().find(|word| joined.contains(word))?;
+    Some(joined.replacen(word, "", 1))
+}
+
+/// An argument as the name of a flag, and its value if there is one.
+fn flag(argument: &str) -> (&str, Option<&str>) {
+    match argument.split_once('=') {
+        Some((flag, value)) => (flag, Some(value)),
+        None => (argument, None),
+    }
+}
+
+/// Whether the name is that of a switch for leader election, and whether it turns leader election on.
+fn switch(name: &str) -> Option<bool> {
+    match beside(name)?.as_str() {
+        "" | "enable" | "enabled" | "use" | "with" => Some(true),
+        "disable" | "disabled" | "no" | "without" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether the name is that of the name of the Lease.
+fn is_lease_name(name: &str) -> bool {
+    let beside = beside(name);
+    matches!(
+        beside.as_deref(),
+        Some("id" | "name" | "resourcename" | "leasename" | "lockname")
+    ) || matches!(joined(name).as_str(), "leasename" | "leaseid")
+}
+
+/// Whether an argument with this flag is neither the switch nor the name of the Lease.
+fn is_left(flag: &str) -> bool {
+    let is_about = beside(flag).is_some() || has_word(flag, "lease");
+    flag.starts_with('-') && is_about && switch(flag).is_none() && !is_lease_name(flag)
+}
+
+/// Whether the arguments turn leader election on or off.
+fn switched(arguments: &[String]) -> Option<bool> {
+    let found = arguments.iter().filter(|it| it.starts_with('-'));
+    let found = found.filter_map(|argument| {
+        let (name, value) = flag(argument);
+        let is_on = !matches!(value, Some("false" | "f" | "F" | "FALSE" | "False" | "0"));
+        Some(switch(name)? == is_on)
+    });
+    found.last()
+}
+
+/// The settings in all configuration files, including those in a ConfigMap.
+fn settings(source: &Source) -> Settings {
+    let mut settings = Settings::default();
+    let is_test = |path: &str| {
+        folder(path)
+            .split('/')
+            .any(|it| matches!(it, "test" | "tests" | "e2e"))
+    };
+    let texts = source.manifests("");
+    let texts = texts.filter(|(path, text)| text.contains("leaderElection") && !is_test(path));
+    for (_, text) in texts {
+        for document in documents(text).unwrap_or_default() {
+            settings.read(&document["leaderElection"]);
+            let data = document["data"].as_object().into_iter().flatten();
+            let inner = data.filter_map(|(_, text)| text.as_str());
+            for text in inner.filter(|it| it.contains("leaderElection")) {
+                for document in documents(text).unwrap_or_default() {
+                    settings.read(&document["leaderElection"]);
+                }
+            }
+        }
+    }
+    settings
+}
+
+impl Settings {
+    fn read(&mut self, value: &serde_json::Value) {
+        self.switches.extend(value["leaderElect"].as_bool());
+        let lease = value["resourceName"].as_str();
+        self.leases.extend(lease.map(str::to_owned));
+    }
+}
+
+/// The name of the Lease that the replicas of the Go operator share.
+fn lease(
+    go: &Go,
+    arguments: &[String],
+    settings: &Settings,
+    report: &mut Report,
+) -> Option<LeaseName> {
+    let mut given = BTreeSet::new();
+    for (at, argument) in arguments.iter().enumerate() {
+        let (name, value) = flag(argument);
+        if name.starts_with('-') && is_lease_name(name) {
+            let value = value.or_else(|| arguments.get(at + 1).map(String::as_str));
+            given.extend(value.map(|it| Value::Known(it.to_owned())));
+        }
+    }
+    let mut found: BTreeSet<(Value, Option<Place>)> =
+        given.into_iter().map(|it| (it, None)).collect();
+    if found.is_empty() {
+        let leases = settings.leases.iter().cloned();
+        found.extend(leases.map(|it| (Value::Known(it), None)));
+        // The default of a flag.
+        for definition in go.definitions("LeaderElectionID") {
+            let place = Some(definition.place.clone());
+            let value = go.defined(definition);
+            found.extend(matches!(value, Value::Known(_)).then_some((value, place)));
+        }
+        for file in go.code() {
+            found.extend(of_options(go, file));
+            found.extend(of_lock(go, file));
+        }
+    }
+    let mut names = BTreeSet::new();
+    for (value, _) in &found {
+        if let Value::Known(text) = value {
+            names.extend(name_of::<LeaseName>("the name of the Lease", text, report));
+        }
+    }
+    if names.len() == 1 {
+        return names.pop_first();
+    }
+    let places = |wanted: &str| {
+        let places = found.iter().filter(|(value, _)| {
+            matches!(value, Value::Known(text) | Value::Unknown(text) if text == wanted)
+        });
+        let places = places.filter_map(|(_, place)| Some(place.as_ref()?.to_string()));
+        let places: Vec<_> = places.collect();
+        match places.as_slice() {
+            [] => String::new(),
+            places => format!(" ({})", places.join(", ")),
+        }
+    };
+    if !names.is_empty() {
+        let names = names.iter();
+        let names = names.map(|it| format!("`{it}`{}", places(it.as_str())));
+        report.lost(format!(
+            "the name of the Lease: the Go code has {}; set `lease` in PROJECT to the right one",
+            names.collect::<Vec<_>>().join(" and ")
+        ));
+    }
+    let values: BTreeSet<_> = found.iter().map(|(value, _)| value).collect();
+    for value in values {
+        if let Value::Unknown(expression) = value {
+            report.lost(format!(
+                "the name of the Lease: the Go code computes it by `{}`{}; set `lease` in PROJECT",
+                visible(expression),
+                places(expression)
+            ));
+        }
+    }
+    None
+}
+
+/// The names of Leases that the code gives to controller-runtime: `LeaderElectionID: …`.
+fn of_options(go: &Go, file: &File) -> Vec<(Value, Option<Place>)> {
+    let tokens = &file.tokens;
+    let ids = (0..tokens.len()).filter(|at| tokens[*at].is_name("LeaderElectionID"));
+    let ids = ids.map(|at| (file.place(at), setting(file, at)));
+    let ids = ids.filter(|(_, value)| !value.is_empty());
+    let ids = ids.map(|(place, value)| (go.value(&place.path, value), Some(place)));
+    ids.collect()
+}
+
+/// The names of Leases that the code gives to client-go: `LeaseMeta: metav1.ObjectMeta{Name: …}`.
+fn of_lock(go: &Go, file: &File) -> Vec<(Value, Option<Place>)> {
+    let tokens = &file.tokens;
+    let metas = (0..tokens.len()).filter(|at| tokens[*at].is_name("LeaseMeta"));
+    let names = metas.filter_map(|at| {
+        let after = tokens[at..]
+            .iter()
+            .take(MAX_TOKENS)
+            .position(|it| it.is_name("Name"))?;
+        let name = at + after;
+        let is_set = tokens.get(name + 1) == Some(&Token::Sign(':'));
+        let place = file.place(name);
+        let value = is_set.then(|| go.value(&place.path, setting(file, name)))?;
+        Some((value, Some(place)))
+    });
+    names.collect()
+}
+
+/// What is set to the name at this index: the tokens after `:`, `=` or `:=`, up to a comma or the end of the line.
+fn setting(file: &File, at: usize) -> &[Token] {
+    let tokens = &file.tokens;
+    let is_sign = |at: usize, sign: char| tokens.get(at) == Some(&Token::Sign(sign));
+    let start = match () {
+        () if is_sign(at + 1, ':') && is_sign(at + 2, '=') => at + 3,
+        () if is_sign(at + 1, ':') || is_sign(at + 1, '=') && !is_sign(at + 2, '=') => at + 2,
+        () => return &[],
+    };
+    let (mut depth, mut end) = (0_usize, start);
+    while let Some(token) = tokens.get(end).filter(|_| end < start + MAX_TOKENS) {
+        match token {
+            Token::Sign('(' | '[' | '{') => depth += 1,
+            Token::Sign(')' | ']' | '}' | ',') if depth == 0 => break,
+            Token::Sign(')' | ']' | '}') => depth -= 1,
+            _ if depth == 0 && file.place(end).line != file.place(start).line => break,
+            _ => {}
+        }
+        end += 1;
+    }
+    tokens.get(start..end).unwrap_or_default()
+}
+
+/// Whether the code turns leader election on. `is_deployed` tells whether the arguments of the operator are known:
+/// otherwise, the default of a flag says nothing.
+fn in_code(go: &Go, is_deployed: bool, report: &mut Report) -> Option<bool> {
+    let (mut is_off, mut computed, mut is_literal) = (false, Vec::new(), true);
+    for file in go.code() {
+        for at in 0..file.tokens.len() {
+            if !file.tokens[at].is_name("LeaderElection") {
+                continue;
+            }
+            let value = setting(file, at);
+            if value.is_empty() {
+                continue;
+            }
+            let place = file.place(at);
+            match go.value(&place.path, value) {
+                Value::Known(text) if text == "true" => return Some(true),
+                Value::Known(text) if text == "false" => {
+                    is_off = true;
+                    is_literal &= value.len() == 1 && value[0].is_name("false");
+                }
+                Value::Known(text) | Value::Unknown(text) => computed.push((text, place)),
+            }
+        }
+    }
+    for (expression, place) in &computed {
+        report.lost(format!(
+            "whether leader election is on: the Go code computes it by `{}` ({place}); here it is on",
+            visible(expression)
+        ));
+    }
+    let runs = go
+        .code()
+        .any(|file| file.tokens.iter().any(|it| it.is_name("RunOrDie")));
+    if runs {
+        return Some(true);
+    }
+    // Without a word, controller-runtime does not elect a leader.
+    (computed.is_empty() && (is_deployed || is_off && is_literal)).then_some(false)
+}
+
+/// Whether one of the words of a name, such as `LeaseDuration` or `lease-name`, is `word`. `Release` has another word.
+fn has_word(name: &str, word: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let mut found = lower.match_indices(word);
+    found.any(|(at, _)| {
+        let (before, after) = (&name[..at], &name[at + word.len()..]);
+        let after = after.strip_prefix('s').unwrap_or(after);
+        let starts = !before.ends_with(|c: char| c.is_ascii_alphabetic())
+            || name[at..].starts_with(|c: char| c.is_ascii_uppercase());
+        starts && !after.starts_with(|c: char| c.is_ascii_lowercase())
+    })
+}
+
+/// Adds what the file says about leader election and Leases, and what was not taken over.
+fn rest(go: &Go, file: &File, deployed: &Deployed, lines: &mut BTreeSet<String>) {
+    let mut seen = BTreeSet::new();
+    let is_about = file
+        .tokens
+        .iter()
+        .any(|it| matches!(it, Token::Name(name) if beside(name).is_some()));
+    for (at, token) in file.tokens.iter().enumerate() {
+        let Token::Name(name) = token else { continue };
+        let place = file.place(at);
+        let value = setting(file, at);
+        let is_code = match file.tokens.get(at + 1..at + 3) {
+            Some([Token::Sign('.'), after]) => !after.is_name("LeasesResourceLock"),
+            _ => false,
+        };
+        let flag = match name.as_str() {
+            "LeaseDuration" => "--leader-elect-lease-duration",
+            "RenewDeadline" => "--leader-elect-renew-deadline",
+            "RetryPeriod" if is_about => "--leader-elect-retry-period",
+            "LeaderElectionNamespace" => "--leader-elect-resource-namespace",
+            _ => "",
+        };
+        if !flag.is_empty() {
+            let known = go.value(&place.path, value);
+            let is_same = match &known {
+                Value::Known(text) => text.is_empty() || deployed.namespace.as_ref() == Some(text),
+                Value::Unknown(_) => false,
+            };
+            if !value.is_empty() && !is_same && seen.insert(name.as_str()) {
+                let shown = match known {
+                    Value::Known(text) => text,
+                    Value::Unknown(_) => written(value),
+                };
+                lines.insert(format!(
+                    "`{name}` of leader election, which is `{shown}` in Go ({place}): add `{flag}` to the arguments in \
+                     `config/manager/manager.yaml`"
+                ));
+            }
+            continue;
+        }
+        let what = match name.as_str() {
+            "NeedLeaderElection" => "`NeedLeaderElection`: code that may run in each replica",
+            "leaderelection" | "resourcelock" if is_code => {
+                "the leader election by client-go: here, each controller waits for the Lease"
+            }
+            "LeaderElectionConfig"
+            | "LeaderElectionResourceLockInterface"
+            | "LeaderElectionResourceLock"
+                if !value.is_empty() && !is_lease_lock(go, &place, value) =>
+            {
+                "the lock of leader election: here, it is a Lease"
+            }
+            "Lease" | "LeaseList" | "LeaseSpec" if is_of_kubernetes(file, at) => {
+                "the Leases that the Go code works with"
+            }
+            _ => continue,
+        };
+        if seen.insert(what) {
+            lines.insert(format!("{what} ({place})"));
+        }
+    }
+}
+
+/// Whether the lock of leader election is a Lease, the default.
+fn is_lease_lock(go: &Go, place: &Place, value: &[Token]) -> bool {
+    let is_constant = value
+        .last()
+        .is_some_and(|it| it.is_name("LeasesResourceLock"));
+    is_constant || go.value(&place.path, value) == Value::Known("leases".to_owned())
+}
+
+/// Whether the type at this index is of the group `coordination.k8s.io`.
+fn is_of_kubernetes(file: &File, at: usize) -> bool {
+    let package = match at.checked_sub(2).map(|start| &file.tokens[start..at]) {
+        Some([Token::Name(package), Token::Sign('.')]) => package,
+        _ => return false,
+    };
+    let import = file.import(package);
+    import.is_some_and(|it| it.starts_with("k8s.io/api/coordination/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_of_leader_election_is_found_by_its_name() {
+        let switched = |arguments: &[&str]| {
+            let arguments: Vec<_> = arguments.iter().map(|it| (*it).to_owned()).collect();
+            switched(&arguments)
+        };
+        for (argument, expected) in [
+            ("--leader-elect", Some(true)),
+            ("--leader-elect=true", Some(true)),
+            ("--leader-elect=false", Some(false)),
+            ("-enable-leader-election", Some(true)),
+            ("--leaderElection.enabled=true", Some(true)),
+            ("--disable-leader-election", Some(false)),
+            ("--disable-leader-election=false", Some(true)),
+            ("--leader-election-id=a", None),
+            ("--leader-elect-lease-duration=1m", None),
+            ("--metrics-bind-address=:8080", None),
+            ("leader-elect", None),
+        ] {
+            assert_eq!(switched(&[argument]), expected, "{argument}");
+        }
+        assert_eq!(
+            switched(&["--leader-elect", "--leader-elect=false"]),
+            Some(false)
+        );
+    }
+
+    #[test]
+    fn a_lease_is_a_word_and_not_a_part_of_one() {
+        for name in [
+            "Lease",
+            "LeaseDuration",
+            "leaseName",
+            "nodeLeases",
+            "lease-name",
+        ] {
+            assert!(has_word(name, "lease"), "{name}");
+        }
+        for name in ["Release", "HelmReleases", "please", "leased", "released-at"] {
+            assert!(!has_word(name, "lease"), "{name}");
+        }
+    }
+}
