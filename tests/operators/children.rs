@@ -76,7 +76,7 @@ impl Controller {
                     "selector": {"matchLabels": labels},
                     "template": template(vault, value, "Always"),
                 });
-                let deployment = self.deployments.apply_one(vault, object(vault, spec)).await?;
+                let deployment = self.deployments.apply_one(vault, object::<Deployment>(vault, spec)).await?;
                 if deployment.spec.replicas != Some(3) {
                     self.deployments.patch_spec(&deployment, json!({"replicas": 3})).await?;
                 }
@@ -501,8 +501,8 @@ fn an_immutable_field_is_named(project: &Project) {
         ),
         (
             "service",
-            "service-None",
             "service-10.0.0.77",
+            "service-10.0.0.78",
             "services",
             ".spec.clusterIP",
             "may not change",

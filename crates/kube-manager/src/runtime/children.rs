@@ -289,9 +289,10 @@ where
     pub async fn apply_one(&self, owner: &K, child: impl Into<Child<C>>) -> Result<Arc<C>, Error> {
         let mut child = child.into();
         set_namespace(&mut child.object, &self.kind, owner)?;
+        // A future with all requests is large, and most children need none of them.
         let applied = match self.find(owner, &child.object).await? {
             Some(known) => self.correct(owner, &known, &child).await,
-            None => self.create(owner, &child).await,
+            None => Box::pin(self.create(owner, &child)).await,
         };
         if let (Err(Error::Stale(_)), Some(uid)) = (&applied, &owner.meta().uid) {
             reads::outdated(self.place(uid));
@@ -307,10 +308,10 @@ where
             Some(known) if known.is_shown => return Ok(Some(known.child)),
             Some(known) => known.child,
         };
-        match self.get(child).await? {
+        match Box::pin(self.get(child)).await? {
             // Without its label, the watch would never show it.
             Some(live) if claim(&live, owner, &self.mark()) == Claim::Ours => {
-                let labelled = self.label(owner, live).await?;
+                let labelled = Box::pin(self.label(owner, live)).await?;
                 Ok(labelled.map(|live| self.know(live)))
             }
             _ => {
@@ -335,7 +336,7 @@ where
             }
             // The object may be deleted meanwhile.
             if let Some(live) = self.get(&desired).await?
-                && let Some(existing) = self.take_over(owner, live, child).await?
+                && let Some(existing) = Box::pin(self.take_over(owner, live, child)).await?
             {
                 return Ok(existing);
             }
@@ -458,45 +459,57 @@ where
             Seen::Child(seen) if is_same(&*seen, &**known) => {}
             Seen::Child(_) | Seen::Absent => return Err(self.stale(&desired)),
         }
+        Box::pin(self.update(owner, known, child, &desired, &field)).await
+    }
+
+    /// Writes `desired` over the child `known`, from which it differs in `field`.
+    async fn update(
+        &self,
+        owner: &K,
+        known: &Arc<C>,
+        child: &Child<C>,
+        desired: &C,
+        field: &str,
+    ) -> Result<Arc<C>, Error> {
         let mark = self.mark();
         let shape = |child: &C| Some(child.labels().get(&mark)?.split_once('-')?.1.to_owned());
         // If the set of fields has not changed, the apply has no field to remove, and the owner of each field does not
         // matter.
-        let same_fields = shape(known).is_some_and(|known| shape(&desired) == Some(known));
+        let same_fields = shape(known).is_some_and(|known| shape(desired) == Some(known));
         let mut fresh = same_fields.then(|| C::clone(known));
         for _ in 0..TRIES {
             let live = match fresh.take() {
                 Some(live) => live,
-                None => match self.get(&desired).await? {
+                None => match self.get(desired).await? {
                     // Other programs write the status.
                     Some(live) if is_same(&live, &**known) => live,
-                    Some(live) => match self.take_over(owner, live, child).await? {
+                    Some(live) => match Box::pin(self.take_over(owner, live, child)).await? {
                         Some(existing) => return Ok(existing),
-                        None => return self.create(owner, child).await,
+                        None => return Box::pin(self.create(owner, child)).await,
                     },
                     None => {
                         self.owned.forget(known);
-                        return self.create(owner, child).await;
+                        return Box::pin(self.create(owner, child)).await;
                     }
                 },
             };
-            match self.write(&live, &desired, same_fields).await {
+            match self.write(&live, desired, same_fields).await {
                 Ok(written) => {
-                    self.settle(&written, &desired);
-                    return Ok(self.corrected(&live, written, &field));
+                    self.settle(&written, desired);
+                    return Ok(self.corrected(&live, written, field));
                 }
                 Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => {}
                 Err(kube::Error::Api(status)) => {
-                    let (fields, desired_fields) = (json!(live), fields_of(&desired));
+                    let (fields, desired_fields) = (json!(live), fields_of(desired));
                     return match immutable::refusal(&status, &fields, &desired_fields) {
-                        Some(refusal) => self.refused(owner, &live, child, refusal).await,
-                        None => Err(self.failed("patch", &desired, kube::Error::Api(status))),
+                        Some(refusal) => Box::pin(self.refused(owner, &live, child, refusal)).await,
+                        None => Err(self.failed("patch", desired, kube::Error::Api(status))),
                     };
                 }
-                Err(source) => return Err(self.failed("patch", &desired, source)),
+                Err(source) => return Err(self.failed("patch", desired, source)),
             }
         }
-        Err(self.stale(&desired))
+        Err(self.stale(desired))
     }
 
     /// Applies `desired` to `live`. The API server refuses it if `live` has changed since it was read, or if another
@@ -608,7 +621,7 @@ where
             Some(going) if going.meta().deletion_timestamp.is_some() => Ok(self.wrote(going)),
             _ => {
                 self.owned.forget(live);
-                self.create(owner, child).await
+                Box::pin(self.create(owner, child)).await
             }
         }
     }
@@ -1130,16 +1143,17 @@ mod tests {
 
     #[test]
     fn an_object_belongs_to_one_owner() {
+        type Change = fn(&mut ObjectMeta);
+        fn reference(meta: &mut ObjectMeta) -> &mut OwnerReference {
+            &mut meta.owner_references.as_mut().expect("an owner")[0]
+        }
         let owner = owner("owner", Some("home"));
         let claim_after = |change: fn(&mut ObjectMeta)| {
             let mut child = adorned(None, "a").expect("a child");
             change(&mut child.metadata);
             claim(&child, &owner, MARK)
         };
-        fn reference(meta: &mut ObjectMeta) -> &mut OwnerReference {
-            &mut meta.owner_references.as_mut().expect("an owner")[0]
-        }
-        let cases: [(fn(&mut ObjectMeta), Claim); 6] = [
+        let cases: [(Change, Claim); 6] = [
             (|_| {}, Claim::Ours),
             (|meta| meta.labels = None, Claim::Ours),
             (

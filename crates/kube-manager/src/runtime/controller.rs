@@ -511,7 +511,8 @@ impl<R: Reconciler> Worker<R> {
         let active = self.metrics.active.with_label_values(&[controller]);
         active.inc();
         let start = Instant::now();
-        let attempt = reads::during(self.attempt(object)).instrument(span);
+        // The future of a reconciler may be large, and would be copied to the stack several times.
+        let attempt = reads::during(Box::pin(self.attempt(object))).instrument(span);
         let result = match AssertUnwindSafe(attempt).catch_unwind().await {
             // The reconciler may have ignored the error.
             Ok((Ok(_), true)) => Err(Error::Stale),

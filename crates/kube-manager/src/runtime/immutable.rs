@@ -32,9 +32,9 @@ pub fn refusal(status: &Status, live: &Value, desired: &Value) -> Option<Refusal
         return None;
     }
     let causes = &status.details.as_ref()?.causes;
-    let is_immutable = |text: &str| {
-        let text = text.to_lowercase();
-        PHRASES.iter().any(|phrase| text.contains(phrase))
+    let is_immutable = |message: &str| {
+        let reason = reason(message).to_lowercase();
+        PHRASES.iter().any(|phrase| reason.contains(phrase))
     };
     let cause = causes.iter().find(|cause| is_immutable(&cause.message))?;
     let changed = changed(&cause.field, &cause.message, live, desired);
@@ -134,6 +134,8 @@ mod tests {
         let none = json!({});
         let invalid = "Invalid value: -1: must be greater than or equal to 0";
         assert!(refusal(&status(422, "spec.replicas", invalid), &none, &none).is_none());
+        let value = "Invalid value: \"immutable\": must be a number";
+        assert!(refusal(&status(422, "spec.text", value), &none, &none).is_none());
         let conflict = status(409, "spec", "field is immutable");
         assert!(refusal(&conflict, &none, &none).is_none());
     }

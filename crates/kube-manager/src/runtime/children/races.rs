@@ -531,6 +531,16 @@ fn a_status_that_changes_all_the_time_does_not_stop_a_correction() {
 }
 
 #[test]
+fn the_future_of_a_write_is_small() {
+    wait(async {
+        let world = World::new(false);
+        let owner = ConfigMap::default();
+        let apply = world.children.apply(&owner, [Secret::default()]);
+        assert!(size_of_val(&apply) < 10_000, "{}", size_of_val(&apply));
+    });
+}
+
+#[test]
 fn a_change_after_the_read_is_not_overwritten() {
     wait(async {
         let mut world = World::new(false);
