@@ -383,7 +383,7 @@ where
         let Some(live) = self.label(owner, live).await? else {
             return Ok(None);
         };
-        let is_desired = child.is_create_only || self.difference(&live, &desired).is_none();
+        let is_desired = child.is_create_only || self.difference(&json!(live), &desired).is_none();
         let live = self.know(live);
         if is_desired {
             Ok(Some(live))
@@ -451,7 +451,7 @@ where
         }
         let fields = json!(**known);
         let desired = self.desired(owner, child, Some(&fields))?;
-        let Some(field) = self.difference(known, &desired) else {
+        let Some(field) = self.difference(&fields, &desired) else {
             return Ok(known.clone());
         };
         match self.seen(owner, known) {
@@ -569,8 +569,8 @@ where
     }
 
     /// The first field in which `live` differs from `desired`, apart from what the API server has made of it before.
-    fn difference(&self, live: &C, desired: &C) -> Option<String> {
-        self.settled.difference(&json!(live), &fields_of(desired))
+    fn difference(&self, live: &Value, desired: &C) -> Option<String> {
+        self.settled.difference(live, &fields_of(desired))
     }
 
     /// Remembers in what `answer`, the answer to a write of `desired`, differs from `desired`.
