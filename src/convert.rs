@@ -109,6 +109,18 @@ impl How {
     }
 }
 
+/// A name that generated code uses and that its file must define or import.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Used {
+    BTreeMap,
+    /// The function `list`.
+    List,
+    /// The function `map`.
+    Map,
+    /// The function `through_json`.
+    Json,
+}
+
 /// The names of a type of the spoke and of a type of the hub.
 type Pair<'a> = (&'a str, &'a str);
 
@@ -121,14 +133,8 @@ struct Converter<'a> {
     open: VecDeque<Pair<'a>>,
     /// The pairs that cannot be converted field by field.
     closed: BTreeSet<Pair<'a>>,
-    /// Whether the code calls the function `list`.
-    lists: bool,
-    /// Whether the code calls the function `map`.
-    maps: bool,
-    /// Whether the code creates an empty `BTreeMap`.
-    map: bool,
-    /// Whether the code calls the function `through_json`.
-    json: bool,
+    /// What the code uses.
+    uses: BTreeSet<Used>,
 }
 
 impl<'a> Converter<'a> {
@@ -139,10 +145,7 @@ impl<'a> Converter<'a> {
             written: Vec::new(),
             open: VecDeque::new(),
             closed: BTreeSet::new(),
-            lists: false,
-            maps: false,
-            map: false,
-            json: false,
+            uses: BTreeSet::new(),
         };
         converter.close();
         converter
@@ -276,8 +279,11 @@ impl<'a> Converter<'a> {
 
     /// Notes what the code needs for a conversion.
     fn note(&mut self, how: How, from: &'a Type, to: &'a Type, way: Way) {
-        self.lists |= how == How::List;
-        self.maps |= how == How::Map;
+        match how {
+            How::List => _ = self.uses.insert(Used::List),
+            How::Map => _ = self.uses.insert(Used::Map),
+            How::Same | How::Into => {}
+        }
         if how != How::Same
             && let (Some(from), Some(to)) = (core(from), core(to))
         {
@@ -347,7 +353,7 @@ impl<'a> Converter<'a> {
                 )
             }
             _ => {
-                self.json = true;
+                self.uses.insert(Used::Json);
                 ("        through_json(&value)\n".to_owned(), true)
             }
         };
@@ -392,25 +398,22 @@ impl<'a> Converter<'a> {
                 let is_alike = there.part.written == field.part.written;
                 value.or_else(|| {
                     is_alike.then(|| {
-                        self.json = true;
+                        self.uses.insert(Used::Json);
                         fails = true;
                         format!("through_json(&{ident})?")
                     })
                 })
             });
-            match value {
-                Some(value) => {
-                    used.insert(ident);
-                    given.push(if value == *ident {
-                        value
-                    } else {
-                        format!("{ident}: {value}")
-                    });
-                }
-                None => {
-                    let value = self.missing(field, way, FIELDS);
-                    lacking.push(format!("{ident}: {value}"));
-                }
+            if let Some(value) = value {
+                used.insert(ident);
+                given.push(if value == *ident {
+                    value
+                } else {
+                    format!("{ident}: {value}")
+                });
+            } else {
+                let value = self.missing(field, way, FIELDS);
+                lacking.push(format!("{ident}: {value}"));
             }
         }
         let taken = from.iter().map(|field| {
@@ -567,7 +570,7 @@ impl<'a> Converter<'a> {
             Type::Option(_) => return "None".to_owned(),
             Type::List(_) => return "Vec::new()".to_owned(),
             Type::Map(_) => {
-                self.map = true;
+                self.uses.insert(Used::BTreeMap);
                 return "BTreeMap::new()".to_owned();
             }
             Type::Own(name) => name,
@@ -615,10 +618,10 @@ impl<'a> Converter<'a> {
 
     fn imports(&self) -> String {
         let mut text = String::new();
-        if self.maps || self.map {
+        if self.uses.contains(&Used::Map) || self.uses.contains(&Used::BTreeMap) {
             text += "use std::collections::BTreeMap;\n\n";
         }
-        if self.json {
+        if self.uses.contains(&Used::Json) {
             text += "use serde::{Serialize, de::DeserializeOwned};\n\n";
         }
         text
@@ -626,14 +629,14 @@ impl<'a> Converter<'a> {
 
     fn functions(&self) -> String {
         let mut text = String::new();
-        if self.lists {
+        if self.uses.contains(&Used::List) {
             text += "
 fn list<A, B: From<A>>(values: Vec<A>) -> Vec<B> {
     values.into_iter().map(Into::into).collect()
 }
 ";
         }
-        if self.maps {
+        if self.uses.contains(&Used::Map) {
             text += "
 fn map<A, B: From<A>>(values: BTreeMap<String, A>) -> BTreeMap<String, B> {
     let values = values.into_iter();
@@ -641,7 +644,7 @@ fn map<A, B: From<A>>(values: BTreeMap<String, A>) -> BTreeMap<String, B> {
 }
 ";
         }
-        if self.json {
+        if self.uses.contains(&Used::Json) {
             text += "
 /// Converts between types that rscaffold could not take apart. This fails if a value of one type is not a value of the
 /// other: once the types differ, write the conversion instead.

@@ -450,11 +450,11 @@ fn is_conditional(attributes: &[Attribute]) -> bool {
 }
 
 fn derives_default(attributes: &[Attribute]) -> bool {
-    let mut derives = attributes.iter().filter(|it| it.path().is_ident("derive"));
-    derives.any(|derive| {
-        let derived = metas(derive);
-        let mut names = derived.iter().filter_map(|it| it.path().segments.last());
-        names.any(|it| it.ident == "Default")
+    let derives = attributes.iter().filter(|it| it.path().is_ident("derive"));
+    let mut names = derives.flat_map(metas);
+    names.any(|name| {
+        let last = name.path().segments.last();
+        last.is_some_and(|it| it.ident == "Default")
     })
 }
 

@@ -327,7 +327,7 @@ pub(super) fn copied(base: &str, ours: &str, theirs: &str) -> String {
     for change in changes(base, theirs) {
         // A user may have the phrase at the end of a list, without the comma.
         let [old, new] = [&base[change.at], change.text]
-            .map(|lines| lines.trim())
+            .map(str::trim)
             .map(|lines| lines.strip_suffix(',').unwrap_or(lines));
         if !old.is_empty() && !new.is_empty() {
             renamed = replaced(&renamed, old, new);

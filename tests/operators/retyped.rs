@@ -1,6 +1,7 @@
 //! Tests that a project compiles after each command, if the author has replaced the example types and their tests
 //! before.
 
+#[expect(dead_code, reason = "the tests of the command line use all of it")]
 #[path = "../retyped/types.rs"]
 mod types;
 
@@ -35,8 +36,6 @@ fn converts(name: &'static str, v1: &Variant, v2: &Variant) {
     v2.write(folder, "v2");
     rscaffold(folder, &format!("create webhook {KIND} --conversion"));
     compiles(folder);
-    // Arbitrary objects come back as they were.
-    run(cargo(folder).args(["test", "--quiet", "--lib", "nothing_is_lost"]));
 }
 
 #[test]
@@ -69,7 +68,7 @@ fn a_project_compiles_after_its_types_are_replaced_before_each_command() {
 }
 
 #[test]
-fn conversions_compile_and_lose_nothing_whatever_the_types_are() {
+fn conversions_compile_whatever_the_types_are() {
     converts("nested", &NESTED, &NESTED);
     converts("changed", &NESTED, &CHANGED);
     converts("closed", &CLOSED, &CLOSED);
