@@ -460,7 +460,7 @@ fn run(way: Way, rounds: &[Round]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// The API server in memory fails if a password changes, or if a write is not based on a state of the object.
     #[test]
