@@ -117,9 +117,9 @@ pub(super) fn read(path: &str, text: &str, kind: &str) -> Option<Types> {
     for item in &file.items {
         match item {
             Item::Struct(it) => {
-                if let Some(status) = status_of(&it.attrs, kind) {
+                if let Some(settings) = settings_of(&it.attrs, kind) {
                     types.spec = it.ident.to_string();
-                    types.status = status.map(|path| scope.ty(&path, ALIASES));
+                    types.status = status(&settings, &scope);
                 }
                 let is_open = is_open(&it.vis, &it.attrs) && it.generics.params.is_empty();
                 types.items.insert(
@@ -390,22 +390,22 @@ fn is_in_prelude(name: &str) -> bool {
     ["bool", "char", "Box", "Option", "String", "Vec"].contains(&name) || numbers.contains(&name)
 }
 
-/// If `attributes` make a struct the spec of `kind`: the type of its status.
-fn status_of(attributes: &[Attribute], kind: &str) -> Option<Option<syn::Type>> {
-    let mut is_kind = false;
-    let mut status = None;
-    for attribute in attributes.iter().filter(|it| it.path().is_ident("kube")) {
-        for meta in metas(attribute) {
-            let text = text_of(&meta);
-            is_kind |= meta.path().is_ident("kind") && text.as_deref() == Some(kind);
-            if meta.path().is_ident("status") {
-                // The parser is recursive.
-                let short = text.filter(|text| text.len() <= DEPTH);
-                status = short.and_then(|text| syn::parse_str(&text).ok());
-            }
-        }
-    }
-    is_kind.then_some(status)
+/// The settings of kube in `attributes`, if they make a struct the spec of `kind`.
+fn settings_of(attributes: &[Attribute], kind: &str) -> Option<Vec<Meta>> {
+    let attributes = attributes.iter().filter(|it| it.path().is_ident("kube"));
+    let settings: Vec<_> = attributes.flat_map(metas).collect();
+    let mut kinds = settings.iter().filter(|it| it.path().is_ident("kind"));
+    let is_kind = kinds.any(|it| text_of(it).as_deref() == Some(kind));
+    is_kind.then_some(settings)
+}
+
+/// The type of the status in the settings of kube.
+fn status(settings: &[Meta], scope: &Scope) -> Option<Type> {
+    let mut statuses = settings.iter().filter(|it| it.path().is_ident("status"));
+    // The parser is recursive.
+    let text = statuses.find_map(text_of).filter(|it| it.len() <= DEPTH)?;
+    let path = syn::parse_str(&text).ok()?;
+    Some(scope.ty(&path, ALIASES))
 }
 
 /// The settings in an attribute such as `serde(default, rename = "a")`.
