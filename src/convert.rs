@@ -226,7 +226,7 @@ impl<'a> Converter<'a> {
                 };
                 spoke.iter().filter_map(part).collect()
             }
-            (Shape::Newtype(spoke), Shape::Newtype(hub)) => vec![(spoke, hub)],
+            (Shape::Newtype(spoke), Shape::Newtype(hub)) => vec![(&**spoke, &**hub)],
             _ => Vec::new(),
         }
     }

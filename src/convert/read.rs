@@ -44,7 +44,7 @@ pub(super) struct TypeItem {
 pub(super) enum Shape {
     Struct(Vec<Field>),
     Enum(Vec<Variant>),
-    Newtype(Part),
+    Newtype(Box<Part>),
     /// A type that other modules cannot take apart, or that the reader does not understand.
     Closed,
 }
@@ -473,7 +473,7 @@ fn structure(fields: &Fields, scope: &Scope) -> Option<Shape> {
         }
         Fields::Unnamed(it) => match it.unnamed.iter().collect::<Vec<_>>().as_slice() {
             [field] if is_open(&field.vis, &field.attrs) => {
-                Some(Shape::Newtype(scope.part(&field.ty)))
+                Some(Shape::Newtype(Box::new(scope.part(&field.ty))))
             }
             _ => None,
         },

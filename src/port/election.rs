@@ -111,15 +111,16 @@ fn is_left(flag: &str) -> bool {
 /// Whether the arguments turn leader election on or off.
 fn switched(arguments: &[String]) -> Option<bool> {
     let found = arguments.iter().filter(|it| it.starts_with('-'));
-    let found = found.filter_map(|argument| {
+    let mut found = found.filter_map(|argument| {
         let (name, value) = flag(argument);
         let is_on = !matches!(value, Some("false" | "f" | "F" | "FALSE" | "False" | "0"));
         Some(switch(name)? == is_on)
     });
-    found.last()
+    // The last argument counts.
+    found.next_back()
 }
 
-/// The settings in all configuration files, including those in a ConfigMap.
+/// The settings in all configuration files, including those in a `ConfigMap`.
 fn settings(source: &Source) -> Settings {
     let mut settings = Settings::default();
     let is_test = |path: &str| {
@@ -401,9 +402,9 @@ fn is_lease_lock(go: &Go, place: &Place, value: &[Token]) -> bool {
 
 /// Whether the type at this index is of the group `coordination.k8s.io`.
 fn is_of_kubernetes(file: &File, at: usize) -> bool {
-    let package = match at.checked_sub(2).map(|start| &file.tokens[start..at]) {
-        Some([Token::Name(package), Token::Sign('.')]) => package,
-        _ => return false,
+    let before = at.checked_sub(2).map(|start| &file.tokens[start..at]);
+    let Some([Token::Name(package), Token::Sign('.')]) = before else {
+        return false;
     };
     let import = file.import(package);
     import.is_some_and(|it| it.starts_with("k8s.io/api/coordination/"))

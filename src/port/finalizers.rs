@@ -374,10 +374,13 @@ impl Finder<'_> {
                     self.setting(reader, at, value, object, action(function));
                 }
                 ("append", [list, values @ ..]) => {
-                    let Some(object) = owner_of_list(reader, list) else {
+                    let Some(list) = list_of_finalizers(reader, list) else {
                         continue;
                     };
-                    let object = object.map_or(Object::Unknown, |it| self.object(reader, &it));
+                    // A variable with a list has no owner.
+                    let object = reader
+                        .owner(list)
+                        .map_or(Object::Unknown, |it| self.object(reader, &it));
                     for value in values {
                         // `list[i:]...` is a part of the list itself.
                         if !reader.sign(value.end - 1, '.') {
@@ -765,11 +768,10 @@ fn is_about_text(reader: &Reader, at: usize, function: &str) -> bool {
             .is_some_and(|it| packages.contains(&it))
 }
 
-/// The object whose list of finalizers is in these tokens: `Some(None)` for a variable with a list.
-fn owner_of_list(reader: &Reader, tokens: &Range<usize>) -> Option<Option<Range<usize>>> {
-    let at = tokens.clone().take(MAX_PATH).find(|at| {
+/// The index of the name of a list of finalizers in these tokens.
+fn list_of_finalizers(reader: &Reader, tokens: &Range<usize>) -> Option<usize> {
+    tokens.clone().take(MAX_PATH).find(|at| {
         let name = reader.name(*at);
-        name.is_some_and(|it| it == "GetFinalizers" || it.eq_ignore_ascii_case("finalizers"))
-    })?;
-    Some(reader.owner(at))
+        name.is_some_and(|name| name == "GetFinalizers" || name.eq_ignore_ascii_case("finalizers"))
+    })
 }

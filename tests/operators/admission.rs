@@ -944,8 +944,8 @@ fn webhooks_are_served_for_the_whole_of_a_long_shutdown_delay() {
     })
     .expect("it ends");
     assert!(operator.ends_within(PATIENCE).success());
-    let (least, most) = (Duration::from_secs(11), Duration::from_secs(14));
-    assert!(last >= least && stopped.elapsed() <= most, "{last:?}");
+    let (earliest, latest) = (Duration::from_secs(11), Duration::from_secs(14));
+    assert!(last >= earliest && stopped.elapsed() <= latest, "{last:?}");
 }
 
 /// A guard that calls a function when it is dropped.

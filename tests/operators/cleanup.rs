@@ -5,7 +5,7 @@ use crate::{
     scaffold::run,
 };
 
-/// Creates a project with a kind that has a Secret and a ConfigMap. Before an object is deleted, a Job runs.
+/// Creates a project with a kind that has a Secret and a `ConfigMap`. Before an object is deleted, a Job runs.
 fn project() -> Project {
     let project = Project::scaffold(
         "cleanup",

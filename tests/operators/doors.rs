@@ -300,7 +300,7 @@ fn a_controller_hears_of_what_it_declares() {
     assert!(operator.ends_within(PATIENCE).success());
 }
 
-/// A ConfigMap that names another object than before requeues both.
+/// A `ConfigMap` that names another object than before requeues both.
 fn an_object_that_is_no_longer_named_is_requeued(project: &Project, operator: &Operator) {
     for door in ["left", "right"] {
         sees_after(operator, door, || apply(project, door, "none", ""));
@@ -335,7 +335,7 @@ fn an_object_that_the_selector_no_longer_selects_is_cleaned_up(
 
 /// Objects that are deleted and created at once are reconciled, each time.
 fn an_object_that_is_made_again_is_reconciled(project: &Project, operator: &Operator) {
-    let doors: String = (0..10)
+    let doors: Vec<_> = (0..10)
         .map(|number| {
             format!(
                 "---\napiVersion: doors.example.com/v1\nkind: Door\n\
@@ -343,7 +343,7 @@ fn an_object_that_is_made_again_is_reconciled(project: &Project, operator: &Oper
             )
         })
         .collect();
-    let manifest = project.manifest(&doors);
+    let manifest = project.manifest(&doors.concat());
     run(kubectl("create -f").arg(&manifest));
     for _ in 0..3 {
         run(kubectl("replace --force -f").arg(&manifest));

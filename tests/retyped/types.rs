@@ -231,7 +231,7 @@ pub enum Source {
 /// Types that another module cannot take apart, or not with simple code.
 pub const ODD: Variant = Variant {
     name: "odd types",
-    text: r#"//! Odd books.
+    text: r"//! Odd books.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -294,7 +294,7 @@ pub mod inner {
         secret: String,
     }
 }
-"#,
+",
     fields: &[
         "name", "source", "percent", "hidden", "layers", "by_name", "names", "boxed", "pair",
         "size", "shelf",
@@ -304,7 +304,7 @@ pub mod inner {
 /// A spec with a private field.
 pub const CLOSED: Variant = Variant {
     name: "a private field",
-    text: r#"//! Closed books.
+    text: r"//! Closed books.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
@@ -322,7 +322,7 @@ impl BookSpec {
         &self.name
     }
 }
-"#,
+",
     fields: &[],
 };
 

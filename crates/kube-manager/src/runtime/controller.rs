@@ -61,8 +61,8 @@ const FINALIZER_FAILED: &str = "FinalizerFailed";
 /// Why a reconcile did not succeed.
 #[derive(Debug, thiserror::Error)]
 enum Error<E: std::error::Error + 'static> {
-    #[error(transparent)]
-    Reconciler(E),
+    #[error("{0}")]
+    Reconciler(#[source] E),
     #[error("cannot {verb} the finalizer `{name}`")]
     Finalizer {
         /// `add` or `remove`.
@@ -953,10 +953,8 @@ mod tests {
                 }
                 Step::List => {
                     handle(&Event::Init);
-                    for listed in 0..3 {
-                        if alive[listed] {
-                            handle(&Event::InitApply(now(&uids, listed)));
-                        }
+                    for listed in (0..3).filter(|listed| alive[*listed]) {
+                        handle(&Event::InitApply(now(&uids, listed)));
                     }
                     handle(&Event::InitDone);
                 }

@@ -587,7 +587,8 @@ mod tests {
     #[test]
     fn each_error_of_a_request_is_said_in_words() {
         let json = || serde_json::from_str::<ConfigMap>("[]").expect_err("no ConfigMap");
-        let rows: Vec<(Box<dyn Fn() -> kube::Error>, &str)> = vec![
+        type NewError = Box<dyn Fn() -> kube::Error>;
+        let rows: Vec<(NewError, &str)> = vec![
             (
                 Box::new(|| kube::Error::Service("this process does not hold the lease".into())),
                 "this process does not hold the lease",

@@ -179,7 +179,7 @@ impl<C: Resource + Clone> Index<C> {
     fn put(&mut self, child: Guarded<C>, refers: fn(&OwnerReference) -> bool) -> Vec<Owner> {
         let key = key(&child);
         let mut woken = Vec::from_iter(self.take(&key));
-        let owner = controlled_by(&child).filter(|owner| refers(owner));
+        let owner = controlled_by(&child).filter(refers);
         if let Some(owner) = owner {
             woken.push((key.0.clone(), owner.name));
             woken.dedup();
