@@ -5,6 +5,7 @@
 
 use std::process;
 
+use anyhow::anyhow;
 use clap::Parser;
 use kube_manager::{Manager, Operator};
 
@@ -27,12 +28,16 @@ async fn main() -> anyhow::Result<()> {
     controller::register(&mut manager);
 
     match cli.command {
-        Some(Command::Manifests { out }) => manager.write_manifests(&out),
+        Some(Command::Manifests { out }) => {
+            let written = manager.write_manifests(&out);
+            written.map_err(|error| anyhow!(kube_manager::message(error.as_ref())))
+        }
         None => {
             cli.log.init();
             let ended = manager.run(cli.manager).await;
             if let Err(error) = &ended {
-                tracing::error!(error = format!("{error:#}"), "ended by an error");
+                let error = kube_manager::message(error.as_ref());
+                tracing::error!(error, "ended by an error");
             }
             // A normal return would wait for all blocking calls.
             process::exit(i32::from(ended.is_err()))

@@ -5,6 +5,7 @@
 
 use std::{
     env,
+    fmt::Debug,
     fs::{self, File},
     io::Read,
     net::TcpListener,
@@ -16,10 +17,13 @@ use std::{
 };
 
 use kube::{
-    Client, Config,
+    Api, Client, Config, Resource,
     config::{KubeConfigOptions, Kubeconfig},
+    runtime::wait::{Condition, await_condition},
 };
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
+use tokio::time::timeout;
 
 /// Time limit for each step.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -48,6 +52,26 @@ pub async fn client() -> Client {
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
     Client::try_from(config.expect("a cluster")).expect("a client")
+}
+
+/// Waits until `condition` holds for the object `name`. If it does not hold in time, panics with
+/// `what` should hold, the object with its conditions, and the end of the operator's log.
+pub async fn wait<K>(objects: &Api<K>, name: &str, what: &str, condition: impl Condition<K>)
+where
+    K: Resource + Clone + Debug + Serialize + DeserializeOwned + Send + 'static,
+{
+    let holds = await_condition(objects.clone(), name, condition);
+    if let Ok(watched) = timeout(PATIENCE, holds).await {
+        watched.expect("a watch");
+        return;
+    }
+    let mut object = objects.get_opt(name).await.expect("an answer");
+    if let Some(object) = &mut object {
+        object.meta_mut().managed_fields = None;
+    }
+    let object = serde_json::to_string_pretty(&object).expect("JSON");
+    let log = CONTROL_PLANE.operator_log();
+    panic!("not within {PATIENCE:?}: {name} {what}\n{object}\nThe operator's log:\n{log}");
 }
 
 impl ControlPlane {
@@ -152,6 +176,14 @@ impl ControlPlane {
             .stderr(log)
             .spawn();
         self.children.push(child.expect("sh"));
+    }
+
+    /// The last lines of the operator's log.
+    fn operator_log(&self) -> String {
+        let log = self.folder.join("guestbook.log");
+        let log = fs::read_to_string(log).unwrap_or_default();
+        let lines: Vec<_> = log.lines().collect();
+        lines[lines.len().saturating_sub(50)..].join("\n")
     }
 
     fn kubectl(&self, arguments: &[&str]) -> Result<String, String> {

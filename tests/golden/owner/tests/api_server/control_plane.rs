@@ -5,6 +5,7 @@
 
 use std::{
     env,
+    fmt::Debug,
     fs::{self, File},
     io::Read,
     net::TcpListener,
@@ -15,11 +16,16 @@ use std::{
     time::{Duration, Instant},
 };
 
+use k8s_openapi::{api::batch::v1::Job, apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use kube::{
-    Client, Config,
+    Api, Client, Config, Resource, ResourceExt,
+    api::{ListParams, Patch, PatchParams},
     config::{KubeConfigOptions, Kubeconfig},
+    runtime::wait::{Condition, await_condition},
 };
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
+use tokio::time::{sleep, timeout};
 
 /// Time limit for each step.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -48,6 +54,55 @@ pub async fn client() -> Client {
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
     Client::try_from(config.expect("a cluster")).expect("a client")
+}
+
+/// Waits until `condition` holds for the object `name`. If it does not hold in time, panics with
+/// `what` should hold, the object with its conditions, and the end of the operator's log.
+pub async fn wait<K>(objects: &Api<K>, name: &str, what: &str, condition: impl Condition<K>)
+where
+    K: Resource + Clone + Debug + Serialize + DeserializeOwned + Send + 'static,
+{
+    let holds = await_condition(objects.clone(), name, condition);
+    if let Ok(watched) = timeout(PATIENCE, holds).await {
+        watched.expect("a watch");
+        return;
+    }
+    let mut object = objects.get_opt(name).await.expect("an answer");
+    if let Some(object) = &mut object {
+        object.meta_mut().managed_fields = None;
+    }
+    let object = serde_json::to_string_pretty(&object).expect("JSON");
+    let log = CONTROL_PLANE.operator_log();
+    panic!("not within {PATIENCE:?}: {name} {what}\n{object}\nThe operator's log:\n{log}");
+}
+
+/// Completes each Job, because an API server alone has no Job controller and runs no Pods.
+pub async fn complete_jobs(client: Client) {
+    let jobs: Api<Job> = Api::all(client.clone());
+    loop {
+        for job in jobs.list(&ListParams::default()).await.expect("a list") {
+            let ended = job.status.as_ref().map(|status| &status.completion_time);
+            if ended.is_some_and(Option::is_some) {
+                continue;
+            }
+            let now = Time(Timestamp::now());
+            let conditions = ["SuccessCriteriaMet", "Complete"]
+                .map(|type_| json!({"type": type_, "status": "True", "lastTransitionTime": now}));
+            let status = json!({
+                "startTime": now, "completionTime": now, "succeeded": 1, "conditions": conditions,
+            });
+            let (namespace, name) = (job.namespace().unwrap_or_default(), job.name_any());
+            let jobs: Api<Job> = Api::namespaced(client.clone(), &namespace);
+            let patch = Patch::Merge(json!({"status": status}));
+            let params = PatchParams::default();
+            match jobs.patch_status(&name, &params, &patch).await {
+                // It was deleted meanwhile.
+                Err(kube::Error::Api(answer)) if answer.is_not_found() => {}
+                completed => drop(completed.expect("a Job that can be completed")),
+            }
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
 }
 
 impl ControlPlane {
@@ -152,6 +207,14 @@ impl ControlPlane {
             .stderr(log)
             .spawn();
         self.children.push(child.expect("sh"));
+    }
+
+    /// The last lines of the operator's log.
+    fn operator_log(&self) -> String {
+        let log = self.folder.join("owner.log");
+        let log = fs::read_to_string(log).unwrap_or_default();
+        let lines: Vec<_> = log.lines().collect();
+        lines[lines.len().saturating_sub(50)..].join("\n")
     }
 
     fn kubectl(&self, arguments: &[&str]) -> Result<String, String> {

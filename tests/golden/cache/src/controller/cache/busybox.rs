@@ -27,7 +27,7 @@ const IMAGE_VARIABLE: &str = "BUSYBOX_IMAGE";
 /// Brings the cluster to the desired state of each Busybox.
 pub struct Controller {
     // One field for each kind that it owns.
-    deployments: Children<Deployment>,
+    deployments: Children<Deployment, Busybox>,
     // End of the kinds.
     image: String,
     context: Context,
@@ -38,7 +38,7 @@ pub struct Controller {
 pub enum Error {
     #[error(transparent)]
     Children(#[from] children::Error),
-    #[error("cannot write the status: {0}")]
+    #[error("cannot write the status")]
     WriteStatus(#[source] kube::Error),
 }
 
@@ -214,7 +214,10 @@ fn observe(
             condition::new_true(object, "Ready", "Reconciled", "Desired state reached")
         }
         Ok(waits) => condition::new_false(object, "Ready", waits.reason(), waits.message()),
-        Err(error) => condition::new_false(object, "Ready", error.reason(), error.to_string()),
+        Err(error) => {
+            let message = kube_manager::message(error);
+            condition::new_false(object, "Ready", error.reason(), message)
+        }
     };
     condition::set(&mut status.conditions, ready);
     status

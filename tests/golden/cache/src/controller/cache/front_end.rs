@@ -36,8 +36,8 @@ const IMAGE_VARIABLE: &str = "FRONT_END_IMAGE";
 /// Brings the cluster to the desired state of each Proxy.
 pub struct Controller {
     // One field for each kind that it owns.
-    deployments: Children<Deployment>,
-    services: Children<Service>,
+    deployments: Children<Deployment, Proxy>,
+    services: Children<Service, Proxy>,
     // End of the kinds.
     image: String,
     context: Context,
@@ -48,7 +48,7 @@ pub struct Controller {
 pub enum Error {
     #[error(transparent)]
     Children(#[from] children::Error),
-    #[error("cannot write the status: {0}")]
+    #[error("cannot write the status")]
     WriteStatus(#[source] kube::Error),
 }
 
@@ -243,7 +243,10 @@ fn observe(
             condition::new_true(object, READY, "Reconciled", "Desired state reached")
         }
         Ok(waits) => condition::new_false(object, READY, waits.reason(), waits.message()),
-        Err(error) => condition::new_false(object, READY, error.reason(), error.to_string()),
+        Err(error) => {
+            let message = kube_manager::message(error);
+            condition::new_false(object, READY, error.reason(), message)
+        }
     };
     condition::set(&mut status.conditions, ready);
     status

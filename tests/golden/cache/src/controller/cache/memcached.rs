@@ -41,7 +41,7 @@ const COMMAND: &[&str] = &[
 /// Brings the cluster to the desired state of each Memcached.
 pub struct Controller {
     // One field for each kind that it owns.
-    deployments: Children<Deployment>,
+    deployments: Children<Deployment, Memcached>,
     // End of the kinds.
     image: String,
     context: Context,
@@ -52,7 +52,7 @@ pub struct Controller {
 pub enum Error {
     #[error(transparent)]
     Children(#[from] children::Error),
-    #[error("cannot write the status: {0}")]
+    #[error("cannot write the status")]
     WriteStatus(#[source] kube::Error),
 }
 
@@ -228,7 +228,10 @@ fn observe(
             condition::new_true(object, "Ready", "Reconciled", "Desired state reached")
         }
         Ok(waits) => condition::new_false(object, "Ready", waits.reason(), waits.message()),
-        Err(error) => condition::new_false(object, "Ready", error.reason(), error.to_string()),
+        Err(error) => {
+            let message = kube_manager::message(error);
+            condition::new_false(object, "Ready", error.reason(), message)
+        }
     };
     condition::set(&mut status.conditions, ready);
     status

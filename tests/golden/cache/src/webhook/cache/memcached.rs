@@ -40,7 +40,7 @@ impl webhook::Defaulter for Defaulter {
 /// Sets the defaults. A second call must change nothing, because the API server may call the webhook twice in one
 /// request.
 fn set_defaults(_: &mut Memcached) {
-    // Set your defaults here.
+    // Set your defaults here, such as `object.spec.size.get_or_insert(1);`.
 }
 
 /// Accepts or refuses objects.

@@ -21,7 +21,7 @@ pub struct Controller {
 /// Why a reconcile failed. It is logged, and retried with an increasing backoff.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("cannot write the status: {0}")]
+    #[error("cannot write the status")]
     WriteStatus(#[source] kube::Error),
 }
 

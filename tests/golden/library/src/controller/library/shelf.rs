@@ -18,7 +18,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 /// Creates the objects that each Shelf owns.
 pub struct Controller {
     // One field for each kind that it owns.
-    config_maps: Children<ConfigMap>,
+    config_maps: Children<ConfigMap, Shelf>,
     // End of the kinds.
     // One field for each kind that its objects refer to.
     books: kube_manager::Watched<Book>,

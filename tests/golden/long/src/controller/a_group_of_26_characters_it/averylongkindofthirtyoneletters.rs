@@ -27,8 +27,8 @@ use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 /// Brings the cluster to the desired state of each Averylongkindofthirtyoneletters.
 pub struct Controller {
     // One field for each kind that it owns.
-    stateful_sets: Children<StatefulSet>,
-    persistent_volume_claims: Children<PersistentVolumeClaim>,
+    stateful_sets: Children<StatefulSet, Averylongkindofthirtyoneletters>,
+    persistent_volume_claims: Children<PersistentVolumeClaim, Averylongkindofthirtyoneletters>,
     // End of the kinds.
     // One field for each kind that its objects refer to.
     horizontal_pod_autoscalers: kube_manager::Watched<HorizontalPodAutoscaler>,
@@ -41,7 +41,7 @@ pub struct Controller {
 pub enum Error {
     #[error(transparent)]
     Children(#[from] children::Error),
-    #[error("cannot write the status: {0}")]
+    #[error("cannot write the status")]
     WriteStatus(#[source] kube::Error),
 }
 
@@ -252,7 +252,10 @@ fn observe(
             condition::new_true(object, "Ready", "Reconciled", "Desired state reached")
         }
         Ok(waits) => condition::new_false(object, "Ready", waits.reason(), waits.message()),
-        Err(error) => condition::new_false(object, "Ready", error.reason(), error.to_string()),
+        Err(error) => {
+            let message = kube_manager::message(error);
+            condition::new_false(object, "Ready", error.reason(), message)
+        }
     };
     condition::set(&mut status.conditions, ready);
     status

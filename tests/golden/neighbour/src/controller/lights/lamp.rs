@@ -17,7 +17,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 /// Creates the objects that each Lamp owns.
 pub struct Controller {
     // One field for each kind that it owns.
-    config_maps: Children<ConfigMap>,
+    config_maps: Children<ConfigMap, Lamp>,
     // End of the kinds.
 }
 

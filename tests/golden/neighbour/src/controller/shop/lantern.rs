@@ -24,7 +24,7 @@ use crate::external::lights::v1::Switch;
 /// Brings the cluster to the desired state of each Lantern.
 pub struct Controller {
     // One field for each kind that it owns.
-    lamps: Children<Lamp>,
+    lamps: Children<Lamp, Lantern>,
     // End of the kinds.
     // One field for each kind that its objects refer to.
     switches: kube_manager::Watched<Switch>,
@@ -37,7 +37,7 @@ pub struct Controller {
 pub enum Error {
     #[error(transparent)]
     Children(#[from] children::Error),
-    #[error("cannot write the status: {0}")]
+    #[error("cannot write the status")]
     WriteStatus(#[source] kube::Error),
 }
 
@@ -154,7 +154,10 @@ fn observe(
             condition::new_true(object, "Ready", "Reconciled", "Desired state reached")
         }
         Ok(waits) => condition::new_false(object, "Ready", waits.reason(), waits.message()),
-        Err(error) => condition::new_false(object, "Ready", error.reason(), error.to_string()),
+        Err(error) => {
+            let message = kube_manager::message(error);
+            condition::new_false(object, "Ready", error.reason(), message)
+        }
     };
     condition::set(&mut status.conditions, ready);
     status

@@ -23,7 +23,7 @@ use widgets::v1::Widget;
 /// Brings the cluster to the desired state of each Order.
 pub struct Controller {
     // One field for each kind that it owns.
-    widgets: Children<Widget>,
+    widgets: Children<Widget, Order>,
     // End of the kinds.
     context: Context,
 }
@@ -33,7 +33,7 @@ pub struct Controller {
 pub enum Error {
     #[error(transparent)]
     Children(#[from] children::Error),
-    #[error("cannot write the status: {0}")]
+    #[error("cannot write the status")]
     WriteStatus(#[source] kube::Error),
 }
 
@@ -128,7 +128,10 @@ fn observe(
             condition::new_true(object, "Ready", "Reconciled", "Desired state reached")
         }
         Ok(waits) => condition::new_false(object, "Ready", waits.reason(), waits.message()),
-        Err(error) => condition::new_false(object, "Ready", error.reason(), error.to_string()),
+        Err(error) => {
+            let message = kube_manager::message(error);
+            condition::new_false(object, "Ready", error.reason(), message)
+        }
     };
     condition::set(&mut status.conditions, ready);
     status

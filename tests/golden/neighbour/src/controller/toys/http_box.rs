@@ -18,8 +18,8 @@ use widgets::v1alpha1::HttpBox as HTTPBox;
 /// Creates the objects that each HTTPBox owns.
 pub struct Controller {
     // One field for each kind that it owns.
-    widgets: Children<Widget>,
-    config_maps: Children<ConfigMap>,
+    widgets: Children<Widget, HTTPBox>,
+    config_maps: Children<ConfigMap, HTTPBox>,
     // End of the kinds.
 }
 

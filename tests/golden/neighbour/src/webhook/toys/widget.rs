@@ -41,5 +41,5 @@ impl webhook::Defaulter for Defaulter {
 /// Sets the defaults. A second call must change nothing, because the API server may call the webhook twice in one
 /// request.
 fn set_defaults(_: &mut Widget) {
-    // Set your defaults here.
+    // Set your defaults here, such as `object.spec.size.get_or_insert(1);`.
 }

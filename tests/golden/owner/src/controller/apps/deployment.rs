@@ -21,8 +21,8 @@ use k8s_openapi::api::storage::v1::StorageClass;
 /// Creates the objects that each Deployment owns.
 pub struct Controller {
     // One field for each kind that it owns.
-    pages: Children<Page>,
-    services: Children<Service>,
+    pages: Children<Page, Deployment>,
+    services: Children<Service, Deployment>,
     // End of the kinds.
     // One field for each kind that its objects refer to.
     storage_classes: kube_manager::Watched<StorageClass>,

@@ -17,7 +17,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 /// Creates the objects that each Namespace owns.
 pub struct Controller {
     // One field for each kind that it owns.
-    service_accounts: Children<ServiceAccount>,
+    service_accounts: Children<ServiceAccount, Namespace>,
     // End of the kinds.
 }
 

@@ -30,10 +30,10 @@ use k8s_openapi::api::core::v1::Service;
 /// Brings the cluster to the desired state of each Book.
 pub struct Controller {
     // One field for each kind that it owns.
-    deployments: Children<Deployment>,
-    shop_pages: Children<ShopPage>,
-    config_maps: Children<ConfigMap>,
-    services: Children<Service>,
+    deployments: Children<Deployment, Book>,
+    shop_pages: Children<ShopPage, Book>,
+    config_maps: Children<ConfigMap, Book>,
+    services: Children<Service, Book>,
     // End of the kinds.
     // One field for each kind that its objects refer to.
     press_pages: kube_manager::Watched<PressPage>,
@@ -47,7 +47,7 @@ pub struct Controller {
 pub enum Error {
     #[error(transparent)]
     Children(#[from] children::Error),
-    #[error("cannot write the status: {0}")]
+    #[error("cannot write the status")]
     WriteStatus(#[source] kube::Error),
 }
 
@@ -312,7 +312,10 @@ fn observe(
             condition::new_true(object, "Ready", "Reconciled", "Desired state reached")
         }
         Ok(waits) => condition::new_false(object, "Ready", waits.reason(), waits.message()),
-        Err(error) => condition::new_false(object, "Ready", error.reason(), error.to_string()),
+        Err(error) => {
+            let message = kube_manager::message(error);
+            condition::new_false(object, "Ready", error.reason(), message)
+        }
     };
     condition::set(&mut status.conditions, ready);
     status

@@ -33,15 +33,15 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 /// Brings the cluster to the desired state of each Event.
 pub struct Controller {
     // One field for each kind that it owns.
-    daemon_sets: Children<DaemonSet>,
-    stateful_sets: Children<StatefulSet>,
-    jobs: Children<Job>,
-    events_events: Children<EventsEvent>,
-    network_policies: Children<NetworkPolicy>,
-    core_events: Children<CoreEvent>,
-    persistent_volume_claims: Children<PersistentVolumeClaim>,
-    pods: Children<Pod>,
-    service_accounts: Children<ServiceAccount>,
+    daemon_sets: Children<DaemonSet, Event>,
+    stateful_sets: Children<StatefulSet, Event>,
+    jobs: Children<Job, Event>,
+    events_events: Children<EventsEvent, Event>,
+    network_policies: Children<NetworkPolicy, Event>,
+    core_events: Children<CoreEvent, Event>,
+    persistent_volume_claims: Children<PersistentVolumeClaim, Event>,
+    pods: Children<Pod, Event>,
+    service_accounts: Children<ServiceAccount, Event>,
     // End of the kinds.
     context: Context,
 }
@@ -51,7 +51,7 @@ pub struct Controller {
 pub enum Error {
     #[error(transparent)]
     Children(#[from] children::Error),
-    #[error("cannot write the status: {0}")]
+    #[error("cannot write the status")]
     WriteStatus(#[source] kube::Error),
 }
 
@@ -243,6 +243,10 @@ fn job(object: &Event) -> Job {
     use k8s_openapi::api::batch::v1::JobSpec;
     use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
 
+    // The Job runs once for each object. The finished Job stays: if `ttl_seconds_after_finished`
+    // deleted it, the next reconcile would create it again, and it would run again. Its template
+    // cannot change, so a changed Job needs another name. For a Job that runs before `object` is
+    // deleted, see `Builder::owns_until_cleanup`.
     Job {
         metadata: ObjectMeta {
             name: Some(object.name_any()),
@@ -420,7 +424,10 @@ fn observe(
             condition::new_true(object, "Ready", "Reconciled", "Desired state reached")
         }
         Ok(waits) => condition::new_false(object, "Ready", waits.reason(), waits.message()),
-        Err(error) => condition::new_false(object, "Ready", error.reason(), error.to_string()),
+        Err(error) => {
+            let message = kube_manager::message(error);
+            condition::new_false(object, "Ready", error.reason(), message)
+        }
     };
     condition::set(&mut status.conditions, ready);
     status

@@ -31,9 +31,9 @@ const READY: &str = "NightlyIndexReady";
 /// Brings the cluster to the desired state of each Book.
 pub struct Controller {
     // One field for each kind that it owns.
-    jobs: Children<Job>,
-    config_maps: Children<ConfigMap>,
-    services: Children<Service>,
+    jobs: Children<Job, Book>,
+    config_maps: Children<ConfigMap, Book>,
+    services: Children<Service, Book>,
     // End of the kinds.
     context: Context,
 }
@@ -43,7 +43,7 @@ pub struct Controller {
 pub enum Error {
     #[error(transparent)]
     Children(#[from] children::Error),
-    #[error("cannot write the status: {0}")]
+    #[error("cannot write the status")]
     WriteStatus(#[source] kube::Error),
 }
 
@@ -129,6 +129,10 @@ fn job(object: &Book) -> Job {
     use k8s_openapi::api::batch::v1::JobSpec;
     use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
 
+    // The Job runs once for each object. The finished Job stays: if `ttl_seconds_after_finished`
+    // deleted it, the next reconcile would create it again, and it would run again. Its template
+    // cannot change, so a changed Job needs another name. For a Job that runs before `object` is
+    // deleted, see `Builder::owns_until_cleanup`.
     Job {
         metadata: ObjectMeta {
             name: Some(object.name_any() + "-nightly-index"),
@@ -242,7 +246,10 @@ fn observe(
             condition::new_true(object, READY, "Reconciled", "Desired state reached")
         }
         Ok(waits) => condition::new_false(object, READY, waits.reason(), waits.message()),
-        Err(error) => condition::new_false(object, READY, error.reason(), error.to_string()),
+        Err(error) => {
+            let message = kube_manager::message(error);
+            condition::new_false(object, READY, error.reason(), message)
+        }
     };
     condition::set(&mut status.conditions, ready);
     status

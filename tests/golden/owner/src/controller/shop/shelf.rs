@@ -22,10 +22,10 @@ use k8s_openapi::api::core::v1::Secret;
 /// Brings the cluster to the desired state of each Shelf.
 pub struct Controller {
     // One field for each kind that it owns.
-    press_pages: Children<PressPage>,
-    shop_pages: Children<ShopPage>,
-    namespaces: Children<Namespace>,
-    secrets: Children<Secret>,
+    press_pages: Children<PressPage, Shelf>,
+    shop_pages: Children<ShopPage, Shelf>,
+    namespaces: Children<Namespace, Shelf>,
+    secrets: Children<Secret, Shelf>,
     // End of the kinds.
     context: Context,
 }
@@ -35,7 +35,7 @@ pub struct Controller {
 pub enum Error {
     #[error(transparent)]
     Children(#[from] children::Error),
-    #[error("cannot write the status: {0}")]
+    #[error("cannot write the status")]
     WriteStatus(#[source] kube::Error),
 }
 
@@ -197,7 +197,10 @@ fn observe(
             condition::new_true(object, "Ready", "Reconciled", "Desired state reached")
         }
         Ok(waits) => condition::new_false(object, "Ready", waits.reason(), waits.message()),
-        Err(error) => condition::new_false(object, "Ready", error.reason(), error.to_string()),
+        Err(error) => {
+            let message = kube_manager::message(error);
+            condition::new_false(object, "Ready", error.reason(), message)
+        }
     };
     condition::set(&mut status.conditions, ready);
     status

@@ -11,17 +11,16 @@
 //! - Use `TryFrom` if a value cannot be converted to a valid one. The error tells the client why, but also makes every
 //!   list with such an object fail, so never return it for a value that can be stored.
 
-use super::MemcachedSpec as Spec;
-use super::MemcachedStatus as Status;
-use crate::api::cache::v1alpha1::MemcachedSpec as HubSpec;
-use crate::api::cache::v1alpha1::MemcachedStatus as HubStatus;
+use crate::api::cache::v1alpha1 as hub;
 
-impl From<Spec> for HubSpec {
-    fn from(spec: Spec) -> Self {
-        let Spec {
+use crate::api::cache::v1 as spoke;
+
+impl From<spoke::MemcachedSpec> for hub::MemcachedSpec {
+    fn from(value: spoke::MemcachedSpec) -> Self {
+        let spoke::MemcachedSpec {
             size,
             container_port,
-        } = spec;
+        } = value;
         Self {
             size,
             container_port,
@@ -29,12 +28,12 @@ impl From<Spec> for HubSpec {
     }
 }
 
-impl From<HubSpec> for Spec {
-    fn from(spec: HubSpec) -> Self {
-        let HubSpec {
+impl From<hub::MemcachedSpec> for spoke::MemcachedSpec {
+    fn from(value: hub::MemcachedSpec) -> Self {
+        let hub::MemcachedSpec {
             size,
             container_port,
-        } = spec;
+        } = value;
         Self {
             size,
             container_port,
@@ -42,12 +41,12 @@ impl From<HubSpec> for Spec {
     }
 }
 
-impl From<Status> for HubStatus {
-    fn from(status: Status) -> Self {
-        let Status {
+impl From<spoke::MemcachedStatus> for hub::MemcachedStatus {
+    fn from(value: spoke::MemcachedStatus) -> Self {
+        let spoke::MemcachedStatus {
             observed_generation,
             conditions,
-        } = status;
+        } = value;
         Self {
             observed_generation,
             conditions,
@@ -55,12 +54,12 @@ impl From<Status> for HubStatus {
     }
 }
 
-impl From<HubStatus> for Status {
-    fn from(status: HubStatus) -> Self {
-        let HubStatus {
+impl From<hub::MemcachedStatus> for spoke::MemcachedStatus {
+    fn from(value: hub::MemcachedStatus) -> Self {
+        let hub::MemcachedStatus {
             observed_generation,
             conditions,
-        } = status;
+        } = value;
         Self {
             observed_generation,
             conditions,

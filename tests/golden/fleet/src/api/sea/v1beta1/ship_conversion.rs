@@ -11,31 +11,30 @@
 //! - Use `TryFrom` if a value cannot be converted to a valid one. The error tells the client why, but also makes every
 //!   list with such an object fail, so never return it for a value that can be stored.
 
-use super::ShipSpec as Spec;
-use super::ShipStatus as Status;
-use crate::api::sea::v1::ShipSpec as HubSpec;
-use crate::api::sea::v1::ShipStatus as HubStatus;
+use crate::api::sea::v1 as hub;
 
-impl From<Spec> for HubSpec {
-    fn from(spec: Spec) -> Self {
-        let Spec { title } = spec;
+use crate::api::sea::v1beta1 as spoke;
+
+impl From<spoke::ShipSpec> for hub::ShipSpec {
+    fn from(value: spoke::ShipSpec) -> Self {
+        let spoke::ShipSpec { title } = value;
         Self { title }
     }
 }
 
-impl From<HubSpec> for Spec {
-    fn from(spec: HubSpec) -> Self {
-        let HubSpec { title } = spec;
+impl From<hub::ShipSpec> for spoke::ShipSpec {
+    fn from(value: hub::ShipSpec) -> Self {
+        let hub::ShipSpec { title } = value;
         Self { title }
     }
 }
 
-impl From<Status> for HubStatus {
-    fn from(status: Status) -> Self {
-        let Status {
+impl From<spoke::ShipStatus> for hub::ShipStatus {
+    fn from(value: spoke::ShipStatus) -> Self {
+        let spoke::ShipStatus {
             observed_generation,
             conditions,
-        } = status;
+        } = value;
         Self {
             observed_generation,
             conditions,
@@ -43,12 +42,12 @@ impl From<Status> for HubStatus {
     }
 }
 
-impl From<HubStatus> for Status {
-    fn from(status: HubStatus) -> Self {
-        let HubStatus {
+impl From<hub::ShipStatus> for spoke::ShipStatus {
+    fn from(value: hub::ShipStatus) -> Self {
+        let hub::ShipStatus {
             observed_generation,
             conditions,
-        } = status;
+        } = value;
         Self {
             observed_generation,
             conditions,

@@ -2,11 +2,30 @@
 
 use std::{collections::HashMap, hash::Hash, ops::Range, time::Duration};
 
+use anyhow::{Result, ensure};
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use parking_lot::Mutex;
 
 /// The shortest and the longest delay.
 pub const PAUSE: Range<Duration> = Duration::from_millis(100)..Duration::from_secs(300);
+
+/// Checks that delays can grow within `pauses`. A delay of zero would never grow: a failing object would be reconciled
+/// without a pause.
+///
+/// # Errors
+///
+/// When `pauses` begins with zero, or does not end later than it begins.
+pub fn check(pauses: &Range<Duration>) -> Result<()> {
+    ensure!(
+        !pauses.start.is_zero(),
+        "`backoff({pauses:?})`: the shortest delay must not be zero"
+    );
+    ensure!(
+        pauses.start < pauses.end,
+        "`backoff({pauses:?})`: the longest delay must be longer than the shortest"
+    );
+    Ok(())
+}
 
 /// The delays of all objects whose last reconcile failed.
 pub struct Backoff<K> {
@@ -16,7 +35,7 @@ pub struct Backoff<K> {
 }
 
 impl<K: Eq + Hash> Backoff<K> {
-    /// Delays within `pauses`.
+    /// Delays within `pauses`, for which [`check`] succeeds.
     pub fn new(pauses: Range<Duration>) -> Self {
         Self {
             pauses,
@@ -24,15 +43,17 @@ impl<K: Eq + Hash> Backoff<K> {
         }
     }
 
-    /// The number of failures in a row after one more failure, and the delay. With [`PAUSE`], the delays are about 0.1 s, 0.2 s, 0.4 s, and so on, up to 5
-    /// minutes.
+    /// The number of failures in a row after one more failure, and the delay. With [`PAUSE`], the delays are about 0.1 s,
+    /// 0.2 s, 0.4 s, and so on, up to 5 minutes.
     pub fn failed(&self, key: K) -> (u32, Duration) {
+        let Range { start, end } = self.pauses;
         let mut failed = self.failed.lock();
-        let (count, pauses) = failed
-            .entry(key)
-            .or_insert_with(|| (0, growing(self.pauses.clone()).build()));
+        let failures = failed.entry(key);
+        let (count, pauses) = failures.or_insert_with(|| (0, growing(start..end).build()));
         *count = count.saturating_add(1);
-        (*count, pauses.next().unwrap_or(self.pauses.end))
+        // In a narrow range, the jitter could exceed the end.
+        let pause = pauses.next().unwrap_or(end).clamp(start, end);
+        (*count, pause)
     }
 
     /// Resets the delay of an object, after a success or a deletion.
@@ -55,7 +76,37 @@ pub fn growing(range: Range<Duration>) -> ExponentialBuilder {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn all_pauses_are_within_the_range(start in 1_u64.., longer in 1_u64..) {
+            let start = Duration::from_nanos(start);
+            let range = start..start.saturating_add(Duration::from_nanos(longer));
+            check(&range).expect("a valid range");
+            let backoff = Backoff::new(range.clone());
+            for _ in 0..20 {
+                let (_, pause) = backoff.failed("a");
+                prop_assert!(pause >= range.start && pause <= range.end, "{pause:?} of {range:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_range_in_which_no_pause_can_grow_is_refused() {
+        let refused = |start, end| {
+            let range = Duration::from_secs(start)..Duration::from_secs(end);
+            check(&range).expect_err("it is refused").to_string()
+        };
+        assert!(refused(0, 5).contains("`backoff(0ns..5s)`: the shortest delay must not be zero"));
+        for (start, end) in [(5, 5), (5, 1)] {
+            let says = refused(start, end);
+            assert!(says.contains("the longest delay must be longer"), "{says}");
+        }
+        assert!(check(&PAUSE).is_ok());
+    }
 
     #[test]
     fn pauses_grow_to_the_longest_for_each_object_by_itself() {

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, ops::Range, sync::Arc, time::Duration};
 
+use anyhow::Result;
 use kube::{
     Client, Resource,
     api::ApiResource,
@@ -13,15 +14,16 @@ use serde::Serialize;
 
 use super::{
     Runtime,
-    backoff::PAUSE,
+    backoff::{self, PAUSE},
     children::{self, Children},
+    cleanup::{Release, Tie},
     closures::Closures,
     context::Context,
     guarded::Guarded,
     informer::Follow,
     objects::Objects,
     owned::{Owned, refers_to},
-    scope::{Kind, Scope, Watchable},
+    scope::{Kind, MayOwn, Scope, Watchable},
     trigger::Trigger,
     watch::{Selector, Shown},
     watched::{Watched, Watches},
@@ -44,6 +46,8 @@ pub struct Builder<K: Resource<DynamicType = ()> + Clone + 'static> {
     pub(super) closures: Closures,
     pub(super) follows: Vec<Follow>,
     pub(super) observers: Vec<Observe<K>>,
+    /// The children that are deleted after a cleanup.
+    pub(super) releases: Vec<Box<dyn Release<K>>>,
     pub(super) fingerprint: Option<Fingerprint<K>>,
     pub(super) selector: Selector,
     pub(super) namespaces: Vec<String>,
@@ -64,6 +68,7 @@ where
             registry: runtime.registry.clone(),
             follows: Vec::new(),
             observers: Vec::new(),
+            releases: Vec::new(),
             fingerprint: None,
             selector: Selector::default(),
             namespaces: runtime.namespaces.clone(),
@@ -94,23 +99,88 @@ where
     }
 
     /// The children of kind `C` of the controller's objects. A change of a child requeues its owner.
-    pub fn owns<C>(&mut self) -> Children<C>
+    ///
+    /// The garbage collector would delete a cluster-scoped child of an object in a namespace, so this does not compile:
+    ///
+    /// ```compile_fail,E0277
+    /// # use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+    /// # use kube_manager::{Builder, Children};
+    /// fn declare(builder: &mut Builder<ConfigMap>) -> Children<Namespace, ConfigMap> {
+    ///     builder.owns()
+    /// }
+    /// ```
+    ///
+    /// The reverse does:
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+    /// # use kube_manager::{Builder, Children};
+    /// fn declare(builder: &mut Builder<Namespace>) -> Children<ConfigMap, Namespace> {
+    ///     builder.owns()
+    /// }
+    /// ```
+    pub fn owns<C>(&mut self) -> Children<C, K>
     where
         C: Watchable + Resource<DynamicType = (), Scope: Scope> + Serialize,
+        K::Scope: MayOwn<<C as Resource>::Scope>,
     {
         self.owns_kind(Kind::of::<C>())
     }
 
     /// Like [`owns`](Self::owns), for a kind that is known only at run time, such as one that
-    /// [`discovery`] has found.
-    pub fn owns_with<C>(&mut self, resource: ApiResource, scope: discovery::Scope) -> Children<C>
+    /// [`discovery`] has found. A cluster-scoped child of an object in a namespace is an
+    /// [error](children::Error::ClusterScoped) of each reconcile.
+    pub fn owns_with<C>(&mut self, resource: ApiResource, scope: discovery::Scope) -> Children<C, K>
     where
         C: Watchable + Resource<DynamicType = ApiResource> + Serialize,
     {
         self.owns_kind(Kind::dynamic(resource, scope))
     }
 
-    fn owns_kind<C>(&mut self, kind: Kind<C::DynamicType>) -> Children<C>
+    /// Like [`owns`](Self::owns), for children that the [cleanup](crate::Reconciler::cleanup) of their owner needs: the
+    /// runtime deletes them after the cleanup. The controller must have a [finalizer](crate::Reconciler::FINALIZER).
+    ///
+    /// A foreground deletion of an object, such as `kubectl delete --cascade=foreground`, deletes the children that the
+    /// object [owns](Self::owns) first, and those that its cleanup creates. These children stay: they have no owner
+    /// reference, but the annotation `kube-manager/owner`. So if somebody removes the finalizer by hand, nothing deletes
+    /// them.
+    ///
+    /// For example, a Job that makes a backup before an object is deleted, and the Secret that the Job uses:
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// # use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
+    /// use kube_manager::{Action, Children, Readiness, children, message};
+    ///
+    /// # fn job(object: &ConfigMap) -> Job { Job::default() }
+    /// /// Part of `cleanup`, with `builder.owns_until_cleanup()` as the field `jobs`.
+    /// async fn back_up(
+    ///     jobs: &Children<Job, ConfigMap>,
+    ///     object: &ConfigMap,
+    /// ) -> Result<Action, children::Error> {
+    ///     let job = jobs.apply_one(object, job(object)).await?;
+    ///     match Readiness::of(&*job) {
+    ///         // The cleanup has ended.
+    ///         Readiness::Ready => Ok(Action::await_change()),
+    ///         // A change of the Job continues the cleanup earlier.
+    ///         _ => Ok(Action::requeue(Duration::from_secs(60))),
+    ///     }
+    /// }
+    /// ```
+    pub fn owns_until_cleanup<C>(&mut self) -> Children<C, K>
+    where
+        C: Watchable + Resource<DynamicType = (), Scope: Scope> + Serialize,
+        K: Sync,
+        K::Scope: MayOwn<<C as Resource>::Scope>,
+    {
+        let children = self.owns_kind(Kind::of::<C>());
+        let released = children.tied_by(Tie::Annotation);
+        self.releases.push(Box::new(released));
+        children.tied_by(Tie::Annotation)
+    }
+
+    fn owns_kind<C>(&mut self, kind: Kind<C::DynamicType>) -> Children<C, K>
     where
         C: Watchable + Serialize,
     {
@@ -244,7 +314,95 @@ where
 
     /// Sets the shortest and the longest delay before a failed object is reconciled again. The delays grow from the
     /// shortest to the longest. The default is 0.1 s to 5 minutes.
+    ///
+    /// [`Manager::run`](crate::Manager::run) ends with an error if the shortest delay is zero, or if the longest is not
+    /// longer than the shortest.
     pub fn backoff(&mut self, delays: Range<Duration>) {
         self.pauses = delays;
+    }
+
+    /// Checks the settings.
+    pub(super) fn check(&self) -> Result<()> {
+        backoff::check(&self.pauses)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http::{Request, Response};
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::client::Body;
+    use tokio::task::JoinSet;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::runtime::{
+        Action, Operator, Reconciler, Rule, controller, health::Health, informer::Informers,
+        leader::Leadership, metrics::Metrics,
+    };
+
+    struct Idle;
+
+    impl Reconciler for Idle {
+        type Object = ConfigMap;
+        type Error = Infallible;
+
+        const NAME: &'static str = "idle.example.com";
+        const RULES: &'static [Rule] = &[];
+
+        async fn reconcile(&self, _: &ConfigMap) -> Result<Action, Infallible> {
+            Ok(Action::await_change())
+        }
+    }
+
+    fn runtime() -> Runtime {
+        let unused = tower::service_fn(async |_: Request<Body>| {
+            Err::<Response<Body>, _>("the builder sends nothing")
+        });
+        let client = Client::new(unused, "default");
+        let operator = Operator::new("test", "example.com");
+        let registry = Registry::new();
+        Runtime {
+            metrics: Metrics::new(&operator, registry.clone()).expect("different names"),
+            operator,
+            client: client.clone(),
+            unguarded: client,
+            registry,
+            kinds: Vec::new(),
+            namespaces: Vec::new(),
+            concurrency: 1,
+            leadership: Leadership::always(),
+            health: Health::default(),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// Starts a controller with these delays, and returns the error.
+    fn start(delays: Range<Duration>) -> Option<String> {
+        let new = |builder: &mut Builder<ConfigMap>| {
+            builder.backoff(delays);
+            Idle
+        };
+        let (mut informers, mut tasks) = (Informers::default(), JoinSet::new());
+        let started = controller::start(new, &runtime(), &mut informers, &mut tasks);
+        assert_eq!(tasks.is_empty(), started.is_err());
+        started.err().map(|error| format!("{error:#}"))
+    }
+
+    #[tokio::test]
+    async fn a_controller_with_delays_that_cannot_grow_does_not_start() {
+        let second = Duration::from_secs(1);
+        assert_eq!(start(second..2 * second), None);
+        let error = start(Duration::ZERO..second).expect("an error");
+        assert_eq!(
+            error,
+            "cannot start the controller `idle.example.com`: `backoff(0ns..1s)`: the shortest delay \
+             must not be zero"
+        );
+        for empty in [second..second, 2 * second..second] {
+            assert!(start(empty).is_some());
+        }
     }
 }

@@ -16,7 +16,7 @@ use kube::{
     },
 };
 
-use super::watch::key;
+use super::{difference::is_built_in, watch::key};
 
 /// Updates the store of a watch, and finds out what each event means for the work queue.
 pub struct Changes<K, F>
@@ -99,35 +99,6 @@ where
     }
 }
 
-/// The API groups of Kubernetes itself whose name has the suffix of Kubernetes. Other projects may define kinds in
-/// groups with this suffix, too.
-const KUBERNETES_GROUPS: &[&str] = &[
-    "admissionregistration.k8s.io",
-    "apiextensions.k8s.io",
-    "apiregistration.k8s.io",
-    "authentication.k8s.io",
-    "authorization.k8s.io",
-    "certificates.k8s.io",
-    "coordination.k8s.io",
-    "discovery.k8s.io",
-    "events.k8s.io",
-    "flowcontrol.apiserver.k8s.io",
-    "internal.apiserver.k8s.io",
-    "networking.k8s.io",
-    "node.k8s.io",
-    "rbac.authorization.k8s.io",
-    "resource.k8s.io",
-    "scheduling.k8s.io",
-    "storage.k8s.io",
-    "storagemigration.k8s.io",
-];
-
-/// Whether the kind is a kind of Kubernetes. The group of a custom resource contains a dot.
-fn is_of_kubernetes<K: Resource<DynamicType = ()>>() -> bool {
-    let group = K::group(&());
-    !group.contains('.') || KUBERNETES_GROUPS.contains(&&*group)
-}
-
 /// Changes with the desired state of a custom resource. The API server increases its generation with each change of its
 /// content, except the status.
 ///
@@ -136,7 +107,7 @@ fn is_of_kubernetes<K: Resource<DynamicType = ()>>() -> bool {
 pub fn desired<K: Resource<DynamicType = ()>>(object: &K) -> u64 {
     let meta = object.meta();
     match meta.generation {
-        Some(generation) if !is_of_kubernetes::<K>() => {
+        Some(generation) if !is_built_in(&K::group(&())) => {
             hash((generation, &meta.labels, &meta.annotations))
         }
         _ => any(object),
@@ -300,28 +271,33 @@ mod tests {
         };
         let events = vec![pod("1"), pod("2")];
         assert_eq!(changes(events, |pod| Some(desired(pod))), "a a");
-        assert!(is_of_kubernetes::<Pod>() && is_of_kubernetes::<Deployment>());
-        assert!(is_of_kubernetes::<k8s_openapi::api::networking::v1::Ingress>());
-        assert!(!is_of_kubernetes::<Custom>());
     }
 
     #[test]
     fn every_group_of_kubernetes_is_known() {
-        let types = [
-            <k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration as k8s_openapi::Resource>::GROUP,
-            <k8s_openapi::api::certificates::v1::CertificateSigningRequest as k8s_openapi::Resource>::GROUP,
-            <k8s_openapi::api::coordination::v1::Lease as k8s_openapi::Resource>::GROUP,
-            <k8s_openapi::api::discovery::v1::EndpointSlice as k8s_openapi::Resource>::GROUP,
-            <k8s_openapi::api::events::v1::Event as k8s_openapi::Resource>::GROUP,
-            <k8s_openapi::api::flowcontrol::v1::FlowSchema as k8s_openapi::Resource>::GROUP,
-            <k8s_openapi::api::node::v1::RuntimeClass as k8s_openapi::Resource>::GROUP,
-            <k8s_openapi::api::rbac::v1::Role as k8s_openapi::Resource>::GROUP,
-            <k8s_openapi::api::resource::v1::ResourceClaim as k8s_openapi::Resource>::GROUP,
-            <k8s_openapi::api::scheduling::v1::PriorityClass as k8s_openapi::Resource>::GROUP,
-            <k8s_openapi::api::storage::v1::StorageClass as k8s_openapi::Resource>::GROUP,
+        use k8s_openapi::{Resource, api};
+
+        let groups = [
+            api::admissionregistration::v1::ValidatingWebhookConfiguration::GROUP,
+            api::apps::v1::Deployment::GROUP,
+            api::certificates::v1::CertificateSigningRequest::GROUP,
+            api::coordination::v1::Lease::GROUP,
+            api::core::v1::Pod::GROUP,
+            api::discovery::v1::EndpointSlice::GROUP,
+            api::events::v1::Event::GROUP,
+            api::flowcontrol::v1::FlowSchema::GROUP,
+            api::networking::v1::Ingress::GROUP,
+            api::node::v1::RuntimeClass::GROUP,
+            api::rbac::v1::Role::GROUP,
+            api::resource::v1::ResourceClaim::GROUP,
+            api::scheduling::v1::PriorityClass::GROUP,
+            api::storage::v1::StorageClass::GROUP,
         ];
-        for group in types {
-            assert!(KUBERNETES_GROUPS.contains(&group), "{group}");
+        for group in groups {
+            assert!(is_built_in(group), "{group}");
+        }
+        for group in ["example.com", "gateway.networking.k8s.io"] {
+            assert!(!is_built_in(group), "{group}");
         }
     }
 

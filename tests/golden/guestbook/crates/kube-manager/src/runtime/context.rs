@@ -23,7 +23,7 @@ use serde_json::json;
 use super::{
     Runtime,
     events::Recorder,
-    failure,
+    failure, reads,
     scope::{Kind, Scope},
     status,
     watch::Watcher,
@@ -121,7 +121,9 @@ impl Context {
     }
 
     /// Writes the status of `object`. Returns `false` if `object` has that status already, which needs no request, or
-    /// if the object is deleted. A reconcile can write the status several times, with the same `object`.
+    /// if the object is deleted. It also returns `false` without a request if a child has changed since this reconcile
+    /// has read it: the object is then reconciled again. A reconcile can write the status several times, with the same
+    /// `object`.
     ///
     /// By default, the status is written as a whole. If several controllers of the operator reconcile the kind, or with
     /// [`Builder::shares_status`](super::Builder::shares_status), each controller applies only its part: the values
@@ -144,7 +146,8 @@ impl Context {
         // The result of an earlier write, which the watch has not delivered yet.
         let newer = self.written.newer(object);
         let object = newer.as_deref().unwrap_or(object);
-        if object.status() == Some(status) {
+        // A status that was computed from older children would be replaced at once.
+        if object.status() == Some(status) || reads::is_outdated() {
             return Ok(false);
         }
         let namespace = object.meta().namespace.as_deref();
@@ -240,7 +243,7 @@ impl Context {
         let recorded = self.recorder.publish(object, type_, reason, &note);
         if let Err(error) = recorded.await {
             let hint = failure::hint(&error, self.watcher.rules);
-            let error = failure::says(&error);
+            let error = failure::message(&error);
             tracing::warn!(%error, reason, hint, "cannot record an event");
         }
     }

@@ -3,6 +3,7 @@
 
 use std::{any::TypeId, mem, panic::AssertUnwindSafe, sync::Arc, time::Instant};
 
+use anyhow::Context as _;
 use futures::{
     FutureExt,
     future::{BoxFuture, Shared},
@@ -23,7 +24,7 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, SetOnce},
     task::{JoinError, JoinSet},
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::{
@@ -32,6 +33,8 @@ use super::{
     backoff::Backoff,
     builder::{Builder, Fingerprint, Observer},
     changes::{Change, Changes, any, desired},
+    children,
+    cleanup::{self, Release},
     closures::{Closures, message},
     condition,
     context::Context,
@@ -42,6 +45,7 @@ use super::{
     metrics::{Metrics, QueueMetrics},
     objects::Objects,
     queue::{Priority, Queue, Turn},
+    reads,
     reconciler::Reconciler,
     scope::{Kind, Watchable},
     watch::{Extent, Key, Selector, Watcher, key},
@@ -57,8 +61,8 @@ const FINALIZER_FAILED: &str = "FinalizerFailed";
 /// Why a reconcile did not succeed.
 #[derive(Debug, thiserror::Error)]
 enum Error<E: std::error::Error + 'static> {
-    #[error(transparent)]
-    Reconciler(E),
+    #[error("{0}")]
+    Reconciler(#[source] E),
     #[error("cannot {verb} the finalizer `{name}`")]
     Finalizer {
         /// `add` or `remove`.
@@ -68,8 +72,12 @@ enum Error<E: std::error::Error + 'static> {
     },
     #[error("cannot read the object, which the selector no longer selects")]
     Read(#[source] kube::Error),
+    #[error("cannot delete what the cleanup needed")]
+    Release(#[source] children::Error),
     #[error("panicked: {0}")]
     Panic(String),
+    #[error("a child has changed since it was read")]
+    Stale,
 }
 
 /// The state that the reconciles of a controller share.
@@ -87,10 +95,10 @@ struct Worker<R: Reconciler> {
     /// that no longer exist.
     gone_slots: Arc<Semaphore>,
     written: Written,
+    /// The children that are deleted after a cleanup.
+    releases: Vec<Box<dyn Release<R::Object>>>,
     leadership: Leadership,
     stop: CancellationToken,
-    /// All reconciles of the process.
-    running: TaskTracker,
     /// Whether the watch delivers only some objects of the kind.
     selects: bool,
 }
@@ -108,12 +116,16 @@ struct Part<R: Reconciler> {
 }
 
 /// Starts the reconciler that `new` creates as tasks: one task for each watched namespace, or one for all namespaces.
+///
+/// # Errors
+///
+/// When `new` has chosen a setting that cannot work.
 pub(super) fn start<R: Reconciler>(
     new: impl FnOnce(&mut Builder<R::Object>) -> R,
     runtime: &Runtime,
     informers: &mut Informers,
     tasks: &mut JoinSet<()>,
-) {
+) -> anyhow::Result<()> {
     let watcher = Watcher {
         controller: R::NAME,
         field_manager: R::FIELD_MANAGER,
@@ -133,11 +145,18 @@ pub(super) fn start<R: Reconciler>(
     }
     let mut builder = Builder::new(context.clone(), objects.clone(), runtime);
     let reconciler = new(&mut builder);
+    let checked = builder.check();
+    checked.with_context(|| format!("cannot start the controller `{}`", R::NAME))?;
     let own = Watcher {
         keeps_status_fields: context.shares_status(),
         ..watcher
     };
     let concurrency = usize::from(builder.concurrency);
+    assert!(
+        R::FINALIZER || builder.releases.is_empty(),
+        "`{}` owns objects until a cleanup, so it needs `const FINALIZER: bool = true`",
+        R::NAME
+    );
     let worker = Arc::new(Worker {
         reconciler,
         context,
@@ -148,9 +167,9 @@ pub(super) fn start<R: Reconciler>(
         slots: Arc::new(Semaphore::new(concurrency)),
         gone_slots: Arc::new(Semaphore::new(concurrency)),
         written,
+        releases: mem::take(&mut builder.releases),
         leadership: runtime.leadership.clone(),
         stop: runtime.stop.clone(),
-        running: runtime.running.clone(),
         selects: builder.selector != Selector::default(),
     });
     let limit = worker.metrics.limit.with_label_values(&[R::NAME]);
@@ -219,6 +238,7 @@ pub(super) fn start<R: Reconciler>(
         };
         tasks.spawn(run(Arc::new(part)));
     }
+    Ok(())
 }
 
 /// Reconciles the objects from the queue, until the process stops.
@@ -245,7 +265,7 @@ async fn reconcile_changed<R: Reconciler>(part: &Arc<Part<R>>) {
             if let Some(turn) = part.queue.begin() {
                 let part = part.clone();
                 let reconcile = async move { part.reconcile(&turn, slot).await };
-                reconciles.spawn(worker.running.track_future(reconcile));
+                reconciles.spawn(reconcile);
             }
             while let Some(ended) = reconciles.try_join_next() {
                 propagate_panic(ended);
@@ -274,7 +294,7 @@ async fn report_deleted<R: Reconciler>(part: &Arc<Part<R>>) {
                 }
                 drop(turn);
             };
-            calls.spawn(worker.running.track_future(call));
+            calls.spawn(call);
             while let Some(ended) = calls.try_join_next() {
                 propagate_panic(ended);
             }
@@ -491,9 +511,14 @@ impl<R: Reconciler> Worker<R> {
         let active = self.metrics.active.with_label_values(&[controller]);
         active.inc();
         let start = Instant::now();
-        let attempt = AssertUnwindSafe(self.attempt(object).instrument(span));
-        let result = attempt.catch_unwind().await;
-        let result = result.unwrap_or_else(|panic| Err(Error::Panic(message(panic.as_ref()))));
+        // The future of a reconciler may be large, and would be copied to the stack several times.
+        let attempt = reads::during(Box::pin(self.attempt(object))).instrument(span);
+        let result = match AssertUnwindSafe(attempt).catch_unwind().await {
+            // The reconciler may have ignored the error.
+            Ok((Ok(_), true)) => Err(Error::Stale),
+            Ok((result, _)) => result,
+            Err(panic) => Err(Error::Panic(message(panic.as_ref()))),
+        };
         let duration = start.elapsed();
         active.dec();
         let seconds = self.metrics.seconds.with_label_values(&[controller]);
@@ -523,16 +548,24 @@ impl<R: Reconciler> Worker<R> {
         let (controller, kind) = (R::NAME, R::Object::kind(&()));
         let (namespace, name) = key;
         let duration = start.elapsed();
-        let (count, pause) = self.backoff.failed(key.clone());
-        self.queue.retries.inc();
-        let retry_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         let reason = match error {
             Error::Panic(_) => "panic",
+            Error::Stale => "conflict",
             error => failure::reason(error),
         };
         self.count_error(reason);
-        let hint = failure::hint(error, R::RULES);
-        let error = failure::says(error);
+        let (hint, is_permanent) = (failure::hint(error, R::RULES), failure::is_permanent(error));
+        let error = failure::message(error);
+        if is_permanent {
+            // A change of the object or of a child requeues it.
+            self.backoff.forget(key);
+            let says = "cannot reconcile, left alone until something changes";
+            tracing::error!(controller, %kind, namespace, name, ?duration, reason, %error, "{says}");
+            return Action::await_change();
+        }
+        let (count, pause) = self.backoff.failed(key.clone());
+        self.queue.retries.inc();
+        let retry_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         if reason == "conflict" && count < REPEATED {
             // The next reconcile gets the new version.
             let says = "was changed meanwhile, trying again";
@@ -576,6 +609,8 @@ impl<R: Reconciler> Worker<R> {
             if action != Action::await_change() {
                 return Ok(action);
             }
+            let released = cleanup::release_all(&self.releases, object).await;
+            released.map_err(Error::Release)?;
             let mut others = object.finalizers().to_vec();
             others.retain(|finalizer| *finalizer != name);
             self.set_finalizers(object, "remove", name, others).await?;
@@ -623,7 +658,7 @@ impl<R: Reconciler> Worker<R> {
         if failure::reason(error) == "conflict" {
             return;
         }
-        let note = failure::says(error);
+        let note = failure::message(error);
         let context = &self.context;
         context
             .event(object, EventType::Warning, FINALIZER_FAILED, &note)
@@ -653,7 +688,7 @@ impl<R: Reconciler> Worker<R> {
             Err(error) => Err(kube::Error::SerdeError(error)),
         };
         if let Err(error) = written {
-            let error = failure::says(&error);
+            let error = failure::message(&error);
             tracing::warn!(
                 controller = R::NAME,
                 name,
@@ -767,9 +802,9 @@ mod tests {
             slots: Arc::new(Semaphore::new(concurrency)),
             gone_slots: Arc::new(Semaphore::new(concurrency)),
             written,
+            releases: Vec::new(),
             leadership: Leadership::always(),
             stop: CancellationToken::new(),
-            running: TaskTracker::new(),
             selects: false,
             metrics: metrics.clone(),
         });
@@ -918,10 +953,8 @@ mod tests {
                 }
                 Step::List => {
                     handle(&Event::Init);
-                    for listed in 0..3 {
-                        if alive[listed] {
-                            handle(&Event::InitApply(now(&uids, listed)));
-                        }
+                    for listed in (0..3).filter(|listed| alive[*listed]) {
+                        handle(&Event::InitApply(now(&uids, listed)));
                     }
                     handle(&Event::InitDone);
                 }

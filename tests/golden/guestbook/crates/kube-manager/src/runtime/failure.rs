@@ -1,41 +1,251 @@
-//! Classifies a failed request: a reason from a fixed set, for metrics; its causes and a hint, for people.
+//! Describes a failure: in one sentence, for people; by a reason from a fixed set, for metrics; and by a hint.
 
 use std::{error::Error, iter::successors};
 
-use kube::{core::Status, runtime::watcher};
+use http::StatusCode;
+use hyper_util::client::legacy;
+use kube::{
+    client::AuthError,
+    config::{KubeconfigError, LoadDataError},
+    core::Status,
+    runtime::watcher,
+};
+use tokio::time::error::Elapsed;
 
-use super::rbac::Rule;
+use super::{children, rbac::Rule};
 
 /// The reason of a failure that no request caused.
 const RECONCILER: &str = "reconciler";
 
-/// The first error in the chain of `error` that is an `E`.
-fn cause<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
-    successors(Some(error), |&error| error.source()).find_map(|error| error.downcast_ref())
+/// kube's reason for an answer that is not a `Status`, so that something else than the API server may have answered.
+const NO_STATUS: &str = "Failed to parse error data";
+
+const BROKEN: &str = "the connection to the API server failed";
+
+/// The most characters of a message: the start and the end of a longer one. For example, the API server quotes a whole
+/// Pod template before it says that the template cannot change.
+const START: usize = 700;
+const END: usize = 300;
+
+/// The message of `error` and of all its causes in one sentence, for a condition, an event, a log or a terminal.
+///
+/// Use it instead of `to_string` and `{error:?}`: kube's errors contain the API server's answer as a Rust value.
+/// The result has the API server's own message, each cause once, no line break, and about 1000 characters at most. A
+/// cause is found by [`Error::source`], so an error that contains another one has `#[source]` or `#[from]`. For an
+/// `anyhow::Error`, pass `error.as_ref()`.
+///
+/// ```
+/// #[derive(Debug, thiserror::Error)]
+/// #[error("cannot create the backup")]
+/// struct NoBackup(#[source] kube::Error);
+///
+/// let answer = kube::core::Status::failure("jobs \"db\" is forbidden: exceeded quota", "Forbidden");
+/// let error = NoBackup(kube::Error::Api(answer.boxed()));
+/// let message = kube_manager::message(&error);
+/// assert_eq!(message, "cannot create the backup: jobs \"db\" is forbidden: exceeded quota");
+/// ```
+pub fn message(error: &(dyn Error + 'static)) -> String {
+    shortened(said(error))
 }
 
-/// The error of the request that caused `error`, if there is one.
-fn request<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a kube::Error> {
-    cause(error)
+/// The start and the end of a long `sentence`.
+fn shortened(sentence: String) -> String {
+    let length = sentence.chars().count();
+    if length <= START + END {
+        return sentence;
+    }
+    let start: String = sentence.chars().take(START).collect();
+    let end: String = sentence.chars().skip(length - END).collect();
+    format!("{start} … {end}")
+}
+
+/// `text` in one line.
+fn in_one_line(text: &str) -> String {
+    let is_space = |char: char| char.is_whitespace() || char.is_control();
+    let words = text.split(is_space).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The text of `error` and of all its causes, in one line.
+fn said(error: &(dyn Error + 'static)) -> String {
+    if let Some(said) = said_by_kube(error) {
+        return in_one_line(&said);
+    }
+    let text = error.to_string();
+    let Some(cause) = error.source() else {
+        return in_one_line(&text);
+    };
+    let inner = said(cause);
+    // Most errors repeat the text of their cause.
+    let shown = match status(cause) {
+        // A transparent error around kube's, which it hides.
+        Some(status) => vec![
+            format!("ApiError: {status} ({status:?})"),
+            status.to_string(),
+        ],
+        None => vec![cause.to_string()],
+    };
+    let shown = shown
+        .iter()
+        .find(|shown| !shown.is_empty() && text.contains(*shown));
+    if let Some(shown) = shown {
+        let text = text.replace(shown, &inner);
+        let text = text.strip_prefix("ServiceError: ").unwrap_or(&text);
+        return in_one_line(text.strip_prefix("HyperError: ").unwrap_or(text));
+    }
+    let text = in_one_line(&text);
+    // An error may have its cause's message by this function.
+    if text.contains(&shortened(inner.clone())) {
+        text
+    } else {
+        format!("{text}: {inner}")
+    }
+}
+
+/// The text of an error that would otherwise show a Rust value, or the name of one of kube's types.
+fn said_by_kube(error: &(dyn Error + 'static)) -> Option<String> {
+    if let Some(error) = as_a(error) {
+        return said_of_request(error);
+    }
+    if let Some(status) = status(error) {
+        return Some(said_by_server(status));
+    }
+    if let Some(error) = as_a::<legacy::Error>(error) {
+        let cause = error.source();
+        return Some(match cause {
+            Some(cause) if as_a::<hyper::Error>(cause).is_some() => said(cause),
+            _ if error.is_connect() => because("cannot connect to the API server", cause),
+            _ => because(BROKEN, cause),
+        });
+    }
+    if let Some(error) = as_a::<hyper::Error>(error) {
+        return Some(because(&format!("{BROKEN}: {error}"), error.source()));
+    }
+    if as_a::<Elapsed>(error).is_some() {
+        return Some("the API server did not answer in time".to_owned());
+    }
+    if let Some(error) = as_a::<serde_json::Error>(error) {
+        // serde quotes texts as Rust does.
+        return Some(error.to_string().replace("\\\"", "\""));
+    }
+    match as_a(error) {
+        // kube would show arguments and output of the program, which may contain a token.
+        Some(AuthError::AuthExecRun { out, .. }) => {
+            let (status, errors) = (out.status, String::from_utf8_lossy(&out.stderr));
+            return Some(format!(
+                "the kubeconfig's login program ended with {status}: {errors}"
+            ));
+        }
+        Some(AuthError::ReadTokenFile(error, path)) => {
+            return Some(format!(
+                "cannot read the token `{}`: {error}",
+                path.display()
+            ));
+        }
+        _ => {}
+    }
+    let (error, path) = match (as_a(error), as_a(error)) {
+        (Some(KubeconfigError::ReadConfig(error, path)), _)
+        | (_, Some(LoadDataError::ReadFile(error, path))) => (error, path),
+        _ => return None,
+    };
+    Some(format!("cannot read `{}`: {error}", path.display()))
+}
+
+/// The text of a failed request, unless kube's own text is good.
+fn said_of_request(error: &kube::Error) -> Option<String> {
+    let what = match error {
+        kube::Error::Api(status) => return Some(said_by_server(status)),
+        kube::Error::Service(error) => return Some(said(error.as_ref())),
+        kube::Error::HyperError(error) => return Some(said(error)),
+        kube::Error::InferConfig(error) => return Some(said(error)),
+        kube::Error::InferKubeconfig(error) => return Some(said(error)),
+        kube::Error::Discovery(error) => return Some(said(error)),
+        // The URL may contain a password.
+        kube::Error::ProxyProtocolUnsupported { .. }
+        | kube::Error::ProxyProtocolDisabled { .. } => "cannot use a proxy of this protocol",
+        kube::Error::ReadEvents(_) | kube::Error::LinesCodecMaxLineLengthExceeded => {
+            "the watch was interrupted"
+        }
+        kube::Error::FromUtf8(_) | kube::Error::SerdeError(_) => {
+            "cannot read the API server's answer"
+        }
+        kube::Error::HttpError(_) | kube::Error::BuildRequest(_) => "cannot build the request",
+        kube::Error::Auth(_) => "cannot log in to the API server",
+        kube::Error::RustlsTls(_) => "cannot set up TLS",
+        _ => return None,
+    };
+    Some(because(what, error.source()))
+}
+
+fn because(what: &str, cause: Option<&(dyn Error + 'static)>) -> String {
+    match cause {
+        Some(cause) => format!("{what}: {}", said(cause)),
+        None => what.to_owned(),
+    }
+}
+
+/// The message of the API server, with the causes that it does not contain.
+fn said_by_server(status: &Status) -> String {
+    let code = StatusCode::from_u16(status.code).map(|code| code.to_string());
+    let code = code.unwrap_or_else(|_| "an error without a code".to_owned());
+    let message = status.message.trim();
+    if status.reason == NO_STATUS && message.starts_with('<') {
+        return format!("a web page arrived instead of the API server's answer: {code}");
+    }
+    if message.is_empty() {
+        return match status.reason.as_str() {
+            "" | NO_STATUS => format!("the API server answered {code}"),
+            reason => format!("the API server answered {code}: {reason}"),
+        };
+    }
+    let mut said = message.to_owned();
+    if status.reason == NO_STATUS && !message.starts_with(&status.code.to_string()) {
+        said = format!("{code}: {message}");
+    }
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    for cause in causes {
+        let is_said = said.contains(&cause.message)
+            || (!cause.field.is_empty() && said.contains(&cause.field));
+        if !is_said {
+            let field = if cause.field.is_empty() { "" } else { ": " };
+            said = format!("{said}; {}{field}{}", cause.field, cause.message);
+        }
+    }
+    said
+}
+
+/// The chain of `error` and its causes.
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    successors(Some(error), |&error| error.source())
+}
+
+/// `error` as an `E`, also in a box.
+fn as_a<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+    let boxed = || Some(&**error.downcast_ref::<Box<E>>()?);
+    error.downcast_ref().or_else(boxed)
+}
+
+/// The answer of the API server, if `error` is one.
+fn status<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Status> {
+    as_a(error)
 }
 
 /// The API server's answer that caused `error`, even if it arrived during a watch.
 fn answer<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Status> {
-    match request(error) {
-        Some(kube::Error::Api(status)) => Some(status),
-        Some(_) => None,
-        None => match cause(error)? {
-            watcher::Error::WatchError(status) => Some(status),
-            _ => None,
-        },
-    }
+    chain(error).find_map(status)
 }
 
 /// The reason of `error` in one word, for metrics.
-pub fn reason(error: &(dyn Error + 'static)) -> &'static str {
-    match answer(error) {
-        Some(status) if status.is_already_exists() => "already_exists",
-        Some(status) => match status.code {
+pub(super) fn reason(error: &(dyn Error + 'static)) -> &'static str {
+    match chain(error).find_map(as_a) {
+        Some(children::Error::Stale(_)) => return "conflict",
+        Some(children::Error::Immutable { .. }) => return "invalid",
+        _ => {}
+    }
+    if let Some(status) = answer(error) {
+        return match status.code {
+            _ if status.is_already_exists() => "already_exists",
             403 => "forbidden",
             404 => "not_found",
             409 => "conflict",
@@ -43,33 +253,28 @@ pub fn reason(error: &(dyn Error + 'static)) -> &'static str {
             400 | 422 => "invalid",
             429 => "throttled",
             _ => "api_server",
-        },
-        None if request(error).is_some() => "connection",
-        None if cause::<watcher::Error>(error).is_some() => "api_server",
-        None => RECONCILER,
+        };
+    }
+    let is_request = |error: &(dyn Error + 'static)| {
+        as_a::<kube::Error>(error).is_some() || as_a::<legacy::Error>(error).is_some()
+    };
+    if chain(error).any(is_request) {
+        "connection"
+    } else if chain(error).any(|error| error.is::<watcher::Error>()) {
+        "api_server"
+    } else {
+        RECONCILER
     }
 }
 
-/// The message of `error` and of its causes, without repetition.
-pub fn says(error: &(dyn Error + 'static)) -> String {
-    let mut says = error.to_string();
-    for cause in successors(error.source(), |&cause| cause.source()) {
-        let cause = cause.to_string();
-        if !says.contains(&cause) {
-            says.extend([": ", &cause]);
-        }
-    }
-    match request(error) {
-        // kube repeats the API server's message as a Rust value.
-        Some(answer @ kube::Error::Api(status)) if !status.message.is_empty() => {
-            says.replace(&answer.to_string(), &status.message)
-        }
-        _ => says,
-    }
+/// Whether only a change of the object or of its children can help, and not a retry.
+pub(super) fn is_permanent(error: &(dyn Error + 'static)) -> bool {
+    let child = chain(error).find_map(as_a);
+    child.is_some_and(children::Error::is_permanent)
 }
 
 /// A hint how to fix `error`, if there is one. `rules` are the rules of the controller.
-pub fn hint(error: &(dyn Error + 'static), rules: &[Rule]) -> Option<String> {
+pub(super) fn hint(error: &(dyn Error + 'static), rules: &[Rule]) -> Option<String> {
     let status = answer(error)?;
     match status.code {
         403 => forbidden(status, rules),
@@ -106,23 +311,396 @@ fn forbidden(status: &Status, rules: &[Rule]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
+    use std::{io, path::Path, time::Duration};
 
+    use anyhow::anyhow;
+    use http::{Request, Response, Uri};
     use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+    use kube::{
+        Api, Client, Config,
+        client::{Body, ConfigExt},
+        config::Kubeconfig,
+        error::DiscoveryError,
+    };
+    use proptest::prelude::*;
+    use serde_json::json;
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+        time::timeout,
+    };
+    use tower::service_fn;
 
-    use super::{super::rbac::Verb, *};
+    use super::{
+        super::{
+            children,
+            rbac::Verb,
+            requests,
+            serve::{self, Certificate},
+        },
+        *,
+    };
 
+    /// The forms in which a user's error can contain an error of kube.
     #[derive(Debug, thiserror::Error)]
     enum Outer {
         #[error("cannot write")]
         Write(#[source] kube::Error),
+        #[error("cannot write: {0}")]
+        Shown(#[source] kube::Error),
+        #[error("cannot write ({0}), trying again")]
+        Within(#[source] Box<kube::Error>),
+        #[error(transparent)]
+        Same(#[from] kube::Error),
+        #[error("cannot reconcile: {0}")]
+        Deep(#[source] Box<Outer>),
         #[error("bad input")]
         Input,
     }
 
+    fn api(code: u16, message: &str) -> kube::Error {
+        kube::Error::Api(Status::failure(message, "").with_code(code).boxed())
+    }
+
     fn outer(code: u16, message: &str) -> Outer {
-        let status = Status::failure(message, "").with_code(code);
-        Outer::Write(kube::Error::Api(status.boxed()))
+        Outer::Write(api(code, message))
+    }
+
+    /// Checks the message of `error`, in each form in which a user's error can contain it. `new` makes the error anew,
+    /// because kube's errors cannot be cloned.
+    fn check(new: impl Fn() -> kube::Error, expected: &str) {
+        assert_eq!(message(&new()), expected);
+        let shown = format!("cannot write: {expected}");
+        assert_eq!(message(&Outer::Write(new())), shown);
+        assert_eq!(message(&Outer::Shown(new())), shown);
+        assert_eq!(message(&Outer::Same(new())), expected);
+        let within = format!("cannot write ({expected}), trying again");
+        assert_eq!(message(&Outer::Within(Box::new(new()))), within);
+        let deep = Outer::Deep(Box::new(Outer::Deep(Box::new(Outer::Shown(new())))));
+        let deeper = format!("cannot reconcile: cannot reconcile: {shown}");
+        assert_eq!(message(&deep), deeper);
+        let watch = watcher::Error::WatchStartFailed(new());
+        let watched = format!("failed to start watching object: {expected}");
+        assert_eq!(message(&watch), watched);
+        let task = anyhow!(Outer::Shown(new())).context("the task `a` failed");
+        let failed = format!("the task `a` failed: {shown}");
+        assert_eq!(message(task.as_ref()), failed);
+        let child = children::Error::Request {
+            verb: "patch",
+            child: "ConfigMap a".to_owned(),
+            source: new(),
+        };
+        assert_eq!(
+            message(&child),
+            format!("cannot patch ConfigMap a: {expected}")
+        );
+    }
+
+    /// Checks that `text` has no Rust value and no line break.
+    fn assert_is_for_people(text: &str) {
+        for value in [
+            "Status {", "Api(", "Some(", "Output {", "Elapsed", "\\\"", "\n",
+        ] {
+            assert!(!text.contains(value), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_the_api_server_answers_is_said_as_the_api_server_says_it() {
+        let answer = |status: serde_json::Value| {
+            move || {
+                let status: Status = serde_json::from_value(status.clone()).expect("a Status");
+                kube::Error::Api(status.boxed())
+            }
+        };
+        let rows = [
+            (
+                json!({"code": 403, "reason": "Forbidden",
+                    "message": "pods \"a\" is forbidden: User \"b\" cannot get resource \"pods\""}),
+                "pods \"a\" is forbidden: User \"b\" cannot get resource \"pods\"",
+            ),
+            (
+                json!({"code": 422, "reason": "Invalid",
+                    "message": "Service \"a\" is invalid: spec.clusterIPs[0]: Invalid value: null: may not change",
+                    "details": {"name": "a", "kind": "Service", "causes": [{"reason": "FieldValueInvalid",
+                        "field": "spec.clusterIPs[0]", "message": "Invalid value: null: may not change"}]}}),
+                "Service \"a\" is invalid: spec.clusterIPs[0]: Invalid value: null: may not change",
+            ),
+            (
+                json!({"code": 429, "reason": "TooManyRequests", "message": "Cannot evict pod.",
+                    "details": {"causes": [{"reason": "DisruptionBudget", "message": "a needs 1 healthy pod"}]}}),
+                "Cannot evict pod.; a needs 1 healthy pod",
+            ),
+            (
+                json!({"code": 409, "reason": "Conflict",
+                    "message": "Apply failed with 2 conflicts: conflicts with \"hpa\":\n- .spec.replicas\n- .spec.a",
+                    "details": {"causes": [
+                        {"reason": "FieldManagerConflict", "message": "conflict with \"hpa\"", "field": ".spec.replicas"},
+                        {"reason": "FieldManagerConflict", "message": "conflict with \"hpa\"", "field": ".spec.a"}]}}),
+                "Apply failed with 2 conflicts: conflicts with \"hpa\": - .spec.replicas - .spec.a",
+            ),
+            (
+                json!({"code": 400, "reason": "Denied", "message": "no", "details": {"causes": [
+                    {"field": "spec.size", "message": "too large"}]}}),
+                "no; spec.size: too large",
+            ),
+            (
+                json!({"code": 503, "reason": "ServiceUnavailable"}),
+                "the API server answered 503 Service Unavailable: ServiceUnavailable",
+            ),
+            (
+                json!({"code": 418}),
+                "the API server answered 418 I'm a teapot",
+            ),
+            (json!({}), "the API server answered an error without a code"),
+        ];
+        for (status, expected) in rows {
+            check(answer(status), expected);
+        }
+    }
+
+    /// The error of a request whose answer has this code and body.
+    async fn answered(code: u16, body: &'static str) -> kube::Error {
+        let answer = service_fn(move |_: Request<Body>| async move {
+            let body = Body::from(body.as_bytes().to_vec());
+            Response::builder().status(code).body(body)
+        });
+        let pods: Api<Pod> = Api::all(Client::new(answer, "default"));
+        pods.get("a").await.expect_err("no Pod")
+    }
+
+    #[tokio::test]
+    async fn what_a_proxy_answers_is_told_from_the_api_server() {
+        let page = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n</html>";
+        let rows = [
+            (
+                502,
+                page,
+                "a web page arrived instead of the API server's answer: 502 Bad Gateway",
+            ),
+            (404, "404 page not found\n", "404 page not found"),
+            (
+                503,
+                "upstream connect error\n",
+                "503 Service Unavailable: upstream connect error",
+            ),
+            (500, "", "the API server answered 500 Internal Server Error"),
+            (
+                200,
+                "<html>",
+                "cannot read the API server's answer: expected value at line 1 column 1",
+            ),
+            (
+                200,
+                "{\"metadata\": \"say \\\"a\\\"\"}",
+                "cannot read the API server's answer: invalid type: string \"say \"a\"\", expected \
+                 ObjectMeta at line 1 column 24",
+            ),
+        ];
+        for (code, body, expected) in rows {
+            let said = message(&answered(code, body).await);
+            assert_eq!(said, expected);
+        }
+    }
+
+    /// The error of a request to `config`.
+    async fn failed(config: Config) -> kube::Error {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let pods: Api<Pod> = Api::all(requests::connect(&config).expect("a client"));
+        pods.get("a").await.expect_err("no Pod")
+    }
+
+    fn config(scheme: &str, port: u16) -> Config {
+        let url = format!("{scheme}://127.0.0.1:{port}");
+        Config::new(url.parse().expect("a URL"))
+    }
+
+    #[tokio::test]
+    async fn a_broken_connection_is_said_in_words() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        drop(listener);
+        let refused = message(&failed(config("http", port)).await);
+        let expected = "cannot connect to the API server: tcp connect error: Connection refused";
+        assert!(refused.starts_with(expected), "{refused}");
+
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let server = tokio::spawn(async move {
+            let answers = [
+                // Ends before the answer, within the head, and within the body.
+                "",
+                "HTTP/1.1 200",
+                "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf",
+                // Is not TLS.
+                "HTTP/1.1 400 Bad Request\r\n\r\n",
+            ];
+            for answer in answers {
+                let (mut stream, _) = listener.accept().await.expect("a connection");
+                let _ = stream.read(&mut [0; 1024]).await;
+                let _ = stream.write_all(answer.as_bytes()).await;
+            }
+            listener
+        });
+        for scheme in ["http", "http", "http", "https"] {
+            let error = failed(config(scheme, port)).await;
+            let said = message(&error);
+            let starts = [
+                "cannot connect to the API server: ",
+                "the connection to the API server failed: ",
+            ];
+            assert!(starts.iter().any(|start| said.starts_with(start)), "{said}");
+            assert_is_for_people(&said);
+            let transparent = message(&Outer::Same(error));
+            assert_eq!(transparent, said);
+        }
+
+        // The server's certificate is signed by an unknown authority.
+        let listener = server
+            .await
+            .expect("no panic")
+            .into_std()
+            .expect("a listener");
+        let never = std::future::pending();
+        let routes = axum::Router::new();
+        tokio::spawn(serve::secure(
+            listener,
+            routes,
+            Certificate::SelfSigned,
+            "tests",
+            never,
+        ));
+        let said = message(&failed(config("https", port)).await);
+        assert!(said.contains("certificate"), "{said}");
+        assert_is_for_people(&said);
+    }
+
+    #[tokio::test]
+    async fn a_request_without_an_answer_is_said_in_words() {
+        let late = timeout(Duration::ZERO, std::future::pending::<()>()).await;
+        let error = kube::Error::Service(Box::new(late.expect_err("too late")));
+        let error = Outer::Shown(error);
+        let expected = "cannot write: the API server did not answer in time";
+        assert_eq!(message(&error), expected);
+    }
+
+    #[test]
+    fn each_error_of_a_request_is_said_in_words() {
+        let json = || serde_json::from_str::<ConfigMap>("[]").expect_err("no ConfigMap");
+        type NewError = Box<dyn Fn() -> kube::Error>;
+        let rows: Vec<(NewError, &str)> = vec![
+            (
+                Box::new(|| kube::Error::Service("this process does not hold the lease".into())),
+                "this process does not hold the lease",
+            ),
+            (
+                Box::new(|| kube::Error::ProxyProtocolUnsupported {
+                    proxy_url: Box::new(Uri::from_static("ftp://user:secret@proxy")),
+                }),
+                "cannot use a proxy of this protocol",
+            ),
+            (
+                Box::new(|| {
+                    let text = String::from_utf8(vec![0xff]).expect_err("no text");
+                    kube::Error::FromUtf8(text)
+                }),
+                "cannot read the API server's answer: invalid utf-8 sequence of 1 bytes from index 0",
+            ),
+            (
+                Box::new(|| kube::Error::LinesCodecMaxLineLengthExceeded),
+                "the watch was interrupted",
+            ),
+            (
+                Box::new(|| kube::Error::ReadEvents(io::Error::other("reset"))),
+                "the watch was interrupted: reset",
+            ),
+            (
+                Box::new(|| {
+                    let request = Request::get("a b").body(()).expect_err("no URL");
+                    kube::Error::HttpError(request)
+                }),
+                "cannot build the request: invalid uri character",
+            ),
+            (
+                Box::new(move || kube::Error::SerdeError(json())),
+                "cannot read the API server's answer: invalid type: sequence, expected ConfigMap at line \
+                 1 column 2",
+            ),
+            (
+                Box::new(|| {
+                    let request = kube::core::Request::new("/").get("", &Default::default());
+                    kube::Error::BuildRequest(request.expect_err("a name is needed"))
+                }),
+                "cannot build the request: failed to validate request: A non-empty name is required",
+            ),
+            (
+                Box::new(|| kube::Error::Discovery(DiscoveryError::MissingKind("Page".to_owned()))),
+                "Missing Kind: Page",
+            ),
+            (
+                Box::new(|| {
+                    let none = Kubeconfig::read_from(Path::new("/none/\"a\""));
+                    kube::Error::InferKubeconfig(none.expect_err("no file"))
+                }),
+                "cannot read `/none/\"a\"`: No such file or directory (os error 2)",
+            ),
+            (
+                Box::new(|| kube::Error::TlsRequired),
+                "TLS required but no TLS stack selected",
+            ),
+        ];
+        for (new, expected) in rows {
+            let said = message(&new());
+            assert_eq!(said, expected);
+            let shown = message(&Outer::Shown(new()));
+            assert_eq!(shown, format!("cannot write: {expected}"));
+        }
+    }
+
+    #[test]
+    fn the_output_of_a_login_program_is_not_said() {
+        let mut config = config("https", 1);
+        config.auth_info.exec = serde_json::from_value(json!({
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "command": "sh",
+            "args": ["-c", "echo token; echo say '\"no\"' >&2; exit 3"],
+            "interactiveMode": "Never",
+        }))
+        .expect("a program");
+        let error = config.auth_layer().err().expect("an error");
+        let expected = "cannot log in to the API server: the kubeconfig's login program ended with exit \
+                        status: 3: say \"no\"";
+        assert_eq!(message(&error), expected);
+        let shown = message(&Outer::Shown(error));
+        assert_eq!(shown, format!("cannot write: {expected}"));
+    }
+
+    #[test]
+    fn a_long_message_keeps_its_end() {
+        let template = "x".repeat(5000);
+        let said = message(&outer(
+            422,
+            &format!("spec.template: {template}: field is immutable"),
+        ));
+        assert!(
+            said.starts_with("cannot write: spec.template: xxx"),
+            "{said}"
+        );
+        assert!(said.ends_with("xxx: field is immutable"), "{said}");
+        assert_eq!(said.chars().count(), START + END + 3);
+    }
+
+    proptest! {
+        #[test]
+        fn any_answer_is_said_once_and_as_it_is(
+            text in "[a-z\"\\\\{}()é\n ]{0,40}",
+            reason in "(|Invalid|Forbidden)",
+            code in 400_u16..600,
+        ) {
+            let status = Status::failure(&format!("because {text}"), &reason).with_code(code);
+            let words: Vec<_> = status.message.split_whitespace().collect();
+            check(|| kube::Error::Api(status.clone().boxed()), &words.join(" "));
+        }
     }
 
     #[test]
@@ -131,6 +709,7 @@ mod tests {
         assert_eq!(reason(&outer(503, "")), "api_server");
         assert_eq!(reason(&Outer::Input), RECONCILER);
         assert_eq!(reason(&outer(409, "")), "conflict");
+        assert_eq!(reason(&Outer::Same(api(409, ""))), "conflict");
     }
 
     #[test]
@@ -145,17 +724,6 @@ mod tests {
         let refused = watcher::Error::WatchStartFailed(refused);
         assert_eq!(reason(&refused), "connection");
         assert_eq!(reason(&watcher::Error::NoResourceVersion), "api_server");
-    }
-
-    #[test]
-    fn what_is_behind_an_error_is_said_once() {
-        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
-        let request = kube::Error::Service(Box::new(io::Error::other(refused)));
-        let says = says(&Outer::Write(request));
-        assert_eq!(says, "cannot write: ServiceError: connection refused");
-
-        let says = super::says(&outer(404, "404 page not found"));
-        assert_eq!(says, "cannot write: 404 page not found");
     }
 
     #[test]

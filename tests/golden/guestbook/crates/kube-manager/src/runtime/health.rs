@@ -1,14 +1,15 @@
-//! The probes. /healthz answers while the process runs. /readyz succeeds once the API server has answered all watches;
-//! until then, it says what each controller waits for.
+//! The probes. /healthz answers while not all threads of the controllers are blocked. /readyz succeeds once the API
+//! server has answered all watches; until then, it says what each controller waits for.
 //!
 //! A Pod has one readiness, and callers of its webhooks need the Pod to be ready before any watch is answered: an API
 //! server that lists objects may have to call a webhook first. So with webhooks, /readyz reports only the state of the
-//! webhooks. /readyz/controllers always reports the state of the controllers.
+//! webhooks: whether they are served, and whether the API server trusts their certificate. /readyz/controllers always reports the state of the controllers.
 
 use std::{collections::BTreeMap, fmt::Write, sync::Arc};
 
 use axum::{Router, extract::State, http::StatusCode, routing::get};
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 
 /// What the process waits for. A replica that waits for the lease is ready, because it has no work to do.
 #[derive(Clone, Default)]
@@ -31,18 +32,27 @@ impl Health {
     }
 
     fn set(&self, name: &str, ready: bool, says: String) {
+        // Each check has one line, but a message of the API server may have several.
+        let says = says.replace('\n', " ");
         let mut checks = self.0.lock();
         checks.insert(name.to_owned(), Check { ready, says });
     }
 
-    /// The routes of the probes. /readyz/controllers reports `controllers`.
-    pub fn routes(&self, controllers: &Self) -> Router {
+    /// The routes of the probes. /readyz/controllers reports `controllers`, which run on the threads of `workers`.
+    pub fn routes(&self, controllers: &Self, workers: &Handle) -> Router {
         let readyz = |health: &Self| get(readyz).with_state(health.clone());
         Router::new()
-            .route("/healthz", get("ok"))
+            .route("/healthz", get(healthz).with_state(workers.clone()))
             .route("/readyz", readyz(self))
             .route("/readyz/controllers", readyz(controllers))
     }
+}
+
+/// Gives no answer while all threads of the controllers are blocked, so that Kubernetes restarts the Pod.
+async fn healthz(State(workers): State<Handle>) -> &'static str {
+    // The task is cancelled if the controllers have ended: the process may still serve webhooks.
+    let _ = workers.spawn(async {}).await;
+    "ok"
 }
 
 async fn readyz(State(health): State<Health>) -> (StatusCode, String) {
@@ -68,7 +78,7 @@ mod tests {
     async fn readiness_says_what_it_waits_for() {
         let health = Health::default();
         health.ready("lease", "another process has it");
-        health.waits("guestbooks", "there is no such kind");
+        health.waits("guestbooks", "there is no\nsuch kind");
         let (code, text) = readyz(State(health.clone())).await;
         assert_eq!(code, StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(

@@ -1,14 +1,9 @@
 //! Leader election: only one of several replicas works. The leader holds a Lease and renews it. The others wait until
 //! the leader releases the Lease, or has not renewed it for the lease duration. The algorithm is that of client-go. It
-//! does not compare the clocks of machines: a replica measures how long it has seen the Lease unchanged.
+//! does not compare the clocks of machines: a replica measures how long it has seen the Lease unchanged. Unlike
+//! client-go, it also counts the time in which the machine is suspended.
 
-use std::{
-    future::pending,
-    process,
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{future::pending, process, sync::Arc, thread, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use k8s_openapi::{
@@ -20,22 +15,49 @@ use kube::{
     Api, Client,
     api::{ObjectMeta, PostParams},
 };
+use rustix::time::{ClockId, clock_gettime};
 use tokio::{
+    runtime::Handle,
     sync::watch,
-    time::{sleep_until, timeout},
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Runtime, failure, health::Health, metrics::Metrics, options::Election, workers::Workers,
 };
 
-use super::{Runtime, failure, health::Health, metrics::Metrics, options::Election};
+/// The clock of the election, which goes on while the machine is suspended. [`Instant`](std::time::Instant) does not on
+/// Linux and macOS: after a suspended hour, this process would still lead, together with another replica.
+#[cfg(target_os = "linux")]
+const CLOCK: ClockId = ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+const CLOCK: ClockId = ClockId::Monotonic;
+
+/// The time of [`CLOCK`]. Only differences between times have a meaning.
+fn now() -> Duration {
+    let time = clock_gettime(CLOCK);
+    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or_default();
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), nanoseconds)
+}
+
+/// How often the thread that guards the lease reads the clock. A thread sleeps longer than intended while the machine
+/// is suspended.
+const STEP: Duration = Duration::from_secs(1);
 
 /// Whether this process leads. All parts of the process share this state.
 #[derive(Clone)]
-pub struct Leadership(Arc<watch::Sender<Term>>);
+pub struct Leadership {
+    term: Arc<watch::Sender<Term>>,
+    now: Arc<dyn Fn() -> Duration + Send + Sync>,
+}
 
 /// How long this process leads.
 #[derive(Clone, Copy, PartialEq)]
 enum Term {
     Standby,
-    Until(Instant),
+    /// Until a time of the clock.
+    Until(Duration),
     /// Leader election is off.
     Always,
 }
@@ -43,25 +65,40 @@ enum Term {
 impl Leadership {
     /// Without leader election, this process leads from the start.
     pub fn new(election: &Election) -> Self {
-        let term = match election.leader_elect {
+        Self::with(match election.leader_elect {
             true => Term::Standby,
             false => Term::Always,
-        };
-        Self(Arc::new(watch::Sender::new(term)))
+        })
     }
 
     /// For a process without other replicas.
     #[cfg(test)]
     pub fn always() -> Self {
-        Self(Arc::new(watch::Sender::new(Term::Always)))
+        Self::with(Term::Always)
     }
 
-    /// Whether this process leads now. This is also correct right after the process was paused, before the election has
-    /// run again.
+    fn with(term: Term) -> Self {
+        Self {
+            term: Arc::new(watch::Sender::new(term)),
+            now: Arc::new(now),
+        }
+    }
+
+    fn term(&self) -> Term {
+        *self.term.borrow()
+    }
+
+    /// The current time of the clock.
+    fn now(&self) -> Duration {
+        (self.now)()
+    }
+
+    /// Whether this process leads now. This is also correct right after the process was paused or the machine was
+    /// suspended, before the election has run again.
     pub fn holds(&self) -> bool {
-        match *self.0.borrow() {
+        match self.term() {
             Term::Standby => false,
-            Term::Until(end) => Instant::now() < end,
+            Term::Until(end) => self.now() < end,
             Term::Always => true,
         }
     }
@@ -70,22 +107,22 @@ impl Leadership {
     pub async fn acquired(&self) {
         let leads = |term: &Term| *term != Term::Standby;
         // This cannot fail, because `self` holds the sender.
-        let _ = self.0.subscribe().wait_for(leads).await;
+        let _ = self.term.subscribe().wait_for(leads).await;
     }
 
-    /// Lets the process continue after its lease has expired. Call this when nothing that needs the lease still runs.
-    pub fn retire(&self) {
-        self.0.send_replace(Term::Standby);
-    }
-
-    /// Ends the process if it still runs longer than twice `margin` after the end of its term. It needs its own thread,
-    /// because blocking calls may occupy all threads of the runtime.
-    fn guard(&self, margin: Duration) {
+    /// Ends the process if work still runs longer than twice `margin` after the end of its term. It needs its own
+    /// thread, because blocking calls may occupy all threads of the runtime. Returns when `work_ended` is cancelled, or
+    /// the lease is released.
+    fn guard(&self, margin: Duration, work_ended: &CancellationToken) {
         let mut is_over = false;
         loop {
-            let term = *self.0.borrow();
-            let Term::Until(end) = term else { return };
-            let left = (end + margin).saturating_duration_since(Instant::now());
+            let Term::Until(end) = self.term() else {
+                return;
+            };
+            if work_ended.is_cancelled() {
+                return;
+            }
+            let left = end.saturating_add(margin).saturating_sub(self.now());
             if is_over && left.is_zero() {
                 tracing::error!(
                     "lost the lease, and calls that block kept the process from ending"
@@ -94,7 +131,7 @@ impl Leadership {
             }
             // A process that was paused gets here late, and gets the time to end by itself.
             is_over = left.is_zero();
-            thread::sleep(if is_over { margin } else { left });
+            thread::sleep(if is_over { margin } else { left.min(STEP) });
         }
     }
 }
@@ -115,15 +152,23 @@ pub struct Candidate {
     identity: String,
     election: Election,
     leadership: Leadership,
+    /// The threads of the controllers. A leader whose controllers are all blocked does not renew its Lease.
+    workers: Handle,
+    /// Cancelled when the workers have ended.
+    work_ended: CancellationToken,
     health: Health,
     metrics: Metrics,
+    stop: CancellationToken,
     /// The Lease at its last observed change, and the time of the observation.
-    seen: Option<(LeaseSpec, Instant)>,
+    seen: Option<(LeaseSpec, Duration)>,
+    /// Whether the Lease may have this process as its holder. This is also true while a request to take it has no
+    /// answer.
+    may_hold: bool,
 }
 
 impl Candidate {
     /// `client` must send requests whether this process leads or not.
-    pub fn new(runtime: &Runtime, client: Client, election: Election) -> Self {
+    pub fn new(runtime: &Runtime, client: Client, election: Election, workers: &Workers) -> Self {
         let name = election.leader_elect_resource_name.clone();
         let namespace = election.leader_elect_resource_namespace.clone();
         let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
@@ -133,26 +178,32 @@ impl Candidate {
             identity: identity(),
             election,
             leadership: runtime.leadership.clone(),
+            workers: workers.handle().clone(),
+            work_ended: workers.ended(),
             health: runtime.health.clone(),
             metrics: runtime.metrics.clone(),
+            stop: runtime.stop.clone(),
             seen: None,
+            may_hold: false,
         }
     }
 
-    /// Acquires the Lease and renews it; ends when the Lease is lost.
+    /// Acquires the Lease and renews it; ends when the Lease is lost. When the process stops, a leader continues to
+    /// renew the Lease, but a standby does not acquire it.
     ///
     /// # Errors
     ///
     /// Always: another replica may lead by now, so the process must end.
     pub async fn run(&mut self) -> Result<()> {
-        if *self.leadership.0.borrow() == Term::Always {
+        if self.leadership.term() == Term::Always {
             return pending().await;
         }
         self.report();
         let ended = self.keep().await;
-        self.leadership.0.send_modify(|term| {
+        let now = self.leadership.now();
+        self.leadership.term.send_modify(|term| {
             if let Term::Until(end) = term {
-                *end = Instant::now().min(*end);
+                *end = now.min(*end);
             }
         });
         self.report();
@@ -165,24 +216,28 @@ impl Candidate {
             self.election.leader_elect_renew_deadline,
         );
         loop {
-            let start = Instant::now();
-            let renewed = start + deadline;
-            let term = *self.leadership.0.borrow();
+            let start = self.leadership.now();
+            let renewed = start.saturating_add(deadline);
+            let term = self.leadership.term();
+            if term == Term::Standby && self.stop.is_cancelled() {
+                return pending().await;
+            }
             // Half of the time, so that after a try without an answer there is time for another one.
             let mut patience = deadline / 2;
             if let Term::Until(end) = term {
-                patience = patience.min(end.saturating_duration_since(start));
+                patience = patience.min(end.saturating_sub(start));
             }
             let tried = timeout(patience, self.hold()).await;
+            let now = self.leadership.now();
             // Even if the lease was just renewed: requests have been refused since the end of the term.
             if let Term::Until(end) = term
-                && Instant::now() >= end
+                && now >= end
             {
                 bail!("lost the lease: it could not be renewed for {deadline:?}");
             }
             match tried {
-                Ok(Ok(true)) if Instant::now() < renewed => {
-                    self.leadership.0.send_replace(Term::Until(renewed));
+                Ok(Ok(true)) if now < renewed => {
+                    self.leadership.term.send_replace(Term::Until(renewed));
                     if term == Term::Standby {
                         tracing::info!(identity = self.identity, "leads");
                         self.start_guard()?;
@@ -195,18 +250,18 @@ impl Candidate {
                 // Another replica was faster. The next try sees its Lease.
                 Ok(Err(kube::Error::Api(status))) if status.is_conflict() => {}
                 Ok(Err(error)) => {
-                    let error = failure::says(&error);
+                    let error = failure::message(&error);
                     tracing::warn!(%error, "cannot take or renew the lease");
                 }
                 Err(_) => tracing::warn!("the lease could not be taken or renewed in time"),
             }
             self.report();
-            let next = match *self.leadership.0.borrow() {
-                Term::Until(end) => end.min(start + retry),
+            let next = match self.leadership.term() {
+                Term::Until(end) => end.min(start.saturating_add(retry)),
                 // A standby tries more often, so that it soon takes a released Lease.
-                _ => start + retry / 2,
+                _ => start.saturating_add(retry / 2),
             };
-            sleep_until(next.into()).await;
+            sleep(next.saturating_sub(self.leadership.now())).await;
         }
     }
 
@@ -218,18 +273,20 @@ impl Candidate {
             election.leader_elect_renew_deadline,
         );
         let margin = duration.saturating_sub(deadline) / 4;
-        let leadership = self.leadership.clone();
+        let (leadership, work_ended) = (self.leadership.clone(), self.work_ended.clone());
         let thread = thread::Builder::new().name("lease".to_owned());
-        let started = thread.spawn(move || leadership.guard(margin));
+        let started = thread.spawn(move || leadership.guard(margin, &work_ended));
         started.map(drop).context("cannot start a thread")
     }
 
     /// Releases the Lease, if this process holds it, so that the other replicas need not wait until it expires. Call
     /// this when all work has ended.
     pub async fn release(self) -> kube::Result<()> {
-        // From here on, no request is sent, not even by tasks that still run.
-        let term = self.leadership.0.send_replace(Term::Standby);
-        if !matches!(term, Term::Until(_)) {
+        // From here on, no request is sent.
+        if self.leadership.term() != Term::Always {
+            self.leadership.term.send_replace(Term::Standby);
+        }
+        if !self.may_hold {
             return Ok(());
         }
         loop {
@@ -238,6 +295,16 @@ impl Candidate {
                 Err(kube::Error::Api(status)) if status.is_conflict() => {}
                 ended => return ended,
             }
+        }
+    }
+
+    /// Renews the Lease no longer, without releasing it: another replica leads when the Lease has expired. Call this
+    /// when work may still run. The process ends before the Lease expires, even if calls block.
+    pub fn let_expire(self) {
+        if self.may_hold {
+            tracing::warn!(
+                "the lease is not released, because work still runs; it expires by itself"
+            );
         }
     }
 
@@ -256,12 +323,17 @@ impl Candidate {
 
     /// Tries once to acquire or renew the Lease. Returns whether this process holds it.
     async fn hold(&mut self) -> kube::Result<bool> {
+        // Another replica should lead if all threads of the controllers are blocked. The task does not run then. It is
+        // cancelled if the threads have ended.
+        let _ = self.workers.spawn(async {}).await;
         let name = self.lease.clone();
         let lease = self.leases.get_opt(&name).await?;
         let spec = lease.as_ref().and_then(|lease| lease.spec.clone());
         if !self.may_take(spec.as_ref()) {
+            self.may_hold = false;
             return Ok(false);
         }
+        self.may_hold = true;
         let claim = Some(self.claim(spec));
         let params = PostParams::default();
         match lease {
@@ -308,13 +380,14 @@ impl Candidate {
         if let Some(now) = now
             && self.seen.as_ref().is_none_or(|(last, _)| last != now)
         {
-            self.seen = Some((now.clone(), Instant::now()));
+            self.seen = Some((now.clone(), self.leadership.now()));
         }
+        let time = self.leadership.now();
         self.seen.as_ref().is_none_or(|(spec, since)| {
             let holder = spec.holder_identity.as_deref().unwrap_or_default();
             let seconds = spec.lease_duration_seconds.unwrap_or_default();
             let duration = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
-            holder.is_empty() || holder == self.identity || since.elapsed() > duration
+            holder.is_empty() || holder == self.identity || time.saturating_sub(*since) > duration
         })
     }
 
@@ -344,21 +417,20 @@ impl Candidate {
     }
 }
 
-impl Drop for Candidate {
-    /// From now on, the Lease is not renewed. Tasks that still run cannot send requests.
-    fn drop(&mut self) {
-        if self.leadership.holds() && *self.leadership.0.borrow() != Term::Always {
-            self.leadership.0.send_replace(Term::Standby);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-    use kube::Config;
+    use std::{
+        convert::Infallible,
+        sync::atomic::{AtomicU64, AtomicUsize, Ordering},
+    };
 
+    use clap::Parser;
+    use http::{Method, Request, Response, StatusCode};
+    use kube::{Config, client::Body};
     use prometheus::Registry;
+    use serde_json::{Value, json};
+    use tokio::time::timeout;
+    use tower::service_fn;
 
     use super::{super::operator::Operator, *};
 
@@ -374,6 +446,10 @@ mod tests {
         let client = Client::try_from(Config::new("http://localhost".parse().expect("a URL")));
         Candidate {
             leases: Api::default_namespaced(client.expect("a client")),
+            workers: Handle::current(),
+            stop: CancellationToken::new(),
+            work_ended: CancellationToken::new(),
+            may_hold: false,
             lease: "test.example.com".to_owned(),
             identity: "me".to_owned(),
             leadership: Leadership::new(&election),
@@ -393,6 +469,10 @@ mod tests {
         }
     }
 
+    fn ago(seconds: u64) -> Option<Duration> {
+        now().checked_sub(Duration::from_secs(seconds))
+    }
+
     #[tokio::test]
     async fn what_nobody_else_has_may_be_taken() {
         assert!(candidate("").may_take(None));
@@ -410,7 +490,6 @@ mod tests {
         assert!(!candidate.may_take(Some(&other)));
         assert!(!candidate.may_take(None), "it was only deleted");
 
-        let ago = |seconds| Instant::now().checked_sub(Duration::from_secs(seconds));
         candidate.seen = ago(14).map(|then| (other.clone(), then));
         assert!(!candidate.may_take(Some(&other)));
         candidate.seen = ago(16).map(|then| (other.clone(), then));
@@ -442,5 +521,147 @@ mod tests {
         };
         assert_eq!(seconds("15s"), Some(15));
         assert_eq!(seconds("1500ms"), Some(2));
+    }
+    /// A machine that is suspended: its clock goes on, but no timer does.
+    #[tokio::test]
+    async fn a_leader_leads_no_more_after_its_machine_was_suspended() {
+        let seconds = Arc::new(AtomicU64::new(1000));
+        let clock = seconds.clone();
+        let leadership = Leadership {
+            term: Arc::new(watch::Sender::new(Term::Until(Duration::from_secs(1010)))),
+            now: Arc::new(move || Duration::from_secs(clock.load(Ordering::Relaxed))),
+        };
+        assert!(leadership.holds());
+        let mut leader = candidate("--leader-elect");
+        leader.leadership = leadership.clone();
+
+        seconds.store(1000 + 3600, Ordering::Relaxed);
+        assert!(!leadership.holds());
+        let ended = leader.run().await.expect_err("it must end");
+        assert!(ended.to_string().contains("lost the lease"), "{ended}");
+    }
+
+    /// `/proc/uptime` has the same clock, in seconds.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_clock_counts_suspended_time() {
+        let uptime = std::fs::read_to_string("/proc/uptime").expect("Linux");
+        let uptime = uptime.split(' ').next().expect("a number");
+        let uptime = Duration::from_secs_f64(uptime.parse().expect("a number"));
+        let late = now().abs_diff(uptime);
+        assert!(late < Duration::from_secs(5), "{late:?}");
+    }
+
+    /// An API server whose Lease is free. It counts the requests that write the Lease, and remembers the last body.
+    fn free_lease(writes: &Arc<AtomicUsize>, holder: &Arc<parking_lot::Mutex<Value>>) -> Client {
+        let (writes, holder) = (writes.clone(), holder.clone());
+        let answers = service_fn(move |request: Request<Body>| {
+            let (writes, holder) = (writes.clone(), holder.clone());
+            async move {
+                let is_read = request.method() == Method::GET;
+                let body = request.into_body().collect_bytes().await.expect("a body");
+                if !is_read {
+                    writes.fetch_add(1, Ordering::Relaxed);
+                    *holder.lock() = serde_json::from_slice(&body).expect("a Lease");
+                }
+                let lease = holder.lock().to_string();
+                let code = match lease.as_str() {
+                    "null" => StatusCode::NOT_FOUND,
+                    _ => StatusCode::OK,
+                };
+                let missing = json!({"kind": "Status", "code": 404, "reason": "NotFound"});
+                let text = if code.is_success() {
+                    lease
+                } else {
+                    missing.to_string()
+                };
+                let answer = Response::builder().status(code);
+                let answer = answer.body(Body::from(text.into_bytes()));
+                Ok::<_, Infallible>(answer.expect("an answer"))
+            }
+        });
+        Client::new(answers, "default")
+    }
+
+    #[tokio::test]
+    async fn a_standby_that_stops_does_not_take_a_free_lease() {
+        let (writes, lease) = (Arc::default(), Arc::default());
+        let mut standby = candidate("--leader-elect");
+        standby.leases = Api::default_namespaced(free_lease(&writes, &lease));
+        standby.stop.cancel();
+        let soon = Duration::from_millis(200);
+        timeout(soon, standby.run()).await.expect_err("no end");
+        assert_eq!(writes.load(Ordering::Relaxed), 0);
+        standby.release().await.expect("nothing to release");
+        assert_eq!(writes.load(Ordering::Relaxed), 0);
+    }
+
+    #[tokio::test]
+    async fn a_leader_that_stops_keeps_its_lease_until_it_releases_it_or_lets_it_expire() {
+        for releases in [true, false] {
+            let (writes, lease) = (Arc::default(), Arc::default());
+            let mut leader = candidate("--leader-elect --leader-elect-retry-period=10ms");
+            leader.leases = Api::default_namespaced(free_lease(&writes, &lease));
+            let (leadership, stop) = (leader.leadership.clone(), leader.stop.clone());
+            let work_ended = leader.work_ended.clone();
+            tokio::select! {
+                ended = leader.run() => panic!("{ended:?}"),
+                () = leadership.acquired() => stop.cancel(),
+            }
+            let renewals = async {
+                while writes.load(Ordering::Relaxed) < 5 {
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::select! {
+                ended = leader.run() => panic!("{ended:?}"),
+                () = renewals => {}
+            }
+            assert!(leadership.holds());
+            let holder = || lease.lock()["spec"]["holderIdentity"].clone();
+            assert_eq!(holder(), "me");
+            if releases {
+                leader.release().await.expect("it is released");
+                assert_eq!(holder(), "");
+            } else {
+                leader.let_expire();
+                assert_eq!(holder(), "me");
+            }
+            // The Lease is still held, so a blocking call may still write.
+            assert_eq!(leadership.holds(), !releases);
+            work_ended.cancel();
+        }
+    }
+
+    /// SIGTERM can arrive while the API server stores the claim of a standby.
+    #[tokio::test]
+    async fn a_claim_without_an_answer_is_released() {
+        let (writes, lease) = (Arc::<AtomicUsize>::default(), Arc::default());
+        let stores = free_lease(&writes, &lease);
+        let silent = service_fn(move |request: Request<Body>| {
+            let stores = stores.clone();
+            async move {
+                let is_claim = request.method() == Method::POST;
+                let answer = stores.send(request).await;
+                if is_claim {
+                    pending::<()>().await;
+                }
+                answer
+            }
+        });
+        let mut standby = candidate("--leader-elect");
+        standby.leases = Api::default_namespaced(Client::new(silent, "default"));
+        let stored = async {
+            while writes.load(Ordering::Relaxed) == 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            ended = standby.run() => panic!("{ended:?}"),
+            () = stored => {}
+        }
+        assert_eq!(lease.lock()["spec"]["holderIdentity"], "me");
+        standby.release().await.expect("it is released");
+        assert_eq!(lease.lock()["spec"]["holderIdentity"], "");
     }
 }

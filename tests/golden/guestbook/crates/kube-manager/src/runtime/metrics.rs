@@ -2,7 +2,11 @@
 //! dashboards and alerts work. No label has values from objects of the cluster, so the number of time series is
 //! bounded.
 
-use std::{collections::HashMap, sync::Arc, time::Instant};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
 
 use parking_lot::Mutex;
 use prometheus::{
@@ -46,6 +50,8 @@ pub struct Metrics {
     pub migrated: IntCounterVec,
     /// Set each time the metrics are collected.
     tasks: IntGauge,
+    /// The runtime of the controllers, whose tasks are counted, too.
+    workers: Arc<OnceLock<Handle>>,
 }
 
 /// The metrics of all work queues. `name` and `controller` both contain the name of the controller, as in
@@ -186,7 +192,8 @@ impl Metrics {
             leads: gauge!("leader_election_master_status", "1 in the replica that holds the lease", &["name"], to)?,
             migrations: gauge!("storage_migration_pending", "1 while objects may be stored in an old version", &["crd"], to)?,
             migrated: counter!("storage_migration_objects_total", "Objects that a storage migration has tried to write", &["crd", "result"], to)?,
-            tasks: single_gauge!("tokio_alive_tasks", "Tasks of the Tokio runtime that have not ended", to)?,
+            tasks: single_gauge!("tokio_alive_tasks", "Tasks of the Tokio runtimes that have not ended", to)?,
+            workers: Arc::default(),
             registry: to,
         })
     }
@@ -204,6 +211,11 @@ impl Metrics {
         }
     }
 
+    /// Also counts the tasks of `workers`, the runtime of the controllers.
+    pub fn count_tasks_of(&self, workers: &Handle) {
+        self.workers.get_or_init(|| workers.clone());
+    }
+
     /// All metrics in Prometheus' text format.
     ///
     /// # Errors
@@ -211,10 +223,12 @@ impl Metrics {
     /// When a metric has no value.
     pub fn text(&self) -> Result<String> {
         self.queues.look();
-        if let Ok(runtime) = Handle::try_current() {
-            let tasks = runtime.metrics().num_alive_tasks();
-            self.tasks.set(i64::try_from(tasks).unwrap_or(i64::MAX));
-        }
+        let (own, workers) = (Handle::try_current().ok(), self.workers.get());
+        let runtimes = own.iter().chain(workers);
+        let tasks: usize = runtimes
+            .map(|runtime| runtime.metrics().num_alive_tasks())
+            .sum();
+        self.tasks.set(i64::try_from(tasks).unwrap_or(i64::MAX));
         TextEncoder::new().encode_to_string(&self.registry.gather())
     }
 }

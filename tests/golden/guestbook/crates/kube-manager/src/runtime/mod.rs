@@ -1,6 +1,6 @@
 //! Runs controllers and the services that they share.
 
-use std::{any::TypeId, env, path::Path, time::Duration};
+use std::{any::TypeId, env, path::Path, pin::pin, time::Duration};
 
 use anyhow::{Context as _, Result, anyhow};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -9,23 +9,27 @@ use prometheus::Registry;
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinSet,
-    time::{Instant, timeout, timeout_at},
+    time::{Instant, sleep, timeout, timeout_at},
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 mod action;
 mod backoff;
 mod builder;
 mod changes;
+mod child;
 pub mod children;
+mod cleanup;
 mod closures;
 pub mod condition;
 mod context;
 mod controller;
+mod difference;
 mod events;
 mod failure;
 mod guarded;
 mod health;
+mod immutable;
 mod informer;
 mod leader;
 mod manifests;
@@ -38,10 +42,12 @@ mod proxy;
 mod queue;
 pub mod rbac;
 mod readiness;
+mod reads;
 mod reconciler;
 mod requests;
 mod scope;
 mod serve;
+mod settled;
 mod status;
 mod storage;
 mod task;
@@ -52,12 +58,15 @@ mod watch;
 mod watched;
 #[cfg(feature = "webhook")]
 pub mod webhook;
+mod workers;
 mod written;
 
 pub use action::Action;
 pub use builder::Builder;
+pub use child::{Child, Recreate};
 pub use children::Children;
 pub use context::Context;
+pub use failure::message;
 use health::Health;
 use informer::Informers;
 use leader::{Candidate, Leadership};
@@ -71,23 +80,22 @@ use rbac::{Grant, Rule};
 pub use readiness::Readiness;
 pub use reconciler::Reconciler;
 use requests::Requests;
-pub use scope::{Scope, Watchable};
+pub use scope::{MayOwn, Scope, Watchable};
 use serve::Certificate;
 pub use task::{Replicas, Task};
 pub use trigger::Trigger;
 pub use watched::{Watched, Watches};
-
-/// How long reconciles in progress may take after SIGTERM: less than the 10 s grace period of the Pod.
-const DRAIN: Duration = Duration::from_secs(8);
+use workers::Workers;
 
 /// How long a second signal counts as the first one. For example, `kill %1` of `make run` reaches this process twice.
 const ONE_SIGNAL: Duration = Duration::from_secs(1);
 
-/// The timeout for releasing the lease.
-const RELEASE: Duration = Duration::from_secs(1);
+/// How long the end may take after the last work or call of a webhook: aborted work ends, and the lease is released.
+const CLOSE: Duration = Duration::from_secs(1);
 
-/// How long a connection may be silent: longer than any request waits for its answer, and than any watch waits for its
-/// next event.
+/// How long a connection may be silent: longer than any request waits for its answer. A watch gets a bookmark each
+/// minute, so a watch that is silent for so long has probably lost its connection. TCP notices most lost connections
+/// earlier, but not behind a proxy that keeps its side of the connection open.
 const READ_TIMEOUT: Duration = Duration::from_secs(75);
 
 /// The parts of a manager that its controllers use.
@@ -107,12 +115,10 @@ struct Runtime {
     health: Health,
     metrics: Metrics,
     stop: CancellationToken,
-    /// All reconciles of the process.
-    running: TaskTracker,
 }
 
 /// Starts the tasks of a controller.
-type Start = Box<dyn FnOnce(&Runtime, &mut Informers, &mut JoinSet<()>) + Send>;
+type Start = Box<dyn FnOnce(&Runtime, &mut Informers, &mut JoinSet<()>) -> Result<()> + Send>;
 
 /// Runs controllers and the services that they share: client, lease, probes and metrics.
 pub struct Manager {
@@ -152,7 +158,7 @@ impl Manager {
         self.rules.push(R::RULES);
         self.kinds.push(TypeId::of::<R::Object>());
         self.starts.push(Box::new(|runtime, informers, tasks| {
-            controller::start(new, runtime, informers, tasks);
+            controller::start(new, runtime, informers, tasks)
         }));
     }
 
@@ -243,13 +249,16 @@ impl Manager {
         manifests::write(&self.operator, out, &crds, grants)
     }
 
-    /// Runs the controllers until SIGTERM or SIGINT.
+    /// Runs the controllers until SIGTERM or SIGINT. Controllers and tasks run in an async runtime of their own. When
+    /// the operator stops, it releases the lease only if all work in this runtime has ended, including calls of
+    /// [`spawn_blocking`](tokio::task::spawn_blocking). Otherwise, the lease expires by itself.
     ///
     /// # Errors
     ///
-    /// When no cluster is configured, an address is in use, the lease is lost, or a controller or a server ends
-    /// unexpectedly. After the loss of the lease, the process ends within seconds, even if the caller continues. If all
-    /// controllers and tasks have ended, webhooks are served a little longer, so that no call of a webhook fails.
+    /// When no cluster is configured, an address is in use, a controller has an invalid setting, the lease is lost, or
+    /// a controller or a server ends unexpectedly. After the loss of the lease, the process ends within seconds, even
+    /// if the caller continues, unless all work has ended. If all controllers and tasks have ended, webhooks are served
+    /// a little longer, so that no call of a webhook fails.
     pub async fn run(self, options: Options) -> Result<()> {
         // If another crate enables more features, rustls may have several providers and choose none of them.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -274,19 +283,30 @@ impl Manager {
         health.waits("manager", "starts");
         // The readiness of the Pod. Without webhooks, it is the readiness of the controllers.
         let pod = health.clone();
+        let drain = options.graceful_shutdown_timeout;
+        let stop_limit = drain;
         #[cfg(feature = "webhook")]
-        let pod = self.webhooks.health(&options.webhooks).unwrap_or(pod);
+        let (pod, stop_limit) = match self.webhooks.health(&options.webhooks) {
+            Some(pod) => (pod, drain.max(options.webhooks.webhook_shutdown_delay)),
+            None => (pod, stop_limit),
+        };
+        let stop_limit = stop_limit.saturating_add(CLOSE);
+        if let Some(warning) = options::too_slow(stop_limit) {
+            tracing::warn!("{warning}");
+        }
+        let workers = Workers::start().await?;
+        metrics.count_tasks_of(workers.handle());
         let mut servers = JoinSet::new();
         if let Some(listener) = options.health_probe_bind_address.listen("probes")? {
-            servers.spawn(serve::plain(listener, pod.routes(&health)));
+            let routes = pod.routes(&health, workers.handle());
+            servers.spawn(serve::plain(listener, routes));
         }
 
         let leadership = Leadership::new(&options.election);
         let mut config = options.cluster().await?;
         let server = config.cluster_url.clone();
         config.read_timeout = Some(READ_TIMEOUT);
-        let connections = requests::connect(&config)?;
-        let client = |leadership| {
+        let client = |connections: &Client, leadership| {
             let requests = Requests {
                 connections: connections.clone(),
                 metrics: metrics.clone(),
@@ -294,13 +314,20 @@ impl Manager {
             };
             requests.client()
         };
-        let manager_client = client(None)?;
+        let manager_client = client(&requests::connect(&config)?, None);
+        // The connections end with the workers, so nothing else uses them.
+        let (worker_client, unguarded) = {
+            let _workers = workers.enter();
+            let connections = requests::connect(&config)?;
+            let guarded = client(&connections, Some(leadership.clone()));
+            (guarded, client(&connections, None))
+        };
         let own = manager_client.default_namespace();
         let own = Some(own).filter(|_| self.operator.namespaced);
         let runtime = Runtime {
             operator: self.operator,
-            client: client(Some(leadership.clone()))?,
-            unguarded: manager_client.clone(),
+            client: worker_client,
+            unguarded,
             registry: self.registry,
             kinds: self.kinds,
             namespaces: options.namespaces(own),
@@ -309,14 +336,19 @@ impl Manager {
             health: health.clone(),
             metrics: metrics.clone(),
             stop: CancellationToken::new(),
-            running: TaskTracker::new(),
         };
         // Webhooks start before the lease and the watches, because the API server may call them for these requests.
         // They have their own servers, which end by themselves.
         let mut webhooks = JoinSet::new();
         #[cfg(feature = "webhook")]
-        self.webhooks
-            .serve(&options.webhooks, &runtime, &server, &pod, &mut webhooks)?;
+        {
+            let serving = Runtime {
+                unguarded: manager_client.clone(),
+                ..runtime.clone()
+            };
+            self.webhooks
+                .serve(&options.webhooks, &serving, &server, &pod, &mut webhooks)?;
+        }
         if let Some(listener) = options.metrics_bind_address.listen("metrics")? {
             let routes = serve::metrics(metrics.clone());
             if options.metrics_secure {
@@ -357,19 +389,25 @@ impl Manager {
                 &metrics,
             ));
         }
-        for task in all_tasks {
-            task.start(&runtime, &mut background);
+        {
+            let _workers = workers.enter();
+            for task in all_tasks {
+                task.start(&runtime, &mut background);
+            }
         }
-        let mut candidate = Candidate::new(&runtime, manager_client, options.election);
+        let mut candidate = Candidate::new(&runtime, manager_client, options.election, &workers);
         health.ready("manager", "started");
         let mut tasks = JoinSet::new();
         let work = async {
             leadership.acquired().await;
-            let mut informers = Informers::default();
-            for start in self.starts {
-                start(&runtime, &mut informers, &mut tasks);
+            {
+                let _workers = workers.enter();
+                let mut informers = Informers::default();
+                for start in self.starts {
+                    start(&runtime, &mut informers, &mut tasks)?;
+                }
+                informers.start(&runtime, &mut tasks);
             }
-            informers.start(&runtime, &mut tasks);
             match tasks.join_next().await {
                 Some(ended) => ended.context("a controller failed"),
                 None => std::future::pending().await,
@@ -397,7 +435,7 @@ impl Manager {
         };
 
         tracing::info!("stopping");
-        let end = Instant::now() + DRAIN + RELEASE;
+        let mut stop_limit = pin!(sleep(stop_limit));
         runtime.stop.cancel();
         let mut stopped_again = Box::pin(async {
             let _ = timeout(ONE_SIGNAL, async {
@@ -408,14 +446,15 @@ impl Manager {
             .await;
             stopped().await;
         });
-        let mut hurries = false;
+        let (mut has_ended, mut hurries) = (false, false);
         if !has_lost {
             let drained = async {
                 while tasks.join_next().await.is_some() {}
                 while background.join_next().await.is_some() {}
+                workers.end().await;
             };
             tokio::select! {
-                _ = timeout(DRAIN, drained) => {}
+                drained = timeout(drain, drained) => has_ended = drained.is_ok(),
                 lost = candidate.run() => {
                     has_lost = true;
                     ended = ended.and(lost);
@@ -424,34 +463,40 @@ impl Manager {
             }
         }
         if has_lost {
-            // If blocking calls keep these tasks from ending, the guard ends the process before another replica leads.
-            tokio::join!(tasks.shutdown(), background.shutdown());
+            // If blocking calls keep the workers from ending, the guard ends the process before another replica leads.
+            workers.end().await;
             if !webhooks.is_empty() {
-                leadership.retire();
                 pod.waits("lease", "lost, this process ends");
             }
         } else {
-            if !tasks.is_empty() || !background.is_empty() {
+            let close = Instant::now() + CLOSE;
+            if !has_ended {
                 let (controllers, tasks_left) = (tasks.len(), background.len());
                 tracing::warn!(controllers, tasks = tasks_left, "gave up waiting");
-                let aborted = async { tokio::join!(tasks.shutdown(), background.shutdown()) };
-                // A blocking call cannot be aborted.
-                let _ = timeout(RELEASE, aborted).await;
+                has_ended = timeout_at(close, workers.end()).await.is_ok();
             }
-            match timeout(RELEASE, candidate.release()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => {
-                    let error = failure::says(&error);
-                    tracing::warn!(%error, "cannot give the lease back");
+            if has_ended {
+                match timeout_at(close, candidate.release()).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => {
+                        let error = failure::message(&error);
+                        tracing::warn!(%error, "cannot give the lease back");
+                    }
+                    Err(_) => tracing::warn!("gave up giving the lease back"),
                 }
-                Err(_) => tracing::warn!("gave up giving the lease back"),
+            } else {
+                tracing::warn!(
+                    "calls that block did not end, the end of the process cuts them off"
+                );
+                candidate.let_expire();
             }
         }
         // Another replica may lead now, but the API server may still call the webhooks of this one.
         let answered = async { while webhooks.join_next().await.is_some() {} };
         if !hurries {
             tokio::select! {
-                _ = timeout_at(end, answered) => {}
+                () = answered => {}
+                () = &mut stop_limit => {}
                 () = stopped_again => hurries = true,
             }
         }

@@ -67,6 +67,12 @@ pub struct Options {
     #[command(flatten)]
     pub(super) election: Election,
 
+    /// How long reconciles and tasks may run after SIGTERM; the Pod's terminationGracePeriodSeconds must be at least a
+    /// second longer
+    #[arg(long, env = "KUBE_MANAGER_GRACEFUL_SHUTDOWN_TIMEOUT")]
+    #[arg(default_value = "8s", value_parser = duration, value_name = "TIME")]
+    pub(super) graceful_shutdown_timeout: Duration,
+
     /// Whether the leader migrates objects that are stored in an old version of their kind
     #[arg(long, env = "KUBE_MANAGER_STORAGE_MIGRATION")]
     #[arg(default_value = "true", action = clap::ArgAction::Set, value_name = "BOOL")]
@@ -165,6 +171,22 @@ impl Options {
     }
 }
 
+/// A warning if the Pod may be killed before the operator has stopped, which can take up to `longest`.
+pub(super) fn too_slow(longest: Duration) -> Option<String> {
+    let seconds = longest
+        .as_secs()
+        .saturating_add(u64::from(longest.subsec_nanos() > 0));
+    (longest > GRACE).then(|| {
+        format!(
+            "after SIGTERM, the operator may take {seconds} s to stop: a Pod needs \
+             `terminationGracePeriodSeconds: {seconds}` or more, or it is killed earlier"
+        )
+    })
+}
+
+/// The grace period of the Pod in the manifests that rscaffold writes.
+const GRACE: Duration = Duration::from_secs(10);
+
 /// A warning for each variable that `is_set` and that only earlier versions read, whose variables had no prefix.
 pub(super) fn ignored(is_set: impl Fn(&str) -> bool) -> Vec<String> {
     let flags = Options::augment_args(Command::default());
@@ -205,16 +227,22 @@ pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
     // kube panics for very long durations, and for a sign in the middle.
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     ensure!(
-        text.len() <= LONGEST && !digits.contains(['+', '-']),
-        "it must look like `1m30s`"
+        text.len() <= MOST_CHARACTERS && !digits.contains(['+', '-']),
+        "it must look like `1m30s`, and be `{LONGEST_TIME}` at most"
     );
     let duration = kube::core::Duration::from_str(text)?;
     ensure!(!duration.is_negative(), "it must not be negative");
-    Ok(duration.into())
+    let duration = Duration::from(duration);
+    ensure!(duration <= LONGEST, "it must be `{LONGEST_TIME}` at most");
+    Ok(duration)
 }
 
 /// The most characters in the text of a duration.
-const LONGEST: usize = 16;
+const MOST_CHARACTERS: usize = 16;
+
+/// The longest duration, 100 years, as it is typed. No sum of a few of them and of the current time overflows.
+const LONGEST_TIME: &str = "876000h";
+const LONGEST: Duration = Duration::from_secs(876_000 * 60 * 60);
 
 /// The address to listen on: `:8081` for all interfaces, `0` for none.
 #[derive(Clone, Debug)]
@@ -279,10 +307,37 @@ mod tests {
         Cli::try_parse_from(["operator"].into_iter().chain(arguments)).map(|cli| cli.options)
     }
 
+    /// The flags whose value is a time.
+    fn flags_of_times() -> Vec<String> {
+        let command = Options::augment_args(Command::default());
+        let flags = command.get_arguments().filter(|flag| {
+            let mut names = flag.get_value_names().into_iter().flatten();
+            names.any(|name| name == "TIME")
+        });
+        flags
+            .filter_map(|flag| flag.get_long().map(str::to_owned))
+            .collect()
+    }
+
     proptest! {
         #[test]
-        fn no_text_of_a_duration_is_too_odd(text in "[+-]?([0-9.]{0,20}[a-zµ+-]{0,2}){0,3}") {
-            let _ = duration(&text);
+        fn a_time_that_a_flag_cannot_have_is_refused_with_what_it_can_have(
+            text in "[+-]?([0-9.]{0,20}(ns|us|ms|s|m|h|[a-zµ+-]{0,2})){0,3}",
+        ) {
+            for flag in flags_of_times() {
+                if let Err(error) = options(&format!("--{flag}={text}")) {
+                    let error = error.to_string();
+                    let first = error.lines().next().unwrap_or_default();
+                    let names_the_flag = first.contains(&format!("--{flag} <TIME>"));
+                    let says_what_is_valid = ["it must", "expected one of", "invalid float"];
+                    let says_what_is_valid = says_what_is_valid.iter().any(|it| first.contains(it));
+                    // clap itself refuses an empty value.
+                    prop_assert!(names_the_flag && (says_what_is_valid || text.is_empty()), "{error}");
+                }
+            }
+            if let Ok(duration) = duration(&text) {
+                prop_assert!(duration <= LONGEST);
+            }
         }
     }
 
@@ -290,8 +345,17 @@ mod tests {
     fn a_duration_is_that_of_go() {
         let seconds = |text: &str| duration(text).ok().map(|it| it.as_secs());
         assert_eq!(seconds("1m30s"), Some(90));
-        assert!(seconds("999999999999999h").is_some());
-        for bad in ["9999999999999999h", "1h-2h", "-1s", "5", "x"] {
+        assert_eq!(seconds(LONGEST_TIME), Some(LONGEST.as_secs()));
+        assert!(flags_of_times().len() >= 5, "{:?}", flags_of_times());
+        for bad in [
+            "876001h",
+            "999999999999999h",
+            "9999999999999999h",
+            "1h-2h",
+            "-1s",
+            "5",
+            "x",
+        ] {
             assert_eq!(seconds(bad), None, "{bad}");
         }
     }
@@ -325,6 +389,18 @@ mod tests {
         assert!(election("--leader-elect-renew-deadline 15s").is_err());
         assert!(election("--leader-elect-retry-period 10s").is_err());
         assert!(election("--leader-elect-retry-period 0s").is_err());
+    }
+
+    #[test]
+    fn a_stop_that_takes_longer_than_the_grace_period_is_reported() {
+        let seconds = |seconds| too_slow(Duration::from_secs(seconds));
+        assert_eq!((seconds(9), seconds(10)), (None, None));
+        let says = too_slow(Duration::from_millis(10_001)).expect("a warning");
+        assert!(
+            says.contains("`terminationGracePeriodSeconds: 11`"),
+            "{says}"
+        );
+        assert!(too_slow(Duration::MAX).is_some());
     }
 
     #[test]

@@ -1,4 +1,7 @@
 //! An index of the children of a controller's objects by owner. A change of a child requeues its owner.
+//!
+//! The index also has children that the API server has returned and that the watch has not shown yet. Without them, a
+//! reconcile right after a creation would not know the child.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -6,10 +9,11 @@ use std::{
 };
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::{Resource, ResourceExt};
+use kube::Resource;
 use parking_lot::Mutex;
 
 use super::{
+    cleanup,
     guarded::Guarded,
     watch::{Key, Shown, is_in, key},
 };
@@ -27,6 +31,16 @@ struct Index<C> {
     children: HashMap<Arc<str>, Vec<Arc<C>>>,
     /// The uid of the owner of each child.
     owners: HashMap<Key, Arc<str>>,
+    /// The children that an answer of the API server has added, until the watch shows this version or a newer one.
+    unshown: HashSet<Key>,
+}
+
+/// A child in the index.
+pub struct Known<C> {
+    pub child: Arc<C>,
+    /// Whether the watch has shown it. Otherwise, it may be deleted: the watch may have shown the deletion before the
+    /// answer that added the child arrived.
+    pub is_shown: bool,
 }
 
 /// An owner to requeue: the namespace of its child, and the owner's name.
@@ -38,17 +52,19 @@ pub fn refers_to<K: Resource<DynamicType = ()>>(reference: &OwnerReference) -> b
     reference.kind == K::kind(&()) && group.map_or("", |(group, _)| group) == K::group(&())
 }
 
-/// The owner reference of `child` that has `controller: true`.
-pub fn controlled_by<C: ResourceExt>(child: &C) -> Option<&OwnerReference> {
-    let mut owners = child.owner_references().iter();
-    owners.find(|owner| owner.controller == Some(true))
+/// The owner of `child`.
+pub fn controlled_by<C: Resource>(child: &C) -> Option<OwnerReference> {
+    cleanup::controlled_by(child.meta())
 }
 
 impl<C: Resource + Clone> Owned<C> {
     pub fn new(refers: fn(&OwnerReference) -> bool) -> Self {
-        let (children, owners) = (HashMap::new(), HashMap::new());
         Self {
-            index: Mutex::new(Index { children, owners }),
+            index: Mutex::new(Index {
+                children: HashMap::new(),
+                owners: HashMap::new(),
+                unshown: HashSet::new(),
+            }),
             refers,
         }
     }
@@ -64,19 +80,59 @@ impl<C: Resource + Clone> Owned<C> {
     }
 
     /// The child of the object with this uid that has the name and namespace of `child`.
-    pub fn same(&self, uid: &str, child: &C) -> Option<Arc<C>> {
+    pub fn same(&self, uid: &str, child: &C) -> Option<Known<C>> {
         let index = self.index.lock();
-        let children = index.children.get(uid)?;
-        let position = position(children, &key(child)).ok()?;
-        Some(children[position].clone())
+        let (children, key) = (index.children.get(uid)?, key(child));
+        let position = position(children, &key).ok()?;
+        Some(Known {
+            child: children[position].clone(),
+            is_shown: !index.unshown.contains(&key),
+        })
+    }
+
+    /// Adds a child that the API server has returned, unless the index has this version or a newer one.
+    pub fn add(&self, child: Arc<C>) {
+        let key = key(&*child);
+        let mut index = self.index.lock();
+        let known = index.get(&key);
+        if known.is_none_or(|known| version(&**known) < version(&*child)) {
+            index.put(Guarded(Ok(child)), self.refers);
+            if index.owners.contains_key(&key) {
+                index.unshown.insert(key);
+            }
+        }
+    }
+
+    /// Removes a child that the API server no longer has.
+    pub fn forget(&self, child: &C) {
+        let key = key(child);
+        let mut index = self.index.lock();
+        if index
+            .get(&key)
+            .is_some_and(|known| known.meta().uid == child.meta().uid)
+        {
+            index.take(&key);
+        }
     }
 
     /// Applies what a watch of `namespace`, or of all namespaces, has shown. Returns the owners to requeue.
     pub fn take(&self, shown: Shown<C>, namespace: Option<&String>) -> Vec<Owner> {
         match shown {
             Shown::All(children) => self.replace(children, namespace),
-            Shown::Put(child) => self.index.lock().put(child, self.refers),
-            Shown::Gone(child) => Vec::from_iter(self.index.lock().take(&key(&child))),
+            Shown::Put(child) => {
+                let mut index = self.index.lock();
+                if index.is_ahead_of(&child) {
+                    return Vec::new();
+                }
+                index.put(child, self.refers)
+            }
+            Shown::Gone(child) => {
+                let mut index = self.index.lock();
+                if index.is_ahead_of(&child) {
+                    return Vec::new();
+                }
+                Vec::from_iter(index.take(&key(&child)))
+            }
         }
     }
 
@@ -88,7 +144,9 @@ impl<C: Resource + Clone> Owned<C> {
         let gone: Vec<_> = gone.filter(|key| !listed.contains(*key)).cloned().collect();
         let mut woken: Vec<_> = gone.iter().filter_map(|key| index.take(key)).collect();
         for child in list {
-            if !index.has(&child) {
+            if index.has(&child) {
+                index.unshown.remove(&key(&child));
+            } else if !index.is_ahead_of(&child) {
                 woken.extend(index.put(child, self.refers));
             }
         }
@@ -97,21 +155,31 @@ impl<C: Resource + Clone> Owned<C> {
 }
 
 impl<C: Resource + Clone> Index<C> {
+    fn get(&self, key: &Key) -> Option<&Arc<C>> {
+        let children = self.children.get(self.owners.get(key)?)?;
+        Some(&children[position(children, key).ok()?])
+    }
+
     /// Whether the index has this version of a child.
     fn has(&self, child: &Guarded<C>) -> bool {
-        let key = key(child);
-        let known = self.owners.get(&key).and_then(|uid| {
-            let children = self.children.get(uid)?;
-            Some(&children[position(children, &key).ok()?])
-        });
+        let known = self.get(&key(child));
         known.is_some_and(|known| known.meta().resource_version == child.meta().resource_version)
+    }
+
+    /// Whether an answer of the API server had a newer version of a child than the watch shows now.
+    fn is_ahead_of(&self, shown: &Guarded<C>) -> bool {
+        let key = key(shown);
+        self.unshown.contains(&key)
+            && self
+                .get(&key)
+                .is_some_and(|known| version(&**known) > version(shown))
     }
 
     /// Adds a new or changed child. Returns its owner, and its previous owner if that is another one.
     fn put(&mut self, child: Guarded<C>, refers: fn(&OwnerReference) -> bool) -> Vec<Owner> {
         let key = key(&child);
         let mut woken = Vec::from_iter(self.take(&key));
-        let owner = controlled_by(&child).filter(|owner| refers(owner)).cloned();
+        let owner = controlled_by(&child).filter(refers);
         if let Some(owner) = owner {
             woken.push((key.0.clone(), owner.name));
             woken.dedup();
@@ -132,6 +200,7 @@ impl<C: Resource + Clone> Index<C> {
 
     /// Removes a child, and returns its owner.
     fn take(&mut self, key: &Key) -> Option<Owner> {
+        self.unshown.remove(key);
         let uid = self.owners.remove(key)?;
         let children = self.children.get_mut(&uid)?;
         let child = children.remove(position(children, key).ok()?);
@@ -143,8 +212,13 @@ impl<C: Resource + Clone> Index<C> {
     }
 }
 
+/// Versions are numbers that increase.
+fn version<C: Resource>(child: &C) -> Option<u64> {
+    child.meta().resource_version.as_ref()?.parse().ok()
+}
+
 /// The index of the child with this key, or the index at which it would be inserted.
-fn position<C: ResourceExt>(children: &[Arc<C>], key: &Key) -> Result<usize, usize> {
+pub fn position<C: Resource>(children: &[Arc<C>], key: &Key) -> Result<usize, usize> {
     children.binary_search_by(|child| {
         let meta = child.meta();
         (&meta.namespace, meta.name.as_deref()).cmp(&(&key.0, Some(key.1.as_str())))
@@ -284,7 +358,7 @@ mod tests {
         }
         for child in &children {
             let found = owned.same("uid of a", child).expect("it is there");
-            assert_eq!(found.0.metadata.name, child.0.metadata.name);
+            assert_eq!(found.child.0.metadata.name, child.0.metadata.name);
         }
         for child in &children {
             assert!(
@@ -302,6 +376,56 @@ mod tests {
         assert!(owned.index.lock().take(&key(&children[7])).is_some());
         assert!(owned.same("uid of a", &children[7]).is_none());
         assert_eq!(owned.by("uid of a").len(), count - 1);
+    }
+
+    /// An index to which an answer of the API server has added the child `one` of `a` in version 5.
+    fn ahead() -> Owned<ConfigMap> {
+        let owned = Owned::new(refers_to::<Deployment>);
+        owned.add(child("one", "5", Some("a")).0.expect("a child"));
+        owned
+    }
+
+    fn known(owned: &Owned<ConfigMap>) -> Option<(String, bool)> {
+        let same = child("one", "", None).0.expect("a child");
+        let known = owned.same("uid of a", &same)?;
+        let version = known.child.metadata.resource_version.clone();
+        Some((version?, known.is_shown))
+    }
+
+    #[test]
+    fn an_answer_counts_until_the_watch_shows_as_much() {
+        let one = |version| child("one", version, Some("a"));
+        let unshown = Some(("5".to_owned(), false));
+        for (shown, after, wakes) in [
+            (Shown::Put(one("4")), unshown.clone(), false),
+            (Shown::Gone(one("4")), unshown.clone(), false),
+            (Shown::All(vec![one("4")]), unshown, false),
+            (Shown::Put(one("5")), Some(("5".to_owned(), true)), true),
+            (
+                Shown::All(vec![one("5")]),
+                Some(("5".to_owned(), true)),
+                false,
+            ),
+            (Shown::Put(one("6")), Some(("6".to_owned(), true)), true),
+            (Shown::Gone(one("6")), None, true),
+            (Shown::All(vec![]), None, true),
+        ] {
+            let owned = ahead();
+            assert_eq!(!owned.take(shown, None).is_empty(), wakes);
+            assert_eq!(known(&owned), after);
+        }
+    }
+
+    #[test]
+    fn an_older_answer_does_not_replace_what_the_watch_has_shown() {
+        let owned = ahead();
+        owned.take(Shown::Put(child("one", "6", Some("a"))), None);
+        owned.add(child("one", "5", Some("a")).0.expect("a child"));
+        assert_eq!(known(&owned), Some(("6".to_owned(), true)));
+        owned.add(child("one", "7", Some("a")).0.expect("a child"));
+        assert_eq!(known(&owned), Some(("7".to_owned(), false)));
+        owned.forget(&child("one", "7", Some("a")).0.expect("a child"));
+        assert_eq!(known(&owned), None);
     }
 
     #[test]

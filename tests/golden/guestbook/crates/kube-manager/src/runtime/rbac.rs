@@ -371,6 +371,21 @@ mod tests {
         );
     }
 
+    /// The watch of an object by its name needs no permission for other objects.
+    #[test]
+    fn names_in_a_namespace_are_all_that_the_role_of_this_namespace_allows() {
+        let rule = Rule::of::<Secret>(&[Verb::List, Verb::Watch])
+            .named(&["smtp", "license"])
+            .in_namespace("shop");
+        let roles = serde_json::to_value(by_namespace([Grant::from(&rule)])[&Some("shop")].clone());
+        let expected = serde_json::json!([{
+            "apiGroups": [""], "resourceNames": ["license", "smtp"], "resources": ["secrets"],
+            "verbs": ["list", "watch"],
+        }]);
+        assert_eq!(roles.expect("JSON"), expected);
+        assert!(by_namespace([Grant::from(&rule)])[&None].is_empty());
+    }
+
     #[test]
     #[should_panic(expected = "a URL is in no namespace")]
     fn a_url_is_in_no_namespace() {

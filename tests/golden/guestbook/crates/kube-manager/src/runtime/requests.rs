@@ -3,13 +3,19 @@
 
 use std::{
     future::poll_fn,
+    ops::Range,
     pin::pin,
     task::Poll,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, bail};
-use http::{Request, Response, Uri};
+use backon::BackoffBuilder;
+use futures::FutureExt;
+use http::{
+    HeaderMap, Method, Request, Response, StatusCode, Uri,
+    header::{CONTENT_TYPE, RETRY_AFTER},
+};
 use hyper::rt::{Read, Write};
 use hyper_timeout::TimeoutConnector;
 use hyper_util::{
@@ -24,12 +30,17 @@ use hyper_util::{
 };
 use kube::{
     Client, Config, Error, Result,
-    client::{Body, ConfigExt, retry::RetryPolicy},
+    client::{Body, ConfigExt},
 };
-use tokio::time::timeout;
-use tower::{BoxError, Service, ServiceBuilder, retry::RetryLayer, service_fn};
+use serde_json::Value;
+use tokio::time::{Sleep, sleep, timeout};
+use tower::{
+    BoxError, Service, ServiceBuilder,
+    retry::{Policy, RetryLayer},
+    service_fn,
+};
 
-use super::{leader::Leadership, metrics::Metrics};
+use super::{backoff::growing, leader::Leadership, metrics::Metrics};
 
 /// The timeout of a request: a little longer than the API server's own timeout of one minute.
 pub(super) const PATIENCE: Duration = Duration::from_secs(65);
@@ -37,12 +48,32 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(65);
 /// The time within which the API server begins to answer a watch, even a watch without events.
 const BEGIN: Duration = Duration::from_secs(30);
 
-/// How long an unused connection is kept: less than the shortest watch. So when a silent watch times out because the
-/// network has lost the connections, the next watch cannot use an old one.
+/// How long an unused connection is kept: less than the time in which TCP notices a dead connection, so that few
+/// requests are sent on a connection that the network has lost.
 pub(super) const UNUSED: Duration = Duration::from_secs(25);
 
-/// A client like kube's, with two differences. It turns off Nagle's algorithm, which delays each new connection by 40
-/// ms. And it does not retry.
+/// After how much silence TCP asks the other side whether it still has the connection, how often, and how many answers
+/// may be missing. So a connection whose other side vanished ends within [`DEAD`].
+const KEEPALIVE: Duration = Duration::from_secs(15);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+const KEEPALIVE_PROBES: u32 = 3;
+
+/// How long TCP waits until the other side confirms what was sent. Without this limit, Linux repeats a lost packet for
+/// a quarter of an hour, and sends no keepalive probes meanwhile.
+pub(super) const DEAD: Duration = Duration::from_secs(30);
+
+/// How often a request is sent again, and the pauses in between.
+const REPEATS: usize = 3;
+const PAUSE: Range<Duration> = Duration::from_millis(100)..Duration::from_secs(5);
+
+/// The longest pause that `Retry-After` can ask for. An overloaded API server asks for at most 32 s. Another program on
+/// the way, such as a proxy, can ask for an hour, and the reconcile would hold its slot for so long.
+const LONGEST_PAUSE: Duration = Duration::from_secs(32);
+
+/// A client like kube's, with three differences. It turns off Nagle's algorithm, which delays each new connection by 40
+/// ms. It notices connections whose other side has vanished. And it does not retry.
+///
+/// The client belongs to the async runtime in which it is created.
 ///
 /// # Errors
 ///
@@ -51,6 +82,11 @@ pub fn connect(config: &Config) -> anyhow::Result<Client> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
+    tcp.set_keepalive(Some(KEEPALIVE));
+    tcp.set_keepalive_interval(Some(KEEPALIVE_INTERVAL));
+    tcp.set_keepalive_retries(Some(KEEPALIVE_PROBES));
+    #[cfg(target_os = "linux")]
+    tcp.set_tcp_user_timeout(Some(DEAD));
     let Some(proxy) = &config.proxy_url else {
         return connect_by(tcp, config);
     };
@@ -126,21 +162,15 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// A client that sends requests in this way. If the API server is overloaded, the client retries a few times within
-    /// seconds, or after the time that the API server requests.
-    ///
-    /// # Errors
-    ///
-    /// When the range of the pauses between retries is not valid.
-    pub fn client(self) -> anyhow::Result<Client> {
-        let (first, longest) = (Duration::from_millis(100), Duration::from_secs(5));
-        let retries = RetryPolicy::new(first, longest, 3, true)?;
+    /// A client that sends requests in this way. If the API server is overloaded, the client sends a request again a
+    /// few times within seconds, or after the time that the API server asks for.
+    pub fn client(self) -> Client {
         let namespace = self.connections.default_namespace().to_owned();
         let service = ServiceBuilder::new()
-            .layer(RetryLayer::new(retries))
+            .layer(RetryLayer::new(Repeat::default()))
             .map_err(BoxError::from)
             .service_fn(move |request| self.clone().send(request));
-        Ok(Client::new(service, namespace))
+        Client::new(service, namespace)
     }
 
     async fn send(self, request: Request<Body>) -> Result<Response<Body>> {
@@ -173,6 +203,90 @@ impl Requests {
         seconds.observe(duration.as_secs_f64());
         answer
     }
+}
+
+/// Sends a request again if the API server was overloaded.
+#[derive(Clone, Default)]
+struct Repeat {
+    /// How often the request was sent again.
+    repeats: usize,
+}
+
+impl<E> Policy<Request<Body>, Response<Body>, E> for Repeat {
+    type Future = Sleep;
+
+    fn retry(
+        &mut self,
+        request: &mut Request<Body>,
+        answer: &mut Result<Response<Body>, E>,
+    ) -> Option<Sleep> {
+        let answer = answer.as_ref().ok()?;
+        if self.repeats == REPEATS || !may_repeat(request, answer.status()) {
+            return None;
+        }
+        let pause = growing(PAUSE).build().nth(self.repeats)?;
+        self.repeats += 1;
+        Some(sleep(pause.max(asked_pause(answer.headers()))))
+    }
+
+    fn clone_request(&mut self, request: &Request<Body>) -> Option<Request<Body>> {
+        let mut copy = Request::new(request.body().try_clone()?);
+        *copy.method_mut() = request.method().clone();
+        *copy.uri_mut() = request.uri().clone();
+        *copy.version_mut() = request.version();
+        *copy.headers_mut() = request.headers().clone();
+        *copy.extensions_mut() = request.extensions().clone();
+        Some(copy)
+    }
+}
+
+/// Whether a request may be sent again after an answer with the code `answer`.
+fn may_repeat(request: &Request<Body>, answer: StatusCode) -> bool {
+    match answer {
+        // The API server has not begun to process the request.
+        StatusCode::TOO_MANY_REQUESTS => true,
+        // The API server, or a proxy before it, does not say whether the request was processed.
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
+            let media_type = request.headers().get(CONTENT_TYPE);
+            let media_type = media_type.map_or(&b""[..], |value| value.as_bytes());
+            let body = request.body().try_clone().map(Body::collect_bytes);
+            let Some(Some(Ok(body))) = body.map(FutureExt::now_or_never) else {
+                return false;
+            };
+            is_idempotent(request.method(), media_type, &body)
+        }
+        _ => false,
+    }
+}
+
+/// Whether it makes no difference if the API server processes a request a second time.
+fn is_idempotent(method: &Method, media_type: &[u8], body: &[u8]) -> bool {
+    let has = |pointer| {
+        let body = serde_json::from_slice::<Value>(body);
+        body.is_ok_and(|body| body.pointer(pointer).is_some_and(Value::is_string))
+    };
+    match *method {
+        Method::GET | Method::HEAD => true,
+        // Otherwise, the second request could undo a change that another client made in between.
+        Method::PUT => has("/metadata/resourceVersion"),
+        // An apply or a merge sets the same values. A JSON patch can add to a list twice, and its tests fail if the
+        // first request was processed.
+        Method::PATCH => media_type != b"application/json-patch+json",
+        // Otherwise, the second request could delete a new object with the same name.
+        Method::DELETE => has("/preconditions/uid") || has("/preconditions/resourceVersion"),
+        // With `generateName`, a second POST creates a second object. With a name, it fails, and the object looks like
+        // that of another program.
+        _ => false,
+    }
+}
+
+/// The pause that an answer asks for: zero if it asks for none, and at most [`LONGEST_PAUSE`].
+fn asked_pause(headers: &HeaderMap) -> Duration {
+    let seconds = headers
+        .get(RETRY_AFTER)
+        .and_then(|value| value.to_str().ok());
+    let seconds = seconds.and_then(|seconds| seconds.parse().ok());
+    Duration::from_secs(seconds.unwrap_or_default()).min(LONGEST_PAUSE)
 }
 
 fn is_watch(request: &Request<Body>) -> bool {
@@ -210,7 +324,10 @@ mod tests {
         thread,
     };
 
-    use super::*;
+    use http::HeaderValue;
+    use prometheus::Registry;
+
+    use super::{super::operator::Operator, *};
 
     /// Reads the head of a request.
     fn head(stream: &mut TcpStream) -> String {
@@ -288,5 +405,158 @@ mod tests {
             client.send(request).await.expect("an answer");
             assert_eq!(count.load(Ordering::Relaxed), expected, "{uri}");
         }
+    }
+    const NAMED: &str = r#"{"metadata": {"name": "a"}}"#;
+    const GENERATED: &str = r#"{"metadata": {"generateName": "a-"}}"#;
+    const READ: &str = r#"{"metadata": {"name": "a", "resourceVersion": "7"}}"#;
+    const APPLY: &str = "application/apply-patch+yaml";
+    const JSON_PATCH: &str = "application/json-patch+json";
+
+    fn request(method: &str, media_type: &str, body: &str) -> Request<Body> {
+        Request::builder()
+            .method(method)
+            .uri("/api/v1/namespaces/default/configmaps")
+            .header(CONTENT_TYPE, media_type)
+            .body(Body::from(body.as_bytes().to_vec()))
+            .expect("a request")
+    }
+
+    #[test]
+    fn a_request_is_repeated_only_if_that_changes_nothing_more() {
+        let uid = r#"{"preconditions": {"uid": "1"}}"#;
+        let version = r#"{"preconditions": {"resourceVersion": "7"}}"#;
+        let empty = r#"{"preconditions": {"uid": null}}"#;
+        // The last column says whether the request may be processed twice.
+        #[rustfmt::skip] // A table reads better.
+        let table = [
+            ("GET", "", "", true),
+            ("HEAD", "", "", true),
+            ("PUT", "application/json", READ, true),
+            ("PUT", "application/json", NAMED, false),
+            ("PUT", "application/json", "not JSON", false),
+            ("PATCH", APPLY, NAMED, true),
+            ("PATCH", "application/merge-patch+json", "{}", true),
+            ("PATCH", "application/strategic-merge-patch+json", "{}", true),
+            ("PATCH", JSON_PATCH, "[]", false),
+            ("DELETE", "application/json", uid, true),
+            ("DELETE", "application/json", version, true),
+            ("DELETE", "application/json", empty, false),
+            ("DELETE", "application/json", "{}", false),
+            ("DELETE", "", "", false),
+            ("POST", "application/json", GENERATED, false),
+            ("POST", "application/json", NAMED, false),
+            ("OPTIONS", "", "", false),
+        ];
+        for (method, media_type, body, is_idempotent) in table {
+            for code in 200..600 {
+                let expected = match code {
+                    429 => true,
+                    503 | 504 => is_idempotent,
+                    _ => false,
+                };
+                let request = request(method, media_type, body);
+                let code = StatusCode::from_u16(code).expect("a code");
+                let repeats = may_repeat(&request, code);
+                assert_eq!(repeats, expected, "{method} {media_type} {body}, {code}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_answer_can_ask_for_a_long_pause() {
+        let asked = |value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, HeaderValue::from_static(value));
+            asked_pause(&headers).as_secs()
+        };
+        assert_eq!(asked("0"), 0);
+        assert_eq!(asked("7"), 7);
+        for long in ["33", "3600", "18446744073709551615"] {
+            assert_eq!(asked(long), LONGEST_PAUSE.as_secs());
+        }
+        for odd in ["", "-1", "1.5", "x", "Wed, 21 Oct 2015 07:28:00 GMT"] {
+            assert_eq!(asked(odd), 0, "{odd}");
+        }
+        assert_eq!(asked_pause(&HeaderMap::new()), Duration::ZERO);
+    }
+
+    /// How often the API server gets a request, if it answers each time with `code`.
+    async fn arrivals(request: Request<Body>, code: u16) -> usize {
+        let count = Arc::new(AtomicUsize::new(0));
+        let counts = count.clone();
+        let expected = request.body().try_clone().expect("a copy");
+        let expected = expected.collect_bytes().await.expect("a body");
+        let answers = service_fn(move |request: Request<Body>| {
+            counts.fetch_add(1, Ordering::Relaxed);
+            let expected = expected.clone();
+            async move {
+                assert_eq!(request.headers()[CONTENT_TYPE], "application/json");
+                let body = request.into_body().collect_bytes().await;
+                assert_eq!(body.expect("a body"), expected);
+                Response::builder().status(code).body(Body::empty())
+            }
+        });
+        let operator = Operator::new("test", "example.com");
+        let requests = Requests {
+            connections: Client::new(answers, "default"),
+            metrics: Metrics::new(&operator, Registry::new()).expect("metrics"),
+            leadership: None,
+        };
+        let answer = requests.client().send(request).await.expect("an answer");
+        assert_eq!(answer.status().as_u16(), code);
+        count.load(Ordering::Relaxed)
+    }
+
+    #[tokio::test]
+    async fn a_creation_that_may_have_succeeded_is_sent_once() {
+        let creation = || request("POST", "application/json", GENERATED);
+        let update = || request("PUT", "application/json", READ);
+        for code in [500, 503, 504] {
+            assert_eq!(arrivals(creation(), code).await, 1, "{code}");
+        }
+        assert_eq!(arrivals(creation(), 429).await, 1 + REPEATS);
+        assert_eq!(arrivals(update(), 503).await, 1 + REPEATS);
+        assert_eq!(arrivals(update(), 500).await, 1);
+    }
+
+    /// `/proc/net/tcp` has a line for each connection, with the timer that runs: 2 is that of keepalive.
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn tcp_asks_whether_the_other_side_of_a_silent_connection_is_there() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let server = format!("http://127.0.0.1:{port}").parse().expect("a URL");
+        let client = connect(&Config::new(server)).expect("a client");
+        let request = Request::get("/").body(Body::empty()).expect("a request");
+        let request = tokio::spawn(async move { client.send(request).await.map(drop) });
+        let (mut stream, _) = tokio::task::spawn_blocking(move || listener.accept())
+            .await
+            .expect("no panic")
+            .expect("a connection");
+        head(&mut stream);
+        let far = format!(":{port:04X}");
+        let timer = || {
+            let connections = std::fs::read_to_string("/proc/net/tcp").expect("Linux");
+            let mut fields = connections.lines().map(str::split_whitespace);
+            let timer = fields.find_map(|mut fields| {
+                let other = fields.nth(2)?;
+                let timer = fields.nth(2)?;
+                other.ends_with(&far).then(|| timer.to_owned())
+            });
+            timer.expect("the connection")
+        };
+        // First, the timer of the request itself runs, until the other side has confirmed the request.
+        let limit = Instant::now() + Duration::from_secs(10);
+        while !timer().starts_with("02:") {
+            assert!(Instant::now() < limit, "{}", timer());
+            tokio::task::yield_now().await;
+        }
+        request.abort();
+    }
+
+    #[test]
+    fn limits_fit_together() {
+        assert!(KEEPALIVE + KEEPALIVE_INTERVAL * KEEPALIVE_PROBES == DEAD);
+        assert!(UNUSED < DEAD && DEAD < PATIENCE);
     }
 }

@@ -54,6 +54,19 @@ impl Scope for DynamicResourceScope {
     }
 }
 
+/// A scope whose objects may own objects of the scope `Child`. The garbage collector deletes a cluster-scoped object
+/// whose owner is in a namespace.
+#[diagnostic::on_unimplemented(
+    message = "an object in a namespace cannot own a cluster-scoped object",
+    label = "the kind of the owner is namespaced, and the kind of the child is cluster-scoped",
+    note = "the garbage collector would delete the child, and a change of the child would not reconcile its owner"
+)]
+pub trait MayOwn<Child>: Scope {}
+
+impl MayOwn<NamespaceResourceScope> for NamespaceResourceScope {}
+impl MayOwn<NamespaceResourceScope> for ClusterResourceScope {}
+impl MayOwn<ClusterResourceScope> for ClusterResourceScope {}
+
 /// A kind that can be watched, for generic code. All types of kinds implement it, including types of kinds that are
 /// known only at run time.
 pub trait Watchable:

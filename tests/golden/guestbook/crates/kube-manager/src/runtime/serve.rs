@@ -43,7 +43,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::metrics::Metrics;
+use super::{failure, metrics::Metrics};
 
 /// How long a granted permission is cached.
 const REMEMBER: Duration = Duration::from_secs(60);
@@ -236,7 +236,7 @@ async fn reload(
         match taken {
             Ok(()) => tracing::info!("took the new certificate of the {what}"),
             Err(error) => {
-                let error = format!("{error:#}");
+                let error = failure::message(error.as_ref());
                 tracing::warn!(error, "keeps the old certificate of the {what}");
             }
         }
@@ -328,10 +328,8 @@ async fn authorize(State(gate): State<Arc<Gate>>, request: Request, next: Next) 
         }
         Ok(refusal) => refusal.into_response(),
         Err(error) => {
-            tracing::warn!(
-                error = format!("{error:#}"),
-                "cannot tell who may read the metrics"
-            );
+            let error = failure::message(error.as_ref());
+            tracing::warn!(error, "cannot tell who may read the metrics");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }

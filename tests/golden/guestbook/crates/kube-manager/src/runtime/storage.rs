@@ -29,10 +29,11 @@ use tokio::time::sleep;
 
 use super::{
     backoff::growing,
+    failure,
     metrics::Metrics,
     rbac::{Grant, Verb},
     task::{Pending, Replicas, Task},
-    trouble::{Trouble, says},
+    trouble::Trouble,
     versions,
 };
 
@@ -177,7 +178,7 @@ impl Migration {
                     Ok(Outcome::After(pause)) => pause,
                     Ok(Outcome::Refused) => backoff.next().unwrap_or(LONGEST),
                     Err(error) => {
-                        trouble.is(says(&error));
+                        trouble.is(failure::message(error.as_ref()));
                         backoff.next().unwrap_or(LONGEST)
                     }
                 };
@@ -208,8 +209,13 @@ impl Migration {
         };
         pending.set(1);
         if let Err(error) = versions::check_stored(&crd) {
-            crds.report(&crd, reason::NO_CONVERSION, &error.to_string(), None)
-                .await?;
+            crds.report(
+                &crd,
+                reason::NO_CONVERSION,
+                &failure::message(error.as_ref()),
+                None,
+            )
+            .await?;
             return Ok(Outcome::Done);
         }
         let generation = crd.metadata.generation.unwrap_or_default();
@@ -422,7 +428,7 @@ impl Crds<'_> {
         if let kube::Error::Api(status) = &error
             && status.code != EXPIRED
         {
-            let message = format!("cannot list the objects: {}", status.message);
+            let message = format!("cannot list the objects: {}", failure::message(&error));
             let message = start.map_or(message.clone(), |start| start.note(&message));
             // If this fails, the next try reports the error again.
             let _ = self.report(crd, reason::FAILED, &message, None).await;
@@ -537,7 +543,7 @@ impl Objects {
             Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => {
                 Ok(Written::Elsewhere)
             }
-            Err(kube::Error::Api(status)) => Ok(Written::Refused(status.message.clone())),
+            Err(error @ kube::Error::Api(_)) => Ok(Written::Refused(failure::message(&error))),
             Err(error) => Err(error).context("cannot write an object"),
         }
     }

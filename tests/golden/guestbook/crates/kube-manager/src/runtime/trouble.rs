@@ -29,10 +29,7 @@ impl Trouble {
     }
 }
 
-/// The message of `error`, with the API server's message if a request failed.
+/// The message of `error`.
 pub(super) fn says(error: &anyhow::Error) -> String {
-    match error.downcast_ref::<kube::Error>() {
-        Some(request) => format!("{error}: {}", failure::says(request)),
-        None => format!("{error:#}"),
-    }
+    failure::message(error.as_ref())
 }

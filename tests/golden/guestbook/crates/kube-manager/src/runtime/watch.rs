@@ -2,8 +2,11 @@
 //! succeeds. An object that does not fit its type does not end the watch.
 
 use std::{
+    error::Error,
     future::ready,
     hash::{BuildHasher, RandomState},
+    io,
+    iter::successors,
     ops::Range,
     sync::{
         Arc,
@@ -38,10 +41,9 @@ use super::{
 /// The shortest and the longest delay before a failed watch is retried.
 const PAUSE: Range<Duration> = Duration::from_millis(500)..Duration::from_secs(10);
 
-/// How long a watch lasts, in seconds; the next watch continues where it ended. A connection that no longer works is
-/// silent, so this length limits how late the failure is noticed: kube ends a watch that has been silent for 5 s
-/// longer.
-const LENGTH: Range<u32> = 30..36;
+/// How long a watch lasts, in seconds, as in client-go; the next watch continues where it ended. Dead connections are
+/// noticed earlier: see [`READ_TIMEOUT`](super::READ_TIMEOUT).
+const LENGTH: Range<u32> = 300..601;
 
 /// Namespace and name of an object.
 pub type Key = (Option<String>, String);
@@ -197,8 +199,12 @@ pub fn watch<K: Watchable>(
             }
         })
         .inspect_err(move |error| {
+            if is_silence(error) {
+                tracing::debug!(resource, namespace, %error, "the watch was silent, starting it again");
+                return;
+            }
             is_in_sync.store(false, Ordering::Relaxed);
-            let (reason, says) = (failure::reason(error), failure::says(error));
+            let (reason, says) = (failure::reason(error), failure::message(error));
             for watcher in &watchers {
                 let Watcher {
                     controller, rules, ..
@@ -235,6 +241,19 @@ pub fn is_interruption(error: &watcher::Error) -> bool {
     matches!(error, WatchError(_) | WatchFailed(_))
 }
 
+/// Whether a running watch ended because nothing arrived for too long. Either the connection is dead, or the API server
+/// sends no bookmarks for this kind.
+fn is_silence(error: &watcher::Error) -> bool {
+    let mut causes = successors(Some(error as &(dyn Error + 'static)), |&cause| {
+        cause.source()
+    });
+    let is_timeout = causes.any(|cause| {
+        let cause = cause.downcast_ref::<io::Error>();
+        cause.is_some_and(|cause| cause.kind() == io::ErrorKind::TimedOut)
+    });
+    is_timeout && matches!(error, watcher::Error::WatchFailed(_))
+}
+
 /// Delays that grow while retries fail.
 pub struct Pauses(ResetTimerBackoff<ExponentialBackoff>);
 
@@ -261,23 +280,91 @@ impl Backoff for Pauses {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
+    use std::{
+        collections::HashSet,
+        io::{Read, Write},
+        net::TcpListener,
+        pin::pin,
+        thread,
+    };
+
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::{Api, Config, api::WatchParams};
 
     use super::{
         super::{
             READ_TIMEOUT,
-            requests::{PATIENCE, UNUSED},
+            requests::{self, PATIENCE, UNUSED},
         },
         *,
     };
 
     #[test]
-    fn watches_end_soon_and_not_together() {
+    fn watches_last_as_long_as_those_of_client_go_and_do_not_end_together() {
         let lengths: HashSet<_> = (0..100).map(|_| length()).collect();
-        assert!(lengths.len() > 1, "{lengths:?}");
-        assert!(lengths.iter().all(|length| LENGTH.contains(length)));
-        let shortest = Duration::from_secs(LENGTH.start.into());
-        assert!(UNUSED < shortest && PATIENCE < READ_TIMEOUT);
+        assert!(lengths.len() > 50, "{lengths:?}");
+        let minutes = 5 * 60..=10 * 60;
+        assert!(lengths.iter().all(|length| minutes.contains(length)));
+    }
+
+    #[test]
+    fn many_watches_start_seldom() {
+        let watches = 100 * 20;
+        let starts: f64 = (0..watches).map(|_| 1.0 / f64::from(length())).sum();
+        assert!(starts < 5.0, "{starts} a second");
+    }
+
+    /// The API server sends a bookmark each minute, within two seconds.
+    #[test]
+    fn a_watch_with_bookmarks_is_never_silent_for_too_long() {
+        let bookmarks = Duration::from_secs(60 + 2);
+        assert!(bookmarks + Duration::from_secs(10) < READ_TIMEOUT);
+        assert!(PATIENCE < READ_TIMEOUT && UNUSED < READ_TIMEOUT);
+    }
+
+    /// The API server begins to answer a watch, and then vanishes.
+    #[tokio::test]
+    async fn a_silent_watch_is_noticed() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let server = listener.local_addr().expect("an address");
+        let silent = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a connection");
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).expect("a request");
+                request.extend(byte);
+            }
+            let answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+            stream.write_all(answer).expect("an answer");
+            // Waits until the client has ended the connection.
+            let _ = io::copy(&mut stream, &mut io::sink());
+        });
+        let mut config = Config::new(format!("http://{server}").parse().expect("a URL"));
+        config.read_timeout = Some(Duration::from_millis(200));
+        let client = requests::connect(&config).expect("a client");
+        let api = Api::<ConfigMap>::default_namespaced(client);
+        let mut watch = pin!(
+            api.watch(&WatchParams::default(), "0")
+                .await
+                .expect("a watch")
+        );
+        let error = watch.next().await.expect("an end").expect_err("silence");
+        assert!(is_silence(&watcher::Error::WatchFailed(error)));
+        silent.join().expect("no panic");
+    }
+
+    #[test]
+    fn a_watch_that_ends_in_another_way_was_not_silent() {
+        for error in [
+            watcher::Error::NoResourceVersion,
+            watcher::Error::WatchFailed(kube::Error::ReadEvents(io::Error::other("broken"))),
+            watcher::Error::WatchStartFailed(kube::Error::ReadEvents(
+                io::ErrorKind::TimedOut.into(),
+            )),
+        ] {
+            assert!(!is_silence(&error), "{error}");
+        }
     }
 
     #[test]

@@ -127,7 +127,7 @@ where
     pub fn requeues_owner(self) -> Watched<S> {
         self.follow(|object| {
             let owner = controlled_by(object).filter(|owner| refers_to::<K>(owner));
-            let key = |owner: &OwnerReference| (object.namespace(), owner.name.clone());
+            let key = |owner: OwnerReference| (object.namespace(), owner.name);
             owner.map(key).into_iter().collect()
         })
     }
@@ -318,7 +318,10 @@ mod tests {
             let watched = Watched::<Secret>::default();
             watched.take(Shown::All(vec![secret("1", "a")]), None);
             let changed = watched.take(change, None);
-            let named: Vec<_> = changed.iter().map(|secret| &secret.labels()["for"]).collect();
+            let named: Vec<_> = changed
+                .iter()
+                .map(|secret| &secret.labels()["for"])
+                .collect();
             assert_eq!(named, ["a", "b"]);
         }
     }
@@ -327,7 +330,11 @@ mod tests {
     fn an_object_that_is_listed_again_has_not_changed() {
         let watched = Watched::<Secret>::default();
         watched.take(Shown::All(vec![secret("1", "a")]), None);
-        assert!(watched.take(Shown::All(vec![secret("1", "a")]), None).is_empty());
+        assert!(
+            watched
+                .take(Shown::All(vec![secret("1", "a")]), None)
+                .is_empty()
+        );
         let gone = watched.take(Shown::All(Vec::new()), None);
         assert_eq!(gone.len(), 1);
     }

@@ -132,9 +132,10 @@ mod tests {
     #[test]
     fn other_kinds_are_not_kept() {
         let written = written();
-        let mut other = ConfigMap::default();
-        other.metadata = pod("a", "10").metadata;
-        written.add(other);
+        written.add(ConfigMap {
+            metadata: pod("a", "10").metadata,
+            ..ConfigMap::default()
+        });
         assert!(written.versions.lock().is_empty());
     }
 }

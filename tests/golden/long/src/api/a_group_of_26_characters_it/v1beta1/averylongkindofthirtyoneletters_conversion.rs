@@ -11,31 +11,32 @@
 //! - Use `TryFrom` if a value cannot be converted to a valid one. The error tells the client why, but also makes every
 //!   list with such an object fail, so never return it for a value that can be stored.
 
-use super::AverylongkindofthirtyonelettersSpec as Spec;
-use super::AverylongkindofthirtyonelettersStatus as Status;
-use crate::api::a_group_of_26_characters_it::v1alpha1::AverylongkindofthirtyonelettersSpec as HubSpec;
-use crate::api::a_group_of_26_characters_it::v1alpha1::AverylongkindofthirtyonelettersStatus as HubStatus;
+use crate::api::a_group_of_26_characters_it::v1alpha1 as hub;
 
-impl From<Spec> for HubSpec {
-    fn from(spec: Spec) -> Self {
-        let Spec { title } = spec;
+use crate::api::a_group_of_26_characters_it::v1beta1 as spoke;
+
+impl From<spoke::AverylongkindofthirtyonelettersSpec> for hub::AverylongkindofthirtyonelettersSpec {
+    fn from(value: spoke::AverylongkindofthirtyonelettersSpec) -> Self {
+        let spoke::AverylongkindofthirtyonelettersSpec { title } = value;
         Self { title }
     }
 }
 
-impl From<HubSpec> for Spec {
-    fn from(spec: HubSpec) -> Self {
-        let HubSpec { title } = spec;
+impl From<hub::AverylongkindofthirtyonelettersSpec> for spoke::AverylongkindofthirtyonelettersSpec {
+    fn from(value: hub::AverylongkindofthirtyonelettersSpec) -> Self {
+        let hub::AverylongkindofthirtyonelettersSpec { title } = value;
         Self { title }
     }
 }
 
-impl From<Status> for HubStatus {
-    fn from(status: Status) -> Self {
-        let Status {
+impl From<spoke::AverylongkindofthirtyonelettersStatus>
+    for hub::AverylongkindofthirtyonelettersStatus
+{
+    fn from(value: spoke::AverylongkindofthirtyonelettersStatus) -> Self {
+        let spoke::AverylongkindofthirtyonelettersStatus {
             observed_generation,
             conditions,
-        } = status;
+        } = value;
         Self {
             observed_generation,
             conditions,
@@ -43,12 +44,14 @@ impl From<Status> for HubStatus {
     }
 }
 
-impl From<HubStatus> for Status {
-    fn from(status: HubStatus) -> Self {
-        let HubStatus {
+impl From<hub::AverylongkindofthirtyonelettersStatus>
+    for spoke::AverylongkindofthirtyonelettersStatus
+{
+    fn from(value: hub::AverylongkindofthirtyonelettersStatus) -> Self {
+        let hub::AverylongkindofthirtyonelettersStatus {
             observed_generation,
             conditions,
-        } = status;
+        } = value;
         Self {
             observed_generation,
             conditions,

@@ -3,15 +3,11 @@
 
 //! The controller of Event, on a real API server.
 
-use kube::{
-    ResourceExt, api,
-    runtime::wait::{await_condition, conditions::is_deleted},
-};
-use tokio::time::timeout;
+use kube::{ResourceExt, api, runtime::wait::conditions::is_deleted};
 
 use owner::api::shop::v1::Event;
 
-use crate::control_plane::{PATIENCE, client};
+use crate::control_plane::{client, complete_jobs, wait};
 
 fn sample() -> Event {
     let text = include_str!(
@@ -35,6 +31,7 @@ fn is_reconciled(object: Option<&Event>) -> bool {
 #[ignore = "needs an API server: `make setup-envtest` fetches one"]
 async fn a_sample_is_reconciled() {
     let client = client().await;
+    tokio::spawn(complete_jobs(client.clone()));
     let objects: api::Api<Event> = api::Api::default_namespaced(client);
     // A unique name, because other tests may use the same sample.
     let name = "test-shop-event";
@@ -43,15 +40,9 @@ async fn a_sample_is_reconciled() {
     let created = objects.create(&api::PostParams::default(), &object).await;
     let uid = created.expect("an object that fits").uid().expect("a UID");
 
-    let reconciled = await_condition(objects.clone(), name, is_reconciled);
-    let reconciled = timeout(PATIENCE, reconciled).await;
-    reconciled.expect("a reconcile in time").expect("a watch");
+    wait(&objects, name, "is reconciled", is_reconciled).await;
 
     let deleted = objects.delete(name, &api::DeleteParams::default()).await;
     deleted.expect("an API server that deletes it");
-    let gone = await_condition(objects, name, is_deleted(&uid));
-    timeout(PATIENCE, gone)
-        .await
-        .expect("an end in time")
-        .expect("a watch");
+    wait(&objects, name, "is deleted", is_deleted(&uid)).await;
 }

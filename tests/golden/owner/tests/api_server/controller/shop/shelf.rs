@@ -3,15 +3,11 @@
 
 //! The controller of Shelf, on a real API server.
 
-use kube::{
-    ResourceExt, api,
-    runtime::wait::{await_condition, conditions::is_deleted},
-};
-use tokio::time::timeout;
+use kube::{ResourceExt, api, runtime::wait::conditions::is_deleted};
 
 use owner::api::shop::v1::Shelf;
 
-use crate::control_plane::{PATIENCE, client};
+use crate::control_plane::{client, wait};
 
 fn sample() -> Shelf {
     let text = include_str!(
@@ -43,15 +39,9 @@ async fn a_sample_is_reconciled() {
     let created = objects.create(&api::PostParams::default(), &object).await;
     let uid = created.expect("an object that fits").uid().expect("a UID");
 
-    let reconciled = await_condition(objects.clone(), name, is_reconciled);
-    let reconciled = timeout(PATIENCE, reconciled).await;
-    reconciled.expect("a reconcile in time").expect("a watch");
+    wait(&objects, name, "is reconciled", is_reconciled).await;
 
     let deleted = objects.delete(name, &api::DeleteParams::default()).await;
     deleted.expect("an API server that deletes it");
-    let gone = await_condition(objects, name, is_deleted(&uid));
-    timeout(PATIENCE, gone)
-        .await
-        .expect("an end in time")
-        .expect("a watch");
+    wait(&objects, name, "is deleted", is_deleted(&uid)).await;
 }

@@ -11,31 +11,30 @@
 //! - Use `TryFrom` if a value cannot be converted to a valid one. The error tells the client why, but also makes every
 //!   list with such an object fail, so never return it for a value that can be stored.
 
-use super::GuestbookSpec as Spec;
-use super::GuestbookStatus as Status;
-use crate::api::example_com::v1beta1::GuestbookSpec as HubSpec;
-use crate::api::example_com::v1beta1::GuestbookStatus as HubStatus;
+use crate::api::example_com::v1beta1 as hub;
 
-impl From<Spec> for HubSpec {
-    fn from(spec: Spec) -> Self {
-        let Spec { title } = spec;
+use crate::api::example_com::v1 as spoke;
+
+impl From<spoke::GuestbookSpec> for hub::GuestbookSpec {
+    fn from(value: spoke::GuestbookSpec) -> Self {
+        let spoke::GuestbookSpec { title } = value;
         Self { title }
     }
 }
 
-impl From<HubSpec> for Spec {
-    fn from(spec: HubSpec) -> Self {
-        let HubSpec { title } = spec;
+impl From<hub::GuestbookSpec> for spoke::GuestbookSpec {
+    fn from(value: hub::GuestbookSpec) -> Self {
+        let hub::GuestbookSpec { title } = value;
         Self { title }
     }
 }
 
-impl From<Status> for HubStatus {
-    fn from(status: Status) -> Self {
-        let Status {
+impl From<spoke::GuestbookStatus> for hub::GuestbookStatus {
+    fn from(value: spoke::GuestbookStatus) -> Self {
+        let spoke::GuestbookStatus {
             observed_generation,
             conditions,
-        } = status;
+        } = value;
         Self {
             observed_generation,
             conditions,
@@ -43,12 +42,12 @@ impl From<Status> for HubStatus {
     }
 }
 
-impl From<HubStatus> for Status {
-    fn from(status: HubStatus) -> Self {
-        let HubStatus {
+impl From<hub::GuestbookStatus> for spoke::GuestbookStatus {
+    fn from(value: hub::GuestbookStatus) -> Self {
+        let hub::GuestbookStatus {
             observed_generation,
             conditions,
-        } = status;
+        } = value;
         Self {
             observed_generation,
             conditions,

@@ -25,6 +25,20 @@ use crate::runtime::serve::Pair;
 /// How long before its creation a certificate is already valid, to allow for slow clocks.
 const BACKDATED: Duration = Duration::from_secs(60 * 60);
 
+/// The shortest lifetime of a leaf, and the shortest delay. Certificates count in seconds, and the Secret is checked
+/// several times in each of these times.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// The time `by` after `time`, or the last one that there is. The flags and the Secret can have any times.
+fn after(time: Timestamp, by: Duration) -> Timestamp {
+    time.checked_add(by).unwrap_or(Timestamp::MAX)
+}
+
+/// The time `by` before `time`, or the first one that there is.
+fn before(time: Timestamp, by: Duration) -> Timestamp {
+    time.checked_sub(by).unwrap_or(Timestamp::MIN)
+}
+
 /// How long certificates last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lifetimes {
@@ -38,11 +52,12 @@ impl Lifetimes {
     /// Checks that no leaf can outlive its authority, or be used before its authority is trusted.
     pub fn validate(&self) -> Result<()> {
         ensure!(
-            !self.delay.is_zero() && !self.leaf.is_zero(),
-            "--webhook-cert-lifetime and --webhook-ca-delay must not be zero"
+            self.leaf >= SHORTEST && self.delay >= SHORTEST,
+            "--webhook-cert-lifetime and --webhook-ca-delay must be {SHORTEST:?} or longer"
         );
+        let together = self.delay.saturating_add(self.leaf);
         ensure!(
-            self.authority >= self.delay * 4 + self.leaf * 4,
+            self.authority >= together.saturating_mul(4),
             "--webhook-ca-lifetime must be four times --webhook-cert-lifetime and --webhook-ca-delay together"
         );
         Ok(())
@@ -80,6 +95,7 @@ pub(super) struct Leaf {
     pub certificate: Vec<u8>,
     pub key: Vec<u8>,
     made: Timestamp,
+    expires: Timestamp,
     /// The creation time of the authority that signed the leaf.
     authority: Timestamp,
 }
@@ -121,12 +137,13 @@ impl Authorities {
         next.0.retain(|it| now < it.expires);
         // When the newer authority started to sign, replicas stopped signing leaves with the older one. These leaves
         // have expired.
-        let last = |it: &Authority| it.signs(now - lifetimes.leaf - lifetimes.delay, lifetimes);
+        let earlier = before(before(now, lifetimes.leaf), lifetimes.delay);
+        let last = |it: &Authority| it.signs(earlier, lifetimes);
         if let Some(newer) = next.0.iter().rposition(last) {
             next.0.drain(..newer);
         }
         let is_old =
-            |it: &Authority| it.made + lifetimes.authority / 2 <= now || !it.has_begun(now);
+            |it: &Authority| after(it.made, lifetimes.authority / 2) <= now || !it.has_begun(now);
         if next.0.last().is_none_or(is_old) {
             next.0.push(Authority::new(now, lifetimes)?);
         }
@@ -163,13 +180,13 @@ fn validity(params: &mut CertificateParams, from: Timestamp, until: Timestamp) {
         let since = Duration::try_from(time.duration_since(Timestamp::UNIX_EPOCH));
         date_time_ymd(1970, 1, 1) + since.unwrap_or_default()
     };
-    params.not_before = at(from - BACKDATED);
+    params.not_before = at(before(from, BACKDATED));
     params.not_after = at(until);
 }
 
 impl Authority {
     fn new(now: Timestamp, lifetimes: &Lifetimes) -> Result<Self> {
-        let (key, expires) = (KeyPair::generate()?, now + lifetimes.authority);
+        let (key, expires) = (KeyPair::generate()?, after(now, lifetimes.authority));
         let mut params = params(now);
         validity(&mut params, now, expires);
         Ok(Self {
@@ -183,12 +200,22 @@ impl Authority {
 
     /// Whether the authority is valid already. It is not if the clock of the replica that created it was far ahead.
     fn has_begun(&self, now: Timestamp) -> bool {
-        self.made <= now + BACKDATED
+        self.made <= after(now, BACKDATED)
+    }
+
+    /// Whether all webhook configurations had the authority at some time.
+    pub fn was_published(&self) -> bool {
+        self.published.is_some()
+    }
+
+    /// The certificate in PEM.
+    pub fn certificate(&self) -> &str {
+        &self.certificate
     }
 
     fn signs(&self, now: Timestamp, lifetimes: &Lifetimes) -> bool {
         self.published
-            .is_some_and(|published| published + lifetimes.delay <= now)
+            .is_some_and(|published| after(published, lifetimes.delay) <= now)
     }
 
     /// A leaf for servers with these names and addresses.
@@ -198,12 +225,14 @@ impl Authority {
         params.distinguished_name = DistinguishedName::new();
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.use_authority_key_identifier_extension = true;
-        validity(&mut params, now, (now + lifetimes.leaf).min(self.expires));
+        let expires = after(now, lifetimes.leaf).min(self.expires);
+        validity(&mut params, now, expires);
         let key = KeyPair::generate()?;
         Ok(Leaf {
             certificate: params.signed_by(&key, &issuer)?.der().to_vec(),
             key: key.serialize_der(),
             made: now,
+            expires,
             authority: self.made,
         })
     }
@@ -218,10 +247,17 @@ impl Leaf {
         }
     }
 
+    /// Whether clients still accept the leaf.
+    pub fn is_valid(&self, now: Timestamp) -> bool {
+        now < self.expires
+    }
+
     /// Whether the leaf must be replaced, with `signer` as the authority.
     pub fn is_old(&self, signer: &Authority, now: Timestamp, lifetimes: &Lifetimes) -> bool {
         // The last condition applies after the clock was set back.
-        self.authority != signer.made || self.made + lifetimes.leaf / 2 <= now || now < self.made
+        self.authority != signer.made
+            || after(self.made, lifetimes.leaf / 2) <= now
+            || now < self.made
     }
 }
 
@@ -361,6 +397,51 @@ mod tests {
         assert!(seconds(60, 10, 5).validate().is_ok());
         for wrong in [seconds(59, 10, 5), seconds(60, 0, 5), seconds(60, 10, 0)] {
             assert!(wrong.validate().is_err(), "{wrong:?}");
+        }
+        // The Secret would be read without a pause.
+        let leaf = Duration::from_nanos(1);
+        assert!(Lifetimes { leaf, ..LIFETIMES }.validate().is_err());
+    }
+
+    fn durations() -> impl Strategy<Value = Duration> {
+        prop_oneof![
+            any::<Duration>(),
+            (0u64..10_000_000_000).prop_map(Duration::from_secs),
+            Just(Duration::MAX),
+        ]
+    }
+
+    fn times() -> impl Strategy<Value = Timestamp> {
+        let seconds = Timestamp::MIN.as_second()..=Timestamp::MAX.as_second();
+        seconds.prop_map(|second| Timestamp::from_second(second).expect("a time"))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// The flags and the Secret can have any times.
+        #[test]
+        fn no_lifetime_and_no_time_is_too_long(
+            durations in prop::array::uniform3(durations()),
+            times in prop::array::uniform3(times()),
+        ) {
+            let [authority, leaf, delay] = durations;
+            let lifetimes = Lifetimes { authority, leaf, delay };
+            let _ = lifetimes.validate();
+            let _ = lifetimes.interval();
+            let mut authorities = next(&Authorities::default(), at(0));
+            let [made, published, expires] = times;
+            for authority in &mut authorities.0 {
+                *authority = Authority { made, published: Some(published), expires, ..authority.clone() };
+            }
+            let mut leaf = None;
+            for now in times.into_iter().chain([at(0)]) {
+                if let Some(next) = authorities.next(now, &lifetimes).expect("authorities") {
+                    authorities = next;
+                }
+                let made = authorities.leaf(leaf.as_ref(), &[HOST.to_owned()], now, &lifetimes);
+                leaf = made.expect("a leaf").or(leaf);
+            }
         }
     }
 

@@ -63,11 +63,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     authority::{Authorities, Leaf, Lifetimes},
+    combined, configurations,
     detour::{self, Detours, Led, RUN_BY, Whose},
     hook::{self, FailurePolicy, Namespaces, Webhook},
     lifetimes,
     review::{self, Answer, Handler, Review},
-    server::{self, Options},
+    room,
+    server::Options,
     verdict::Verdict,
 };
 use crate::runtime::{
@@ -185,7 +187,11 @@ fn candidates(mut addresses: Vec<IpAddr>, server: &Uri, bound: SocketAddr) -> Ve
 struct Allows;
 
 impl Handler for Allows {
-    fn handle<'a>(&'a self, _: &'a Review<'a>) -> BoxFuture<'a, Result<Answer>> {
+    fn handle<'a>(
+        &'a self,
+        _: &'a Review<'a>,
+        _: &'a Arc<room::Place>,
+    ) -> BoxFuture<'a, Result<Answer>> {
         std::future::ready(Ok(Verdict::allowed().into())).boxed()
     }
 }
@@ -215,17 +221,11 @@ async fn refuse_failures(
     if !strict.contains(request.uri().path()) {
         return next.run(request).await;
     }
-    let (mut parts, body) = request.into_parts();
+    let (parts, body) = request.into_parts();
     let body = match to_bytes(body, review::MOST).await {
         Ok(body) => body,
         Err(error) => return (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
     };
-    // The answer must arrive before the API server stops waiting.
-    let limit = server::limit(parts.uri.query().unwrap_or_default()) * 9 / 10;
-    let sooner = format!("{}?timeout={}ms", parts.uri.path(), limit.as_millis());
-    if let Ok(sooner) = sooner.parse() {
-        parts.uri = sooner;
-    }
     let request = Request::from_parts(parts, Body::from(body.clone()));
     let response = next.run(request).await;
     if response.status().is_success() {
@@ -288,7 +288,7 @@ impl Here {
 async fn in_time(work: impl Future<Output = Result<()>>, warning: &str) {
     let error = match timeout(PATIENCE, work).await {
         Ok(Ok(())) => return,
-        Ok(Err(error)) => failure::says(error.as_ref()),
+        Ok(Err(error)) => failure::message(error.as_ref()),
         Err(_) => "the API server does not answer".to_owned(),
     };
     tracing::warn!(error, "{warning}");
@@ -394,7 +394,8 @@ impl ByUrl {
         let called = self.called.clone();
         let answer = async move |body: Bytes| {
             called.store(true, Ordering::Relaxed);
-            let answer = review::answer(&Allows, &body).await;
+            let place = Arc::new(room::Place::alone());
+            let answer = review::answer(&Allows, &body, &place).await;
             answer.map_or_else(|_| StatusCode::BAD_REQUEST.into_response(), json)
         };
         Router::new().route(TEST_PATH, post(answer))
@@ -451,27 +452,29 @@ impl ByUrl {
                 Ok(true) => {
                     if published.is_none() {
                         tracing::info!(url, "webhooks are on: the API server calls this machine");
-                        self.health.ready("webhooks", "served");
                         // A failed warning is not retried.
                         let _ = self.warn_of_deployed().await;
                     }
-                    let converts = match self.here.detours.look(&url, &bundle, &mut led).await {
-                        Ok(detour::Found::Led) => Ok(()),
-                        Ok(detour::Found::Missing(what)) => Err(what),
-                        Ok(detour::Found::Another) => return self.give_way().await,
-                        Err(error) => Err(failure::says(error.as_ref())),
-                    };
+                    let (converts, problem) =
+                        match self.here.detours.look(&url, &bundle, &mut led).await {
+                            Ok(detour::Found::Led) => (true, None),
+                            // The API server calls no other place for these conversions.
+                            Ok(detour::Found::Missing(what)) => (true, Some(what)),
+                            Ok(detour::Found::Another) => return self.give_way().await,
+                            Err(error) => (false, Some(failure::message(error.as_ref()))),
+                        };
+                    configurations::report(&self.health, converts, problem.as_deref());
                     published = Some(bundle);
                     trouble.ends();
-                    match converts {
-                        Ok(()) => {
+                    match problem {
+                        None => {
                             trouble_of_conversions.ends();
                             own.authorities = own
                                 .authorities
                                 .published(Timestamp::now())
                                 .unwrap_or(own.authorities);
                         }
-                        Err(error) => trouble_of_conversions.is(error),
+                        Some(problem) => trouble_of_conversions.is(problem),
                     }
                     if self.until_stop(sleep(INTERVAL)).await.is_none() {
                         return Ok(());
@@ -501,7 +504,7 @@ impl ByUrl {
 
     /// Pauses after a failure, and reports it.
     async fn waits(&self, error: &anyhow::Error, trouble: &mut Trouble) {
-        let error = failure::says(error.as_ref());
+        let error = failure::message(error.as_ref());
         self.health.waits("webhooks", error.as_str());
         trouble.is(error);
         self.until_stop(sleep(SOON)).await;
@@ -560,7 +563,7 @@ impl ByUrl {
                 addresses.filter_map(|it| it.parse().ok()).collect()
             }
             Err(error) => {
-                let error = failure::says(&error);
+                let error = failure::message(&error);
                 tracing::debug!(error, "cannot tell which addresses the API server has");
                 Vec::new()
             }
@@ -670,8 +673,14 @@ impl ByUrl {
                 webhook.failure_policy = ignore();
             }
         }
-        Ok(self.publish_one(MUTATING, mutating, is_new).await?
-            && self.publish_one(VALIDATING, validating, is_new).await?)
+        let mutating = self.publish_one(MUTATING, mutating, is_new).await;
+        if let Ok(false) = mutating {
+            return Ok(false);
+        }
+        let validating = self.publish_one(VALIDATING, validating, is_new).await;
+        let is_own = validating.as_ref().is_ok_and(|is_own| *is_own);
+        combined([mutating.err(), validating.err()])?;
+        Ok(is_own)
     }
 
     async fn publish_one<K: Configuration>(
@@ -770,7 +779,7 @@ impl Configurations {
     async fn delete_all(&self, whose: Whose) -> Result<()> {
         let mutating = self.delete::<MutatingWebhookConfiguration>(MUTATING, whose);
         let validating = self.delete::<ValidatingWebhookConfiguration>(VALIDATING, whose);
-        mutating.await.and(validating.await)
+        combined([mutating.await.err(), validating.await.err()])
     }
 
     async fn delete<K: Configuration>(&self, end: &str, whose: Whose) -> Result<()> {
@@ -917,7 +926,6 @@ mod tests {
             "operation": "CREATE", "object": {}}})
         .to_string();
 
-        // The answer is in time for the API server.
         let path = format!("{}?timeout=10s", strict.path());
         let (code, text) = call(&routes, &path, &review).await;
         assert_eq!(code, StatusCode::OK);
@@ -926,7 +934,7 @@ mod tests {
         assert_eq!(response["allowed"], false);
         assert_eq!(response["uid"], "1");
         assert_eq!(response["status"]["code"], 500);
-        assert_eq!(response["status"]["message"], "failed after timeout=9000ms");
+        assert_eq!(response["status"]["message"], "failed after timeout=10s");
 
         let path = format!("{}?timeout=10s", lenient.path());
         let (code, text) = call(&routes, &path, &review).await;

@@ -17,7 +17,7 @@ use tokio::{
 use super::{
     WAITS,
     authority::{Authorities, Leaf, Lifetimes},
-    configurations::Configurations,
+    configurations::{Bundle, Configurations, Published, report},
 };
 use crate::runtime::{
     health::Health,
@@ -46,39 +46,33 @@ pub(super) struct Certificates {
     pub health: Health,
 }
 
-/// The result of one check of the cluster.
-#[derive(PartialEq)]
-enum Found {
-    /// Everything is as desired.
-    Good,
-    /// A webhook configuration is missing, or lacks a webhook.
-    Unconfigured(String),
+/// The certificate that this replica serves.
+#[derive(Default)]
+struct Served {
+    leaf: Option<Leaf>,
+    /// Whether the API server trusts the authority of the leaf, wherever it calls this operator.
+    is_trusted: bool,
 }
 
 impl Certificates {
     /// Maintains the certificates, and sends each new leaf to `leaves`.
     pub async fn keep(self, leaves: watch::Sender<Option<Pair>>) {
-        let mut leaf = None;
+        let mut served = Served::default();
         let mut trouble = Trouble::new(WAITS);
         loop {
-            let ended = match timeout(PATIENCE, self.look(&mut leaf, &leaves)).await {
-                Ok(Ok(Found::Good)) => Ok(()),
-                Ok(Ok(Found::Unconfigured(what))) => Err(what),
-                Ok(Err(error)) => Err(says(&error)),
-                Err(_) => Err("the API server does not answer".to_owned()),
+            let problem = match timeout(PATIENCE, self.look(&mut served, &leaves)).await {
+                Ok(Ok(published)) => published.says(),
+                Ok(Err(error)) => Some(says(&error)),
+                Err(_) => Some("the API server does not answer".to_owned()),
             };
-            match (&ended, &leaf) {
-                (_, Some(_)) => self.health.ready("webhooks", "served"),
-                (Err(error), None) => self.health.waits("webhooks", error),
-                (Ok(()), None) => {}
-            }
-            let pause = match ended {
-                Ok(()) => {
+            self.report(&served, problem.as_deref());
+            let pause = match problem {
+                None => {
                     trouble.ends();
                     self.lifetimes.interval()
                 }
-                Err(error) => {
-                    trouble.is(error);
+                Some(problem) => {
+                    trouble.is(problem);
                     SOON.min(self.lifetimes.interval())
                 }
             };
@@ -86,12 +80,27 @@ impl Certificates {
         }
     }
 
+    fn report(&self, served: &Served, problem: Option<&str>) {
+        match &served.leaf {
+            None => {
+                let problem = problem.unwrap_or("there is no certificate yet");
+                self.health.waits("webhooks", problem);
+            }
+            Some(leaf) if !leaf.is_valid(Timestamp::now()) => {
+                let problem = problem.unwrap_or("it is replaced soon");
+                let says = format!("the certificate has expired: {problem}");
+                self.health.waits("webhooks", says);
+            }
+            Some(_) => report(&self.health, served.is_trusted, problem),
+        }
+    }
+
     /// Reconciles the certificates with the current time.
     async fn look(
         &self,
-        leaf: &mut Option<Leaf>,
+        served: &mut Served,
         leaves: &watch::Sender<Option<Pair>>,
-    ) -> Result<Found> {
+    ) -> Result<Published> {
         let (mut secret, mut authorities) = self.read().await?;
         // The wall clock, which also advances while the machine sleeps.
         let now = Timestamp::now();
@@ -102,18 +111,27 @@ impl Certificates {
             };
             tracing::info!("the authorities of the webhooks have changed");
         }
-        if let Some(made) = authorities.leaf(leaf.as_ref(), &self.hosts, now, &self.lifetimes)? {
+        let leaf = served.leaf.as_ref();
+        if let Some(made) = authorities.leaf(leaf, &self.hosts, now, &self.lifetimes)? {
             leaves.send_replace(Some(made.pair()));
-            *leaf = Some(made);
+            served.leaf = Some(made);
         }
-        if let Some(missing) = self.configurations.publish(&authorities.bundle()).await? {
-            return Ok(Found::Unconfigured(missing));
-        }
-        if let Some(next) = authorities.published(now) {
+        let signer = authorities.signer(now, &self.lifetimes);
+        let signer = signer.context("there is no authority")?;
+        let bundle = Bundle {
+            all: &authorities.bundle(),
+            signers: signer.certificate(),
+        };
+        let published = self.configurations.publish(bundle).await;
+        // If a replica cannot read a configuration, another replica may have published the authority there before.
+        served.is_trusted = published.is_trusted(signer.was_published());
+        if published.is_complete()
+            && let Some(next) = authorities.published(now)
+        {
             // If another replica was faster, it has written the same.
             self.write(secret, next).await?;
         }
-        Ok(Found::Good)
+        Ok(published)
     }
 
     fn secrets(&self) -> Api<Secret> {

@@ -1,8 +1,10 @@
 //! The `caBundle` of webhook configurations and CRDs in the cluster: the authorities that the API server trusts.
+//!
+//! The targets are independent: each one is written even if the API server refuses another one.
 
-use std::fmt::Debug;
+use std::{collections::HashSet, fmt::Debug, time::Duration};
 
-use anyhow::{Context, Result};
+use futures::future::join_all;
 use k8s_openapi::{
     ByteString,
     api::admissionregistration::v1::{
@@ -13,9 +15,17 @@ use k8s_openapi::{
 use kube::{
     Api, Client, Resource,
     api::{Patch, PatchParams},
+    core::ClusterResourceScope,
 };
+use rustls::pki_types::{CertificateDer, pem::PemObject};
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use tokio::time::timeout;
+
+use crate::runtime::{failure, health::Health};
+
+/// How long the requests for one target may take. A target without an answer does not hold up the report of the others.
+const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 500 } else { 10_000 });
 
 /// The configurations of the operator's webhooks.
 pub(super) struct Configurations {
@@ -35,10 +45,94 @@ pub(super) struct Configuration {
     pub optional: Vec<String>,
 }
 
+/// The authorities to publish, in PEM.
+#[derive(Clone, Copy)]
+pub(super) struct Bundle<'a> {
+    /// All that the API server must trust.
+    pub all: &'a str,
+    /// Those that may have signed the certificate in use: if the API server trusts one of them, it can call.
+    pub signers: &'a str,
+}
+
+impl Bundle<'_> {
+    /// Whether a client that trusts the authorities in `trusted` can call this operator.
+    fn is_trusted(&self, trusted: &[u8]) -> bool {
+        let signers: HashSet<_> = certificates(self.signers.as_bytes()).collect();
+        certificates(trusted).any(|authority| signers.contains(&authority))
+    }
+}
+
+/// The certificates in a PEM text, without its invalid parts.
+fn certificates(pem: &[u8]) -> impl Iterator<Item = CertificateDer<'static>> {
+    CertificateDer::pem_slice_iter(pem).filter_map(Result::ok)
+}
+
+/// A target to which the authorities could not be published.
+struct Problem {
+    effect: Effect,
+    /// Names the target, and has the API server's message.
+    says: String,
+}
+
+/// The effect of a problem on the calls of webhooks.
+#[derive(Clone, Copy, PartialEq)]
+enum Effect {
+    /// The API server calls this operator, but does not trust its certificate.
+    Distrusted,
+    /// It is unknown whether the API server trusts the certificate.
+    Unknown,
+    /// No call fails for this: the API server does not call this operator, still trusts its certificate, or succeeds
+    /// without an answer.
+    Harmless,
+}
+
+/// The result of a publication.
+#[derive(Default)]
+pub(super) struct Published(Vec<Problem>);
+
+impl Published {
+    /// Whether all targets have all authorities.
+    pub fn is_complete(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The problems of all targets, if there are any.
+    pub fn says(&self) -> Option<String> {
+        let says: Vec<_> = self.0.iter().map(|problem| problem.says.as_str()).collect();
+        (!says.is_empty()).then(|| says.join("; "))
+    }
+
+    /// Whether the API server can call this operator wherever it calls it. A target that cannot be read counts as
+    /// `otherwise`.
+    pub fn is_trusted(&self, otherwise: bool) -> bool {
+        let mut problems = self.0.iter();
+        problems.all(|problem| match problem.effect {
+            Effect::Distrusted => false,
+            Effect::Unknown => otherwise,
+            Effect::Harmless => true,
+        })
+    }
+}
+
+/// Reports to `health` whether the API server can call the webhooks. `problem` is why it cannot, or what else does not
+/// work.
+pub(super) fn report(health: &Health, is_called: bool, problem: Option<&str>) {
+    let says = match (is_called, problem) {
+        (true, None) => "served".to_owned(),
+        (true, Some(problem)) => format!("served, but {problem}"),
+        (false, None) => "the API server cannot call them yet".to_owned(),
+        (false, Some(problem)) => format!("the API server cannot call them yet: {problem}"),
+    };
+    if is_called {
+        health.ready("webhooks", says);
+    } else {
+        health.waits("webhooks", says);
+    }
+}
+
 impl Configurations {
-    /// Writes the PEM `bundle` of authorities into all configurations, and changes nothing else in them. Returns a
-    /// message if a configuration or webhook is missing.
-    pub async fn publish(&self, bundle: &str) -> Result<Option<String>> {
+    /// Writes the authorities into all configurations and CRDs, and changes nothing else in them.
+    pub async fn publish(&self, bundle: Bundle<'_>) -> Published {
         let mutating = self.publish_to::<MutatingWebhookConfiguration>(
             &self.mutating,
             |configuration| {
@@ -57,47 +151,63 @@ impl Configurations {
             },
             bundle,
         );
-        let mut missing = mutating.await?.or(validating.await?);
-        for name in &self.crds {
-            missing = self.publish_to_crd(name, bundle).await?.or(missing);
-        }
-        Ok(missing)
+        let crds = join_all(
+            self.crds
+                .iter()
+                .map(|name| self.publish_to_crd(name, bundle)),
+        );
+        let (mutating, validating, crds) = tokio::join!(mutating, validating, crds);
+        let of_configurations = mutating.into_iter().chain(validating);
+        Published(
+            of_configurations
+                .chain(crds.into_iter().flatten())
+                .collect(),
+        )
     }
 
-    async fn publish_to_crd(&self, name: &str, bundle: &str) -> Result<Option<String>> {
-        let what = format!("CustomResourceDefinition `{name}`");
-        let api = Api::<CustomResourceDefinition>::all(self.client.clone());
-        let there = api.get_opt(name).await;
-        let Some(there) = there.with_context(|| format!("cannot read the {what}"))? else {
-            return Ok(Some(format!(
-                "there is no {what}: `make install` installs it"
-            )));
+    async fn publish_to_crd(&self, name: &str, bundle: Bundle<'_>) -> Option<Problem> {
+        let target = Target {
+            what: format!("CustomResourceDefinition `{name}`"),
+            is_required: true,
         };
-        let webhook = there.spec.conversion.and_then(|it| it.webhook);
-        let Some(client) = webhook.and_then(|it| it.client_config) else {
-            return Ok(Some(format!(
-                "the {what} has no conversion by a webhook: `make install` brings it up to date"
-            )));
+        let what = &target.what;
+        let work = async {
+            let api = Api::<CustomResourceDefinition>::all(self.client.clone());
+            let there = match api.get_opt(name).await {
+                Ok(Some(there)) => there,
+                Ok(None) => {
+                    let says = format!("there is no {what}: `make install` installs it");
+                    return Some(harmless(says));
+                }
+                Err(error) => return Some(target.unreadable(&error)),
+            };
+            let webhook = there.spec.conversion.and_then(|it| it.webhook);
+            let Some(client) = webhook.and_then(|it| it.client_config) else {
+                return Some(harmless(format!(
+                    "the {what} has no conversion by a webhook: `make install` brings it up to date"
+                )));
+            };
+            if let Some(url) = client.url {
+                // The CRD names another server, which has other authorities than this operator.
+                return Some(harmless(format!(
+                    "the {what} has the API server call {url}: the end of `make run` there, or `make install`, puts \
+                     the Service back"
+                )));
+            }
+            let trusted = client.ca_bundle.unwrap_or_default().0;
+            if trusted == bundle.all.as_bytes() {
+                return None;
+            }
+            let all = ByteString(bundle.all.as_bytes().to_vec());
+            let conversion = json!({"webhook": {"clientConfig": {"caBundle": all}}});
+            let metadata = json!({"resourceVersion": there.metadata.resource_version});
+            let patch = json!({"metadata": metadata, "spec": {"conversion": conversion}});
+            let params = PatchParams::default();
+            let patch = Patch::Merge(patch);
+            let patched = api.patch_metadata(name, &params, &patch).await;
+            target.patched(patched, bundle.is_trusted(&trusted))
         };
-        if let Some(url) = client.url {
-            // The CRD names another server, which has other authorities than this operator.
-            return Ok(Some(format!(
-                "the {what} has the API server call {url}: the end of `make run` there, or `make install`, puts \
-                 the Service back"
-            )));
-        }
-        if client.ca_bundle.is_some_and(|it| it.0 == bundle.as_bytes()) {
-            return Ok(None);
-        }
-        let bundle = ByteString(bundle.as_bytes().to_vec());
-        let conversion = json!({"webhook": {"clientConfig": {"caBundle": bundle}}});
-        let metadata = json!({"resourceVersion": there.metadata.resource_version});
-        let patch = json!({"metadata": metadata, "spec": {"conversion": conversion}});
-        let params = PatchParams::default();
-        let patched = api
-            .patch_metadata(name, &params, &Patch::Merge(patch))
-            .await;
-        patched_or_missing(patched, &what)
+        target.in_time(work).await
     }
 
     async fn publish_to<K>(
@@ -108,70 +218,370 @@ impl Configurations {
             optional,
         }: &Configuration,
         webhooks: impl Fn(K) -> Vec<(String, WebhookClientConfig)>,
-        bundle: &str,
-    ) -> Result<Option<String>>
+        bundle: Bundle<'_>,
+    ) -> Vec<Problem>
     where
-        K: Resource<DynamicType = (), Scope = kube::core::ClusterResourceScope>
+        K: Resource<DynamicType = (), Scope = ClusterResourceScope>
             + Clone
             + Debug
             + DeserializeOwned,
     {
         if required.is_empty() && optional.is_empty() {
-            return Ok(None);
+            return Vec::new();
         }
-        let what = format!("{} `{name}`", K::kind(&()));
-        let api = Api::<K>::all(self.client.clone());
-        let there = api.get_opt(name).await;
-        let Some(there) = there.with_context(|| format!("cannot read the {what}"))? else {
-            let is_missing = !required.is_empty();
-            return Ok(is_missing.then(|| format!("there is no {what}")));
+        let target = Target {
+            what: format!("{} `{name}`", K::kind(&())),
+            is_required: !required.is_empty(),
         };
-        let version = there.meta().resource_version.clone();
-        let there = webhooks(there);
-        if let Some(missing) = required
-            .iter()
-            .find(|name| there.iter().all(|it| it.0 != **name))
-        {
-            return Ok(Some(format!(
-                "the {what} has no `{missing}`: `make manifests` writes it"
-            )));
-        }
-        let trusts = |client: &WebhookClientConfig| {
-            let bundle_there = client.ca_bundle.as_ref().map(|it| it.0.as_slice());
-            bundle_there == Some(bundle.as_bytes())
+        let what = &target.what;
+        let mut problems = Vec::new();
+        let work = async {
+            let api = Api::<K>::all(self.client.clone());
+            let there = match api.get_opt(name).await {
+                Ok(Some(there)) => there,
+                Ok(None) => {
+                    let says = format!("there is no {what}");
+                    return target.is_required.then(|| harmless(says));
+                }
+                Err(error) => return Some(target.unreadable(&error)),
+            };
+            let version = there.meta().resource_version.clone();
+            let there = webhooks(there);
+            let is_missing = |name: &&String| there.iter().all(|it| it.0 != **name);
+            let missing = required.iter().filter(is_missing);
+            problems.extend(missing.map(|missing| {
+                harmless(format!(
+                    "the {what} has no `{missing}`: `make manifests` writes it"
+                ))
+            }));
+            let trusted = |client: &WebhookClientConfig| {
+                let trusted = client.ca_bundle.as_ref();
+                trusted.map(|it| it.0.clone()).unwrap_or_default()
+            };
+            let is_own = |name: &String| required.contains(name) || optional.contains(name);
+            let stale = there
+                .iter()
+                .filter(|(name, client)| is_own(name) && trusted(client) != bundle.all.as_bytes());
+            let stale: Vec<_> = stale.collect();
+            if stale.is_empty() {
+                return None;
+            }
+            let mut stale_and_required = stale.iter().filter(|(name, _)| required.contains(name));
+            let is_trusted =
+                stale_and_required.all(|(_, client)| bundle.is_trusted(&trusted(client)));
+            let all = ByteString(bundle.all.as_bytes().to_vec());
+            let changes = stale
+                .iter()
+                .map(|(name, _)| json!({"name": name, "clientConfig": {"caBundle": all}}));
+            // The API server merges this list by name, so nothing else of a webhook changes.
+            let patch = json!({
+                "metadata": {"resourceVersion": version},
+                "webhooks": changes.collect::<Vec<_>>(),
+            });
+            let (params, patch) = (PatchParams::default(), Patch::Strategic(patch));
+            let patched = api.patch_metadata(name, &params, &patch).await;
+            target.patched(patched, is_trusted)
         };
-        let is_own = |name: &String| required.contains(name) || optional.contains(name);
-        let stale: Vec<_> = there
-            .iter()
-            .filter(|(name, client)| is_own(name) && !trusts(client))
-            .map(|(name, _)| {
-                let bundle = ByteString(bundle.as_bytes().to_vec());
-                json!({"name": name, "clientConfig": {"caBundle": bundle}})
-            })
-            .collect();
-        if stale.is_empty() {
-            return Ok(None);
-        }
-        // The API server merges this list by name, so nothing else of a webhook changes.
-        let patch = json!({"metadata": {"resourceVersion": version}, "webhooks": stale});
-        let params = PatchParams::default();
-        let patched = api
-            .patch_metadata(name, &params, &Patch::Strategic(patch))
-            .await;
-        patched_or_missing(patched, &what)
+        let problem = target.in_time(work).await;
+        problems.extend(problem);
+        problems
     }
 }
 
-/// A message if `what` changed at the same time and must be patched again.
-fn patched_or_missing<T>(patched: Result<T, kube::Error>, what: &str) -> Result<Option<String>> {
-    match patched {
-        Ok(_) => {
-            tracing::info!("the {what} trusts the authorities of the certificates");
-            Ok(None)
+/// A configuration or a CRD.
+struct Target {
+    /// Its kind and name.
+    what: String,
+    /// Whether requests may fail if the API server cannot call the webhooks in it.
+    is_required: bool,
+}
+
+fn harmless(says: String) -> Problem {
+    Problem {
+        effect: Effect::Harmless,
+        says,
+    }
+}
+
+impl Target {
+    fn problem(&self, effect: Effect, says: String) -> Problem {
+        if self.is_required {
+            Problem { effect, says }
+        } else {
+            harmless(says)
         }
-        Err(kube::Error::Api(status)) if status.is_conflict() => {
-            Ok(Some(format!("the {what} changes at this moment")))
+    }
+
+    fn unreadable(&self, error: &kube::Error) -> Problem {
+        let (what, error) = (&self.what, failure::message(error));
+        self.problem(Effect::Unknown, format!("cannot read the {what}: {error}"))
+    }
+
+    /// The problem of a patch, if it has one. `is_trusted` is whether the API server can call without the patch.
+    fn patched<T>(&self, patched: kube::Result<T>, is_trusted: bool) -> Option<Problem> {
+        let what = &self.what;
+        let effect = if is_trusted {
+            Effect::Harmless
+        } else {
+            Effect::Distrusted
+        };
+        match patched {
+            Ok(_) => {
+                tracing::info!("the {what} trusts the authorities of the certificates");
+                None
+            }
+            Err(kube::Error::Api(status)) if status.is_conflict() => {
+                Some(self.problem(effect, format!("the {what} changes at this moment")))
+            }
+            Err(error) => {
+                let error = failure::message(&error);
+                Some(self.problem(effect, format!("cannot change the {what}: {error}")))
+            }
         }
-        Err(error) => Err(error).with_context(|| format!("cannot change the {what}")),
+    }
+
+    async fn in_time(&self, work: impl Future<Output = Option<Problem>>) -> Option<Problem> {
+        timeout(PATIENCE, work).await.unwrap_or_else(|_| {
+            let what = &self.what;
+            let says = format!("the API server does not answer a request for the {what}");
+            Some(self.problem(Effect::Unknown, says))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, sync::Arc};
+
+    use axum::http::{Method, Request, Response};
+    use kube::client::Body;
+    use parking_lot::Mutex;
+    use proptest::prelude::*;
+    use serde_json::Value;
+    use tower::service_fn;
+
+    use super::*;
+
+    const CRDS: [&str; 2] = ["books.example.com", "pens.example.com"];
+
+    /// How the API server answers requests for a target.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Answers {
+        /// It writes what it is asked to.
+        Well,
+        /// There is no such object.
+        Missing,
+        /// The operator may not read it.
+        Hidden,
+        /// A policy denies the change. The target trusts the authority already, or does not.
+        Denied { trusts: bool },
+        /// Another client changes it at the same time.
+        Conflict,
+        /// No answer comes.
+        Never,
+    }
+
+    use Answers::{Conflict, Denied, Hidden, Missing, Never, Well};
+
+    /// An authority in PEM.
+    fn authority() -> String {
+        let made = rcgen::generate_simple_self_signed(["a".to_owned()]);
+        made.expect("a certificate").cert.pem()
+    }
+
+    fn webhooks(names: &[&str], bundle: &str) -> Value {
+        let bundle = ByteString(bundle.as_bytes().to_vec());
+        let webhooks = names.iter().map(|name| {
+            json!({"name": name, "clientConfig": {"caBundle": bundle},
+                "admissionReviewVersions": ["v1"], "sideEffects": "None"})
+        });
+        json!({"metadata": {"resourceVersion": "1"}, "webhooks": webhooks.collect::<Vec<_>>()})
+    }
+
+    fn crd(name: &str, bundle: &str) -> Value {
+        let bundle = ByteString(bundle.as_bytes().to_vec());
+        json!({
+            "metadata": {"name": name, "resourceVersion": "1"},
+            "spec": {"group": "example.com", "names": {"kind": "A", "plural": "a"},
+                "scope": "Namespaced", "versions": [],
+                "conversion": {"strategy": "Webhook", "webhook": {
+                    "conversionReviewVersions": ["v1"], "clientConfig": {"caBundle": bundle}}}},
+        })
+    }
+
+    fn failed(code: u16, reason: &str, message: &str) -> Response<Body> {
+        let status = json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason,
+            "message": message});
+        let response = Response::builder().status(code);
+        let response = response.body(Body::from(status.to_string().into_bytes()));
+        response.expect("a response")
+    }
+
+    /// The configurations of an operator at an API server that `answers` for the mutating configuration, the validating
+    /// one, and the CRDs. The paths that are written are collected.
+    fn configurations(
+        answers: [Answers; 4],
+        old: &str,
+        own: &str,
+    ) -> (Configurations, Arc<Mutex<BTreeSet<String>>>) {
+        let written = Arc::new(Mutex::new(BTreeSet::new()));
+        let (paths, both) = (written.clone(), format!("{old}{own}"));
+        let old = old.to_owned();
+        let server = service_fn(move |request: Request<Body>| {
+            let (paths, old, both) = (paths.clone(), old.clone(), both.clone());
+            async move {
+                let path = request.uri().path().to_owned();
+                let target = ["/mutating", "/validating", "/books", "/pens"];
+                let target = target.iter().position(|part| path.contains(part));
+                let target = target.expect("a known path");
+                let answers = answers[target];
+                let trusted = match answers {
+                    Denied { trusts: true } => &both,
+                    _ => &old,
+                };
+                let object = match target {
+                    0 => webhooks(&["a", "b"], trusted),
+                    1 => webhooks(&["c"], trusted),
+                    index => crd(CRDS[index - 2], trusted),
+                };
+                let is_get = request.method() == Method::GET;
+                anyhow::Ok(match answers {
+                    Never => std::future::pending().await,
+                    Missing => failed(404, "NotFound", "not found"),
+                    Hidden => failed(403, "Forbidden", "you may not read this"),
+                    Denied { .. } if !is_get => failed(403, "Forbidden", "a policy says no"),
+                    Conflict if !is_get => failed(409, "Conflict", "changed"),
+                    _ => {
+                        if !is_get {
+                            paths.lock().insert(path);
+                        }
+                        Response::new(Body::from(object.to_string().into_bytes()))
+                    }
+                })
+            }
+        });
+        let configuration = |name: &str, required: &[&str]| Configuration {
+            name: name.to_owned(),
+            required: required.iter().map(|it| (*it).to_owned()).collect(),
+            optional: Vec::new(),
+        };
+        let configurations = Configurations {
+            client: Client::new(server, "default"),
+            mutating: configuration("mutates", &["a", "b"]),
+            validating: configuration("validates", &["c"]),
+            crds: CRDS.map(str::to_owned).into(),
+        };
+        (configurations, written)
+    }
+
+    fn answers() -> impl Strategy<Value = Answers> {
+        prop_oneof![
+            3 => Just(Well),
+            1 => Just(Missing),
+            1 => Just(Hidden),
+            1 => any::<bool>().prop_map(|trusts| Denied { trusts }),
+            1 => Just(Conflict),
+            1 => Just(Never),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn a_target_that_fails_is_named_and_stops_no_other(
+            answers in prop::array::uniform4(answers()),
+        ) {
+            let (old, own) = (authority(), authority());
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_time()
+                .build()
+                .expect("a runtime");
+            let _entered = runtime.enter();
+            let (configurations, written) = configurations(answers, &old, &own);
+            // The bundle has an authority that no target has yet.
+            let all = format!("{own}{}", authority());
+            let bundle = Bundle { all: &all, signers: &own };
+            let published = runtime.block_on(configurations.publish(bundle));
+
+            let good = answers.iter().filter(|it| **it == Well).count();
+            prop_assert_eq!(written.lock().len(), good);
+            prop_assert_eq!(published.is_complete(), good == answers.len());
+            let names = ["`mutates`", "`validates`", "`books.example.com`", "`pens.example.com`"];
+            let says = published.says().unwrap_or_default();
+            for (answers, name) in answers.into_iter().zip(names) {
+                prop_assert_eq!(says.contains(name), answers != Well, "{}: {}", name, says);
+            }
+            prop_assert_eq!(says.contains("a policy says no"), answers.iter().any(|it| matches!(it, Denied { .. })));
+            prop_assert_eq!(says.contains("you may not read this"), answers.contains(&Hidden));
+
+            // The API server cannot call what it knows, but does not trust.
+            let distrusts = answers.iter().any(|it| matches!(it, Denied { trusts: false } | Conflict));
+            let is_unknown = answers.iter().any(|it| matches!(it, Hidden | Never));
+            prop_assert_eq!(published.is_trusted(true), !distrusts);
+            prop_assert_eq!(published.is_trusted(false), !distrusts && !is_unknown);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_webhook_that_is_missing_does_not_stop_the_others() {
+        let (old, own) = (authority(), authority());
+        let (mut configurations, written) = configurations([Well; 4], &old, &own);
+        configurations.mutating.required.push("new".to_owned());
+        let bundle = Bundle {
+            all: &own,
+            signers: &own,
+        };
+        let published = configurations.publish(bundle).await;
+        assert_eq!(written.lock().len(), 4);
+        let says = published.says().expect("a problem");
+        assert_eq!(
+            says,
+            "the MutatingWebhookConfiguration `mutates` has no `new`: `make manifests` writes it"
+        );
+        // The API server does not call it.
+        assert!(published.is_trusted(false) && !published.is_complete());
+    }
+
+    #[tokio::test]
+    async fn optional_webhooks_do_not_make_the_operator_unready() {
+        let (old, own) = (authority(), authority());
+        let untrusted = Denied { trusts: false };
+        for answers in [Hidden, untrusted, Conflict, Missing] {
+            let answers = [Well, answers, Well, Well];
+            let (mut configurations, _) = configurations(answers, &old, &own);
+            let validating = &mut configurations.validating;
+            validating.optional = std::mem::take(&mut validating.required);
+            let bundle = Bundle {
+                all: &own,
+                signers: &own,
+            };
+            let published = configurations.publish(bundle).await;
+            assert!(published.is_trusted(false), "{:?}", published.says());
+        }
+    }
+
+    #[tokio::test]
+    async fn readiness_says_why_the_api_server_cannot_call() {
+        let (health, controllers) = (Health::default(), Health::default());
+        let workers = tokio::runtime::Handle::current();
+        let routes = health.routes(&controllers, &workers);
+        let cases = [
+            (true, None, "[+] webhooks: served\nready\n"),
+            (true, Some("a"), "[+] webhooks: served, but a\nready\n"),
+            (
+                false,
+                Some("a policy\nsays no"),
+                "[-] webhooks: the API server cannot call them yet: a policy says no\nnot ready\n",
+            ),
+        ];
+        for (is_called, problem, expected) in cases {
+            report(&health, is_called, problem);
+            let request = Request::get("/readyz").body(axum::body::Body::empty());
+            let response = tower::ServiceExt::oneshot(routes.clone(), request.expect("a request"));
+            let body = response.await.expect("an answer").into_body();
+            let body = axum::body::to_bytes(body, 1000).await.expect("a body");
+            assert_eq!(String::from_utf8_lossy(&body), expected);
+        }
     }
 }

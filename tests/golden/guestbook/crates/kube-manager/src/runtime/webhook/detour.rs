@@ -22,7 +22,7 @@ use kube::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::conversion;
+use super::{combined, conversion};
 
 /// The annotation that names the process to which an object belongs.
 pub(super) const RUN_BY: &str = "kube-manager/run-by";
@@ -93,15 +93,21 @@ impl Detours {
     /// Makes the API server call `url` for conversions, and trust `bundle`. The first call also takes over CRDs from
     /// another process.
     pub async fn look(&self, url: &str, bundle: &str, led: &mut Led) -> Result<Found> {
-        let mut found = Found::Led;
+        let (mut missing, mut errors) = (Vec::new(), Vec::new());
         for name in &self.crds {
-            match self.look_at(name, url, bundle, led).await? {
-                Found::Led => {}
-                Found::Another => return Ok(Found::Another),
-                missing @ Found::Missing(_) => found = missing,
+            match self.look_at(name, url, bundle, led).await {
+                Ok(Found::Led) => {}
+                Ok(Found::Another) => return Ok(Found::Another),
+                Ok(Found::Missing(what)) => missing.push(what),
+                Err(error) => errors.push(Some(error)),
             }
         }
-        Ok(found)
+        combined(errors)?;
+        Ok(if missing.is_empty() {
+            Found::Led
+        } else {
+            Found::Missing(missing.join("; "))
+        })
     }
 
     async fn look_at(&self, name: &str, url: &str, bundle: &str, led: &mut Led) -> Result<Found> {
@@ -198,16 +204,16 @@ impl Detours {
 
     /// Restores the deployed conversions.
     pub async fn end(&self, whose: Whose) -> Result<()> {
-        let mut ended = Ok(());
+        let mut errors = Vec::new();
         for name in &self.crds {
             let put_back = self.put_back(name, whose).await;
             let put_back = put_back.with_context(|| {
                 format!("cannot put back the conversion of the CustomResourceDefinition `{name}`")
             });
             // The other conversions are restored even if one fails.
-            ended = ended.and(put_back);
+            errors.push(put_back.err());
         }
-        ended
+        combined(errors)
     }
 
     async fn put_back(&self, name: &str, whose: Whose) -> Result<()> {

@@ -5,45 +5,57 @@ use std::{fs, io, path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use rustls::pki_types::{CertificateDer, pem::PemObject};
-use tokio::time::{interval, timeout};
+use tokio::time::{sleep, timeout};
 
-use super::{WAITS, configurations::Configurations};
-use crate::runtime::trouble::{Trouble, says};
+use super::{
+    WAITS,
+    configurations::{Bundle, Configurations, Published, report},
+};
+use crate::runtime::{
+    health::Health,
+    trouble::{Trouble, says},
+};
 
 /// How often the authorities are read again and compared with those that the API server trusts.
 const INTERVAL: Duration = Duration::from_secs(30);
+
+/// The delay after a failure because of which this process is not ready.
+const SOON: Duration = Duration::from_secs(1);
 
 /// A folder of certificates.
 pub(super) struct Files {
     pub folder: PathBuf,
     pub configurations: Configurations,
+    pub health: Health,
 }
 
 impl Files {
     /// Makes the API server trust the authorities in `ca.crt`. Without that file, another program must do that.
     pub async fn publish(self) {
         let mut trouble = Trouble::new(WAITS);
-        let mut ticks = interval(INTERVAL);
         loop {
-            ticks.tick().await;
-            let ended = match timeout(INTERVAL, self.look()).await {
-                Ok(Ok(None)) => Ok(()),
-                Ok(Ok(Some(missing))) => Err(missing),
-                Ok(Err(error)) => Err(says(&error)),
-                Err(_) => Err("the API server does not answer".to_owned()),
+            let (is_trusted, problem) = match timeout(INTERVAL, self.look()).await {
+                // Another program may have published what this one cannot read.
+                Ok(Ok(published)) => (published.is_trusted(true), published.says()),
+                Ok(Err(error)) => (true, Some(says(&error))),
+                Err(_) => (true, Some("the API server does not answer".to_owned())),
             };
-            match ended {
-                Ok(()) => trouble.ends(),
-                Err(error) => trouble.is(error),
+            report(&self.health, is_trusted, problem.as_deref());
+            match problem {
+                None => trouble.ends(),
+                Some(problem) => trouble.is(problem),
             }
+            sleep(if is_trusted { INTERVAL } else { SOON }).await;
         }
     }
 
-    async fn look(&self) -> Result<Option<String>> {
+    async fn look(&self) -> Result<Published> {
         let path = self.folder.join("ca.crt");
         let bundle = match fs::read_to_string(&path) {
             Ok(bundle) => bundle,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Published::default());
+            }
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot read `{}`", path.display()));
             }
@@ -52,6 +64,11 @@ impl Files {
         let authorities = authorities.filter(Result::is_ok).count();
         let path = path.display();
         ensure!(authorities > 0, "there is no certificate in `{path}`");
-        self.configurations.publish(&bundle).await
+        // Any of them may have signed the certificate.
+        let bundle = Bundle {
+            all: &bundle,
+            signers: &bundle,
+        };
+        Ok(self.configurations.publish(bundle).await)
     }
 }

@@ -60,7 +60,7 @@ impl Issued {
                 }
                 Err(error) if watch::is_interruption(&error) => continue,
                 Err(error) => {
-                    let (name, says) = (&self.secret, failure::says(&error));
+                    let (name, says) = (&self.secret, failure::message(&error));
                     Err(format!("cannot watch the Secret `{name}`: {says}"))
                 }
             };
@@ -82,12 +82,18 @@ impl Issued {
     /// Sends the certificate of `secret` if it is new. Returns an error if the certificate cannot be used.
     fn take(&self, secret: Secret, pairs: &Sender<Option<Pair>>) -> Result<(), String> {
         let name = &self.secret;
-        let pair = read(&secret).map_err(|error| format!("the Secret `{name}` {error:#}"))?;
+        let message = |error: &anyhow::Error| failure::message(error.as_ref());
+        let pair =
+            read(&secret).map_err(|error| format!("the Secret `{name}` {}", message(&error)))?;
         if pairs.borrow().as_ref() == Some(&pair) {
             return Ok(());
         }
-        (pair.clone().config())
-            .map_err(|error| format!("the Secret `{name}` has no good certificate: {error:#}"))?;
+        (pair.clone().config()).map_err(|error| {
+            format!(
+                "the Secret `{name}` has no good certificate: {}",
+                message(&error)
+            )
+        })?;
         pairs.send_replace(Some(pair));
         Ok(())
     }

@@ -50,8 +50,11 @@
 //! - calls in a process that is killed. The API server does not repeat a call without an answer, because it cannot know
 //!   whether the call had an effect.
 //! - calls above the limits, with code 429: more than `--webhook-max-calls` calls, or more than 64 MiB of reviews at
-//!   one time. The API server repeats such a call each second until its timeout.
-//! - calls that take longer than their timeout, and calls in which the webhook returns an error or panics.
+//!   one time. The API server repeats such a call each second until its timeout. A conversion counts until it has ended,
+//!   even if its call has timed out.
+//! - calls that take too long, and calls in which the webhook returns an error or panics. A webhook has nine tenths of
+//!   the timeout, or all but its last second: then the answer, with code 504, arrives while the API server still waits.
+//!   A call whose client does not wait is logged too, and has the code 499 in the metrics.
 //!
 //! The [`FailurePolicy`] decides what happens to the request of a failed call.
 //!
@@ -82,6 +85,18 @@
 //! it into the webhook configurations, which needs the same permissions for them as above. Add a new authority to
 //! `ca.crt`, next to the old one, some minutes before it signs.
 //!
+//! **A Pod is ready** when the API server can call it. `/readyz` has the reason if it cannot:
+//!
+//! | a webhook configuration, or a CRD with a conversion | the Pod |
+//! |---|---|
+//! | trusts the authority of the certificate | is ready, even if the operator may not change the configuration |
+//! | does not trust it, and the API server refuses the change | is not ready: each call would fail |
+//! | cannot be read | is ready if a replica has published the authority before; with a folder, always |
+//! | is missing, or does not name the operator | is ready: the API server does not call the operator |
+//! | has only webhooks that the API server may skip | is ready |
+//!
+//! Each configuration and CRD is changed on its own: `/readyz` and the log name all that cannot be changed.
+//!
 //! All of these permissions can be limited to the names of the objects. The Secret and the Service are in the
 //! operator's namespace.
 //!
@@ -104,6 +119,9 @@
 //!   refused in every version: the operator serves a webhook for this, such as `/bound-webapp-example-com-guestbook`.
 //!   If the webhook cannot be called, the write succeeds without this check. If such an object is stored nevertheless,
 //!   it is still converted, but without these annotations, and the log has an error.
+//! - The conversion of an object may take 256 MiB of memory. An object that would take more, such as 600 KB of objects
+//!   with one field each, is refused when it is written. Large objects are converted one after the other, so all
+//!   conversions together take this memory, and the texts of the reviews and of the answers.
 //! - An object may lack fields that its schema requires, for example during a server-side apply. Then the converted
 //!   object lacks the values that depend on these fields.
 //!
@@ -162,6 +180,7 @@ mod issued;
 mod patch;
 mod request;
 mod review;
+mod room;
 mod server;
 mod verdict;
 
@@ -186,7 +205,7 @@ use review::{Defaults, Handler, Validates};
 use server::{Endpoint, Metrics};
 
 use super::{
-    Runtime,
+    Runtime, failure,
     health::Health,
     manifests,
     operator::Operator,
@@ -454,7 +473,7 @@ impl Webhooks {
                 handler: Box::new(new(client)),
             }
         });
-        let endpoints = endpoints.chain(self.conversions.endpoints());
+        let endpoints = endpoints.chain(self.conversions.endpoints()?);
         let (metrics, calls) = (Metrics::new(&runtime.registry)?, options.webhook_max_calls);
         let routes = server::routes(endpoints, &metrics, calls, &stop);
         if options.webhook_url.is_some() {
@@ -529,10 +548,10 @@ fn certificate(
         });
     };
     if let Some(folder) = options.webhook_cert_path.clone() {
-        health.ready("webhooks", "served");
         let files = Files {
             folder: folder.clone(),
             configurations,
+            health: health.clone(),
         };
         beside(files.publish().boxed());
         return Ok(Certificate::Folder(folder));
@@ -562,6 +581,16 @@ fn certificate(
     };
     beside(certificates.keep(sender).boxed());
     Ok(Certificate::Sent(receiver))
+}
+
+/// All of these errors as one error, if there are any.
+fn combined(errors: impl IntoIterator<Item = Option<anyhow::Error>>) -> Result<()> {
+    let errors = errors.into_iter().flatten();
+    let errors: Vec<_> = errors
+        .map(|error| failure::message(error.as_ref()))
+        .collect();
+    ensure!(errors.is_empty(), "{}", errors.join("; "));
+    Ok(())
 }
 
 fn lifetimes(options: &Options) -> Result<Lifetimes> {

@@ -1,6 +1,6 @@
 //! Converts the bytes of an AdmissionReview to the bytes of its answer.
 
-use std::panic::AssertUnwindSafe;
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures::{FutureExt, future::BoxFuture};
 use k8s_openapi::{ByteString, api::authentication::v1::UserInfo};
@@ -14,12 +14,16 @@ use serde_json::{Map, Value, value::RawValue};
 use super::{
     Defaulter, Validator, patch,
     request::{Asked, Change, Operation, Request},
+    room::{Place, memory},
     server::Respond,
     verdict::{FieldError, Verdict},
 };
 
 /// The maximum size of a review: two objects of 3 MB, the limit of the API server, and the rest of the review.
 pub(super) const MOST: usize = 8 << 20;
+
+/// The most memory that the options of a request may take, in bytes: far more than those of any request need.
+const MOST_OF_OPTIONS: usize = 2 << 20;
 
 const API_VERSION: &str = "admission.k8s.io/v1";
 const KIND: &str = "AdmissionReview";
@@ -40,8 +44,12 @@ pub(super) enum Failure {
 
 /// A defaulter or a validator of any kind.
 pub(super) trait Handler: Send + Sync {
-    /// Answers `review`.
-    fn handle<'a>(&'a self, review: &'a Review<'a>) -> BoxFuture<'a, anyhow::Result<Answer>>;
+    /// Answers `review`. Work that continues without the returned future must keep `place`.
+    fn handle<'a>(
+        &'a self,
+        review: &'a Review<'a>,
+        place: &'a Arc<Place>,
+    ) -> BoxFuture<'a, anyhow::Result<Answer>>;
 }
 
 impl Respond for Box<dyn Handler> {
@@ -49,8 +57,8 @@ impl Respond for Box<dyn Handler> {
         MOST
     }
 
-    fn respond(&self, body: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, Failure>> {
-        async move { answer(&**self, &body).await }.boxed()
+    fn respond(&self, body: Vec<u8>, place: Place) -> BoxFuture<'_, Result<Vec<u8>, Failure>> {
+        async move { answer(&**self, &body, &Arc::new(place)).await }.boxed()
     }
 }
 
@@ -68,10 +76,14 @@ impl From<Verdict> for Answer {
 }
 
 /// Answers the review in `body`.
-pub(super) async fn answer(handler: &dyn Handler, body: &[u8]) -> Result<Vec<u8>, Failure> {
+pub(super) async fn answer(
+    handler: &dyn Handler,
+    body: &[u8],
+    place: &Arc<Place>,
+) -> Result<Vec<u8>, Failure> {
     let review = Review::read(body).map_err(Failure::Malformed)?;
     // After a panic, only state that the webhook itself shares between calls can be inconsistent.
-    let handled = AssertUnwindSafe(handler.handle(&review))
+    let handled = AssertUnwindSafe(handler.handle(&review, place))
         .catch_unwind()
         .await;
     let Answer { verdict, patch } = match handled {
@@ -146,7 +158,8 @@ struct Incoming<'a> {
     #[serde(borrow, default, deserialize_with = "object")]
     old_object: Option<&'a RawValue>,
     dry_run: Option<bool>,
-    options: Option<Value>,
+    #[serde(borrow)]
+    options: Option<&'a RawValue>,
 }
 
 fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
@@ -229,6 +242,15 @@ impl<'a> Review<'a> {
             },
             Operation::Delete => Objects::Delete(old.ok_or("the request has no old object")?),
         };
+        let options = incoming.options.map(|options| {
+            let options = options.get();
+            if memory(options) > MOST_OF_OPTIONS {
+                return Err("the options of the request are too large".to_owned());
+            }
+            let options = serde_json::from_str::<Option<Value>>(options);
+            options.map_err(|error| format!("the request has bad options: {error}"))
+        });
+        let options = options.transpose()?.flatten();
         let kind = incoming.request_kind.unwrap_or(incoming.kind);
         let some = |text: Option<String>| text.filter(|text| !text.is_empty());
         let name = some(incoming.name);
@@ -245,7 +267,7 @@ impl<'a> Review<'a> {
                 namespace: some(incoming.namespace),
                 name,
                 subresource: some(incoming.sub_resource),
-                options: incoming.options,
+                options,
                 kind: Some(kind),
             },
             objects,
@@ -290,7 +312,11 @@ fn misfit<K: DeserializeOwned>(old: &RawValue, new: &RawValue, error: FieldError
 pub(super) struct Defaults<D>(pub D);
 
 impl<D: Defaulter> Handler for Defaults<D> {
-    fn handle<'a>(&'a self, review: &'a Review<'a>) -> BoxFuture<'a, anyhow::Result<Answer>> {
+    fn handle<'a>(
+        &'a self,
+        review: &'a Review<'a>,
+        _: &'a Arc<Place>,
+    ) -> BoxFuture<'a, anyhow::Result<Answer>> {
         let call = async move {
             let (old, new) = match &review.objects {
                 Objects::Create(new) => (None, new),
@@ -319,7 +345,11 @@ impl<D: Defaulter> Handler for Defaults<D> {
 pub(super) struct Validates<V>(pub V);
 
 impl<V: Validator> Handler for Validates<V> {
-    fn handle<'a>(&'a self, review: &'a Review<'a>) -> BoxFuture<'a, anyhow::Result<Answer>> {
+    fn handle<'a>(
+        &'a self,
+        review: &'a Review<'a>,
+        _: &'a Arc<Place>,
+    ) -> BoxFuture<'a, anyhow::Result<Answer>> {
         let call = async move {
             let request = &review.request;
             let verdict = match &review.objects {
@@ -359,6 +389,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    async fn answer(handler: &dyn Handler, body: &[u8]) -> Result<Vec<u8>, Failure> {
+        super::answer(handler, body, &Arc::new(Place::alone())).await
+    }
 
     /// Adds an entry to ConfigMaps, and panics or fails on demand.
     struct Entries;
@@ -614,7 +648,12 @@ mod tests {
             (wrong("/request/oldObject", json!(null)), "no old object"),
             (wrong("/request/uid", json!(7)), "expected a string"),
         ];
-        for (review, message) in cases {
+        let large = vec![json!({"a": 0}); 10_000];
+        let large = (
+            wrong("/request/options", large.into()),
+            "options of the request are too large",
+        );
+        for (review, message) in cases.into_iter().chain([large]) {
             match asked(&Validates(Filled), &review).await {
                 Err(Failure::Malformed(why)) => assert!(why.contains(message), "{why}"),
                 other => panic!("{review} gives {other:?}"),

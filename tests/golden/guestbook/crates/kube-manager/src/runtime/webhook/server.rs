@@ -1,6 +1,11 @@
 //! Serves the webhooks: all replicas run an HTTPS server, from the start until the API server no longer calls this Pod.
 
-use std::{env, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    env,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::{
     Router,
@@ -21,24 +26,28 @@ use prometheus::{
     register_int_counter_vec_with_registry as counter,
     register_int_gauge_vec_with_registry as gauge,
 };
-use tokio::{
-    sync::{Semaphore, SemaphorePermit},
-    time::timeout,
-};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::{by_url::Place, review::Failure};
+use super::{
+    by_url,
+    review::Failure,
+    room::{Place, Room},
+};
 use crate::runtime::options::{Address, duration};
-
-/// The most bytes of all reviews that are processed at one time: more than the largest review, and far more than the
-/// API server sends at once.
-const MOST_OF_ALL: usize = 64 << 20;
 
 /// The timeout of a call without one in its query. It is the API server's default.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The longest timeout of a call that the API server allows.
 const LONGEST: Duration = Duration::from_secs(30);
+
+/// How much earlier than the API server a call gives up: a tenth of the timeout, but not more than this. The API server
+/// begins to wait before it connects, and must get the answer before it stops waiting.
+const MARGIN: Duration = Duration::from_secs(1);
+
+/// The code in the metrics of a call whose client has not waited for the answer. Proxies use it for the same case.
+const CLIENT_GONE: &str = "499";
 
 /// The flags of webhooks.
 #[derive(Clone, Debug, clap::Args)]
@@ -95,7 +104,7 @@ pub struct Options {
     /// [default: none, it calls the Service]
     #[arg(long, env = "KUBE_MANAGER_WEBHOOK_URL", value_name = "URL")]
     #[arg(conflicts_with = "webhook_cert_path")]
-    pub(super) webhook_url: Option<Place>,
+    pub(super) webhook_url: Option<by_url::Place>,
 
     /// Name or address that the API server may call webhooks at, besides those of the Service; can be
     /// repeated
@@ -127,7 +136,7 @@ pub struct Options {
     /// How long webhooks are served after SIGTERM, until the API server asks other replicas
     #[arg(long, env = "KUBE_MANAGER_WEBHOOK_SHUTDOWN_DELAY")]
     #[arg(default_value = "5s", value_parser = duration, value_name = "TIME")]
-    pub(super) webhook_shutdown_delay: Duration,
+    pub(in crate::runtime) webhook_shutdown_delay: Duration,
 }
 
 impl Options {
@@ -200,29 +209,14 @@ pub(super) trait Respond: Send + Sync {
     /// The maximum size of a review in bytes.
     fn most(&self) -> usize;
 
-    /// The answer to the review in `body`.
-    fn respond(&self, body: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, Failure>>;
+    /// The answer to the review in `body`. Work that continues without the returned future must keep `place`.
+    fn respond(&self, body: Vec<u8>, place: Place) -> BoxFuture<'_, Result<Vec<u8>, Failure>>;
 }
 
 /// A webhook and its path.
 pub(super) struct Endpoint {
     pub path: String,
     pub handler: Box<dyn Respond>,
-}
-
-/// Limits all calls together, so that many calls cannot fill the memory.
-struct Room {
-    calls: Semaphore,
-    bytes: Semaphore,
-}
-
-impl Room {
-    fn new(calls: u16) -> Self {
-        Self {
-            calls: Semaphore::new(calls.into()),
-            bytes: Semaphore::new(MOST_OF_ALL),
-        }
-    }
 }
 
 /// The state of a route.
@@ -258,28 +252,64 @@ pub(super) fn routes(
 
 async fn call(State(route): State<Arc<Route>>, request: Request) -> Response {
     let (metrics, webhook) = (&route.metrics, route.endpoint.path.as_str());
-    let mut response = match route.room.calls.try_acquire() {
-        Ok(_permit) => {
+    let mut counted = Counted::new(metrics, webhook);
+    let mut response = match Place::take(&route.room) {
+        Some(place) => {
             let _in_flight = InFlight::new(metrics.in_flight.with_label_values(&[webhook]));
             let timer = metrics.seconds.with_label_values(&[webhook]).start_timer();
             let limit = limit(request.uri().query().unwrap_or_default());
-            let answered = timeout(limit, answer(&route, request)).await;
+            let answered = timeout(limit, answer(&route, request, place)).await;
             timer.observe_duration();
             answered.unwrap_or_else(|_| {
                 tracing::error!(webhook, ?limit, "the webhook took too long");
                 (StatusCode::GATEWAY_TIMEOUT, "the webhook took too long").into_response()
             })
         }
-        Err(_) => later(),
+        None => later(),
     };
-    let code = response.status();
-    let labels = &[webhook, code.as_str()];
-    metrics.requests.with_label_values(labels).inc();
+    counted.answer = Some(response.status());
+    drop(counted);
     if route.stop.is_cancelled() {
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(CONNECTION, close);
     }
     response
+}
+
+/// Counts a call when it ends. The server drops a call without an answer when the client closes its connection.
+struct Counted<'a> {
+    metrics: &'a Metrics,
+    webhook: &'a str,
+    since: Instant,
+    /// The code of the answer, when there is one.
+    answer: Option<StatusCode>,
+}
+
+impl<'a> Counted<'a> {
+    fn new(metrics: &'a Metrics, webhook: &'a str) -> Self {
+        Self {
+            metrics,
+            webhook,
+            since: Instant::now(),
+            answer: None,
+        }
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        let (webhook, after) = (self.webhook, self.since.elapsed());
+        if self.answer.is_none() {
+            tracing::warn!(
+                webhook,
+                ?after,
+                "the connection of the call ended before the webhook answered"
+            );
+        }
+        let code = self.answer.as_ref().map_or(CLIENT_GONE, StatusCode::as_str);
+        let requests = &self.metrics.requests;
+        requests.with_label_values(&[webhook, code]).inc();
+    }
 }
 
 /// The answer to a call above the limits. The API server repeats the call every second until its timeout.
@@ -304,15 +334,16 @@ impl Drop for InFlight {
     }
 }
 
-/// The timeout of a call, read from its query: `timeout=10s`.
-pub(super) fn limit(query: &str) -> Duration {
+/// How long a call may take. The query of the call says how long the API server waits: `timeout=10s`.
+fn limit(query: &str) -> Duration {
     let mut fields = query.split('&');
     let asked = fields.find_map(|field| field.strip_prefix("timeout="));
     let asked = asked.and_then(|text| duration(text).ok());
-    asked.unwrap_or(TIMEOUT).min(LONGEST)
+    let waits = asked.unwrap_or(TIMEOUT).min(LONGEST);
+    waits - (waits / 10).min(MARGIN)
 }
 
-async fn answer(route: &Route, request: Request) -> Response {
+async fn answer(route: &Route, request: Request, mut place: Place) -> Response {
     let json = "application/json";
     let kind = request.headers().get(CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()?.split(';').next());
@@ -321,12 +352,11 @@ async fn answer(route: &Route, request: Request) -> Response {
         return (status, "a review is application/json").into_response();
     }
     let Endpoint { path, handler } = &route.endpoint;
-    let read = read(request.into_body(), handler.most(), &route.room.bytes).await;
-    let (body, _permit) = match read {
-        Ok(read) => read,
+    let body = match read(request.into_body(), handler.most(), &mut place).await {
+        Ok(body) => body,
         Err(refusal) => return refusal,
     };
-    match handler.respond(body).await {
+    match handler.respond(body, place).await {
         Ok(answer) => ([(CONTENT_TYPE, json)], answer).into_response(),
         Err(failure @ Failure::Malformed(_)) => {
             (StatusCode::BAD_REQUEST, failure.to_string()).into_response()
@@ -339,19 +369,14 @@ async fn answer(route: &Route, request: Request) -> Response {
     }
 }
 
-/// Reads a body of at most `most` bytes. It acquires `room` for each chunk that arrives, so a body that is announced
-/// but not sent takes no room. An error is the answer to the call.
-async fn read(
-    body: Body,
-    most: usize,
-    room: &Semaphore,
-) -> Result<(Vec<u8>, Option<SemaphorePermit<'_>>), Response> {
+/// Reads a body of at most `most` bytes. Each chunk takes room when it arrives, so a body that is announced but not sent
+/// takes no room. An error is the answer to the call.
+async fn read(body: Body, most: usize, place: &mut Place) -> Result<Vec<u8>, Response> {
     let (mut chunks, mut body) = (body.into_data_stream(), Vec::new());
-    let mut taken: Option<SemaphorePermit> = None;
     loop {
         let chunk = match chunks.try_next().await {
             Ok(Some(chunk)) => chunk,
-            Ok(None) => return Ok((body, taken)),
+            Ok(None) => return Ok(body),
             Err(error) => {
                 let what = format!("the body cannot be read: {error}");
                 return Err((StatusCode::BAD_REQUEST, what).into_response());
@@ -361,13 +386,8 @@ async fn read(
             let status = StatusCode::PAYLOAD_TOO_LARGE;
             return Err((status, format!("a review has {most} bytes at most")).into_response());
         }
-        let more = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
-        let Ok(more) = room.try_acquire_many(more) else {
+        if !place.grow(chunk.len()) {
             return Err(later());
-        };
-        match &mut taken {
-            Some(taken) => taken.merge(more),
-            None => taken = Some(more),
         }
         body.extend_from_slice(&chunk);
     }
@@ -377,12 +397,14 @@ async fn read(
 mod tests {
     use axum::{body::Body, http::Method};
     use futures::{FutureExt, StreamExt, future::BoxFuture};
+    use proptest::prelude::*;
     use serde_json::{Value, json};
     use tower::ServiceExt;
 
     use super::{
         super::{
             review::{Answer, Handler, MOST, Review},
+            room::MOST_OF_ALL,
             verdict::Verdict,
         },
         *,
@@ -392,7 +414,11 @@ mod tests {
     struct Allows(bool);
 
     impl Handler for Allows {
-        fn handle<'a>(&'a self, _: &'a Review<'a>) -> BoxFuture<'a, anyhow::Result<Answer>> {
+        fn handle<'a>(
+            &'a self,
+            _: &'a Review<'a>,
+            _: &'a Arc<Place>,
+        ) -> BoxFuture<'a, anyhow::Result<Answer>> {
             if self.0 {
                 std::future::ready(Ok(Verdict::allowed().into())).boxed()
             } else {
@@ -558,23 +584,47 @@ mod tests {
         assert_eq!(answered.status(), StatusCode::OK);
     }
 
+    proptest! {
+        #[test]
+        fn a_call_ends_before_the_api_server_stops_waiting(waits in 1u64..=30_000) {
+            let waits = Duration::from_millis(waits);
+            let limit = limit(&format!("a=b&timeout={waits:?}"));
+            prop_assert!(limit < waits && limit >= waits / 10 * 9, "{limit:?} of {waits:?}");
+        }
+    }
+
     #[test]
-    fn a_call_may_take_as_long_as_the_api_server_waits() {
+    fn a_call_without_a_usual_timeout_has_a_limit_too() {
         let cases = [
-            ("timeout=2s", 2),
-            ("a=b&timeout=1m", 30),
-            ("", 10),
-            ("timeout=-1s", 10),
-            ("timeout=x", 10),
-            ("timeout=99999999999999999999h", 10),
+            ("timeout=10s", 9),
+            ("a=b&timeout=1m", 29),
+            ("", 9),
+            ("timeout=-1s", 9),
+            ("timeout=x", 9),
+            ("timeout=999999h", 9),
+            ("timeout=99999999999999999999h", 9),
         ];
         for (query, seconds) in cases {
             assert_eq!(limit(query).as_secs(), seconds, "{query}");
         }
     }
 
+    /// The codes of the answers in the metrics, each with the number of calls.
+    fn codes(registry: &Registry) -> Vec<(String, f64)> {
+        let families = registry.gather();
+        let requests = families
+            .iter()
+            .filter(|it| it.name().ends_with("requests_total"));
+        let counted = requests.flat_map(|it| it.get_metric()).map(|it| {
+            let mut labels = it.get_label().iter();
+            let code = labels.find(|label| label.name() == "code").expect("a code");
+            (code.value().to_owned(), it.get_counter().get_value())
+        });
+        counted.collect()
+    }
+
     #[tokio::test]
-    async fn a_call_whose_client_has_gone_is_not_in_flight() {
+    async fn a_call_whose_client_has_gone_is_counted_and_not_in_flight() {
         let (routes, registry) = served(&CancellationToken::new());
         let in_flight = || {
             let families = registry.gather();
@@ -584,15 +634,22 @@ mod tests {
         let mut call = Box::pin(post(&routes, "/hangs", review()));
         assert!(futures::poll!(&mut call).is_pending());
         assert_eq!(in_flight(), Some(1.0));
+        assert_eq!(codes(&registry), []);
         drop(call);
         assert_eq!(in_flight(), Some(0.0));
+        assert_eq!(codes(&registry), [("499".to_owned(), 1.0)]);
     }
 
     #[tokio::test]
-    async fn a_call_ends_when_the_api_server_no_longer_waits() {
-        let (routes, _) = served(&CancellationToken::new());
-        let response = post(&routes, "/hangs?timeout=20ms", review()).await;
+    async fn a_call_that_takes_too_long_is_answered_in_time_and_counted() {
+        let (routes, registry) = served(&CancellationToken::new());
+        let since = Instant::now();
+        let response = post(&routes, "/hangs?timeout=5s", review());
+        let response = timeout(Duration::from_secs(5), response).await;
+        let response = response.expect("an answer while the API server waits");
+        assert!(since.elapsed() >= Duration::from_secs(4));
         assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
+        assert_eq!(codes(&registry), [("504".to_owned(), 1.0)]);
         // This also holds while a client sends its announced body slowly.
         let never = Body::from_stream(futures::stream::pending::<std::io::Result<Vec<u8>>>());
         let response = post(&routes, "/allows?timeout=20ms", never).await;

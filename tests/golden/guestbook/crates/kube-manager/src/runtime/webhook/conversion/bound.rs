@@ -5,25 +5,34 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use anyhow::Result;
-use futures::{FutureExt, future::BoxFuture};
-use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
-use serde_json::{Map, Value};
-use tokio::task::spawn_blocking;
-
-use super::{Conversion, Lost, change, kept, version};
+use super::{
+    Conversion, Header, Lost, change, kept, too_many_values, version,
+    worker::{Call, Worker},
+};
 use crate::runtime::webhook::{
     hook::Webhook,
     request::Operation,
     review::{Answer, Handler, Objects, Review},
+    room::{Place, memory},
     verdict::{FieldError, Verdict},
 };
+use anyhow::Result;
+use futures::{FutureExt, future::BoxFuture};
+use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
+use serde_json::{Map, Value};
 
 /// The webhook for each version of a kind.
-pub(super) struct Bound(pub Arc<Conversion>);
+pub(super) struct Bound {
+    pub conversion: Arc<Conversion>,
+    pub worker: Worker,
+}
 
 impl Handler for Bound {
-    fn handle<'a>(&'a self, review: &'a Review<'a>) -> BoxFuture<'a, Result<Answer>> {
+    fn handle<'a>(
+        &'a self,
+        review: &'a Review<'a>,
+        place: &'a Arc<Place>,
+    ) -> BoxFuture<'a, Result<Answer>> {
         let call = async move {
             let (old, new) = match review.objects {
                 Objects::Create(new) => (None, new),
@@ -31,10 +40,12 @@ impl Handler for Bound {
                 Objects::Delete(_) => return Ok(Verdict::allowed().into()),
             };
             let (old, new) = (old.map(|it| it.get().to_owned()), new.get().to_owned());
-            let conversion = self.0.clone();
-            // A large object takes its time.
-            let errors = spawn_blocking(move || conversion.excess(old.as_deref(), &new));
-            Ok(Verdict::from(errors.await??).into())
+            let (conversion, place) = (self.conversion.clone(), place.clone());
+            let work = move |_: &Call| {
+                let _kept = place;
+                conversion.excess(old.as_deref(), &new)
+            };
+            Ok(Verdict::from(self.worker.run(work).await??).into())
         };
         call.boxed()
     }
@@ -72,6 +83,14 @@ impl Conversion {
         old: Option<&str>,
         new: &str,
     ) -> serde_json::Result<Vec<FieldError>> {
+        if let Some(why) = too_many_values(new) {
+            let header: Header = serde_json::from_str(new)?;
+            let was_as_large = old.is_some_and(|old| memory(old) >= memory(new));
+            if header.metadata.deletion_timestamp.is_some() || was_as_large {
+                return Ok(Vec::new());
+            }
+            return Ok(vec![FieldError::exceeds("", why)]);
+        }
         let new: Map<String, Value> = serde_json::from_str(new)?;
         let metadata = new.get("metadata").unwrap_or(&Value::Null);
         if !metadata["deletionTimestamp"].is_null() {

@@ -1,6 +1,8 @@
 //! Objects without fields that their schema requires. The API server converts such objects during a server-side apply:
 //! it first removes the fields that a field manager no longer applies, and only then checks whether the rest is valid.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::{Parts, Version, change::field};
@@ -22,7 +24,7 @@ const TEXTS: [&str; 8] = [
 
 /// Fills each missing field that the schema of `version` requires in `parts` with a placeholder; returns whether there
 /// was any. Each `number` below [`TRIES`] gives other placeholders.
-pub(super) fn complete(version: &Version, parts: &mut Parts, number: usize) -> bool {
+pub(super) fn complete(version: &Version, parts: &mut Parts<'_>, number: usize) -> bool {
     let schema = &version.schema;
     let spec = if version.has_spec {
         field(schema, "spec")
@@ -33,8 +35,10 @@ pub(super) fn complete(version: &Version, parts: &mut Parts, number: usize) -> b
         (spec, &mut parts.spec),
         (field(schema, "status"), &mut parts.status),
     ];
-    let filled =
-        parts.map(|(schema, part)| part.as_mut().is_some_and(|it| fill(schema, it, number)));
+    let filled = parts.map(|(schema, part)| {
+        part.as_mut()
+            .is_some_and(|it| fill(schema, it.to_mut(), number))
+    });
     filled.contains(&true)
 }
 
@@ -88,10 +92,11 @@ fn stand_in(schema: &Value, number: usize) -> Value {
 }
 
 /// What two objects have in common. Each part that both have stays, though it may be empty.
-pub(super) fn common(a: Parts, b: &Parts) -> Parts {
-    let common = |a: Option<Value>, b: &Option<Value>| {
+pub(super) fn common<'a>(a: Parts<'a>, b: &Parts<'a>) -> Parts<'a> {
+    let common = |a: Option<Cow<'a, Value>>, b: &Option<Cow<'a, Value>>| {
         let empty = || Value::Object(Map::new());
-        Some(shared(a?, b.as_ref()?).unwrap_or_else(empty))
+        let shared = shared(a?.into_owned(), b.as_ref()?);
+        Some(Cow::Owned(shared.unwrap_or_else(empty)))
     };
     Parts {
         spec: common(a.spec, &b.spec),

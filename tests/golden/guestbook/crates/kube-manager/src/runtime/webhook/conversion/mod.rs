@@ -3,21 +3,27 @@
 //! hold.
 
 use std::{
-    collections::HashSet, fmt::Display, marker::PhantomData, panic::AssertUnwindSafe, sync::Arc,
+    borrow::Cow,
+    collections::HashSet,
+    fmt::{Display, Formatter},
+    marker::PhantomData,
+    panic::AssertUnwindSafe,
+    sync::Arc,
 };
 
 use futures::{FutureExt, future::BoxFuture};
 use kube::{
     CustomResourceExt, Resource,
     core::{
-        conversion::{ConversionRequest, ConversionResponse, ConversionReview},
         object::{HasSpec, HasStatus},
         response::Status,
     },
 };
-use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
-use tokio::task::spawn_blocking;
+use serde::{
+    Deserialize, Serialize,
+    de::{DeserializeOwned, Deserializer, SeqAccess, Visitor},
+};
+use serde_json::{Map, Value, json, value::RawValue};
 
 #[cfg(any(test, feature = "testing"))]
 mod arbitrary;
@@ -27,15 +33,18 @@ mod change;
 mod check;
 mod incomplete;
 mod kept;
+mod worker;
 
 use bound::Bound;
 use change::{Change, between};
 use incomplete::{common, complete};
 use kept::{Annotations, TooLarge};
+use worker::{Call, Worker};
 
 use super::{
     hook::Webhook,
     review::{self, Failure, Handler},
+    room::{Place, memory},
     server::{Endpoint, Respond},
 };
 
@@ -229,43 +238,48 @@ impl Version {
     }
 
     /// The parts of `body`, an object without its type and metadata.
-    fn parts(&self, body: &Value) -> Parts {
-        let mut fields = body.as_object().cloned().unwrap_or_default();
-        let status = fields.remove("status");
-        let spec = if self.has_spec {
-            fields.remove("spec")
-        } else {
-            Some(Value::Object(std::mem::take(&mut fields)))
+    fn parts<'a>(&self, body: &'a Value) -> Parts<'a> {
+        let mut parts = Parts {
+            spec: None,
+            status: None,
+            others: Map::new(),
         };
-        Parts {
-            spec,
-            status,
-            others: fields,
+        for (name, value) in body.as_object().into_iter().flatten() {
+            match name.as_str() {
+                "status" => parts.status = Some(Cow::Borrowed(value)),
+                "spec" if self.has_spec => parts.spec = Some(Cow::Borrowed(value)),
+                _ => drop(parts.others.insert(name.clone(), value.clone())),
+            }
         }
+        if !self.has_spec {
+            let fields = std::mem::take(&mut parts.others);
+            parts.spec = Some(Cow::Owned(Value::Object(fields)));
+        }
+        parts
     }
 
     /// The object without its type and metadata that has these parts.
-    fn body(&self, parts: Parts) -> Value {
+    fn body(&self, parts: Parts<'_>) -> Value {
         let Parts {
             spec,
             status,
             others: mut fields,
         } = parts;
-        match spec {
+        match spec.map(Cow::into_owned) {
             Some(Value::Object(spec)) if !self.has_spec => fields.extend(spec),
             Some(spec) if self.has_spec => drop(fields.insert("spec".to_owned(), spec)),
             _ => {}
         }
-        fields.extend(status.map(|status| ("status".to_owned(), status)));
+        fields.extend(status.map(|status| ("status".to_owned(), status.into_owned())));
         Value::Object(fields)
     }
 }
 
 /// The parts of an object that a conversion changes.
 #[derive(Clone)]
-struct Parts {
-    spec: Option<Value>,
-    status: Option<Value>,
+struct Parts<'a> {
+    spec: Option<Cow<'a, Value>>,
+    status: Option<Cow<'a, Value>>,
     /// Fields that neither belong to the spec nor to the status. They stay.
     others: Map<String, Value>,
 }
@@ -508,33 +522,8 @@ fn convert(
     spoke: &Spoke,
     direction: impl Fn(Directions) -> Part,
 ) -> Result<Value, String> {
-    let convert = |part: &Option<Value>, directions: Directions| match part {
-        Some(value) if !value.is_null() => direction(directions)(value).map(Some),
-        part => Ok(part.clone()),
-    };
-    let plain = |parts: &Parts| {
-        let spec = convert(&parts.spec, spoke.spec).map_err(|error| {
-            if from.has_spec {
-                format!("spec{error}")
-            } else {
-                error.trim_start_matches(['.', ':', ' ']).to_owned()
-            }
-        })?;
-        let status = match spoke.status {
-            Some(directions) => {
-                convert(&parts.status, directions).map_err(|error| format!("status{error}"))?
-            }
-            None => parts.status.clone(),
-        };
-        let others = parts.others.clone();
-        Ok(Parts {
-            spec,
-            status,
-            others,
-        })
-    };
     let parts = from.parts(body);
-    let converted = plain(&parts).or_else(|error: String| {
+    let converted = plain(from, &parts, spoke, &direction).or_else(|error: String| {
         let mut shared: Option<Parts> = None;
         let mut good = 0;
         for number in 0..incomplete::TRIES {
@@ -542,7 +531,7 @@ fn convert(
             if !complete(from, &mut completed, number) {
                 return Err(error);
             }
-            let Ok(converted) = plain(&completed) else {
+            let Ok(converted) = plain(from, &completed, spoke, &direction) else {
                 continue;
             };
             good += 1;
@@ -555,6 +544,41 @@ fn convert(
         shared.filter(|_| good > 1).ok_or(error)
     });
     Ok(to.body(converted?))
+}
+
+/// The same for an object that has what its schema requires.
+fn plain<'a>(
+    from: &Version,
+    parts: &Parts<'a>,
+    spoke: &Spoke,
+    direction: &impl Fn(Directions) -> Part,
+) -> Result<Parts<'a>, String> {
+    let convert = |part: &Option<Cow<'a, Value>>, directions: Directions| match part {
+        Some(value) if !value.is_null() => {
+            let converted = direction(directions)(value)?;
+            Ok(Some(Cow::Owned(converted)))
+        }
+        part => Ok(part.clone()),
+    };
+    let spec = convert(&parts.spec, spoke.spec).map_err(|error: String| {
+        if from.has_spec {
+            format!("spec{error}")
+        } else {
+            error.trim_start_matches(['.', ':', ' ']).to_owned()
+        }
+    })?;
+    let status = match spoke.status {
+        Some(directions) => {
+            convert(&parts.status, directions).map_err(|error: String| format!("status{error}"))?
+        }
+        None => parts.status.clone(),
+    };
+    let others = parts.others.clone();
+    Ok(Parts {
+        spec,
+        status,
+        others,
+    })
 }
 
 /// The annotations of an object.
@@ -582,7 +606,11 @@ fn set_annotations(object: &mut Map<String, Value>, annotations: Annotations) {
 /// The name of an object, with its namespace.
 fn name(object: &Map<String, Value>) -> String {
     let metadata = &object.get("metadata").unwrap_or(&Value::Null);
-    match (metadata["namespace"].as_str(), metadata["name"].as_str()) {
+    full_name(metadata["namespace"].as_str(), metadata["name"].as_str())
+}
+
+fn full_name(namespace: Option<&str>, name: Option<&str>) -> String {
+    match (namespace, name) {
         (Some(namespace), Some(name)) => format!("{namespace}/{name}"),
         (None, Some(name)) => name.to_owned(),
         (_, None) => "without a name".to_owned(),
@@ -603,23 +631,130 @@ const MOST: usize = 64 << 20;
 /// of objects that are stored is converted by one review for each.
 const SMALL: usize = 32 << 10;
 
+/// The most memory that the conversion of one object may take, in bytes. Large objects are converted one after the
+/// other, so all of them together take no more.
+const MOST_OF_VALUES: usize = 256 << 20;
+
+/// How many copies of an object exist while it is converted: the object before and after, the result of its conversion
+/// back, and the typed object.
+const COPIES: usize = 4;
+
+/// Why an object cannot be converted, if that would take too much memory.
+fn too_many_values(object: &str) -> Option<String> {
+    let (bytes, most) = (memory(object).saturating_mul(COPIES), MOST_OF_VALUES);
+    let [bytes, most] = [bytes, most].map(|bytes| bytes.div_ceil(1 << 20));
+    (bytes > most).then(|| {
+        format!(
+            "it has too many values: its conversion would take up to {bytes} MiB of memory, but may take {most} MiB"
+        )
+    })
+}
+
 /// Serves the conversions.
-struct Served(Arc<Conversions>);
+struct Served {
+    conversions: Arc<Conversions>,
+    worker: Worker,
+}
 
 impl Respond for Served {
     fn most(&self) -> usize {
         MOST
     }
 
-    fn respond(&self, body: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, Failure>> {
-        if body.len() <= SMALL {
-            return async move { self.0.answer(&body) }.boxed();
+    fn respond(&self, body: Vec<u8>, place: Place) -> BoxFuture<'_, Result<Vec<u8>, Failure>> {
+        let call = async move {
+            if body.len() <= SMALL {
+                return self.conversions.answer(&body, || false);
+            }
+            let conversions = self.conversions.clone();
+            let work = move |call: &Call| {
+                let _kept = place;
+                conversions.answer(&body, || call.has_ended())
+            };
+            let answer = self.worker.run(work).await;
+            answer.map_err(Failure::Failed)?
+        };
+        call.boxed()
+    }
+}
+
+/// A review as it arrives. The objects stay JSON text, and are converted one after the other.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Envelope<'a> {
+    api_version: String,
+    kind: String,
+    #[serde(borrow)]
+    request: Option<Incoming<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Incoming<'a> {
+    uid: String,
+    #[serde(rename = "desiredAPIVersion")]
+    desired_api_version: String,
+    #[serde(borrow)]
+    objects: &'a RawValue,
+}
+
+/// The part of an object that identifies it.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Header {
+    api_version: String,
+    kind: String,
+    metadata: HeaderMetadata,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct HeaderMetadata {
+    name: Option<String>,
+    namespace: Option<String>,
+    deletion_timestamp: Option<String>,
+}
+
+impl Header {
+    fn name(&self) -> String {
+        let HeaderMetadata {
+            name, namespace, ..
+        } = &self.metadata;
+        full_name(namespace.as_deref(), name.as_deref())
+    }
+}
+
+/// Converts the objects of a list while it is read, and writes them to `answer`.
+struct Items<'a, C> {
+    convert: C,
+    answer: &'a mut Vec<u8>,
+}
+
+impl<'de, C: FnMut(&RawValue) -> Result<Value, String>> Visitor<'de> for Items<'_, C> {
+    /// The error of the object that cannot be converted.
+    type Value = Result<(), String>;
+
+    fn expecting(&self, formatter: &mut Formatter) -> std::fmt::Result {
+        formatter.write_str("a list of objects")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut is_first = true;
+        let mut converted = Ok(());
+        while let Some(object) = items.next_element::<&RawValue>()? {
+            // The rest of the list must still be valid.
+            if converted.is_err() {
+                continue;
+            }
+            if !is_first {
+                self.answer.push(b',');
+            }
+            is_first = false;
+            converted = (self.convert)(object).and_then(|object| {
+                let written = serde_json::to_writer(&mut *self.answer, &object);
+                written.map_err(|error| error.to_string())
+            });
         }
-        let conversions = self.0.clone();
-        let answer = spawn_blocking(move || conversions.answer(&body));
-        let answer =
-            answer.map(|ended| ended.unwrap_or_else(|error| Err(Failure::Failed(error.into()))));
-        answer.boxed()
+        Ok(converted)
     }
 }
 
@@ -657,24 +792,36 @@ impl Conversions {
     }
 
     /// The routes of the conversions, and of the webhooks that limit the size of objects.
-    pub fn endpoints(self) -> Vec<Endpoint> {
+    ///
+    /// # Errors
+    ///
+    /// When the system has no more threads.
+    pub fn endpoints(self) -> anyhow::Result<Vec<Endpoint>> {
         if self.is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         tracing::info!(path = PATH, crds = ?self.crds(), "converts");
+        let worker = Worker::start()?;
         let bounds = self.0.iter().map(|conversion| {
-            let handler: Box<dyn Handler> = Box::new(Bound(conversion.clone()));
+            let handler: Box<dyn Handler> = Box::new(Bound {
+                conversion: conversion.clone(),
+                worker: worker.clone(),
+            });
             Endpoint {
                 path: conversion.bound_path(),
                 handler: Box::new(handler),
             }
         });
         let mut endpoints: Vec<_> = bounds.collect();
+        let conversions = Arc::new(self);
         endpoints.push(Endpoint {
             path: PATH.to_owned(),
-            handler: Box::new(Served(Arc::new(self))),
+            handler: Box::new(Served {
+                conversions,
+                worker,
+            }),
         });
-        endpoints
+        Ok(endpoints)
     }
 
     /// The conversion of a kind.
@@ -683,53 +830,76 @@ impl Conversions {
         conversions.find(|it: &&Conversion| it.is_of(group, kind))
     }
 
-    /// Answers the review in `body`.
-    pub fn answer(&self, body: &[u8]) -> Result<Vec<u8>, Failure> {
-        let review: ConversionReview = serde_json::from_slice(body).map_err(|error| {
-            Failure::Malformed(format!(
-                "this is not a ConversionReview: \
-                {error}"
-            ))
-        })?;
-        let request = ConversionRequest::from_review(review)
-            .map_err(|error| Failure::Malformed(error.to_string()))?;
-        let mut request = request;
-        let objects = std::mem::take(&mut request.objects).into_iter();
-        let to = request.desired_api_version.clone();
-        let converted: Result<Vec<_>, String> =
-            objects.map(|object| self.convert(object, &to)).collect();
-        let response = ConversionResponse::for_request(request);
-        let response = match converted {
-            Ok(objects) => response.success(objects),
+    /// Answers the review in `body`. Converts no more objects when the call `has_ended`.
+    pub fn answer(&self, body: &[u8], has_ended: impl Fn() -> bool) -> Result<Vec<u8>, Failure> {
+        let malformed = |error: serde_json::Error| {
+            Failure::Malformed(format!("this is not a ConversionReview: {error}"))
+        };
+        let review: Envelope = serde_json::from_slice(body).map_err(malformed)?;
+        let Some(request) = review.request else {
+            let what = "the ConversionReview has no request";
+            return Err(Failure::Malformed(what.to_owned()));
+        };
+        let texts = [&review.api_version, &review.kind, &request.uid].map(|text| json!(text));
+        let [api_version, kind, uid] = texts;
+        let head = format!(
+            r#"{{"apiVersion":{api_version},"kind":{kind},"response":{{"uid":{uid},"convertedObjects":["#
+        );
+        // The converted objects are about as large as the objects in the review.
+        let mut answer = Vec::with_capacity(head.len() + body.len());
+        answer.extend_from_slice(head.as_bytes());
+        let items = Items {
+            convert: |object: &RawValue| {
+                if has_ended() {
+                    return Err("nobody waits for the answer".to_owned());
+                }
+                self.convert(object.get(), &request.desired_api_version)
+            },
+            answer: &mut answer,
+        };
+        let mut objects = serde_json::Deserializer::from_str(request.objects.get());
+        let result = match objects.deserialize_seq(items).map_err(malformed)? {
+            Ok(()) => Status::success(),
             Err(error) => {
-                tracing::warn!(error, "an object cannot be converted");
-                response.failure(Status::failure(&error, "Invalid"))
+                if !has_ended() {
+                    tracing::warn!(error, "an object cannot be converted");
+                }
+                answer.truncate(head.len());
+                Status::failure(&error, "Invalid")
             }
         };
-        serde_json::to_vec(&response.into_review()).map_err(|error| Failure::Failed(error.into()))
+        answer.extend_from_slice(br#"],"result":"#);
+        let written = serde_json::to_writer(&mut answer, &result);
+        written.map_err(|error| Failure::Failed(error.into()))?;
+        answer.extend_from_slice(b"}}");
+        Ok(answer)
     }
 
-    fn convert(&self, object: Value, to: &str) -> Result<Value, String> {
-        let Value::Object(object) = object else {
+    /// Converts an object, which is JSON text.
+    fn convert(&self, object: &str, to: &str) -> Result<Value, String> {
+        if !object.starts_with('{') {
             return Err("the value to convert is not an object".to_owned());
-        };
-        let text = |field: &str| {
-            object
-                .get(field)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
-        let (kind, from) = (text("kind").to_owned(), text("apiVersion").to_owned());
+        }
+        self.converted(object, to).map_err(|error| {
+            let header: Header = serde_json::from_str(object).unwrap_or_default();
+            let (kind, from, name) = (&header.kind, &header.api_version, header.name());
+            format!("{kind} {name} cannot become {to} from {from}: {error}")
+        })
+    }
+
+    fn converted(&self, object: &str, to: &str) -> Result<Value, String> {
+        if let Some(why) = too_many_values(object) {
+            return Err(why);
+        }
+        let object: Map<String, Value> =
+            serde_json::from_str(object).map_err(|error| error.to_string())?;
+        let kind = object.get("kind").and_then(Value::as_str);
         let (group, version) = to.split_once('/').unwrap_or_default();
-        let name = name(&object);
-        let conversion = self.of(group, &kind);
-        let converted = conversion.ok_or_else(|| "there is no conversion for this kind".to_owned());
-        let converted = converted.and_then(|conversion| {
-            let convert = AssertUnwindSafe(|| conversion.convert(object, version));
-            let ended = std::panic::catch_unwind(convert);
-            ended.unwrap_or_else(|panic| Err(format!("panicked: {}", review::message(&*panic))))
-        });
-        converted.map_err(|error| format!("{kind} {name} cannot become {to} from {from}: {error}"))
+        let conversion = self.of(group, kind.unwrap_or_default());
+        let conversion = conversion.ok_or("there is no conversion for this kind")?;
+        let convert = AssertUnwindSafe(|| conversion.convert(object, version));
+        let ended = std::panic::catch_unwind(convert);
+        ended.unwrap_or_else(|panic| Err(format!("panicked: {}", review::message(&*panic))))
     }
 }
 

@@ -1,9 +1,29 @@
-use std::sync::LazyLock;
+use std::{
+    env,
+    process::Command,
+    sync::{
+        LazyLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
 
+use axum::{
+    body::{Body, to_bytes},
+    http::{Request, StatusCode, header::CONTENT_TYPE},
+};
 use proptest::prelude::*;
 use serde_json::json;
+use tower::ServiceExt;
 
-use super::{arbitrary::objects, *};
+use super::{
+    super::{
+        room::{MOST_OF_ALL, Place},
+        server,
+    },
+    arbitrary::objects,
+    *,
+};
 use crate::runtime::context::digest;
 
 mod without_spec;
@@ -138,8 +158,14 @@ fn joined(first: &str, last: &str) -> String {
     format!("{first} {last}").trim().to_owned()
 }
 
+/// While it is set, no book with the title `waits` is converted.
+static WAITS: AtomicBool = AtomicBool::new(false);
+
 impl From<v1alpha1::BookSpec> for v1::BookSpec {
     fn from(spec: v1alpha1::BookSpec) -> Self {
+        while spec.title == "waits" && WAITS.load(Ordering::Relaxed) {
+            thread::yield_now();
+        }
         let v1alpha1::BookSpec {
             title,
             author,
@@ -467,7 +493,7 @@ fn answer(objects: &[Value], to: &str) -> Value {
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
         "request": {"uid": "7", "desiredAPIVersion": to, "objects": objects},
     });
-    let answer = conversions.answer(review.to_string().as_bytes());
+    let answer = conversions.answer(review.to_string().as_bytes(), || false);
     let answer: Value = serde_json::from_slice(&answer.expect("an answer")).expect("JSON");
     assert_eq!(answer["response"]["uid"], "7");
     answer["response"].clone()
@@ -540,6 +566,185 @@ fn an_object_that_cannot_be_converted_is_named() {
     assert!(panics.contains("panicked: assertion"), "{panics}");
 }
 
+/// The routes of the conversion, for `calls` calls at once.
+fn routes(calls: u16) -> axum::Router {
+    let mut conversions = Conversions::default();
+    conversions.add(hub().into());
+    let registry = prometheus::Registry::new();
+    let metrics = server::Metrics::new(&registry).expect("metrics");
+    server::routes(
+        conversions.endpoints().expect("a thread"),
+        &metrics,
+        calls,
+        &tokio_util::sync::CancellationToken::new(),
+    )
+}
+
+/// The code of the answer to a review, and its size.
+async fn post(routes: axum::Router, query: &str, review: String) -> (StatusCode, usize) {
+    let request = Request::post(format!("{PATH}{query}")).header(CONTENT_TYPE, "application/json");
+    let request = request.body(Body::from(review)).expect("a request");
+    let response = routes.oneshot(request).await.expect("an answer");
+    let code = response.status();
+    let body = to_bytes(response.into_body(), usize::MAX).await;
+    (code, body.expect("a body").len())
+}
+
+/// A review of these objects, which are JSON text.
+fn review(objects: &[String], to: &str) -> String {
+    let objects = objects.join(",");
+    format!(
+        r#"{{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{{"uid":"1","desiredAPIVersion":"{to}","objects":[{objects}]}}}}"#
+    )
+}
+
+/// A book of version v1alpha1 with a field of this value, which no version has.
+fn book_with(title: &str, junk: &str) -> String {
+    format!(
+        r#"{{"apiVersion":"example.com/v1alpha1","kind":"Book","metadata":{{"name":"a"}},"spec":{{"title":"{title}","author":"b c","colour":"Red","junk":{junk}}}}}"#
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversion_counts_until_it_has_ended() {
+    let routes = routes(1);
+    let padding = json!("x".repeat(SMALL)).to_string();
+    let slow = review(&[book_with("waits", &padding)], "example.com/v1");
+    let quick = || review(&[book_with("quick", "1")], "example.com/v1");
+    WAITS.store(true, Ordering::Relaxed);
+    let (code, _) = post(routes.clone(), "?timeout=20ms", slow).await;
+    assert_eq!(code, StatusCode::GATEWAY_TIMEOUT);
+    // The conversion still takes memory and a thread.
+    let (code, _) = post(routes.clone(), "", quick()).await;
+    assert_eq!(code, StatusCode::TOO_MANY_REQUESTS);
+    WAITS.store(false, Ordering::Relaxed);
+    loop {
+        match post(routes.clone(), "", quick()).await {
+            (StatusCode::TOO_MANY_REQUESTS, _) => tokio::task::yield_now().await,
+            (code, _) => break assert_eq!(code, StatusCode::OK),
+        }
+    }
+}
+
+#[test]
+fn an_object_with_too_many_values_is_refused_by_name() {
+    let junk = |times: usize| format!("[{}1]", r#"{"a":0},"#.repeat(times));
+    let mut conversions = Conversions::default();
+    conversions.add(hub().into());
+    let review = review(&[book_with("large", &junk(100_000))], "example.com/v1");
+    let answer = conversions.answer(review.as_bytes(), || false);
+    let answer: Value = serde_json::from_slice(&answer.expect("an answer")).expect("JSON");
+    let message = answer["response"]["result"]["message"].as_str();
+    let message = message.expect("a message");
+    let parts = [
+        "Book a cannot become example.com/v1",
+        "too many values",
+        "256 MiB",
+    ];
+    for part in parts {
+        assert!(message.contains(part), "{message}");
+    }
+    assert_eq!(answer["response"]["convertedObjects"], json!([]));
+
+    // Nobody can store it, but if it is there, it can be deleted.
+    let book = book_with("large", &junk(100_000));
+    let excess = |old: Option<&str>, new: &str| {
+        let errors = conversion().excess(old, new).expect("an object");
+        errors.iter().map(ToString::to_string).collect::<String>()
+    };
+    assert!(excess(None, &book).contains("too many values"));
+    assert_eq!(excess(Some(&book), &book), "");
+    let deleted = book.replace(
+        r#""name":"a""#,
+        r#""name":"a","deletionTimestamp":"2001-01-01T00:00:00Z""#,
+    );
+    assert_eq!(excess(None, &deleted), "");
+}
+
+#[test]
+fn a_list_that_is_not_complete_is_malformed() {
+    let mut conversions = Conversions::default();
+    conversions.add(hub().into());
+    let good = review(&[book_with("a", "1")], "example.com/v1");
+    let wrong = [
+        good.replace("[{", "{").replace("}]", "}"),
+        good.replace("\"objects\":", "\"subjects\":"),
+        good.replace("\"request\":", "\"response\":"),
+        good[..good.len() - 2].to_owned(),
+        "[".repeat(100_000),
+        String::new(),
+    ];
+    for review in wrong {
+        let answer = conversions.answer(review.as_bytes(), || false);
+        assert!(
+            matches!(answer, Err(Failure::Malformed(_))),
+            "{review:.100}"
+        );
+    }
+}
+
+/// The variable with which the test below starts the process whose memory it measures.
+#[cfg(target_os = "linux")]
+const MEASURED: &str = "KUBE_MANAGER_TEST_IS_MEASURED";
+
+/// Measures a process that converts objects of many small values, in several reviews at the same time. As untyped
+/// values, all objects together would take a gigabyte.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_memory_of_conversions_is_bounded() {
+    if env::var_os(MEASURED).is_some() {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(convert_much());
+        return;
+    }
+    let program = env::current_exe().expect("a program");
+    let test = "the_memory_of_conversions_is_bounded";
+    let name = format!(
+        "{}::{test}",
+        module_path!().split_once("::").expect("a module").1
+    );
+    let child = Command::new(program)
+        .args(["--exact", &name, "--nocapture"])
+        .env(MEASURED, "1")
+        .output()
+        .expect("a process");
+    let text = String::from_utf8_lossy(&child.stdout);
+    let peak = text
+        .lines()
+        .find_map(|line| line.split_once("peak: ").map(|(_, peak)| peak));
+    let peak = peak.unwrap_or_else(|| panic!("{text}\n{}", String::from_utf8_lossy(&child.stderr)));
+    let peak: usize = peak
+        .trim_end_matches(" kB")
+        .trim()
+        .parse()
+        .expect("a number");
+    eprintln!("peak: {} MiB", peak >> 10);
+    let bound = (MOST_OF_VALUES + MOST_OF_ALL) >> 10;
+    assert!(peak < bound, "{peak} KiB of {bound} KiB");
+}
+
+#[cfg(target_os = "linux")]
+async fn convert_much() {
+    // Each object alone may be converted.
+    let junk = format!("[{}1]", r#"{"a":0},"#.repeat(40_000));
+    let objects = [(); 4].map(|()| book_with("many", &junk));
+    let routes = routes(1000);
+    let calls = (0..6).map(|_| {
+        post(
+            routes.clone(),
+            "?timeout=30s",
+            review(&objects, "example.com/v1"),
+        )
+    });
+    for (code, size) in futures::future::join_all(calls).await {
+        assert_eq!(code, StatusCode::OK);
+        assert!(size > 100, "{size}");
+    }
+    let status = std::fs::read_to_string("/proc/self/status").expect("a status");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    println!("peak: {}", peak.expect("a peak").trim());
+}
+
 #[test]
 fn a_kind_without_status_is_converted_too() {
     let conversion: Conversion = Hub::<v1::Book>::new()
@@ -590,8 +795,16 @@ async fn bound(old: Option<&Value>, new: &Value) -> Value {
             "operation": if old.is_some() { "UPDATE" } else { "CREATE" },
         },
     });
-    let bound = Bound(Arc::new(hub().into()));
-    let answer = review::answer(&bound, review.to_string().as_bytes()).await;
+    let bound = Bound {
+        conversion: Arc::new(hub().into()),
+        worker: Worker::start().expect("a thread"),
+    };
+    let answer = review::answer(
+        &bound,
+        review.to_string().as_bytes(),
+        &Arc::new(Place::alone()),
+    )
+    .await;
     let answer: Value = serde_json::from_slice(&answer.expect("an answer")).expect("JSON");
     answer["response"].clone()
 }
@@ -688,6 +901,7 @@ fn the_name_of_a_bound_is_unique() {
     );
     let paths: Vec<_> = conversions
         .endpoints()
+        .expect("a thread")
         .into_iter()
         .map(|it| it.path)
         .collect();

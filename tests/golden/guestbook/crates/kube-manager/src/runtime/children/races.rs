@@ -1,0 +1,555 @@
+//! Tests children on an API server in memory: other programs edit the objects at any time, the watch is late, and the
+//! operator restarts.
+
+use std::{collections::VecDeque, future::Future};
+
+use http::{Method, Request, Response};
+use k8s_openapi::{
+    ByteString,
+    api::core::v1::{ConfigMap, Secret},
+};
+use kube::{Client, api::ObjectMeta, client::Body};
+use parking_lot::Mutex;
+use prometheus::Registry;
+use proptest::{collection::vec, prelude::*};
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::runtime::{
+    Operator, Runtime,
+    guarded::Guarded,
+    health::Health,
+    leader::Leadership,
+    metrics::Metrics,
+    objects::Objects,
+    owned::refers_to,
+    watch::{Shown, Watcher},
+    written::Written,
+};
+
+const NAME: &str = "test.example.com";
+const MARK: &str = "test.example.com/applied";
+
+/// What happens to the Secret, to its watch or to the operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    /// Somebody sets the label `app.kubernetes.io/managed-by`, or removes it.
+    Label(Option<&'static str>),
+    /// Somebody removes the label with the hash.
+    Unmark,
+    /// Somebody changes a field that nobody desires.
+    Touch,
+    Delete,
+    /// Somebody deletes the Secret and creates one with the same name.
+    Replace,
+    /// A restore has removed the owner.
+    Orphan,
+    /// A restore has made the owner again, so its uid is another one.
+    Restore,
+    /// The watch shows the next event.
+    Show,
+    /// The watch starts again with a list.
+    Relist,
+}
+
+/// An API server with one Secret at most.
+struct Cluster {
+    secret: Option<Value>,
+    version: u64,
+    /// The events that the watch has not shown.
+    events: VecDeque<Shown<Secret>>,
+    index: Arc<Owned<Secret>>,
+    /// What happens before each of the next requests.
+    acts: VecDeque<Vec<Act>>,
+    requests: Vec<Method>,
+    keeps_values: bool,
+}
+
+fn is_watched(secret: Option<&Value>) -> bool {
+    secret.is_some_and(|secret| secret["metadata"]["labels"][LABEL] == "test")
+}
+
+fn guarded(secret: &Value) -> Guarded<Secret> {
+    let secret = serde_json::from_value(secret.clone()).expect("a Secret");
+    Guarded(Ok(Arc::new(secret)))
+}
+
+/// Merges `patch` into `target`, like a JSON merge patch.
+fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(fields) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    for (name, value) in fields {
+        if value.is_null() {
+            target.as_object_mut().expect("an object").remove(name);
+        } else {
+            merge(&mut target[name], value);
+        }
+    }
+}
+
+impl Cluster {
+    /// Stores a new state of the Secret. Its password never changes.
+    fn store(&mut self, secret: Option<Value>) {
+        if self.secret == secret {
+            return;
+        }
+        self.version += 1;
+        let mut secret = secret;
+        if let Some(secret) = &mut secret {
+            secret["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        }
+        if let (Some(before), Some(after)) = (&self.secret, &secret)
+            && before["metadata"]["uid"] == after["metadata"]["uid"]
+        {
+            assert_eq!(before["data"]["password"], after["data"]["password"]);
+        }
+        match (
+            &secret,
+            is_watched(self.secret.as_ref()),
+            is_watched(secret.as_ref()),
+        ) {
+            (Some(secret), _, true) => self.events.push_back(Shown::Put(guarded(secret))),
+            (Some(secret), true, false) => self.events.push_back(Shown::Gone(guarded(secret))),
+            (None, true, _) => {
+                let mut gone = self.secret.clone().expect("it was there");
+                gone["metadata"]["resourceVersion"] = json!(self.version.to_string());
+                self.events.push_back(Shown::Gone(guarded(&gone)));
+            }
+            _ => {}
+        }
+        self.secret = secret;
+    }
+
+    fn create(&mut self, mut secret: Value) {
+        secret["metadata"]["uid"] = json!(format!("uid {}", self.version));
+        self.store(Some(secret));
+    }
+
+    fn act(&mut self, act: Act) {
+        match (act, self.secret.clone()) {
+            (Act::Show, _) => {
+                if let Some(event) = self.events.pop_front() {
+                    self.index.take(event, None);
+                }
+            }
+            (Act::Relist, secret) => {
+                self.events.clear();
+                let secret = secret.filter(|secret| is_watched(Some(secret)));
+                let list = secret.iter().map(guarded).collect();
+                self.index.take(Shown::All(list), None);
+            }
+            (_, None) => {}
+            (Act::Delete, _) => self.store(None),
+            (Act::Replace, _) => {
+                self.store(None);
+                self.create(json!({
+                    "metadata": {"name": "a", "namespace": "home"},
+                    "data": {"password": "dGhlaXJz"},
+                }));
+            }
+            (act, Some(mut secret)) => {
+                let metadata = &mut secret["metadata"];
+                match act {
+                    Act::Label(value) => {
+                        merge(&mut metadata["labels"], &json!({LABEL: value}));
+                    }
+                    Act::Unmark => merge(&mut metadata["labels"], &json!({MARK: null})),
+                    Act::Orphan => merge(metadata, &json!({"ownerReferences": null})),
+                    Act::Restore => {
+                        if metadata["ownerReferences"].is_array() {
+                            metadata["ownerReferences"][0]["uid"] = json!("earlier");
+                        }
+                    }
+                    _ => {
+                        secret["data"]["touched"] =
+                            json!(ByteString(self.version.to_string().into()))
+                    }
+                }
+                self.store(Some(secret));
+            }
+        }
+    }
+
+    fn next_acts(&mut self) {
+        for act in self.acts.pop_front().unwrap_or_default() {
+            self.act(act);
+        }
+    }
+
+    fn answer(&mut self, method: &Method, path: &str, kind: &str, body: &Value) -> (u16, Value) {
+        if path.contains("/events") {
+            return (201, body.clone());
+        }
+        if path.contains("/configmaps") {
+            let owner = json!({"metadata": {"name": "owner", "uid": "owner"}});
+            return (200, json!({"metadata": {}, "items": [owner]}));
+        }
+        self.requests.push(method.clone());
+        self.next_acts();
+        let failed = |code: u16, reason: &str| {
+            let status = kube::core::Status::failure(reason, reason).with_code(code);
+            (code, json!(status))
+        };
+        let Some(live) = self.secret.clone() else {
+            if *method != Method::POST {
+                return failed(404, "NotFound");
+            }
+            self.create(body.clone());
+            return (201, json!(self.secret));
+        };
+        let sent = if *method == Method::DELETE {
+            &body["preconditions"]
+        } else {
+            &body["metadata"]
+        };
+        let same = |field: &str| sent[field].is_null() || sent[field] == live["metadata"][field];
+        match *method {
+            Method::POST => failed(409, "AlreadyExists"),
+            Method::GET => (200, live),
+            _ if !same("uid") || !same("resourceVersion") => failed(409, "Conflict"),
+            Method::DELETE => {
+                assert!(!self.keeps_values, "a kept value would be lost");
+                self.store(None);
+                let success = kube::core::Status::success();
+                (200, json!(success))
+            }
+            _ => {
+                // No write without a state on which it is based.
+                assert!(sent["resourceVersion"].is_string(), "{kind} {body}");
+                let mut secret = live;
+                merge(&mut secret, body);
+                self.store(Some(secret));
+                (200, json!(self.secret))
+            }
+        }
+    }
+}
+
+/// The operator and its API server.
+struct World {
+    cluster: Arc<Mutex<Cluster>>,
+    client: Client,
+    children: Children<Secret, ConfigMap>,
+    passwords: u32,
+}
+
+/// How the reconciler keeps the password.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// It looks for the password, and makes one if there is none.
+    Reuse,
+    Keep,
+    CreateOnly,
+}
+
+fn children(client: Client, index: Arc<Owned<Secret>>) -> Children<Secret, ConfigMap> {
+    let operator = Operator::new("test", "example.com");
+    let registry = Registry::new();
+    let runtime = Runtime {
+        operator,
+        client: client.clone(),
+        unguarded: client,
+        kinds: Vec::new(),
+        namespaces: Vec::new(),
+        concurrency: 1,
+        leadership: Leadership::always(),
+        health: Health::default(),
+        metrics: Metrics::new(&operator, registry.clone()).expect("different names"),
+        registry,
+        stop: CancellationToken::new(),
+    };
+    let watcher = Watcher {
+        controller: NAME,
+        field_manager: NAME,
+        rules: &[],
+        keeps_status_fields: false,
+    };
+    let context = Context::new(
+        &runtime,
+        watcher,
+        Written::new::<ConfigMap>(Objects::default()),
+    );
+    Children::new(context, Kind::of::<Secret>(), index)
+}
+
+fn index() -> Arc<Owned<Secret>> {
+    Arc::new(Owned::new(refers_to::<ConfigMap>))
+}
+
+impl World {
+    fn new(keeps_values: bool) -> Self {
+        let cluster = Arc::new(Mutex::new(Cluster {
+            secret: None,
+            version: 1,
+            events: VecDeque::new(),
+            index: index(),
+            acts: VecDeque::new(),
+            requests: Vec::new(),
+            keeps_values,
+        }));
+        let server = cluster.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let server = server.clone();
+            async move {
+                let (parts, body) = request.into_parts();
+                let body = body.collect_bytes().await?;
+                let body = serde_json::from_slice(&body).unwrap_or_default();
+                let kind = parts.headers.get("content-type");
+                let kind = kind.map(|kind| kind.to_str().expect("a text").to_owned());
+                let (code, answer) = server.lock().answer(
+                    &parts.method,
+                    parts.uri.path(),
+                    &kind.unwrap_or_default(),
+                    &body,
+                );
+                let answer = Body::from(answer.to_string().into_bytes());
+                Response::builder()
+                    .status(code)
+                    .body(answer)
+                    .map_err(tower::BoxError::from)
+            }
+        });
+        let client = Client::new(service, "default");
+        let children = children(client.clone(), cluster.lock().index.clone());
+        Self {
+            cluster,
+            client,
+            children,
+            passwords: 0,
+        }
+    }
+
+    /// Starts the operator again. It reconciles after its watch has begun.
+    fn restart(&mut self) {
+        let index = index();
+        self.children = children(self.client.clone(), index.clone());
+        let mut cluster = self.cluster.lock();
+        cluster.index = index;
+        cluster.act(Act::Relist);
+    }
+
+    fn show_all(&self) {
+        let mut cluster = self.cluster.lock();
+        while !cluster.events.is_empty() {
+            cluster.act(Act::Show);
+        }
+    }
+
+    /// Reconciles the owner, whose Secret has a password and the text `title`.
+    async fn reconcile(&mut self, way: Way, title: &str) -> Result<(), Error> {
+        let metadata = |name: &str, uid| ObjectMeta {
+            name: Some(name.to_owned()),
+            namespace: Some("home".to_owned()),
+            uid,
+            ..ObjectMeta::default()
+        };
+        let owner = ConfigMap {
+            metadata: metadata("owner", Some("owner".to_owned())),
+            ..ConfigMap::default()
+        };
+        self.passwords += 1;
+        let password = ByteString(format!("password {}", self.passwords).into_bytes());
+        let secret = |password| Secret {
+            metadata: metadata("a", None),
+            data: Some(
+                [
+                    ("password".to_owned(), password),
+                    ("title".to_owned(), ByteString(title.into())),
+                ]
+                .into(),
+            ),
+            ..Secret::default()
+        };
+        let reconcile = async {
+            let known = self.children.of(&owner);
+            let known = known
+                .first()
+                .and_then(|secret| secret.data.as_ref()?.get("password"));
+            let child = match way {
+                Way::Reuse => Child::new(secret(known.cloned().unwrap_or(password))),
+                Way::Keep => Child::new(secret(password)).keep(["data", "password"]),
+                Way::CreateOnly => Child::create_only(secret(password)),
+            };
+            self.cluster.lock().next_acts();
+            self.children.apply(&owner, [child]).await
+        };
+        let (applied, is_outdated) = reads::during(reconcile).await;
+        let is_stale = applied.as_ref().is_err_and(Error::is_stale);
+        assert_eq!(is_outdated, is_stale);
+        applied.map(drop)
+    }
+}
+
+fn wait<F: Future>(future: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.expect("a runtime").block_on(future)
+}
+
+/// What happens before a reconcile, whether the operator restarts then, and what happens during the reconcile: first
+/// between its read and its first request, then before each request.
+type Round = (Vec<Act>, bool, Vec<Vec<Act>>);
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        3 => prop_oneof![Just(None), Just(Some("Helm")), Just(Some("test"))].prop_map(Act::Label),
+        1 => Just(Act::Unmark),
+        2 => Just(Act::Touch),
+        1 => Just(Act::Delete),
+        1 => Just(Act::Replace),
+        1 => Just(Act::Orphan),
+        1 => Just(Act::Restore),
+        6 => Just(Act::Show),
+        1 => Just(Act::Relist),
+    ]
+}
+
+fn rounds() -> impl Strategy<Value = Vec<Round>> {
+    let during = vec(vec(act(), 0..3), 0..5);
+    vec((vec(act(), 0..4), prop::bool::weighted(0.2), during), 1..8)
+}
+
+fn run(way: Way, rounds: &[Round]) {
+    wait(async {
+        let mut world = World::new(!matches!(way, Way::Reuse));
+        let mut title = String::new();
+        for (number, (before, restarts, during)) in rounds.iter().enumerate() {
+            if *restarts {
+                world.restart();
+            }
+            for act in before {
+                world.cluster.lock().act(*act);
+            }
+            world.cluster.lock().acts = during.iter().cloned().collect();
+            title = format!("title {}", number / 2);
+            let _ = world.reconcile(way, &title).await;
+        }
+
+        // Once nobody interferes, the child reaches its desired state, and a reconcile sends no request.
+        world.cluster.lock().acts.clear();
+        let mut applied = Ok(());
+        for _ in 0..4 {
+            world.show_all();
+            applied = world.reconcile(way, &title).await;
+        }
+        world.show_all();
+        let is_ours = {
+            let mut cluster = world.cluster.lock();
+            cluster.requests.clear();
+            let secret = cluster.secret.as_ref().expect("a Secret");
+            secret["metadata"]["ownerReferences"][0]["uid"] == "owner"
+        };
+        if is_ours {
+            applied.expect("the desired state is reached");
+            world.reconcile(way, &title).await.expect("nothing differs");
+            let cluster = world.cluster.lock();
+            let secret = cluster.secret.clone().expect("a Secret");
+            assert_eq!(cluster.requests, Vec::<Method>::new());
+            assert_eq!(secret["metadata"]["labels"][LABEL], "test");
+            if !matches!(way, Way::CreateOnly) {
+                assert_eq!(secret["data"]["title"], json!(ByteString(title.into())));
+            }
+        } else {
+            assert!(matches!(applied, Err(Error::NotOwned(_))), "{applied:?}");
+        }
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// The API server in memory fails if a password changes, or if a write is not based on a state of the object.
+    #[test]
+    fn a_password_never_changes(
+        way in prop_oneof![Just(Way::Reuse), Just(Way::Keep), Just(Way::CreateOnly)],
+        rounds in rounds(),
+    ) {
+        run(way, &rounds);
+    }
+}
+
+/// Reconciles until the desired state is reached. Returns how many reconciles that takes.
+async fn settled(world: &mut World, title: &str) -> usize {
+    for count in 1..10 {
+        if world.reconcile(Way::Reuse, title).await.is_ok() {
+            return count;
+        }
+    }
+    panic!("the desired state is not reached");
+}
+
+#[test]
+fn an_object_that_vanishes_after_it_was_in_the_way_is_created() {
+    wait(async {
+        let mut world = World::new(false);
+        assert_eq!(settled(&mut world, "one").await, 1);
+        world.restart();
+        world.cluster.lock().act(Act::Label(None));
+        world.show_all();
+        world.cluster.lock().requests.clear();
+        // The POST still finds the object, the GET does not.
+        world.cluster.lock().acts = [vec![], vec![], vec![Act::Delete]].into();
+        assert_eq!(settled(&mut world, "two").await, 1);
+        let requests = [Method::POST, Method::GET, Method::POST];
+        assert_eq!(world.cluster.lock().requests, requests);
+    });
+}
+
+#[test]
+fn a_child_that_lost_its_label_gets_it_back_and_is_reconciled_again() {
+    wait(async {
+        let mut world = World::new(false);
+        assert_eq!(settled(&mut world, "one").await, 1);
+        for label in [None, Some("Helm")] {
+            world.cluster.lock().act(Act::Label(label));
+            world.show_all();
+            // The watch shows nothing until the desired state is reached.
+            assert_eq!(settled(&mut world, "one").await, 2);
+            assert!(is_watched(world.cluster.lock().secret.as_ref()));
+            world.show_all();
+        }
+    });
+}
+
+#[test]
+fn a_status_that_changes_all_the_time_does_not_stop_a_correction() {
+    wait(async {
+        let mut world = World::new(false);
+        assert_eq!(settled(&mut world, "one").await, 1);
+        world.show_all();
+        // The type has no status, so this is the nearest: only the version differs.
+        world.cluster.lock().version += 1;
+        let mut secret = world.cluster.lock().secret.clone().expect("a Secret");
+        secret["status"] = json!("changed");
+        world.cluster.lock().store(Some(secret));
+        assert_eq!(settled(&mut world, "two").await, 1);
+    });
+}
+
+#[test]
+fn the_future_of_a_write_is_small() {
+    wait(async {
+        let world = World::new(false);
+        let owner = ConfigMap::default();
+        let apply = world.children.apply(&owner, [Secret::default()]);
+        assert!(size_of_val(&apply) < 10_000, "{}", size_of_val(&apply));
+    });
+}
+
+#[test]
+fn a_change_after_the_read_is_not_overwritten() {
+    wait(async {
+        let mut world = World::new(false);
+        assert_eq!(settled(&mut world, "one").await, 1);
+        world.cluster.lock().act(Act::Label(None));
+        world.show_all();
+        // The reconciler makes a new password. Then the watch shows the old Secret.
+        let shown = vec![Act::Label(Some("test")), Act::Show];
+        world.cluster.lock().acts = [shown].into();
+        assert_eq!(settled(&mut world, "two").await, 2);
+    });
+}

@@ -1,0 +1,142 @@
+//! Recognizes that the API server refuses a change because a field is immutable. No code says so, only the text.
+
+use kube::core::Status;
+use serde_json::Value;
+
+use super::difference::differences;
+
+/// How the API server and the validation rules of CRDs say that a field cannot change.
+const PHRASES: &[&str] = &[
+    "immutable",
+    "may not change",
+    "may not be changed",
+    "may not be updated",
+    "cannot change",
+    "cannot be changed",
+    "cannot be updated",
+    "can not be unset",
+    "updates to",
+];
+
+/// A change that the API server has refused.
+pub struct Refusal {
+    /// The path of the field, such as `.spec.template`.
+    pub field: String,
+    /// The reason in the API server's words, without the value.
+    pub text: String,
+}
+
+/// The immutable field because of which the API server has refused to change `live` to `desired`.
+pub fn refusal(status: &Status, live: &Value, desired: &Value) -> Option<Refusal> {
+    if status.code != 422 {
+        return None;
+    }
+    let causes = &status.details.as_ref()?.causes;
+    let is_immutable = |message: &str| {
+        let reason = reason(message).to_lowercase();
+        PHRASES.iter().any(|phrase| reason.contains(phrase))
+    };
+    let cause = causes.iter().find(|cause| is_immutable(&cause.message))?;
+    let changed = changed(&cause.field, &cause.message, live, desired);
+    Some(Refusal {
+        field: changed.unwrap_or_else(|| format!(".{}", cause.field)),
+        text: reason(&cause.message).to_owned(),
+    })
+}
+
+/// The path of the first difference within `field`. For a StatefulSet, the API server names only `spec`, and lists the
+/// fields of it that can change.
+fn changed(field: &str, text: &str, live: &Value, desired: &Value) -> Option<String> {
+    let start = format!(".{field}");
+    let fields = differences(live, desired).into_iter();
+    let mut fields = fields.map(|difference| difference.field);
+    fields.find(|changed| {
+        let inside = changed.strip_prefix(&start).map(|rest| {
+            let name = rest.trim_start_matches('.').split(['.', '[']).next();
+            name.unwrap_or_default()
+        });
+        inside.is_some_and(|name| !text.contains(&format!("'{name}'")))
+    })
+}
+
+/// The reason in a cause, such as `Forbidden: <reason>` and `Invalid value: <value>: <reason>`.
+fn reason(message: &str) -> &str {
+    let Some((kind, rest)) = message.split_once(": ") else {
+        return message;
+    };
+    match kind {
+        "Invalid value" => rest.rsplit_once(": ").map_or(rest, |(_, reason)| reason),
+        "Forbidden" => rest,
+        _ => message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn status(code: u16, field: &str, message: &str) -> Status {
+        let causes = [json!({"message": message, "field": field})];
+        let details = json!({ "causes": causes });
+        let details = serde_json::from_value(details).expect("details");
+        Status::failure("", "Invalid")
+            .with_code(code)
+            .with_details(details)
+    }
+
+    /// The texts are those of Kubernetes 1.36.
+    #[test]
+    fn the_field_that_cannot_change_is_found() {
+        let cases = [
+            (
+                "spec",
+                "Forbidden: updates to statefulset spec for fields other than 'replicas', 'template' are forbidden",
+                json!({"spec": {"template": 1, "serviceName": "a", "volumeClaimTemplates": [{"a": 1}]}}),
+                json!({"spec": {"template": 2, "serviceName": "a", "volumeClaimTemplates": [{"a": 2}]}}),
+                ".spec.volumeClaimTemplates[0].a",
+                "updates to statefulset spec for fields other than 'replicas', 'template' are forbidden",
+            ),
+            (
+                "spec.template",
+                "Invalid value: {\"spec\":{\"a\":\"b: c\"}}: field is immutable",
+                json!({"spec": {"template": {"spec": {"image": "a", "x": 1}}}}),
+                json!({"spec": {"template": {"spec": {"image": "b"}}}}),
+                ".spec.template.spec.image",
+                "field is immutable",
+            ),
+            (
+                "spec.clusterIPs[0]",
+                "Invalid value: [\"10.0.0.2\"]: may not change once set",
+                json!({"spec": {"clusterIP": "10.0.0.1"}}),
+                json!({"spec": {"clusterIP": "10.0.0.2"}}),
+                ".spec.clusterIPs[0]",
+                "may not change once set",
+            ),
+            (
+                "data",
+                "Forbidden: field is immutable when `immutable` is set",
+                json!({"data": {"a": "1"}}),
+                json!({"data": {"a": "2"}}),
+                ".data.a",
+                "field is immutable when `immutable` is set",
+            ),
+        ];
+        for (field, message, live, desired, path, text) in cases {
+            let refusal = refusal(&status(422, field, message), &live, &desired).expect(message);
+            assert_eq!((&*refusal.field, &*refusal.text), (path, text));
+        }
+    }
+
+    #[test]
+    fn other_refusals_are_none_of_it() {
+        let none = json!({});
+        let invalid = "Invalid value: -1: must be greater than or equal to 0";
+        assert!(refusal(&status(422, "spec.replicas", invalid), &none, &none).is_none());
+        let value = "Invalid value: \"immutable\": must be a number";
+        assert!(refusal(&status(422, "spec.text", value), &none, &none).is_none());
+        let conflict = status(409, "spec", "field is immutable");
+        assert!(refusal(&conflict, &none, &none).is_none());
+    }
+}

@@ -1,0 +1,117 @@
+//! What a reconcile has read of the children of its object. The reconciler computes the desired children from it, so a
+//! child is not written if the live object has changed since then.
+
+use std::{any::Any, cell::RefCell, collections::HashMap, sync::Arc};
+
+use kube::Resource;
+
+use super::{owned::position, watch::Key};
+
+tokio::task_local! {
+    static READS: RefCell<HashMap<Place, Read>>;
+}
+
+/// The children of one object in one index.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The address of the index.
+    pub index: usize,
+    /// The uid of the owner.
+    pub owner: String,
+}
+
+/// What the reconcile has read in one place.
+struct Read {
+    /// The first read, with the later writes of the reconcile: a `Vec<Arc<C>>`, sorted by key. `None` if the reconcile
+    /// has not read.
+    children: Option<Box<dyn Any + Send>>,
+    is_outdated: bool,
+}
+
+/// What the reconcile knows of one child.
+pub enum Seen<C> {
+    /// The reconcile has not read the children, so it has not computed them from the store.
+    Unread,
+    /// The child was not there.
+    Absent,
+    /// The child that was there.
+    Child(Arc<C>),
+}
+
+/// Runs a reconcile. Also returns whether the children changed between its read and its write. Then the object must be
+/// reconciled again, even if the reconciler has ignored the error.
+pub async fn during<F: Future>(reconcile: F) -> (F::Output, bool) {
+    let reconcile = async {
+        let output = reconcile.await;
+        (output, is_outdated())
+    };
+    READS.scope(RefCell::default(), reconcile).await
+}
+
+/// Whether the children have changed since the current reconcile has read them.
+pub fn is_outdated() -> bool {
+    READS
+        .try_with(|reads| reads.borrow().values().any(|read| read.is_outdated))
+        .unwrap_or_default()
+}
+
+/// Remembers the first read of the current reconcile, and the first after a failed write.
+pub fn read<C: Send + Sync + 'static>(place: Place, children: &[Arc<C>]) {
+    // Without a reconcile, there is nothing to remember.
+    let _ = READS.try_with(|reads| {
+        let mut reads = reads.borrow_mut();
+        if reads
+            .get(&place)
+            .is_none_or(|read| read.is_outdated || read.children.is_none())
+        {
+            let read = Read {
+                children: Some(Box::new(children.to_vec())),
+                is_outdated: false,
+            };
+            reads.insert(place, read);
+        }
+    });
+}
+
+/// The child with this key, as the current reconcile has read it.
+pub fn seen<C: Resource + 'static>(place: &Place, key: &Key) -> Seen<C> {
+    READS
+        .try_with(|reads| {
+            let reads = reads.borrow();
+            let children = reads.get(place).and_then(|read| read.children.as_ref());
+            let Some(children) = children.and_then(|it| it.downcast_ref::<Vec<Arc<C>>>()) else {
+                return Seen::Unread;
+            };
+            match position(children, key) {
+                Ok(position) => Seen::Child(children[position].clone()),
+                Err(_) => Seen::Absent,
+            }
+        })
+        .unwrap_or(Seen::Unread)
+}
+
+/// Remembers what the current reconcile has written.
+pub fn wrote<C: Resource + 'static>(place: &Place, key: &Key, child: &Arc<C>) {
+    let _ = READS.try_with(|reads| {
+        let mut reads = reads.borrow_mut();
+        let children = reads.get_mut(place).and_then(|read| read.children.as_mut());
+        if let Some(children) = children.and_then(|it| it.downcast_mut::<Vec<Arc<C>>>()) {
+            match position(children, key) {
+                Ok(position) => children[position] = child.clone(),
+                Err(position) => children.insert(position, child.clone()),
+            }
+        }
+    });
+}
+
+/// Remembers that the children have changed since the current reconcile has read them.
+pub fn outdated(place: Place) {
+    let _ = READS.try_with(|reads| {
+        let mut reads = reads.borrow_mut();
+        let read = reads.entry(place).or_insert(Read {
+            children: None,
+            is_outdated: true,
+        });
+        read.is_outdated = true;
+    });
+}

@@ -1,0 +1,171 @@
+//! Limits the memory of all calls together.
+//!
+//! A call has a [`Place`] in the [`Room`]. Work that continues after its call has ended, such as a conversion on a thread
+//! of its own, keeps the place: the limits count what is in memory, not who waits for it.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// The most bytes of all reviews that are processed at one time: more than the largest review, and far more than the
+/// API server sends at once.
+pub(super) const MOST_OF_ALL: usize = 64 << 20;
+
+/// What all calls share.
+pub(super) struct Room {
+    calls: Arc<Semaphore>,
+    bytes: Arc<Semaphore>,
+}
+
+impl Room {
+    /// A room for `calls` calls.
+    pub fn new(calls: u16) -> Self {
+        Self {
+            calls: Arc::new(Semaphore::new(calls.into())),
+            bytes: Arc::new(Semaphore::new(MOST_OF_ALL)),
+        }
+    }
+}
+
+/// The place of one call. It is free again when it is dropped.
+pub(super) struct Place {
+    room: Arc<Room>,
+    _call: Option<OwnedSemaphorePermit>,
+    /// Of the review.
+    bytes: Option<OwnedSemaphorePermit>,
+}
+
+impl Place {
+    /// A place in `room`; `None` if all are taken.
+    pub fn take(room: &Arc<Room>) -> Option<Self> {
+        let call = room.calls.clone().try_acquire_owned().ok()?;
+        Some(Self {
+            room: room.clone(),
+            _call: Some(call),
+            bytes: None,
+        })
+    }
+
+    /// A place in a room that no other call shares.
+    pub fn alone() -> Self {
+        Self {
+            room: Arc::new(Room::new(1)),
+            _call: None,
+            bytes: None,
+        }
+    }
+
+    /// Counts more bytes of the review; returns whether there is room for them.
+    pub fn grow(&mut self, bytes: usize) -> bool {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let Ok(more) = self.room.bytes.clone().try_acquire_many_owned(bytes) else {
+            return false;
+        };
+        match &mut self.bytes {
+            Some(taken) => taken.merge(more),
+            None => self.bytes = Some(more),
+        }
+        true
+    }
+}
+
+/// How much memory `json` takes as a `serde_json::Value`, in bytes: an upper bound, from what the text consists of. A
+/// small object takes a hundred times as much memory as its text, because a map allocates room for 11 fields.
+pub(super) fn memory(json: &str) -> usize {
+    /// A node of a map.
+    const OBJECT: usize = 656;
+    /// A list with its first items.
+    const LIST: usize = 144;
+    /// One more field or item, and its share of the map or list that grows for it.
+    const ITEM: usize = 160;
+    /// An allocation for a text, without the text itself.
+    const TEXT: usize = 32;
+    let mut memory = json.len();
+    let mut bytes = json.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'{' => memory += OBJECT,
+            b'[' => memory += LIST,
+            b',' => memory += ITEM,
+            b'"' => {
+                memory += TEXT;
+                while let Some(byte) = bytes.next() {
+                    match byte {
+                        b'"' => break,
+                        b'\\' => drop(bytes.next()),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    memory
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    /// The memory of `value`: its own allocations, in the sizes that the standard library asks for.
+    fn allocated(value: &Value) -> usize {
+        let text = |text: &String| text.capacity();
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+            Value::String(value) => text(value),
+            Value::Array(items) => {
+                let own = items.capacity() * size_of::<Value>();
+                own + items.iter().map(allocated).sum::<usize>()
+            }
+            Value::Object(fields) => {
+                // A node has 11 entries, and all nodes but the root are at least half full. A node with other nodes
+                // below it has a pointer to each.
+                let entry = size_of::<String>() + size_of::<Value>();
+                let node = 11 * entry + 2 * size_of::<usize>();
+                let own = match fields.len() {
+                    0 => 0,
+                    1..=11 => node,
+                    len => len.div_ceil(5) * node + (len / 30 + 1) * 12 * size_of::<usize>(),
+                };
+                let fields = fields
+                    .iter()
+                    .map(|(name, value)| text(name) + allocated(value));
+                own + fields.sum::<usize>()
+            }
+        }
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        let scalar = prop_oneof![
+            Just(Value::Null),
+            any::<i64>().prop_map(Value::from),
+            "[a-z\"\\\\{\\[,é]{0,8}".prop_map(Value::from),
+        ];
+        scalar.prop_recursive(4, 200, 20, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..20).prop_map(Value::from),
+                prop::collection::btree_map("[a-z\"{,]{0,4}", inner, 0..20)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_value_takes_no_more_memory_than_its_text_says(value in value()) {
+            let text = value.to_string();
+            let value: Value = serde_json::from_str(&text).expect("JSON");
+            prop_assert!(allocated(&value) <= memory(&text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_broken_text_ends() {
+        for text in ["\"", "\"\\", "{\"a\\\"", "]"] {
+            assert!(memory(text) >= text.len());
+        }
+    }
+}
