@@ -580,6 +580,7 @@ fn what_the_guides_quote() {
         "no endpoints",
         "x509",
         "context deadline",
+        "unable to return a response",
         "guestbook",
         "make",
         "/readyz",

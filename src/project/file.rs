@@ -1221,8 +1221,8 @@ version: '3'
         assert_error(
             &with("license: apache2", "licence: apache2"),
             "`PROJECT` line 13, `licence`: unknown field, expected one of `cliVersion`, \
-             `domain`, `features`, `layout`, `lease`, `license`, `licenseHeader`, `multigroup`, `namespaced`, `owner`, \
-             `projectName`, `repo`, `resources`, `runtime`, `version`, `workspace`",
+             `domain`, `features`, `layout`, `lease`, `license`, `licenseHeader`, `multigroup`, `namespace`, \
+             `namespaced`, `owner`, `projectName`, `repo`, `resources`, `runtime`, `version`, `workspace`",
         );
         assert_error(
             &with("  finalizer: true", "  finaliser: true"),

@@ -363,8 +363,20 @@ fn a_conflict_is_retried_without_an_error() {
     fixture.ready("changed");
     assert_eq!(fixture.status_writes("changed")[0].0, 409);
 
-    let errors = fixture.operator.lines(&[r#""level":"ERROR""#]);
-    assert!(errors.is_empty(), "{errors:?}");
+    let errors = || fixture.operator.lines(&[r#""level":"ERROR""#]);
+    assert_eq!(errors(), [""; 0]);
+
+    // A third conflict in a row is an error: something changes the object all the time.
+    let writes = fixture.writes_status("restless");
+    let conflicts = fixture.proxy.answer(writes, 409, 3);
+    fixture.apply("restless", "fine");
+    fixture.ready("restless");
+    assert_eq!(conflicts.met(), 3);
+    let errors = errors();
+    assert!(
+        errors.len() == 1 && errors[0].contains("restless"),
+        "{errors:?}"
+    );
     fixture.operator.stop();
 }
 

@@ -19,11 +19,7 @@ use super::{
     authority::{Authorities, Leaf, Lifetimes},
     configurations::{Bundle, Configurations, Published, report},
 };
-use crate::runtime::{
-    health::Health,
-    serve::Pair,
-    trouble::{Trouble, says},
-};
+use crate::runtime::{failure, health::Health, serve::Pair, trouble::Trouble};
 
 /// The key in the Secret.
 const KEY: &str = "authorities.json";
@@ -62,7 +58,7 @@ impl Certificates {
         loop {
             let problem = match timeout(PATIENCE, self.look(&mut served, &leaves)).await {
                 Ok(Ok(published)) => published.says(),
-                Ok(Err(error)) => Some(says(&error)),
+                Ok(Err(error)) => Some(failure::message(error.as_ref())),
                 Err(_) => Some("the API server does not answer".to_owned()),
             };
             self.report(&served, problem.as_deref());

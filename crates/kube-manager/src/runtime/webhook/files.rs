@@ -11,10 +11,7 @@ use super::{
     WAITS,
     configurations::{Bundle, Configurations, Published, report},
 };
-use crate::runtime::{
-    health::Health,
-    trouble::{Trouble, says},
-};
+use crate::runtime::{failure, health::Health, trouble::Trouble};
 
 /// How often the authorities are read again and compared with those that the API server trusts.
 const INTERVAL: Duration = Duration::from_secs(30);
@@ -37,7 +34,7 @@ impl Files {
             let (is_trusted, problem) = match timeout(INTERVAL, self.look()).await {
                 // Another program may have published what this one cannot read.
                 Ok(Ok(published)) => (published.is_trusted(true), published.says()),
-                Ok(Err(error)) => (true, Some(says(&error))),
+                Ok(Err(error)) => (true, Some(failure::message(error.as_ref()))),
                 Err(_) => (true, Some("the API server does not answer".to_owned())),
             };
             report(&self.health, is_trusted, problem.as_deref());

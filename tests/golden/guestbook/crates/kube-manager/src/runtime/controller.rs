@@ -1,7 +1,9 @@
 //! Runs a reconciler for each changed object, and again after a failure. Several objects are reconciled at once, but
 //! never the same object twice at once. A failure affects one object only.
 
-use std::{any::TypeId, mem, panic::AssertUnwindSafe, sync::Arc, time::Instant};
+use std::{
+    any::TypeId, collections::HashSet, mem, panic::AssertUnwindSafe, sync::Arc, time::Instant,
+};
 
 use anyhow::Context as _;
 use futures::{
@@ -19,6 +21,7 @@ use kube::{
         watcher::Event,
     },
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, SetOnce},
@@ -97,6 +100,9 @@ struct Worker<R: Reconciler> {
     written: Written,
     /// The children that are deleted after a cleanup.
     releases: Vec<Box<dyn Release<R::Object>>>,
+    /// The uids of the objects whose cleanup has ended, until the watch shows their deletion. A second cleanup would
+    /// not find the children that are deleted by then.
+    cleaned_up: Mutex<HashSet<String>>,
     leadership: Leadership,
     stop: CancellationToken,
     /// Whether the watch delivers only some objects of the kind.
@@ -168,6 +174,7 @@ pub(super) fn start<R: Reconciler>(
         gone_slots: Arc::new(Semaphore::new(concurrency)),
         written,
         releases: mem::take(&mut builder.releases),
+        cleaned_up: Mutex::default(),
         leadership: runtime.leadership.clone(),
         stop: runtime.stop.clone(),
         selects: builder.selector != Selector::default(),
@@ -351,6 +358,9 @@ fn handler<R: Reconciler>(
                     let key = (object.namespace.clone(), object.name.clone());
                     worker.backoff.forget(&key);
                     worker.written.shown::<R::Object>(&key, None);
+                    if let Some(uid) = &object.extra.uid {
+                        worker.cleaned_up.lock().remove(uid);
+                    }
                     queue.delete(&key, object);
                 }
             }
@@ -478,7 +488,13 @@ impl<R: Reconciler> Worker<R> {
         match self.api(namespace.as_deref()).list(&params).await {
             Ok(list) => match list.items.into_iter().next() {
                 Some(object) if object.meta().deletion_timestamp.is_some() => {
-                    self.reconcile(&Guarded(Ok(Arc::new(object))), key).await
+                    let uid = object.uid().unwrap_or_default();
+                    let action = self.reconcile(&Guarded(Ok(Arc::new(object))), key).await;
+                    if action == Action::await_change() {
+                        // The watch does not show its deletion.
+                        self.cleaned_up.lock().remove(&uid);
+                    }
+                    action
                 }
                 _ => {
                     self.backoff.forget(key);
@@ -604,10 +620,14 @@ impl<R: Reconciler> Worker<R> {
             if !R::FINALIZER {
                 return Ok(Action::await_change());
             }
-            let cleaned_up = self.reconciler.cleanup(object).await;
-            let action = cleaned_up.map_err(Error::Reconciler)?;
-            if action != Action::await_change() {
-                return Ok(action);
+            let uid = object.uid().unwrap_or_default();
+            if !self.cleaned_up.lock().contains(&uid) {
+                let cleaned_up = self.reconciler.cleanup(object).await;
+                let action = cleaned_up.map_err(Error::Reconciler)?;
+                if action != Action::await_change() {
+                    return Ok(action);
+                }
+                self.cleaned_up.lock().insert(uid);
             }
             let released = cleanup::release_all(&self.releases, object).await;
             released.map_err(Error::Release)?;
@@ -716,7 +736,6 @@ mod tests {
 
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube::{api::ObjectMeta, client::Body};
-    use parking_lot::Mutex;
     use prometheus::Registry;
     use proptest::prelude::*;
     use tokio::sync::Notify;
@@ -803,6 +822,7 @@ mod tests {
             gone_slots: Arc::new(Semaphore::new(concurrency)),
             written,
             releases: Vec::new(),
+            cleaned_up: Mutex::default(),
             leadership: Leadership::always(),
             stop: CancellationToken::new(),
             selects: false,

@@ -1,7 +1,5 @@
 //! Logs why a background task cannot do its work, once for each error.
 
-use super::failure;
-
 /// The current error, for the log.
 pub(super) struct Trouble {
     /// The message of the log, such as `waits with the certificates of the webhooks`.
@@ -27,9 +25,4 @@ impl Trouble {
     pub fn ends(&mut self) {
         self.now.clear();
     }
-}
-
-/// The message of `error`.
-pub(super) fn says(error: &anyhow::Error) -> String {
-    failure::message(error.as_ref())
 }
