@@ -150,7 +150,7 @@ fn job(vault: &Vault, image: &str) -> Job {
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error(transparent)]
+    #[error("{0}")]
     Children(#[from] children::Error),
     #[error("cannot write the status: {0}")]
     WriteStatus(#[from] kube::Error),

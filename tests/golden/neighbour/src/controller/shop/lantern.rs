@@ -35,7 +35,7 @@ pub struct Controller {
 /// Why a reconcile failed. It is logged, and retried with an increasing backoff.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error(transparent)]
+    #[error("{0}")]
     Children(#[from] children::Error),
     #[error("cannot write the status")]
     WriteStatus(#[source] kube::Error),

@@ -530,8 +530,8 @@ impl<R: Reconciler> Worker<R> {
         // The future of a reconciler may be large, and would be copied to the stack several times.
         let attempt = reads::during(Box::pin(self.attempt(object))).instrument(span);
         let result = match AssertUnwindSafe(attempt).catch_unwind().await {
-            // The reconciler may have ignored the error.
-            Ok((Ok(_), true)) => Err(Error::Stale),
+            // The reconciler may have ignored the error, or have hidden it in an error of its own.
+            Ok((_, true)) => Err(Error::Stale),
             Ok((result, _)) => result,
             Err(panic) => Err(Error::Panic(message(panic.as_ref()))),
         };

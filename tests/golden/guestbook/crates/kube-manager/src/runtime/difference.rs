@@ -286,7 +286,8 @@ impl<'a> Comparison<'a> {
         let mut found = Vec::new();
         match self.list(desired) {
             List::Map(keys) => {
-                for (index, element) in desired.iter().enumerate() {
+                let elements = desired.iter().enumerate();
+                for (index, element) in elements.filter(|(_, element)| !element.is_null()) {
                     let is_same = |other: &&Value| have_same_keys(keys, other, element);
                     // The API server stores elements with equal keys, too.
                     let earlier = desired[..index].iter().filter(is_same).count();
@@ -301,7 +302,7 @@ impl<'a> Comparison<'a> {
             }
             List::Set => {
                 let mut others: Vec<_> = live.iter().collect();
-                for element in desired {
+                for element in desired.iter().filter(|element| !element.is_null()) {
                     let is_same = |other: &&Value| self.compare(other, element).is_empty();
                     match others.iter().position(is_same) {
                         Some(index) => drop(others.remove(index)),
