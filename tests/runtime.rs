@@ -153,8 +153,8 @@ fn it_shows_errors_by_one_function_alone() {
             continue;
         }
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-        let is_code = |line: &&str| !line.trim_start().starts_with("//");
-        let code: Vec<_> = code.lines().filter(is_code).collect();
+        let statement = |line: &&str| !line.trim_start().starts_with("//");
+        let code: Vec<_> = code.lines().filter(statement).collect();
         let code = code.join("\n");
         for form in [
             "{error:#}",
