@@ -65,9 +65,10 @@ pub fn cargo_by_state() -> PathBuf {
 }
 
 /// Returns the environment variables for [`cargo_by_state`] and for the cargo that it runs.
-pub fn build_environment() -> [(&'static str, String); 4] {
+pub fn build_environment() -> [(&'static str, String); 5] {
     [
         ("CARGO_OF_TESTS", env!("CARGO").to_owned()),
+        ("RUNTIME_OF_TESTS", runtime().display().to_string()),
         (
             "CARGO_BUILD_BUILD_DIR",
             build_folder().display().to_string(),
@@ -99,11 +100,16 @@ pub fn clippy(folder: &Path, arguments: &[&str]) -> Command {
     clippy
 }
 
+/// Returns the folder of the runtime that projects share, so that it is built once.
+fn runtime() -> PathBuf {
+    root().join("tests/golden/guestbook/crates/kube-manager")
+}
+
 /// Returns cargo's configuration for a project in `folder` that has its runtime from the registry: it replaces the
 /// runtime with that of a golden project. So the runtime is built once for all projects.
 fn patch(folder: &Path) -> Option<String> {
     let project = fs::read_to_string(folder.join("PROJECT")).ok()?;
-    let runtime = root().join("tests/golden/guestbook/crates/kube-manager");
+    let runtime = runtime();
     let is_registry = project.lines().any(|line| line == "runtime: registry");
     is_registry.then(|| {
         format!(
