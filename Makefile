@@ -33,10 +33,15 @@ check test test-core: export TMPDIR ?= $(MEMORY)
 endif
 
 # Prints what a step does, and how long it takes on two cores when nothing is compiled yet.
-step = @echo "== $(1) (cold: $(2))" >&2
+step = @sh tests/minutes.sh step "$(1)" "$(2)"
 
 .PHONY: test
-test: tools lint test-core test-cluster test-operators ## Run all tests. The first run builds a Kubernetes control plane.
+test: minutes tools lint test-core test-cluster test-operators ## Run all tests. The first run builds a control plane.
+	@sh tests/minutes.sh table
+
+.PHONY: minutes
+minutes:
+	@sh tests/minutes.sh begin
 
 .PHONY: test-core
 test-core: tools ## Run the tests that need neither a cluster nor a compiler for generated code.
