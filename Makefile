@@ -59,7 +59,7 @@ test-operators: tools ## Compile and run generated projects: all such tests, or 
 	RSCAFFOLD=target/debug/rscaffold $(CARGO) test --locked $(PACKAGES) --test operators -- --test-threads=16 $(TESTS)
 
 .PHONY: test-one
-test-one: ## Run the tests whose names contain TEST, of all packages: make test-one TEST=a_name
+test-one: ## Run the tests whose names contain TEST, of all packages: make test-one TEST=NAME
 	@TEST="$(TEST)" CARGO="$(CARGO)" PACKAGES="$(PACKAGES)" RUNTIME="$(RUNTIME)" sh tests/one.sh
 
 .PHONY: test-release
