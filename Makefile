@@ -67,7 +67,7 @@ test-operators: tools ## Compile and run generated projects: all such tests, or 
 test-long: soak merges fuzz bench test-release ## Run what takes longer than `make test` may, each night: takes three hours.
 
 .PHONY: test-one
-test-one: ## Run the tests whose names contain TEST, of all packages: make test-one TEST=a_name
+test-one: ## Run the tests whose names contain TEST, of all packages: make test-one TEST=NAME
 	@TEST="$(TEST)" CARGO="$(CARGO)" PACKAGES="$(PACKAGES)" RUNTIME="$(RUNTIME)" sh tests/one.sh
 
 .PHONY: test-release

@@ -49,7 +49,7 @@ echo "== golden projects and transcripts" >&2
 
 echo "== the record from which the tests of later versions update" >&2
 "$cargo" build --quiet --locked --bin rscaffold
-release/record.sh target/debug/rscaffold "tests/update/$version"
+release/record.sh target/debug/rscaffold > "tests/update/$version.jsonl"
 
 echo "== tests of the changelog, of updates and of golden projects" >&2
 "$cargo" test --quiet --locked --package rscaffold --test tests -- changelog golden:: update::

@@ -54,7 +54,7 @@ pub struct Annotation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Project {
-    /// The version of the rscaffold that last wrote the project: `0.1.0`.
+    /// The version of the rscaffold that last wrote the project: `0.3.0`.
     pub cli_version: String,
     /// The domain of the project's API groups: `example.com`.
     pub domain: Domain,
@@ -408,7 +408,7 @@ mod tests {
         let [domain, name, repo] = ["com", "guestbook", "guestbook"];
         let (domain, name, repo) = (domain.parse(), name.parse(), repo.parse());
         Project {
-            cli_version: "0.1.0".to_owned(),
+            cli_version: "0.3.0-rc.1".to_owned(),
             ..Project::new(domain.unwrap(), name.unwrap(), repo.unwrap())
         }
     }

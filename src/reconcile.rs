@@ -202,8 +202,6 @@ pub enum Reason {
     Branches,
     /// The user changed the file, the tool removes it.
     Dropped,
-    /// The same, and the runtime crate replaces the file.
-    Replaced,
 }
 
 /// Conflicting lines, without line ends.
@@ -379,15 +377,7 @@ impl File<'_> {
             .filter(|base| !is_digest(base))
             .unwrap_or_default();
         match on_conflict {
-            OnConflict::Abort => {
-                let is_replaced = templates::has(self.path, "replaced");
-                let reason = if is_replaced {
-                    Reason::Replaced
-                } else {
-                    Reason::Dropped
-                };
-                Change::Conflict(merge::dropped(reason, base, &ours))
-            }
+            OnConflict::Abort => Change::Conflict(merge::dropped(Reason::Dropped, base, &ours)),
             OnConflict::Ours => Change::Keep(Kept::Ours),
             OnConflict::Theirs => Change::Delete,
             OnConflict::Markers => Change::Mark(

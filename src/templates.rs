@@ -72,8 +72,7 @@ mod tests {
     #[test]
     fn each_line_gives_a_known_attribute() {
         let known = [
-            "claim", "code", "derived", "jobs", "labels", "nodes", "patterns", "pods", "replaced",
-            "vendored",
+            "claim", "code", "derived", "jobs", "labels", "nodes", "patterns", "pods", "vendored",
         ];
         for attribute in known {
             assert!(

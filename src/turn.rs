@@ -85,8 +85,7 @@ impl Turn<'_> {
         }
         if let Some(before) = &self.before {
             // `after` has the user's changes of PROJECT already. Only comments and order remain to be merged.
-            let text = disk.get(Project::FILE).map_or("", Text::as_ref);
-            base.insert(Project::FILE.to_owned(), before.written(text)?.into());
+            base.insert(Project::FILE.to_owned(), before.to_text()?.into());
         }
         let mut sides = Sides::new(base, disk, render.texts);
         self.exclude(&mut sides)?;

@@ -8,6 +8,7 @@ use std::{
     process::Command,
 };
 
+use glob::glob;
 use rscaffold::{names::Kind, project::Feature, reconcile::is_derived};
 use tempfile::TempDir;
 use walkdir::WalkDir;
@@ -475,23 +476,328 @@ fn parts_that_the_architecture_names() {
     assert_eq!(documented, BTreeSet::from_iter(manager));
 }
 
-/// Returns all Rust code, except the golden projects.
-fn all_sources() -> String {
-    let mut sources = String::new();
-    for folder in ["crates/kube-manager/src", "src", "tests"] {
-        for path in files(&root().join(folder)) {
-            let is_rust = Path::new(&path).extension().is_some_and(|end| end == "rs");
-            if is_rust && !path.starts_with("golden/") {
-                sources += &read(&format!("{folder}/{path}"));
+/// What a page can name.
+struct Repository {
+    /// The text of each Rust file, except those of golden projects.
+    rust: BTreeMap<String, String>,
+    /// The words of all files, except golden projects and pages.
+    words: BTreeSet<String>,
+    make_targets: BTreeSet<String>,
+}
+
+impl Repository {
+    fn new() -> Self {
+        let (mut rust, mut words) = (BTreeMap::new(), BTreeSet::new());
+        for top in [
+            ".github",
+            "Cargo.toml",
+            "Makefile",
+            "benches",
+            "crates",
+            "release",
+            "src",
+            "templates",
+            "tests",
+        ] {
+            for path in files(&root().join(top)) {
+                let path = if path.is_empty() {
+                    top.to_owned()
+                } else {
+                    format!("{top}/{path}")
+                };
+                if path.starts_with("tests/golden/") || has_end(&path, "md") {
+                    continue;
+                }
+                let Ok(text) = fs::read_to_string(root().join(&path)) else {
+                    continue;
+                };
+                let of_text = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+                words.extend(of_text.map(str::to_owned));
+                if has_end(&path, "rs") {
+                    rust.insert(path, text);
+                }
             }
         }
+        let makefiles = ["Makefile", "tests/golden/fleet/Makefile"]
+            .map(read)
+            .concat();
+        let targets = makefiles
+            .lines()
+            .filter_map(|line| line.strip_prefix(".PHONY: "));
+        Self {
+            rust,
+            words,
+            make_targets: targets.map(str::to_owned).collect(),
+        }
     }
-    sources
+
+    /// Whether a file or folder has this path. `<name>` in a path stands for any name.
+    fn has_path(&self, path: &str, page: &str) -> bool {
+        let parts = path.split('/').map(|part| match part.split_once('>') {
+            Some((_, end)) => format!("*{end}"),
+            None => part.to_owned(),
+        });
+        let pattern = parts.collect::<Vec<_>>().join("/");
+        let own = Path::new(page).parent().unwrap();
+        let own = own.to_str().unwrap();
+        let is_here = FOLDERS.iter().chain([&own]).any(|folder| {
+            let pattern = root().join(folder).join(&pattern);
+            glob(pattern.to_str().unwrap()).unwrap().next().is_some()
+        });
+        // The code of rscaffold has the names of files that only a project has.
+        let quoted = format!("\"{path}\"");
+        let is_of_a_project = || {
+            let mut code = self.rust.iter();
+            code.any(|(file, text)| file.starts_with("src/") && text.contains(&quoted))
+        };
+        is_here || is_of_a_project()
+    }
+
+    /// Whether the code defines `name`, which is an item or `Type::function`.
+    fn has_item(&self, name: &str) -> bool {
+        let (parent, item) = name.rsplit_once("::").unwrap_or(("", name));
+        let parent = parent.rsplit("::").next().unwrap();
+        let mut texts = self.rust.values();
+        if parent.starts_with(char::is_uppercase) {
+            return texts.any(|text| has_method(text, parent, item));
+        }
+        let keywords = [
+            "const", "enum", "fn", "mod", "static", "struct", "trait", "type",
+        ];
+        texts.any(|text| keywords.iter().any(|keyword| defines(text, keyword, item)))
+    }
+
+    fn has_function(&self, name: &str) -> bool {
+        self.rust.values().any(|text| defines(text, "fn", name))
+    }
+
+    /// Whether `cargo test` finds a test by `filter`, which is a part of the path of the test.
+    fn has_test(&self, filter: &str) -> bool {
+        self.rust.iter().any(|(path, text)| {
+            let module = path.trim_end_matches(".rs").replace('/', "::");
+            let mut functions = text.split("fn ").skip(1);
+            functions.any(|rest| {
+                let name = rest.split(['(', '<']).next().unwrap();
+                format!("{module}::{name}").contains(filter)
+            })
+        })
+    }
+
+    /// Returns what `code`, a text between backticks of `page`, names and this repository does not have.
+    fn lacks<'a>(&self, code: &'a str, page: &str) -> Vec<&'a str> {
+        if let Some((_, arguments)) = code.split_once("cargo test") {
+            let filters = filters_of_tests(arguments).into_iter();
+            return filters.filter(|filter| !self.has_test(filter)).collect();
+        }
+        if let Some(filter) = code.strip_prefix("make test-one TEST=") {
+            let is_known = filter == PLACEHOLDER || self.has_test(filter);
+            return if is_known { Vec::new() } else { vec![filter] };
+        }
+        if let Some(command) = code.strip_prefix("make ") {
+            let lacks = targets_of(command).find(|target| !self.make_targets.contains(*target));
+            if let Some(target) = lacks {
+                return vec![target];
+            }
+        }
+        let words = code.split(|c: char| c.is_whitespace() || "'\"()[],;=".contains(c));
+        // `target/` has what the tests build, and an absolute path is one in a cluster or of an operator.
+        let is_elsewhere = |word: &&str| {
+            ["-", "/", "target/"]
+                .iter()
+                .any(|start| word.starts_with(start))
+        };
+        words
+            .filter(|word| !is_elsewhere(word) && !self.has(word, page))
+            .collect()
+    }
+
+    /// Whether this repository has what `word` names: a path, an item, a module of tests, or any other name.
+    fn has(&self, word: &str, page: &str) -> bool {
+        let ends = ["jsonl", "md", "rs", "sh", "tera", "toml", "yaml", "yml"];
+        let is_file = !word.starts_with('.') && ends.iter().any(|end| has_end(word, end));
+        if is_file || word.contains('/') {
+            return self.has_path(word, page);
+        }
+        if word.ends_with("::") {
+            return self.has_test(word);
+        }
+        if word.contains("::") {
+            return self.has_item(word);
+        }
+        let mut parts = word.split(|c: char| !c.is_alphanumeric() && c != '_');
+        parts.all(|part| {
+            let is_name = part.len() > 2 && part.starts_with(|c: char| c.is_alphabetic());
+            !is_name || self.words.contains(part)
+        })
+    }
+}
+
+fn has_end(path: &str, end: &str) -> bool {
+    Path::new(path).extension().is_some_and(|own| own == end)
+}
+
+/// Whether `text` defines an item with these words, such as `fn` and `main`.
+fn defines(text: &str, keyword: &str, name: &str) -> bool {
+    let start = format!("{keyword} {name}");
+    let mut rests = text.split(&start).skip(1);
+    rests.any(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+}
+
+/// Whether `text` has an `impl` of `type_` with this function. rustfmt aligns the end of a block with its start.
+fn has_method(text: &str, type_: &str, function: &str) -> bool {
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let code = line.trim_start();
+        let mut words = code.split(|c: char| !c.is_alphanumeric() && c != '_');
+        if words.next() != Some("impl") || !words.any(|word| word == type_) {
+            continue;
+        }
+        let end = format!("{}}}", &line[..line.len() - code.len()]);
+        let body = lines.by_ref().take_while(|line| *line != end);
+        let body = body.collect::<Vec<_>>().join("\n");
+        if defines(&body, "fn", function) {
+            return true;
+        }
+    }
+    false
+}
+
+/// The name of a test in a command that is an example.
+const PLACEHOLDER: &str = "NAME";
+
+/// Returns the parts of the names of tests in the `arguments` of `cargo test`.
+fn filters_of_tests(arguments: &str) -> Vec<&str> {
+    let mut filters = Vec::new();
+    let mut words = arguments.split_whitespace();
+    while let Some(word) = words.next() {
+        if word == "--package" || word == "--test" {
+            words.next();
+        } else if !word.starts_with('-') && word != PLACEHOLDER {
+            filters.push(word);
+        }
+    }
+    filters
+}
+
+/// Returns the targets of a `make` command without `make`.
+fn targets_of(command: &str) -> impl Iterator<Item = &str> {
+    let is_target = |word: &&str| word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+    command.split_whitespace().take_while(is_target)
+}
+
+/// The pages for contributors.
+const FOR_CONTRIBUTORS: [&str; 4] = [
+    "CONTRIBUTING.md",
+    "docs/ARCHITECTURE.md",
+    "docs/invariants.md",
+    "tests/mutants.md",
+];
+
+/// The folders in which the paths of these pages begin, apart from the folder of the page.
+const FOLDERS: [&str; 6] = [
+    "",
+    "src",
+    "src/command",
+    "templates",
+    "tests/golden/guestbook",
+    "tests/operators",
+];
+
+/// Returns each name in `text`, the text of `page`, that this repository lacks, with its line. Other tests follow the
+/// code blocks.
+fn outdated(page: &str, text: &str, repository: &Repository) -> Vec<String> {
+    let mut outdated = Vec::new();
+    let mut is_block = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        is_block ^= line.starts_with("```");
+        if is_block {
+            continue;
+        }
+        let mut lacks: Vec<_> = code(line)
+            .flat_map(|code| repository.lacks(code, page))
+            .collect();
+        let row = line.strip_prefix("| `");
+        // The last cell has tests, or the first one begins with a function.
+        let functions: Vec<_> = match page {
+            "docs/invariants.md" => line.rsplit('|').nth(1).into_iter().flat_map(code).collect(),
+            "tests/mutants.md" if row.is_some() => vec![first_code(line)],
+            _ => Vec::new(),
+        };
+        for name in functions {
+            let is_known = name.contains("::") || repository.has_function(name);
+            if !is_known && !lacks.contains(&name) {
+                lacks.push(name);
+            }
+        }
+        outdated.extend(
+            lacks
+                .iter()
+                .map(|name| format!("{page}:{number}: `{name}`")),
+        );
+    }
+    outdated
+}
+
+#[test]
+fn everything_that_the_pages_for_contributors_name_exists() {
+    let repository = Repository::new();
+    let pages = FOR_CONTRIBUTORS.iter();
+    let outdated: Vec<_> = pages
+        .flat_map(|page| outdated(page, &read(page), &repository))
+        .collect();
+    assert!(
+        outdated.is_empty(),
+        "this does not exist:\n{}",
+        outdated.join("\n")
+    );
+}
+
+#[test]
+fn a_name_that_is_gone_is_reported_with_its_line() {
+    let repository = Repository::new();
+    // The name must not be a word of this file.
+    let variable = ["NO_SUCH", "VARIABLE"].join("_");
+    let text = format!(
+        "\
+`Project::parse` in `src/project/file.rs`, found by `cargo test --lib the_order_of_resources`
+`Project::parse_all` in `src/project/all.rs` and `src/project/<name>.rs`, `names::Gone`
+```sh
+`gone.rs` in a block
+```
+`cargo test --package rscaffold no_such_test`, `make test-one TEST=no_test`, `leader:: gone::`
+`make check golden`, `make check gone`, `{variable}=1`, `-f 'src/gone*'`
+"
+    );
+    let variable = format!("CONTRIBUTING.md:7: `{variable}`");
+    assert_eq!(
+        outdated("CONTRIBUTING.md", &text, &repository),
+        [
+            "CONTRIBUTING.md:2: `Project::parse_all`",
+            "CONTRIBUTING.md:2: `src/project/all.rs`",
+            "CONTRIBUTING.md:2: `names::Gone`",
+            "CONTRIBUTING.md:6: `no_such_test`",
+            "CONTRIBUTING.md:6: `no_test`",
+            "CONTRIBUTING.md:6: `gone::`",
+            "CONTRIBUTING.md:7: `gone`",
+            &variable,
+            "CONTRIBUTING.md:7: `src/gone*`",
+        ]
+    );
+    let text = "| It holds. | `second_run_changes_nothing`, `first_run_changes_nothing` |\n";
+    assert_eq!(
+        outdated("docs/invariants.md", text, &repository),
+        ["docs/invariants.md:1: `first_run_changes_nothing`"]
+    );
+    let text = "| `settle`, replaced | |\n| `outlive`, replaced | |\n";
+    assert_eq!(
+        outdated("tests/mutants.md", text, &repository),
+        ["tests/mutants.md:2: `outlive`"]
+    );
 }
 
 #[test]
 fn each_threat_has_a_test() {
-    let (policy, sources) = (read("SECURITY.md"), all_sources());
+    let (policy, repository) = (read("SECURITY.md"), Repository::new());
     for part in ["rscaffold", "an operator"] {
         let part = section(&policy, &format!("## Threat model of {part}"));
         // The first row has the names of the columns.
@@ -505,42 +811,21 @@ fn each_threat_has_a_test() {
             let tests: Vec<_> = row.rsplit('|').nth(1).into_iter().flat_map(code).collect();
             assert!(!tests.is_empty(), "{row}");
             for test in tests {
-                assert!(sources.contains(&format!("fn {test}(")), "{test}");
+                assert!(repository.has_function(test), "{test}");
             }
         }
     }
 }
 
 #[test]
-fn tests_that_the_invariants_name() {
-    let (invariants, sources) = (read("docs/invariants.md"), all_sources());
-    let rows = invariants.lines();
-    let tests: Vec<_> = rows
-        .filter_map(|row| row.rsplit('|').nth(1))
-        .flat_map(code)
-        .collect();
-    assert!(!tests.is_empty());
-    for test in tests {
-        assert!(sources.contains(&format!("fn {test}(")), "{test}");
-    }
-}
-
-#[test]
 fn make_targets() {
-    let makefiles = ["Makefile", "tests/golden/fleet/Makefile"].map(read);
-    let lines = makefiles.iter().flat_map(|text| text.lines());
-    let targets: BTreeSet<_> = lines
-        .filter_map(|line| line.strip_prefix(".PHONY: "))
-        .collect();
+    let targets = Repository::new().make_targets;
     for document in documents() {
         let text = read(&document);
         let shown = text.lines().filter_map(|line| line.strip_prefix("$ make "));
         let named = code(&text).filter_map(|code| code.strip_prefix("make "));
-        for command in shown.chain(named) {
-            let is_target = |word: &&str| word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
-            for target in command.split_whitespace().take_while(is_target) {
-                assert!(targets.contains(target), "{document}: make {target}");
-            }
+        for target in shown.chain(named).flat_map(targets_of) {
+            assert!(targets.contains(target), "{document}: make {target}");
         }
     }
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Finds the packages with tests of a name and runs these tests with their output. `make test-one TEST=a_name` calls
+# Finds the packages with tests of a name and runs these tests with their output. `make test-one TEST=NAME` calls
 # this script. The name can be a part of a name, or a module with `::`.
 set -eu
 

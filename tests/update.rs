@@ -1,8 +1,11 @@
-//! Tests the update of projects that older versions of rscaffold created.
+//! Tests the update of projects that other versions of rscaffold created.
 //!
-//! A folder `update/<version>` contains the results of that version for the commands in `update/commands`: PROJECT, the
-//! record, which contains the other files, and the vendored files, if the record has only their digests. `make release`
-//! adds such a folder.
+//! A file `update/<version>.jsonl` is the record of the project that the commands in `update/commands` created with
+//! this version. `make release` adds such a file. The files in `update/edited` have their whole text there, because
+//! tests edit them: an update merges the edits with these texts. For each other file, the project and the record have
+//! one line in place of the text.
+//!
+//! No version has been released yet: `0.3.0.jsonl` is from the commit 1bbd408f, in which most templates are others.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +14,8 @@ use std::{
     process::Command,
 };
 
-use tempfile::TempDir;
+use rscaffold::reconcile::digest::is_digest;
+use tempfile::NamedTempFile;
 
 use crate::{
     project::{Project, assert_same},
@@ -68,29 +72,34 @@ const EDITS: [(&str, &str, &str); 8] = [
     ),
 ];
 
-fn versions() -> Vec<PathBuf> {
-    let entries = fs::read_dir(root().join("tests/update")).expect("older versions");
-    let paths = entries.map(|entry| entry.expect("a folder").path());
-    paths.filter(|path| path.is_dir()).collect()
+/// Returns the records of the versions.
+fn records() -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join("tests/update")).expect("records");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("a file").path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    paths
 }
 
-/// Returns the project that the version in `folder` created.
-pub fn older(folder: &Path) -> Project {
-    let project = Project::new(&[]);
-    let read = |name: &str| fs::read_to_string(folder.join(name)).expect("a text");
-    let record = read("last-applied.jsonl");
+/// The text in place of each text that a record leaves out.
+const LEFT_OUT: &str = "left out\n";
+
+/// Returns the project whose record is in the file `record`.
+pub fn older(record: &Path) -> Project {
+    let record = fs::read_to_string(record).expect("a record");
+    let (first, lines) = record.split_once('\n').expect("lines");
+    let first: serde_json::Value = serde_json::from_str(first).expect("the line of PROJECT");
     let mut files = BTreeMap::<String, String>::new();
-    for line in record.lines().filter(|line| line.starts_with('[')) {
+    for line in lines.lines() {
         let (path, line): (String, String) = serde_json::from_str(line).expect("a line of a file");
         files.entry(path).or_default().push_str(&line);
     }
-    for (path, text) in files {
-        let vendored = folder.join(&path);
-        let text = fs::read_to_string(vendored).unwrap_or(text);
-        project.write(&path, &text);
-    }
+    let project = Project::new(&[]);
+    project.write("PROJECT", first["project"].as_str().expect("a text"));
     project.write(".rscaffold/last-applied.jsonl", &record);
-    project.write("PROJECT", &read("PROJECT"));
+    for (path, text) in files {
+        let text = if is_digest(&text) { LEFT_OUT } else { &text };
+        project.write(&path, text);
+    }
     project
 }
 
@@ -102,23 +111,41 @@ fn edit(project: &Project) {
 
 #[test]
 fn what_a_release_adds_recreates_its_project() {
-    let folder = TempDir::new().expect("a temporary folder");
-    run(Command::new("sh")
+    let output = run(Command::new("sh")
         .arg(root().join("release/record.sh"))
-        .arg(program())
-        .arg(folder.path()));
-    let why = "release/record.sh";
-    assert_same(&older(folder.path()), &Project::new(&commands()), why);
+        .arg(program()));
+    let record = NamedTempFile::new().expect("a temporary file");
+    fs::write(&record, output).expect("a writable file");
+    let recreated = older(record.path());
+
+    let created = Project::new(&commands());
+    let (recreated_files, created_files) = (recreated.tree(), created.tree());
+    assert!(recreated_files.keys().eq(created_files.keys()));
+    let whole: Vec<_> = include_str!("update/edited").lines().collect();
+    for (path, text) in &recreated_files {
+        if path.ends_with("last-applied.jsonl") {
+            continue;
+        }
+        let is_whole =
+            path == Path::new("PROJECT") || whole.iter().any(|whole| path == Path::new(whole));
+        let is_left_out = text.as_deref() == Some(LEFT_OUT);
+        let is_same = *text == created_files[path];
+        assert!(is_same || is_left_out && !is_whole, "{}", path.display());
+    }
+    assert_same(recreated.rscaffold("update"), &created, "updated");
 }
 
 #[test]
 fn every_change_of_the_templates_arrives() {
-    for version in versions() {
-        let project = older(&version);
-        let why = version.display().to_string();
+    for record in records() {
+        let project = older(&record);
+        let why = record.display().to_string();
         // The templates of the current version may have changed since its release, too. But only a project of an older
         // version must be updated before other commands.
-        if !version.ends_with(env!("CARGO_PKG_VERSION")) {
+        if record
+            .file_stem()
+            .is_some_and(|version| version != env!("CARGO_PKG_VERSION"))
+        {
             let error = project.refused("edit --enable prometheus");
             assert!(error.contains("`rscaffold update`"), "{error}");
         }
@@ -149,79 +176,38 @@ fn every_change_of_the_templates_arrives() {
 
 #[test]
 fn every_edit_survives() {
-    for version in versions() {
-        let project = older(&version);
+    for record in records() {
+        let project = older(&record);
         edit(&project);
         project.rscaffold("update");
         let expected = Project::new(&commands());
         edit(&expected);
-        assert_same(&project, &expected, &version.display().to_string());
+        assert_same(&project, &expected, &record.display().to_string());
     }
-}
-
-/// Since 0.3, the runtime is a crate. If a user changed a file of `src/manager`, the user decides what happens to the
-/// change.
-#[test]
-fn an_edited_file_of_the_former_runtime_is_a_conflict_that_says_what_to_do() {
-    let with_former_runtime = versions().into_iter().filter(|version| {
-        let project = older(version);
-        project.folder().join("src/manager").exists()
-    });
-    let mut count = 0;
-    for version in with_former_runtime {
-        let project = older(&version);
-        edit(&project);
-        let drain = (
-            "DRAIN: Duration = Duration::from_secs(8)",
-            "DRAIN: Duration = Duration::from_secs(5)",
-        );
-        project.replace("src/manager/mod.rs", drain.0, drain.1);
-        let before = project.tree();
-        let error = project.refused("update");
-        let (line, rest) = error.split_once("src/manager/mod.rs:").expect("the file");
-        assert!(line.starts_with("error: 1 file conflicts"), "{error}");
-        assert!(
-            rest.contains("  you changed this file, rscaffold deletes it\n"),
-            "{error}"
-        );
-        assert!(rest.contains("      ours   | const DRAIN"), "{error}");
-        assert!(
-            rest.contains("the crate `kube-manager` replaces `src/manager`"),
-            "{error}"
-        );
-        assert_eq!(project.tree(), before);
-
-        project.rscaffold("update --on-conflict=theirs:src/manager/mod.rs");
-        let expected = Project::new(&commands());
-        edit(&expected);
-        assert_same(&project, &expected, &version.display().to_string());
-        count += 1;
-    }
-    assert_eq!(count, 2, "0.1.0 and 0.2.0");
 }
 
 /// If the user and rscaffold changed the same line, the error shows the old line, the user's line and the new line.
 #[test]
 fn a_line_that_both_changed_is_a_conflict() {
-    let version = root().join("tests/update/0.1.0");
-    let project = older(&version);
+    let project = older(&root().join("tests/update/0.3.0.jsonl"));
     edit(&project);
     project.replace(
-        "config/default/kustomization.yaml",
-        "# Add ../prometheus where the Prometheus operator runs, and ../network-policy to let nobody but\n\
-         # Prometheus reach the operator.\n",
-        "- ../prometheus\n",
+        "config/manager/manager.yaml",
+        "      # The operator gives reconciles in flight 8 s to end.\n      terminationGracePeriodSeconds: 10\n",
+        "      # A backup takes a while.\n      terminationGracePeriodSeconds: 30\n",
     );
     let before = project.tree();
     let error = project.refused("update");
     let expected = "\
 error: 1 file conflicts with the new text; nothing was written
 
-  config/default/kustomization.yaml:11  both you and rscaffold changed these lines
-      base   | # Add ../prometheus where the Prometheus operator runs, and ../network-policy to let nobody but
-      base   | # Prometheus reach the operator.
-      ours   | - ../prometheus
-      theirs | # What is yours goes below this line.
+  config/manager/manager.yaml:36  both you and rscaffold changed these lines
+      base   |       # The operator gives reconciles in flight 8 s to end.
+      base   |       terminationGracePeriodSeconds: 10
+      ours   |       # A backup takes a while.
+      ours   |       terminationGracePeriodSeconds: 30
+      theirs |       # Running reconciles have 8 s to finish: --graceful-shutdown-timeout.
+      theirs |       terminationGracePeriodSeconds: 10
 
 hint: choose a side with `--on-conflict=ours` or `theirs`, or write both with `markers`; `ours:FILE` applies to that file only
 ";
@@ -229,9 +215,10 @@ hint: choose a side with `--on-conflict=ours` or `theirs`, or write both with `m
     assert_eq!(project.tree(), before);
 
     project.rscaffold("update --on-conflict=ours");
-    project.rscaffold("edit --enable prometheus --on-conflict=ours");
-    let kustomization = project.read("config/default/kustomization.yaml");
-    assert_eq!(kustomization.matches("- ../prometheus\n").count(), 1);
+    project.rscaffold("edit --enable prometheus --on-conflict=abort");
+    let manager = project.read("config/manager/manager.yaml");
+    assert!(manager.contains("terminationGracePeriodSeconds: 30\n"));
+    assert!(manager.contains("memory: 1Gi\n"));
     assert!(
         project
             .folder()
@@ -262,11 +249,31 @@ fn a_project_of_a_newer_version_is_refused() {
 }
 
 #[test]
+fn a_project_of_a_version_that_was_never_published_is_refused() {
+    let project = Project::new(&commands());
+    let version = env!("CARGO_PKG_VERSION");
+    let line = format!("cliVersion: {version}");
+    project.replace("PROJECT", &line, "cliVersion: 0.2.0");
+    let before = project.tree();
+    for command in ["update", "apply", "diff", "edit --enable prometheus"] {
+        let error = project.refused(command);
+        let expected = format!(
+            "error: `PROJECT` was written by rscaffold 0.2.0, but rscaffold {version} reads \
+             projects of 0.3 or newer\n\
+             hint: start a new project with `rscaffold init` in another folder, add the same \
+             kinds, and copy your code into it\n"
+        );
+        assert_eq!(error, expected, "{command}");
+    }
+    assert_eq!(project.tree(), before);
+}
+
+#[test]
 fn excluded_files_are_updated_by_a_later_command() {
-    for folder in versions() {
-        let expected = older(&folder);
+    for record in records() {
+        let expected = older(&record);
         expected.rscaffold("update");
-        let project = older(&folder);
+        let project = older(&record);
         let excluded = |path: &Path| path.starts_with(".github/workflows") || path == "Makefile";
         let of_excluded = || {
             let mut tree = project.tree();
@@ -286,7 +293,7 @@ fn excluded_files_are_updated_by_a_later_command() {
         project.rscaffold("apply");
         assert_same(&project, &expected, "after a later command");
     }
-    let project = older(&versions()[0]);
+    let project = older(&records()[0]);
     for (path, reason) in [
         (
             ".github/work",

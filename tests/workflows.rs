@@ -192,7 +192,8 @@ struct Runner {
 
 impl Runner {
     fn new() -> Self {
-        let project = older(&root().join("tests/update/0.2.0"));
+        let project = older(&root().join("tests/update/0.3.0.jsonl"));
+        project.replace("PROJECT", "cliVersion: 0.3.0", "cliVersion: 0.3.0-rc.1");
         // With this feature, the update has a workflow to write.
         project.replace("PROJECT", "- agents\n", "- agents\n- autoupdate\n");
         let beside = TempDir::new().unwrap();
@@ -252,7 +253,7 @@ fn the_weekly_update_opens_one_pull_request() {
     };
     let runner = Runner::new();
     let text = runner.run("", "0").expect("a pull request");
-    assert!(text.contains("from rscaffold 0.2.0 to"), "{text}");
+    assert!(text.contains("from rscaffold 0.3.0-rc.1 to"), "{text}");
     let changed = runner.changed();
     assert!(changed.iter().any(|path| path == "PROJECT"), "{changed:?}");
     assert!(!has_workflows(&changed), "{changed:?}");

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     hint::OrHint,
-    project::{Project, Runtime},
+    project::Project,
     reconcile::{Kept, Policy},
     render::render,
     report::{self, Outcome, Story},
@@ -182,13 +182,6 @@ fn rebuilt(before: &Project) -> Vec<String> {
     notes
 }
 
-/// A note about renamed environment variables. Users set these variables in a Deployment or a shell, so the changed
-/// files of the project do not show the new names.
-const RENAMED_VARIABLES: &str = "\
-the environment variables for the operator's flags now begin with `KUBE_MANAGER_`, so rename the \
-variables that you set: `WATCH_NAMESPACE` to `KUBE_MANAGER_NAMESPACE`, `KUBERNETES_MASTER` to \
-`KUBE_MANAGER_MASTER`, and, for example, `LOG_FORMAT` to `KUBE_MANAGER_LOG_FORMAT`";
-
 /// Updates a project that an older rscaffold wrote.
 pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
@@ -199,27 +192,13 @@ pub fn update(args: &Update, root: &Path) -> Result<Outcome> {
     if before.is_older() {
         notes.push(format!("from rscaffold {from} to {now}"));
     }
-    if before.is_before("0.3.0") {
-        notes.push(RENAMED_VARIABLES.to_owned());
-    }
     let story = Story {
         unchanged: format!("the project is up to date with rscaffold {now}"),
         notes,
         ..Story::default()
     };
-    let after = updated(&tree, before.clone())?;
-    let excluded = &args.exclude;
+    let (excluded, after) = (&args.exclude, before.clone());
     bring_in_line_without(excluded, &tree, &before, after, &args.mode, &story)
-}
-
-/// Returns `project` with the runtime that `update` chooses. If another project of the workspace has the runtime
-/// already, this project shares that runtime instead of getting a copy.
-fn updated(tree: &WorkTree, mut project: Project) -> Result<Project> {
-    if project.is_older() && project.runtime == Runtime::Vendored && project.workspace.is_some() {
-        let shared = tree.workspace()?.and_then(|workspace| workspace.runtime);
-        project.runtime = shared.unwrap_or_default();
-    }
-    Ok(project)
 }
 
 /// Returns the changes that `apply` would make now, as a unified diff. In a project of an older rscaffold, returns the
@@ -227,8 +206,7 @@ fn updated(tree: &WorkTree, mut project: Project) -> Result<Project> {
 pub fn diff(args: &Diff, root: &Path) -> Result<Outcome> {
     let tree = WorkTree::open(root)?;
     let policy = args.on_conflict.policy()?;
-    let mut turn = recorded(&tree, &policy)?;
-    turn.after = updated(&tree, turn.after)?;
+    let turn = recorded(&tree, &policy)?;
     let files = turn.files(&policy)?;
     let plan = files.plan(&policy)?;
     let mut outcome = Outcome::data(report::diff(&plan, files.disk()));

@@ -197,7 +197,7 @@ mod tests {
     ];
 
     const PROJECT: &str = "\
-cliVersion: 0.2.0
+cliVersion: 0.3.0-rc.1
 domain: com
 layout: [rust.rscaffold/v1]
 license: apache2

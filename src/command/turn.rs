@@ -134,7 +134,7 @@ fn can_ask(plan: &Plan, policy: &Policy) -> bool {
     let is_a_choice = |reason| {
         matches!(
             reason,
-            Reason::BothChanged | Reason::Untracked | Reason::Dropped | Reason::Replaced
+            Reason::BothChanged | Reason::Untracked | Reason::Dropped
         )
     };
     *policy == Policy::default()

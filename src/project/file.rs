@@ -27,25 +27,12 @@ const HEADER: &str = "\
 # After an edit, run `rscaffold apply`.
 ";
 
-/// The headers that older versions wrote: 0.1.0, then 0.2.0.
-const FORMER_HEADERS: [&str; 2] = [
-    "\
-# What this project shall be: rscaffold writes it, and brings the files to it.
-# The fields are kubebuilder's, and `finalizer`, `license`, `owner`, `owns`, `served` and `shortNames`
-# besides.
-",
-    "\
-# What this project shall be: rscaffold writes it, and brings the files to it.
-# After an edit, `rscaffold apply` does the same.
-",
-];
-
-/// The fields that older versions of rscaffold did not write.
-const ADDED: [&str; 2] = ["features", "runtime"];
-
 /// A line between the other fields and the growing list of resources. With it, changes on both sides are never
 /// adjacent, so git can merge them.
 const RESOURCES: &str = "# One entry for each version of a kind.\n";
+
+/// The major and minor version of the oldest rscaffold whose projects can be read. No version before it was published.
+const OLDEST: (u64, u64) = (0, 3);
 
 /// The version of the file's format.
 pub(super) const VERSION: &str = "3";
@@ -89,30 +76,11 @@ impl Project {
         yaml::read_or_default::<Format>(text).check()
     }
 
-    /// The text that rscaffold would have written for the same fields, with the header and fields that `ours` has.
-    /// Every difference between the two texts is an edit by the user.
-    pub fn written(&self, ours: &str) -> Result<String> {
-        let former = FORMER_HEADERS.into_iter();
-        let header = former
-            .chain([HEADER])
-            .find(|header| ours.starts_with(header));
-        let has = |field: &str| {
-            let is_it = |line: &str| line.split(':').next() == Some(field);
-            !ADDED.contains(&field) || ours.lines().any(is_it)
-        };
-        self.text(header.unwrap_or(HEADER), has)
-    }
-
     /// The text of the `PROJECT` file: fields in alphabetical order, resources by group, kind and version.
     pub fn to_text(&self) -> Result<String> {
-        self.text(HEADER, |_| true)
-    }
-
-    fn text(&self, header: &str, has: impl Fn(&str) -> bool) -> Result<String> {
         let mut sorted = self.clone();
         sorted.sort();
         let mut fields: BTreeMap<String, Value> = from_value(to_value(&sorted)?)?;
-        fields.retain(|field, _| has(field));
         // The path of a type's module begins with the name of the crate, which `Entry` does not contain.
         let entries = fields.get_mut("resources").and_then(Value::as_array_mut);
         for (entry, resource) in entries.into_iter().flatten().zip(sorted.resources.iter()) {
@@ -134,17 +102,13 @@ impl Project {
         }
         let below = fields.split_off("resources");
         let (above, below) = (yaml::write(&fields)?, yaml::write(&below)?);
-        Ok(format!("{header}{above}{RESOURCES}{below}"))
+        Ok(format!("{HEADER}{above}{RESOURCES}{below}"))
     }
 
     /// Whether an older rscaffold than this one last wrote the project.
     pub fn is_older(&self) -> bool {
-        self.is_before(env!("CARGO_PKG_VERSION"))
-    }
-
-    /// Whether an rscaffold older than `version` last wrote the project.
-    pub fn is_before(&self, version: &str) -> bool {
-        age(&self.cli_version, version) == Some(Ordering::Less)
+        let order = order(&self.cli_version, env!("CARGO_PKG_VERSION"));
+        order == Some(Ordering::Less)
     }
 }
 
@@ -554,28 +518,41 @@ impl Format {
             }
         }
         match self.cli_version {
-            Some(theirs) => check_age(&theirs, env!("CARGO_PKG_VERSION")),
+            Some(theirs) => check_version(&theirs, env!("CARGO_PKG_VERSION")),
             None => Ok(()),
         }
     }
 }
 
-/// Refuses a file from a newer rscaffold: an older one must not undo its changes.
-fn check_age(theirs: &str, ours: &str) -> Result<()> {
+/// Refuses a file from a newer rscaffold, because an older one must not undo its changes, and a file from a version
+/// before [`OLDEST`].
+fn check_version(theirs: &str, ours: &str) -> Result<()> {
     let file = Project::FILE;
-    let age = age(theirs, ours).with_context(|| {
+    let order = order(theirs, ours).with_context(|| {
         format!("`cliVersion` in `{file}` is `{theirs}`: it must look like `{ours}`")
     })?;
     ensure!(
-        age != Ordering::Greater,
+        order != Ordering::Greater,
         "`{file}` was written by rscaffold {theirs}, but this is rscaffold {ours}: install \
          {theirs} or newer"
     );
+    let (major, minor) = OLDEST;
+    let version: semver::Version = theirs.parse()?;
+    if (version.major, version.minor) < OLDEST {
+        return Err(anyhow!(
+            "`{file}` was written by rscaffold {theirs}, but rscaffold {ours} reads projects of \
+             {major}.{minor} or newer"
+        ))
+        .or_hint(
+            "start a new project with `rscaffold init` in another folder, add the same kinds, and \
+             copy your code into it",
+        );
+    }
     Ok(())
 }
 
 /// The order of two versions of rscaffold.
-fn age(a: &str, b: &str) -> Option<Ordering> {
+fn order(a: &str, b: &str) -> Option<Ordering> {
     let [a, b] = [a, b].map(|version| version.parse::<semver::Version>().ok());
     Some(a?.cmp_precedence(&b?))
 }
@@ -593,7 +570,7 @@ mod tests {
     const TEXT: &str = "\
 # The desired state of this project. rscaffold writes this file, and renders the other files from it.
 # After an edit, run `rscaffold apply`.
-cliVersion: 0.1.0
+cliVersion: 0.3.0-rc.1
 domain: com
 features:
 - agents
@@ -850,27 +827,6 @@ version: '3'
         ] {
             assert_eq!(error(lines), expected, "{lines}");
         }
-    }
-
-    #[test]
-    fn a_file_of_an_older_version_is_written_as_that_wrote_it() {
-        let mut project = project();
-        project.cli_version = "0.2.0".to_owned();
-        let new = with("cliVersion: 0.1.0", "cliVersion: 0.2.0");
-        assert_eq!(project.written(TEXT).unwrap(), new);
-        let (_, fields) = new.split_once("cliVersion").unwrap();
-        let former = format!("{}cliVersion{fields}", FORMER_HEADERS[0]);
-        assert_eq!(project.written(&former).unwrap(), former);
-        let (before, after) = former.split_once("features:\n").unwrap();
-        let (_, after) = after.split_once("layout:").unwrap();
-        let without_features = format!("{before}layout:{after}");
-        assert_eq!(
-            project.written(&without_features).unwrap(),
-            without_features
-        );
-        // For a header that no version of rscaffold wrote, the current header is used.
-        let (_, other) = new.split_once('\n').unwrap();
-        assert_eq!(project.written(other).unwrap(), new);
     }
 
     #[test]
@@ -1334,35 +1290,51 @@ version: \"3\"
         // Even if the file has fields that this version does not know.
         let ours = env!("CARGO_PKG_VERSION");
         assert_error(
-            &with("cliVersion: 0.1.0", "cliVersion: 99.0.0\nnews: true"),
+            &with("cliVersion: 0.3.0-rc.1", "cliVersion: 99.0.0\nnews: true"),
             &format!(
                 "`PROJECT` was written by rscaffold 99.0.0, but this is rscaffold {ours}: install \
                  99.0.0 or newer"
             ),
         );
         assert_error(
-            &with("cliVersion: 0.1.0", "cliVersion: (devel)"),
+            &with("cliVersion: 0.3.0-rc.1", "cliVersion: (devel)"),
             &format!("`cliVersion` in `PROJECT` is `(devel)`: it must look like `{ours}`"),
         );
     }
 
     #[test]
-    fn ages_are_compared_by_number() {
+    fn a_version_that_was_never_published_wrote_it() {
+        let ours = env!("CARGO_PKG_VERSION");
+        // Even if the file has fields that this version does not know.
+        for (theirs, more) in [("0.1.0", ""), ("0.2.9", "\nnews: true")] {
+            let line = format!("cliVersion: {theirs}{more}");
+            assert_error(
+                &with("cliVersion: 0.3.0-rc.1", &line),
+                &format!(
+                    "`PROJECT` was written by rscaffold {theirs}, but rscaffold {ours} reads \
+                     projects of 0.3 or newer"
+                ),
+            );
+        }
+    }
+
+    #[test]
+    fn versions_are_compared_by_number() {
         let newer = [
             ("0.10.0", "0.9.0"),
             ("1.0.0", "0.99.99"),
-            ("0.1.10", "0.1.9"),
-            ("0.2.0", "0.2.0-rc.1"),
+            ("0.3.10", "0.3.9"),
+            ("0.3.0", "0.3.0-rc.1"),
         ];
         for (newer, older) in newer {
-            assert!(check_age(older, newer).is_ok(), "{older} by {newer}");
-            assert!(check_age(newer, older).is_err(), "{newer} by {older}");
+            assert!(check_version(older, newer).is_ok(), "{older} by {newer}");
+            assert!(check_version(newer, older).is_err(), "{newer} by {older}");
         }
-        for same in [("0.1.0", "0.1.0"), ("0.1.0+build", "0.1.0")] {
-            assert!(check_age(same.0, same.1).is_ok(), "{same:?}");
+        for same in [("0.3.0", "0.3.0"), ("0.3.0+build", "0.3.0")] {
+            assert!(check_version(same.0, same.1).is_ok(), "{same:?}");
         }
         for bad in ["1", "1.2", "1.2.3.4", "v1.2.3", "1.2.x", ""] {
-            assert!(check_age(bad, "1.2.3").is_err(), "{bad}");
+            assert!(check_version(bad, "1.2.3").is_err(), "{bad}");
         }
     }
 }

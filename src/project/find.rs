@@ -69,14 +69,8 @@ impl Project {
 
     /// `id` in the spelling of `PROJECT`. Groups of Kubernetes are given in full.
     pub(super) fn canonical_name(&self, id: &GroupVersionKind) -> GroupVersionKind {
-        let kind = match self.find_kind(id) {
-            Ok(Some(kind)) => kind,
-            // Older versions of rscaffold named a kind of the project's own group `core` without the group.
-            Ok(None) if id.group().is_empty() => match self.find_kind(&in_core(id)) {
-                Ok(Some(kind)) => kind,
-                _ => return id.clone(),
-            },
-            _ => return id.clone(),
+        let Ok(Some(kind)) = self.find_kind(id) else {
+            return id.clone();
         };
         let names = if let Definition::Builtin(builtin) = &kind.definition {
             [builtin.id().parse().ok(), Some(in_core(id))]
@@ -256,16 +250,6 @@ mod tests {
             project.find_kind(&id("v1/Pod")).unwrap_err().to_string(),
             "`v1/Pod` names two kinds: `v1/Pod` of the group `example.com`, and Kubernetes' `v1/Pod`"
         );
-    }
-
-    #[test]
-    fn a_kind_of_a_group_called_core_keeps_its_former_name() {
-        let mut project = empty();
-        *project.resources = vec![api("core", "v1", "Guestbook")];
-        for name in ["v1/Guestbook", "core/v1/Guestbook"] {
-            let spelled = project.canonical_name(&id(name));
-            assert_eq!(spelled.as_str(), "core/v1/Guestbook");
-        }
     }
 
     #[test]

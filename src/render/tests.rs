@@ -9,7 +9,7 @@ use crate::{builtin, project::Feature};
 fn project(settings: &str, resources: &[String]) -> Result<Project> {
     let features: Vec<_> = Feature::all().iter().map(Feature::to_string).collect();
     Project::parse(&format!(
-        "cliVersion: 0.2.0\n{settings}\nfeatures: [{}]\nlayout: [rust.rscaffold/v1]\n\
+        "cliVersion: 0.3.0-rc.1\n{settings}\nfeatures: [{}]\nlayout: [rust.rscaffold/v1]\n\
          license: mit\nmultigroup: true\nrepo: operator\nresources: [{}]\nversion: '3'\n",
         features.join(", "),
         resources.join(", "),

@@ -46,10 +46,6 @@ fn hint(reason: Reason) -> &'static str {
             "choose a side with `--on-conflict=ours` or `theirs`, or write both with `markers`; \
              `ours:FILE` applies to that file only"
         }
-        Reason::Replaced => {
-            "the crate `kube-manager` replaces `src/manager`: move your change there if you still \
-             need it, then delete the file with `--on-conflict=theirs:FILE`"
-        }
         Reason::Occupied => "move that file away, and run the command again",
         Reason::Contradicts => "take the lines of rscaffold with `--on-conflict=theirs:PROJECT`",
         Reason::Branches => {
@@ -70,7 +66,7 @@ fn file(path: &str, Conflict { reason, hunks }: &Conflict) -> String {
     let mut reason = match reason {
         Reason::BothChanged => "both you and rscaffold changed these lines",
         Reason::Untracked => "existed before rscaffold",
-        Reason::Dropped | Reason::Replaced => "you changed this file, rscaffold deletes it",
+        Reason::Dropped => "you changed this file, rscaffold deletes it",
         Reason::Occupied => "rscaffold moves another file to this path",
         Reason::Contradicts => "with your lines, the file would contradict the command",
         Reason::Branches => "the branches changed these lines in different ways",

@@ -178,7 +178,7 @@ fn version(commit: &Commit) -> Result<String> {
 /// The file at `path` on a branch, where it has this `text`.
 fn side(path: &str, commit: Option<&Commit>, text: Option<Text>) -> Result<Side> {
     let base = match (path, &text) {
-        (Project::FILE, Some(text)) => Some(Project::parse(text)?.written(text)?.into()),
+        (Project::FILE, Some(text)) => Some(Project::parse(text)?.to_text()?.into()),
         _ => commit.and_then(|commit| {
             let recorded = commit.record.texts.get(path)?;
             Some(resolve(path, recorded, text.as_deref()))
@@ -418,7 +418,7 @@ mod tests {
     #[test]
     fn branches_are_of_one_version() {
         let older = Project {
-            cli_version: "0.1.0".to_owned(),
+            cli_version: "0.3.0-rc.1".to_owned(),
             ..guestbook()
         };
         let settled = |projects: [&Project; 3]| {
@@ -433,7 +433,7 @@ mod tests {
         let version = env!("CARGO_PKG_VERSION");
         assert_eq!(
             error,
-            format!("rscaffold 0.1.0 wrote one branch, rscaffold {version} the other")
+            format!("rscaffold 0.3.0-rc.1 wrote one branch, rscaffold {version} the other")
         );
     }
 }

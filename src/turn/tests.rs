@@ -525,7 +525,7 @@ fn a_record_that_git_merged_is_recomputed_from_renders() {
 
     // The render of an older rscaffold is unknown.
     let older = |project: &Project| Project {
-        cli_version: "0.1.0".to_owned(),
+        cli_version: "0.3.0-rc.1".to_owned(),
         ..project.clone()
     };
     expected = texts.clone();

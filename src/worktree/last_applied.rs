@@ -29,8 +29,8 @@ use crate::{
 pub struct Record {
     /// The text of each file, except `PROJECT`.
     pub texts: Texts,
-    /// The text of `PROJECT` that the files were rendered from. After a merge of branches there can be several; the
-    /// record of an older rscaffold has none.
+    /// The text of `PROJECT` that the files were rendered from. After a merge of branches there can be several; a
+    /// record that is missing has none.
     pub projects: Vec<String>,
     /// Files that were written with conflict markers.
     pub marked: BTreeSet<String>,

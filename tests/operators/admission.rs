@@ -855,7 +855,7 @@ fn certificates_rotate_without_a_failed_request() {
         // Each new authority causes two CA bundles: first with the previous authority and the new one, then with only
         // the new one.
         let wait_for_bundles = |count: usize| {
-            wait_until("authorities to follow", PATIENCE * 2, || {
+            wait_until("authorities to follow", PATIENCE, || {
                 let seen = bundles.lock().expect("bundles").len();
                 Ok((seen >= count).then_some(()))
             })

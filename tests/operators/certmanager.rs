@@ -21,7 +21,9 @@ use crate::{
     compile::{go_build, go_source},
     http,
     manifests::items,
-    operator::{Operator, PATIENCE, Project, kubectl_on, new_cluster_with_controllers},
+    operator::{
+        Operator, PATIENCE, Project, kubectl_on, kubectl_waits_on, new_cluster_with_controllers,
+    },
     scaffold::run,
     serving::probe,
 };
@@ -83,8 +85,7 @@ impl CertManager {
         let source = go_source("certmanager", "github.com/cert-manager/cert-manager");
         let crds = source.join("deploy/crds");
         run(kubectl_on(cluster, "apply --server-side -f").arg(crds));
-        let wait = "wait --for=condition=Established --timeout=60s crd --all";
-        run(&mut kubectl_on(cluster, wait));
+        kubectl_waits_on(cluster, "--for=condition=Established crd --all");
         let folder = TempDir::new().expect("a temporary folder");
         let log = File::create(folder.path().join("log")).expect("a file");
         let process = Command::new(go_build("certmanager", "."))

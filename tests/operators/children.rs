@@ -7,7 +7,7 @@ use cluster::{Request, wait_until};
 use serde_json::{Value, json};
 
 use crate::{
-    operator::{Operator, PATIENCE, Project, cluster, get_until, kubectl},
+    operator::{Operator, PATIENCE, Project, cluster, get_until, kubectl, kubectl_waits},
     scaffold::run,
 };
 
@@ -664,9 +664,7 @@ fn becomes_ready_with_its_pods(name: &str) {
     waits_for(name, &format!("Job {name} is not complete"));
     let pod = pod_of("batch.kubernetes.io/job-name");
     patch_status(&pod, r#"{"phase":"Succeeded"}"#);
-    run(&mut kubectl(&format!(
-        "wait --for=condition=Ready site/{name} --timeout=60s"
-    )));
+    kubectl_waits(&format!("--for=condition=Ready site/{name}"));
 }
 
 /// Waits until the Site reports that it is not ready, with this message.
@@ -817,9 +815,7 @@ fn two_controllers_of_one_kind_do_not_interfere() {
     they_share_its_status(&project, &operator);
     run(kubectl("apply -k").arg(project.path().join("config/samples")));
     for condition in ["Ready", "BackupReady"] {
-        run(&mut kubectl(&format!(
-            "wait --for=condition={condition} twin/twin-sample --timeout=60s"
-        )));
+        kubectl_waits(&format!("--for=condition={condition} twin/twin-sample"));
     }
     let finalizers = "twin twin-sample -o jsonpath={.metadata.finalizers}";
     get_until(finalizers, |finalizers| {
@@ -842,7 +838,7 @@ fn two_controllers_of_one_kind_do_not_interfere() {
     });
     assert_eq!(get_until(&uid("twin-sample"), |_| true), uids[0]);
 
-    run(&mut kubectl("delete twin twin-sample --timeout=60s"));
+    run(&mut kubectl("delete twin twin-sample"));
     for controller in ["twin", "backup"] {
         let reporter = format!("reportingController=pairs.example.com/{controller}");
         get_until(
@@ -850,7 +846,7 @@ fn two_controllers_of_one_kind_do_not_interfere() {
             |events| events.contains("CleanedUp"),
         );
     }
-    assert!(operator.lines(&["ERROR"]).is_empty(), "{}", operator.log());
+    assert!(operator.lines(&["ERROR"]).is_empty());
     operator.stop();
     project.make("uninstall");
 }

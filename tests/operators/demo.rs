@@ -10,6 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, ensure};
+use cluster::{PATIENCE, kubectl_limit};
 use tempfile::TempDir;
 
 #[expect(dead_code, reason = "the tests use all of it")]
@@ -145,7 +146,10 @@ impl Site {
         screen.step("apply the sample");
         for arguments in [
             "apply -k config/samples",
-            "wait --for=condition=Ready guestbook/guestbook-sample --timeout=30s",
+            &format!(
+                "wait --for=condition=Ready guestbook/guestbook-sample {}",
+                kubectl_limit(PATIENCE)
+            ),
         ] {
             say(&self.kubectl(screen, arguments)?);
         }

@@ -7,7 +7,7 @@ use cluster::wait_until;
 
 use crate::{
     helm, http,
-    operator::{Operator, PATIENCE, Project, get_until, kubectl},
+    operator::{Operator, PATIENCE, Project, get_until, kubectl, kubectl_waits},
     scaffold::run,
 };
 
@@ -260,7 +260,7 @@ fn a_controller_hears_of_what_it_declares() {
     kubectl_runs("delete door front --wait=false");
     operator.repeats(&["still there", "\"door\":\"front\""], 3);
     kubectl_runs("annotate door front free=yes");
-    kubectl_runs("wait --for=delete door/front --timeout=30s");
+    kubectl_waits("--for=delete door/front");
     assert_eq!(operator.lines(&["\"level\":\"ERROR\""]), [""; 0]);
 
     an_object_that_is_no_longer_named_is_requeued(&project, &operator);
@@ -294,7 +294,7 @@ fn a_controller_hears_of_what_it_declares() {
     );
 
     kubectl_runs("annotate door --all free=yes");
-    kubectl_runs("delete door --all --timeout=30s");
+    kubectl_runs("delete door --all");
     operator.signal("TERM");
     operator.says(&["went home"]);
     assert!(operator.ends_within(PATIENCE).success());
@@ -330,7 +330,7 @@ fn an_object_that_the_selector_no_longer_selects_is_cleaned_up(
     kubectl_runs("delete door moving --wait=false");
     operator.repeats(&["still there", "\"door\":\"moving\""], 2);
     kubectl_runs("annotate door moving free=yes");
-    kubectl_runs("wait --for=delete door/moving --timeout=30s");
+    kubectl_waits("--for=delete door/moving");
 }
 
 /// Objects that are deleted and created at once are reconciled, each time.
@@ -358,7 +358,7 @@ fn an_object_that_is_made_again_is_reconciled(project: &Project, operator: &Oper
 
 fn a_status_can_be_written_twice(project: &Project) {
     apply(project, "twice", "two writes", "");
-    kubectl_runs("wait door/twice --for=condition=Ready --timeout=30s");
+    kubectl_waits("door/twice --for=condition=Ready");
 }
 
 /// A predicate, a function that names references, and a map function may panic for one object. The object is left
@@ -392,7 +392,7 @@ fn a_panic_affects_one_object(project: &Project, operator: &Operator) {
 fn a_refused_finalizer_is_shown(project: &Project, operator: &Operator) {
     apply(project, "guarded", "two writes", "");
     kubectl_runs("annotate door guarded free=yes");
-    kubectl_runs("wait door/guarded --for=condition=Ready --timeout=30s");
+    kubectl_waits("door/guarded --for=condition=Ready");
     let policy = project.manifest(
         "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\n\
          metadata: {name: guarded-doors}\nspec:\n  matchConstraints:\n    resourceRules:\n    \
@@ -419,5 +419,5 @@ fn a_refused_finalizer_is_shown(project: &Project, operator: &Operator) {
         |ready| ready.contains("\"False\"") && ready.contains("guarded doors stay"),
     );
     run(kubectl("delete -f").arg(&policy));
-    kubectl_runs("wait --for=delete door/guarded --timeout=60s");
+    kubectl_waits("--for=delete door/guarded");
 }

@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use crate::{
-    operator::{Project, get_until, kubectl},
+    operator::{Project, get_until, kubectl, kubectl_waits},
     scaffold::{refused, rscaffold, run},
 };
 
@@ -18,9 +18,7 @@ fn two_commands_make_an_operator_that_reconciles() {
         ],
     );
     project.make("install");
-    run(&mut kubectl(
-        "wait --for=condition=Established crd/guestbooks.webapp.com --timeout=30s",
-    ));
+    kubectl_waits("--for=condition=Established crd/guestbooks.webapp.com");
     let operator = project.start();
 
     // The API server enforces the validation rules of the CRD.
@@ -35,9 +33,7 @@ fn two_commands_make_an_operator_that_reconciles() {
 
     // A created object gets a status and an event, and kubectl shows its printer columns.
     run(kubectl("apply -k").arg(project.path().join("config/samples")));
-    run(&mut kubectl(
-        "wait --for=condition=Ready guestbook/guestbook-sample --timeout=30s",
-    ));
+    kubectl_waits("--for=condition=Ready guestbook/guestbook-sample");
     let table = run(&mut kubectl("get gb"));
     let columns: Vec<_> = table
         .lines()
@@ -91,12 +87,8 @@ fn two_groups_one_of_them_cluster_scoped_with_a_finalizer() {
     }
     project.make("install");
     run(kubectl("apply -k").arg(project.path().join("config/samples")));
-    run(&mut kubectl(
-        "wait --for=condition=Ready ship/ship-sample --timeout=30s",
-    ));
-    run(&mut kubectl(
-        "wait --for=condition=Ready captain/captain-sample --timeout=30s",
-    ));
+    kubectl_waits("--for=condition=Ready ship/ship-sample");
+    kubectl_waits("--for=condition=Ready captain/captain-sample");
     let finalizers = run(&mut kubectl(
         "get captain captain-sample -o jsonpath={.metadata.finalizers}",
     ));
@@ -128,7 +120,7 @@ fn two_groups_one_of_them_cluster_scoped_with_a_finalizer() {
     }
 
     // The cleanup runs before the object is deleted.
-    run(&mut kubectl("delete captain captain-sample --timeout=30s"));
+    run(&mut kubectl("delete captain captain-sample"));
     get_until("events --field-selector=reason=CleanedUp", |events| {
         events.contains("captain/captain-sample")
     });
@@ -213,9 +205,7 @@ fn a_field_that_the_status_no_longer_has_goes() {
     project.make("install");
     let operator = project.start();
     run(kubectl("apply -k").arg(project.path().join("config/samples")));
-    run(&mut kubectl(
-        "wait --for=condition=Ready note/note-sample --timeout=30s",
-    ));
+    kubectl_waits("--for=condition=Ready note/note-sample");
 
     let patch = r#"{"status":{"progress":"half"}}"#;
     run(kubectl("patch note note-sample --subresource=status --type=merge -p").arg(patch));
@@ -245,15 +235,15 @@ fn a_namespaced_operator_stays_in_its_namespace() {
     run(kubectl("apply -k").arg(&samples));
     run(kubectl("apply --namespace tenant-system -k").arg(&samples));
     let lease = "lease.tenants.example.com/lease-sample";
-    run(&mut kubectl(&format!(
-        "wait --for=condition=Ready {lease} --namespace tenant-system --timeout=30s"
-    )));
+    kubectl_waits(&format!(
+        "--for=condition=Ready {lease} --namespace tenant-system"
+    ));
     let elsewhere = run(&mut kubectl(&format!(
         "get {lease} -o jsonpath={{.status}}"
     )));
     assert_eq!(elsewhere, "");
     run(&mut kubectl(&format!(
-        "delete {lease} --namespace tenant-system --timeout=30s"
+        "delete {lease} --namespace tenant-system"
     )));
     operator.stop();
     project.make("uninstall");

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::{
     compile::{cargo, clippy},
     crds::{KINDS, MODULES, crds, module},
-    operator::{Project, get_until, kubectl},
+    operator::{Project, get_until, kubectl, kubectl_waits},
     scaffold::{rscaffold, run},
 };
 
@@ -107,9 +107,7 @@ fn types_of_other_projects_work_on_a_real_api_server() {
     let manifest = project.manifest(&crd.replacen(field, &later, 1));
     run(kubectl("apply --server-side -f").arg(manifest));
     let certificates = format!("certificates.{CERT_MANAGER}");
-    run(&mut kubectl(&format!(
-        "wait --for=condition=Established --timeout=60s crd/{certificates}"
-    )));
+    kubectl_waits(&format!("--for=condition=Established crd/{certificates}"));
     project.make("install");
     let operator = project.start();
 

@@ -15,7 +15,8 @@ use hyper::Method;
 use crate::{
     http,
     operator::{
-        Launch, Operator, PATIENCE, Project, cluster, get_until, kubectl, kubectl_on, new_cluster,
+        Launch, Operator, PATIENCE, Project, cluster, get_until, kubectl, kubectl_on,
+        kubectl_waits_on, kubectl_waits_within, new_cluster,
     },
     proxy::Proxy,
     scaffold::run,
@@ -163,15 +164,12 @@ impl Fixture {
     /// Waits for at most `limit`, in seconds, until an object is ready in its current generation.
     #[track_caller]
     fn ready_within(&self, name: &str, limit: Duration) {
-        let wait = format!(
-            "wait probe/{name} --namespace {} --for=condition=Ready --timeout={}s",
-            self.namespace,
-            limit.as_secs()
+        let ready = format!(
+            "probe/{name} --namespace {} --for=condition=Ready",
+            self.namespace
         );
-        let output = kubectl(&wait).output().expect("kubectl runs");
-        let said = String::from_utf8_lossy(&output.stderr);
-        let is_ready = output.status.success() && self.is_ready(name);
-        assert!(is_ready, "{said}\n{}", self.operator.log());
+        kubectl_waits_within(cluster(), &ready, limit);
+        assert!(self.is_ready(name), "not in its current generation");
     }
 
     fn is_ready(&self, name: &str) -> bool {
@@ -235,10 +233,10 @@ fn the_operator_reconnects_to_a_restarted_api_server() {
     let crd = project.path().join("config/crd");
     run(kubectl_on(&cluster, "apply -k").arg(crd));
     let mut operator = project.operator().on(&cluster).start();
-    let ready = "wait --for=condition=Ready probe --all --timeout=60s";
+    let ready = "--for=condition=Ready probe --all";
     let before = project.manifest(&probe("default", "before", "fine"));
     run(kubectl_on(&cluster, "apply -f").arg(before));
-    run(&mut kubectl_on(&cluster, ready));
+    kubectl_waits_on(&cluster, ready);
 
     cluster.stop_api_server();
     operator.says(&["cannot watch"]);
@@ -247,7 +245,7 @@ fn the_operator_reconnects_to_a_restarted_api_server() {
         .expect("the API server starts again");
     let after = project.manifest(&probe("default", "after", "fine"));
     run(kubectl_on(&cluster, "apply -f").arg(after));
-    run(&mut kubectl_on(&cluster, ready));
+    kubectl_waits_on(&cluster, ready);
     assert_eq!(
         operator.lines(&["reconciled", "before"]).len(),
         1,
@@ -457,8 +455,7 @@ fn a_crd_can_be_created_late_and_be_away_for_a_while() {
     let come = || {
         run(kubectl_on(&cluster, "apply -k").arg(&crd));
         let wait = |condition: &str| {
-            let wait = format!("wait --for=condition={condition} --timeout=60s");
-            run(&mut kubectl_on(&cluster, &wait));
+            kubectl_waits_on(&cluster, &format!("--for=condition={condition}"));
         };
         wait(&format!("Established crd/{CRD}"));
         run(kubectl_on(&cluster, "apply -f").arg(&object));
@@ -473,7 +470,7 @@ fn a_crd_can_be_created_late_and_be_away_for_a_while() {
     serving::probe(&operator, "/readyz", 503, &[hint, "not ready\n"]);
     come();
     serving::probe(&operator, "/readyz", 200, &["in sync", "\nready\n"]);
-    assert!(operator.runs(), "{}", operator.log());
+    assert!(operator.runs());
 }
 
 #[test]
@@ -534,7 +531,7 @@ fn slow_deletions_delay_only_objects_of_the_same_name() {
     fixture.apply("slow-0", "fine");
     fixture.apply("later", "fine");
     fixture.ready("later");
-    assert!(!fixture.is_ready("slow-0"), "{}", fixture.operator.log());
+    assert!(!fixture.is_ready("slow-0"));
     drop(hold);
     fixture.ready("slow-0");
     fixture.operator.stop();

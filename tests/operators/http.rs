@@ -1,7 +1,8 @@
 //! An HTTP client for the servers of an operator.
 
-use std::{net::SocketAddr, time::Duration};
+use std::net::SocketAddr;
 
+use cluster::PATIENCE;
 use ureq::{
     Agent, Body,
     config::Config,
@@ -140,7 +141,7 @@ impl Resolver for Only {
 fn config(tls: TlsConfig) -> Config {
     Agent::config_builder()
         .http_status_as_error(false)
-        .timeout_global(Some(Duration::from_secs(20)))
+        .timeout_global(Some(PATIENCE))
         .tls_config(tls)
         .build()
 }

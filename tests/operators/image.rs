@@ -5,7 +5,7 @@ use cluster::{Cluster, wait_until};
 use serde_json::{Value, json};
 
 use crate::{
-    operator::{PATIENCE, Project, kubectl_on, new_cluster_with_controllers},
+    operator::{PATIENCE, Project, kubectl_on, kubectl_waits_on, new_cluster_with_controllers},
     scaffold::run,
 };
 
@@ -39,7 +39,7 @@ fn a_pod_runs_the_image_of_its_object_and_the_environment() {
     let mut operator = project.operator().on(&cluster).start();
     run(kubectl_on(&cluster, "apply -k").arg(project.path().join("config/samples")));
 
-    kubectl("wait memcached/memcached-sample --for=condition=Ready --timeout=60s");
+    kubectl_waits_on(&cluster, "memcached/memcached-sample --for=condition=Ready");
     let deployment = kubectl("get deployment memcached-sample -o json");
     let deployment: Value = serde_json::from_str(&deployment).expect("JSON");
     assert_eq!(deployment["spec"]["replicas"], 1);

@@ -173,7 +173,7 @@ pub fn waits(standby: &Operator, holder: &str) {
             .contains(&format!("[+] lease: held by {holder}\n"));
         Ok((held && answer.code == 200).then_some(()))
     })
-    .unwrap_or_else(|error| panic!("{error:#}\n{}", standby.log()));
+    .unwrap_or_else(|error| panic!("{error:#}"));
 }
 
 /// Returns the times of the lines in a replica's log that have all of `parts`.
@@ -206,7 +206,7 @@ fn never_two(first: &Operator, second: &Operator) {
     let (start, next) = (leads(first), leads(second));
     for (replica, allowed) in [(first, start..next), (second, next..Timestamp::MAX)] {
         let requests = work(replica);
-        assert!(!requests.is_empty(), "{}", replica.log());
+        assert!(!requests.is_empty());
         let reconciles = times(replica, &["\"reconciled\""]);
         let gone = times(replica, &["is gone"]);
         let outside: Vec<_> = requests
@@ -248,7 +248,7 @@ fn one_replica_works_and_the_other_waits() {
     );
     assert_eq!(replicas.lease()["spec"]["holderIdentity"], identity(&one));
 
-    assert!(two.lines(&["leads"]).is_empty(), "{}", two.log());
+    assert!(two.lines(&["leads"]).is_empty());
     assert_eq!(work(&two), []);
     two.stop();
     one.stop();
@@ -289,7 +289,7 @@ fn a_leader_that_is_stopped_hands_over_at_once() {
     let stopped = Timestamp::now();
     one.signal("TERM");
     let status = one.ends_within(PATIENCE);
-    assert!(status.success(), "{status}\n{}", one.log());
+    assert!(status.success(), "{status}");
     let after = leads(&two).duration_since(stopped);
     assert!(after <= SignedDuration::from_secs(2), "{after:?}");
     reconciles(&two, "task", 1);
@@ -320,7 +320,7 @@ fn a_leader_that_is_cut_off_ends_first(namespace: &'static str, fault: fn(&mut P
         after <= RENEW_DEADLINE + SignedDuration::from_secs(1),
         "{after:?}"
     );
-    assert!(two.lines(&["leads"]).is_empty(), "{}", two.log());
+    assert!(two.lines(&["leads"]).is_empty());
 
     assert!(leads(&two) > ended);
     reconciles(&two, "task", 1);
@@ -354,7 +354,7 @@ fn one_request_without_an_answer_costs_no_lease() {
         Ok((now != renewed || !one.runs()).then_some(()))
     })
     .expect("it is renewed, or given up");
-    assert!(one.runs(), "{}", one.log());
+    assert!(one.runs());
     assert_eq!(one.lines(&["leads"]).len(), 1);
     one.stop();
 }
@@ -386,7 +386,7 @@ fn a_lease_that_is_deleted_stays_with_its_holder() {
         Ok((missed() > 1).then_some(()))
     })
     .expect("it looks often");
-    assert!(two.lines(&["leads"]).is_empty(), "{}", two.log());
+    assert!(two.lines(&["leads"]).is_empty());
     two.stop();
     one.stop();
 }
@@ -421,7 +421,7 @@ fn a_blocked_leader_ends_before_another_leads() {
     waits(&two, &identity(&one));
     replicas.apply("task", "block-600");
     one.says(&["\"blocks\""]);
-    assert_eq!(one.ends_within(PATIENCE).code(), Some(1), "{}", one.log());
+    assert_eq!(one.ends_within(PATIENCE).code(), Some(1));
     let ended = Timestamp::now();
     one.says(&["\"ERROR\"", "lost the lease"]);
     assert!(leads(&two) > ended);
@@ -439,14 +439,14 @@ fn a_lease_expires_after(namespace: &'static str, call: &str) {
     let stopped = Timestamp::now();
     let status = one.ends_within(PATIENCE);
     let ended = Timestamp::now();
-    assert!(status.success(), "{status}\n{}", one.log());
+    assert!(status.success(), "{status}");
     one.says(&["gave up waiting"]);
     one.says(&["the lease is not released, because work still runs"]);
     let after = ended.duration_since(stopped);
     assert!(after <= SignedDuration::from_secs(3 + 2), "{after:?}");
 
     let spec = replicas.lease()["spec"].clone();
-    assert_eq!(spec["holderIdentity"], identity(&one), "{}", one.log());
+    assert_eq!(spec["holderIdentity"], identity(&one));
     assert_eq!(spec["leaseDurationSeconds"], 7);
     let renewed = spec["renewTime"].as_str().expect("a time");
     let renewed: Timestamp = renewed.parse().expect("a time");
@@ -485,9 +485,9 @@ fn a_lease_is_released_once_blocking_calls_have_ended() {
     one.repeats(&["\"blocks\""], 3);
     one.signal("TERM");
     let status = one.ends_within(PATIENCE);
-    assert!(status.success(), "{status}\n{}", one.log());
+    assert!(status.success(), "{status}");
     let ends = times(&one, &["\"blocks no more\""]);
-    assert_eq!(ends.len(), 3, "{}", one.log());
+    assert_eq!(ends.len(), 3);
     let next = leads(&two);
     let last = ends.into_iter().max().expect("three");
     let after = next.duration_since(last);

@@ -6,7 +6,7 @@ use rscaffold::project::Feature;
 use serde_json::Value;
 
 use crate::{
-    operator::kubectl,
+    operator::{kubectl, kubectl_waits},
     project::Project,
     scaffold::{plain_make, run},
 };
@@ -343,9 +343,7 @@ fn versions_with_equal_schemas_are_served_beside_each_other() {
     ]);
     let install = || {
         run(kubectl("apply --server-side -k").arg(project.folder().join("config/crd")));
-        run(&mut kubectl(
-            "wait --for=condition=Established crd/books.shop.versions.example.com --timeout=30s",
-        ));
+        kubectl_waits("--for=condition=Established crd/books.shop.versions.example.com");
     };
     let book = |version: &str| {
         let arguments = format!("get books.{version}.shop.versions.example.com tale -o json");

@@ -18,7 +18,8 @@ use crate::{
     certificates::Ends,
     http,
     operator::{
-        Launch, Operator, PATIENCE, Project, kubectl_on, new_cluster, new_cluster_with_controllers,
+        Launch, Operator, PATIENCE, Project, kubectl_on, kubectl_waits_on, new_cluster,
+        new_cluster_with_controllers,
     },
     proxy::Proxy,
     scaffold::{rscaffold, run},
@@ -465,8 +466,11 @@ fn deletions_wait_for_the_operator() {
 
     let next = shop.start(|launch| launch.args("--storage-migration=false"));
     shop.balancer.add(&next);
-    kubectl("wait --for=delete namespace/going --timeout=60s");
-    kubectl("wait --for=delete books.v1alpha1.shop.example.com/owned --timeout=60s");
+    kubectl_waits_on(&shop.cluster, "--for=delete namespace/going");
+    kubectl_waits_on(
+        &shop.cluster,
+        "--for=delete books.v1alpha1.shop.example.com/owned",
+    );
 }
 
 /// The code of version v2 in the next release.

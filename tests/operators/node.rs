@@ -10,7 +10,7 @@ use std::{
     time::SystemTime,
 };
 
-use cluster::{Cluster, wait_until};
+use cluster::{Cluster, kubectl_limit, wait_until};
 use tempfile::TempDir;
 
 use self::images::{BASE, Images};
@@ -331,7 +331,8 @@ fn another_one_leads_when_the_leader_is_gone(node: &Node) {
         "scale --namespace={NAMESPACE} --replicas=2 {DEPLOYMENT}"
     )));
     run(&mut node.kubectl(&format!(
-        "rollout status --namespace={NAMESPACE} --timeout=120s {DEPLOYMENT}"
+        "rollout status --namespace={NAMESPACE} {} {DEPLOYMENT}",
+        kubectl_limit(PATIENCE)
     )));
     let leader =
         format!("leases --namespace={NAMESPACE} -o jsonpath={{.items[0].spec.holderIdentity}}");
@@ -371,6 +372,7 @@ impl Node {
 
     /// Waits with `kubectl wait`.
     fn waits(&self, what: &str) {
+        // The limit is that of `shows_with`, which also repeats the command if the API server refuses it.
         self.shows_with(&format!("wait --timeout=1s --for={what}"), |_| true);
     }
 
@@ -380,7 +382,7 @@ impl Node {
     }
 
     fn shows_with(&self, arguments: &str, good: impl Fn(&str) -> bool) -> String {
-        let shown = wait_until(&format!("kubectl {arguments}"), 2 * PATIENCE, || {
+        let shown = wait_until(&format!("kubectl {arguments}"), PATIENCE, || {
             let text = cluster::run(&mut self.kubectl(arguments))?;
             Ok(good(&text).then_some(text))
         });

@@ -6,10 +6,12 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    thread,
     time::Duration,
 };
 
-use cluster::{Cluster, Request, assets, wait_until};
+pub use cluster::PATIENCE;
+use cluster::{Cluster, Request, assets, kubectl_limit, last_lines, requests_in, wait_until};
 use tempfile::TempDir;
 
 use crate::{
@@ -18,9 +20,6 @@ use crate::{
     proxy::Proxy,
     scaffold::{rscaffold, run},
 };
-
-/// A timeout, longer than any step of the tests takes.
-pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns the control plane that all tests share. Each test uses its own API groups.
 pub fn cluster() -> &'static Cluster {
@@ -49,18 +48,82 @@ pub fn kubectl(arguments: &str) -> Command {
 /// Returns kubectl for `cluster`, with arguments separated by spaces.
 pub fn kubectl_on(cluster: &Cluster, arguments: &str) -> Command {
     let mut kubectl = cluster.kubectl();
-    kubectl.args(arguments.split(' '));
+    let mut words = arguments.split(' ').peekable();
+    // Without a limit, `kubectl delete` waits for ever for an object that stays. A caller may add the value of `-f`.
+    if words.next_if_eq(&"delete").is_some() {
+        kubectl.args(["delete", &kubectl_limit(PATIENCE)]);
+    }
+    kubectl.args(words);
     kubectl
 }
 
 /// Waits until `good` accepts the output of `kubectl get` with `arguments`, and returns the output.
+#[track_caller]
 pub fn get_until(arguments: &str, good: impl Fn(&str) -> bool) -> String {
-    wait_until(&format!("kubectl get {arguments}"), PATIENCE, || {
+    let mut last = String::new();
+    let found = wait_until(&format!("kubectl get {arguments}"), PATIENCE, || {
         let output = kubectl(&format!("get {arguments}")).output()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        last.clone_from(&text);
         Ok(good(&text).then_some(text))
-    })
-    .expect("the cluster gets there")
+    });
+    found.unwrap_or_else(|error| panic!("{error:#}\n{}", excerpt(&last, SHOWN_OF_OBJECT)))
+}
+
+/// Waits with `kubectl wait`. `arguments` name the objects and the condition.
+#[track_caller]
+pub fn kubectl_waits(arguments: &str) {
+    kubectl_waits_on(cluster(), arguments);
+}
+
+/// Waits with `kubectl wait` on `cluster`. Shows the objects if the condition does not become true.
+#[track_caller]
+pub fn kubectl_waits_on(cluster: &Cluster, arguments: &str) {
+    kubectl_waits_within(cluster, arguments, PATIENCE);
+}
+
+/// Waits as [`kubectl_waits_on`] does, but for at most `patience`.
+#[track_caller]
+pub fn kubectl_waits_within(cluster: &Cluster, arguments: &str, patience: Duration) {
+    let mut wait = kubectl_on(cluster, &format!("wait {arguments}"));
+    let waited = wait
+        .arg(kubectl_limit(patience))
+        .output()
+        .expect("kubectl runs");
+    if waited.status.success() {
+        return;
+    }
+    let objects = arguments
+        .split(' ')
+        .filter(|word| !word.starts_with("--for="));
+    let mut get = kubectl_on(cluster, "get --output=yaml");
+    let objects = get.args(objects).output().expect("kubectl runs");
+    panic!(
+        "kubectl wait {arguments}: {}{}",
+        String::from_utf8_lossy(&waited.stderr),
+        excerpt(&String::from_utf8_lossy(&objects.stdout), SHOWN_OF_OBJECT)
+    );
+}
+
+/// The lines that a failed test shows: of an object, of an operator's log, and of its requests. Together with the message
+/// and the names of the places, they fit on one screen.
+const SHOWN_OF_OBJECT: usize = 15;
+const SHOWN_OF_LOG: usize = 12;
+const SHOWN_REQUESTS: usize = 8;
+
+/// The characters that a failed test shows of a line.
+const SHOWN_OF_LINE: usize = 400;
+
+/// Returns the last `count` lines of `text`, without the ends of long lines.
+fn excerpt(text: &str, count: usize) -> String {
+    let lines = last_lines(text, count);
+    let lines = lines
+        .lines()
+        .map(|line| match line.char_indices().nth(SHOWN_OF_LINE) {
+            Some((end, _)) => format!("{}…", &line[..end]),
+            None => line.to_owned(),
+        });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the path of the program of the project in `folder`, which cargo compiled into the target folder `target`.
@@ -352,13 +415,20 @@ impl<'a> Launch<'a> {
         let file = fs::File::create(&log).expect("a log file");
         let child = self
             .command
+            // A test that fails shows the end of the log, which is no place for the backtrace of a panic.
+            .env_remove("RUST_BACKTRACE")
             .arg("--kubeconfig")
             .arg(kubeconfig)
             .stdin(Stdio::null())
             .stderr(file)
             .spawn()
             .expect("the operator starts");
-        Operator { child, log, user }
+        Operator {
+            child,
+            log,
+            user,
+            audit_log: self.cluster.audit_log(),
+        }
     }
 
     /// Returns the user name of the ServiceAccount, and a kubeconfig with its token.
@@ -378,11 +448,13 @@ impl<'a> Launch<'a> {
     }
 }
 
-/// A running operator. The process is killed on drop, for example if a test fails.
+/// A running operator. The process is killed on drop. If the test fails, the end of its log and its last requests are
+/// printed then.
 pub struct Operator {
     child: Child,
     log: PathBuf,
     user: String,
+    audit_log: PathBuf,
 }
 
 impl Operator {
@@ -443,7 +515,7 @@ impl Operator {
         let said = wait_until(&what, PATIENCE, || {
             Ok(Some(self.lines(parts)).filter(|lines| lines.len() >= times))
         });
-        said.unwrap_or_else(|error| panic!("{error:#}\n{}", self.log()))
+        said.unwrap_or_else(|error| panic!("{error:#}"))
     }
 
     /// Waits until the operator serves `what`, and returns the address: a host and a port.
@@ -464,7 +536,7 @@ impl Operator {
         let ended = wait_until("the operator to end", timeout, || {
             Ok(self.child.try_wait()?)
         });
-        ended.unwrap_or_else(|error| panic!("{error:#}\n{}", self.log()))
+        ended.unwrap_or_else(|error| panic!("{error:#}"))
     }
 
     /// Checks whether the operator still runs.
@@ -478,8 +550,7 @@ impl Operator {
     pub fn stop(mut self) {
         self.signal("TERM");
         let status = self.ends_within(PATIENCE);
-        let log = self.log();
-        assert!(status.success(), "{status}\n{log}");
+        assert!(status.success(), "{status}");
         let own = self.requests(cluster());
         assert!(
             !own.is_empty(),
@@ -487,7 +558,29 @@ impl Operator {
             self.user
         );
         let forbidden: Vec<_> = own.iter().filter(|request| request.code == 403).collect();
-        assert!(forbidden.is_empty(), "{forbidden:?}\n{log}");
+        assert!(forbidden.is_empty(), "{forbidden:?}");
+    }
+
+    /// Returns the end of the log and the last requests.
+    fn report(&self) -> String {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let requests = requests_in(&self.audit_log, &self.user).unwrap_or_default();
+        let first = requests.len().saturating_sub(SHOWN_REQUESTS);
+        let requests: Vec<_> = requests[first..]
+            .iter()
+            .map(|request| {
+                format!(
+                    "{} {} {} {}",
+                    request.time, request.code, request.verb, request.uri
+                )
+            })
+            .collect();
+        format!(
+            "the end of the operator's log:\n{}\nthe last requests of {}:\n{}",
+            excerpt(&log, SHOWN_OF_LOG),
+            self.user,
+            excerpt(&requests.join("\n"), SHOWN_REQUESTS)
+        )
     }
 }
 
@@ -495,5 +588,8 @@ impl Drop for Operator {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if thread::panicking() {
+            eprintln!("{}", self.report());
+        }
     }
 }

@@ -354,7 +354,7 @@ fn what_the_operator_in_go_left_in_a_cluster_goes_on() {
         let get = kubectl(&format!("{book} name --ignore-not-found")).output()?;
         Ok((get.status.success() && get.stdout.is_empty()).then_some(()))
     })
-    .unwrap_or_else(|error| panic!("{error:#}\n{}", operator.log()));
+    .unwrap_or_else(|error| panic!("{error:#}"));
     operator.says(&["is being deleted"]);
     operator.stop();
 }

@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cluster::{Cluster, Port, wait_until};
+use cluster::{Cluster, PATIENCE, Port, wait_until};
 use http_body_util::{Either, Full};
 use hyper::{
     Method, Request, Response, StatusCode,
@@ -43,9 +43,6 @@ use tokio_rustls::{
     },
 };
 use tokio_util::sync::CancellationToken;
-
-/// A timeout, longer than a request takes to arrive.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server for plain HTTP on its own port. By default, the proxy forwards all requests to the API server of a cluster.
 ///
@@ -254,7 +251,7 @@ impl Rule {
     ///
     /// # Panics
     ///
-    /// When there are fewer requests within a minute.
+    /// When there are fewer requests within [`PATIENCE`].
     pub fn wait(&self, requests: usize) {
         self.wait_within(requests, PATIENCE);
     }

@@ -224,7 +224,7 @@ fn the_roles_have_every_verb_in_use_and_no_other() {
     assert!(is_all || less.len() == SOME.len(), "{granted:?}");
 
     let is_done = exercise("rights-all", &full, PATIENCE);
-    assert!(is_done, "{}", full.log());
+    assert!(is_done);
     for (name, operator, right) in &less {
         // An operator that cannot renew its lease ends.
         if right.resource != "leases" {
@@ -238,7 +238,7 @@ fn the_roles_have_every_verb_in_use_and_no_other() {
         anyhow::ensure!(unused.is_empty(), "not used: {unused:?}");
         Ok(Some(used))
     });
-    let used = used.unwrap_or_else(|error| panic!("{error:#}\n{}", full.log()));
+    let used = used.unwrap_or_else(|error| panic!("{error:#}"));
     assert_eq!(used, granted);
     assert_eq!(asked(&full, true), BTreeSet::new());
 
@@ -271,6 +271,6 @@ fn misses(operator: &Operator, right: &Right, provoke: impl Fn()) {
         provoke();
         Ok(Some(asked(operator, true)).filter(|it| !it.is_empty()))
     });
-    let forbidden = forbidden.unwrap_or_else(|error| panic!("{error:#}\n{}", operator.log()));
+    let forbidden = forbidden.unwrap_or_else(|error| panic!("{error:#}"));
     assert_eq!(forbidden, BTreeSet::from([right.clone()]));
 }

@@ -22,7 +22,10 @@ use crate::{
     document::{first_code, read, section, tables},
     grafana, http,
     manifests::{items, kustomize, text},
-    operator::{Launch, Operator, PATIENCE, Project, cluster, kubectl, kubectl_on, new_cluster},
+    operator::{
+        Launch, Operator, PATIENCE, Project, cluster, kubectl, kubectl_on, kubectl_waits,
+        new_cluster,
+    },
     proxy::Proxy,
     scaffold::run,
 };
@@ -97,7 +100,7 @@ pub fn probe(operator: &Operator, path: &str, code: u16, parts: &[&str]) {
         anyhow::ensure!(good, "{answer:?}");
         Ok(Some(()))
     })
-    .unwrap_or_else(|error| panic!("{error:#}\n{}", operator.log()));
+    .unwrap_or_else(|error| panic!("{error:#}"));
 }
 
 #[test]
@@ -285,14 +288,15 @@ fn a_certificate_is_served_as_soon_as_it_is_replaced() {
     let url = format!("https://{}/metrics", operator.address("metrics"));
     // It is enough that the client trusts the server: the status code does not matter.
     let serves = |certificate: &str| http::get_trusting(&url, certificate).is_ok();
-    assert!(serves(&first), "{}", operator.log());
+    assert!(serves(&first));
 
+    // This limit is asserted: the operator reads the files every 10 s.
     let soon = Duration::from_secs(15);
     let is_served = |certificate: &str| {
         wait_until("the new certificate", soon, || {
             Ok(serves(certificate).then_some(()))
         })
-        .unwrap_or_else(|error| panic!("{error:#}\n{}", operator.log()));
+        .unwrap_or_else(|error| panic!("{error:#}"));
     };
     let second = secret.renew();
     is_served(&second);
@@ -325,7 +329,7 @@ fn without_the_certificate_that_it_is_to_serve_it_does_not_run() {
     });
     assert!(!operator.ends_within(PATIENCE).success());
     let error = format!(r#""error":"cannot read `{folder}/tls.crt`"#);
-    assert!(operator.log().contains(&error), "{}", operator.log());
+    assert!(operator.log().contains(&error));
 }
 
 /// Returns the value of a series, or 0 if there is no such series.
@@ -619,9 +623,7 @@ fn an_operator_of_namespaces_has_no_permission_outside_of_them() {
         "room/room-first --namespace rooms-a",
         "room/room-second --namespace rooms-b",
     ] {
-        run(&mut kubectl(&format!(
-            "wait --for=condition=Ready {object} --timeout=60s"
-        )));
+        kubectl_waits(&format!("--for=condition=Ready {object}"));
     }
     operator.stop();
 }

@@ -246,7 +246,7 @@ fn a_controller_can_have_its_own_settings() {
             anyhow::ensure!(seen == (Some(secrets), title), "{last}");
             Ok(Some(()))
         })
-        .unwrap_or_else(|error| panic!("{error:#}\n{}", operator.log()));
+        .unwrap_or_else(|error| panic!("{error:#}"));
     };
 
     // The controller's namespace, and the namespace of a kind that the controller watches, are not the manager's.
@@ -369,7 +369,7 @@ fn a_change_overtakes_the_objects_of_the_first_list() {
         anyhow::ensure!(waiting > f64::from(COUNT), "{text}");
         Ok(Some(()))
     })
-    .unwrap_or_else(|error| panic!("{error:#}\n{}", operator.log()));
+    .unwrap_or_else(|error| panic!("{error:#}"));
     drop(hold);
 
     let changed: HashSet<_> = edited.into_iter().chain(new).collect();
@@ -391,7 +391,7 @@ fn a_change_overtakes_the_objects_of_the_first_list() {
         }
         anyhow::bail!("no reconcile of {missing:?}")
     })
-    .unwrap_or_else(|error| panic!("{error:#}\n{}", operator.log()));
+    .unwrap_or_else(|error| panic!("{error:#}"));
     // A work queue in the order of the first list would reconcile some changed objects among the last.
     assert!(others.len() < names.len() / 2, "{others:?}");
     operator.stop();

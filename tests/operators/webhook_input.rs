@@ -6,7 +6,6 @@ use std::{
     net::{Shutdown, TcpStream},
     sync::Arc,
     thread,
-    time::Duration,
 };
 
 use serde_json::{Value, json};
@@ -24,9 +23,6 @@ use crate::{
 
 /// The number of clients that send at the same time.
 const CLIENTS: usize = 4;
-
-/// A timeout, longer than any answer takes.
-const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The additional memory that the operator may use after all inputs, in KiB. In a long run, this is less than 400 bytes
 /// for each input.
@@ -198,7 +194,7 @@ impl Target {
 
     fn open(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).expect("a connection");
-        stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         stream.set_nodelay(true).expect("no delay");
         stream
     }

@@ -11,7 +11,7 @@ fn id(text: &str) -> GroupVersionKind {
 fn project(resources: Vec<Resource>) -> Project {
     let (domain, name) = ("com".parse().unwrap(), "guestbook".parse().unwrap());
     Project {
-        cli_version: "0.1.0".to_owned(),
+        cli_version: "0.3.0-rc.1".to_owned(),
         license: License::None,
         resources: resources.into(),
         ..Project::new(domain, name, "guestbook".parse().unwrap())
@@ -260,7 +260,7 @@ fn without_a_resource_flags_about_the_kind_are_refused() {
 
 /// A project that has a kind of each sort, and `crew/v1/Captain`, which can own them.
 const KINDS: &str = "\
-cliVersion: 0.1.0
+cliVersion: 0.3.0-rc.1
 domain: com
 layout: [rust.rscaffold/v1]
 license: none

@@ -1,4 +1,9 @@
-use std::{collections::BTreeMap, io::BufRead};
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{BufRead, BufReader},
+    path::Path,
+};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -44,8 +49,14 @@ pub struct Request {
     pub holder: Option<String>,
 }
 
+/// Returns the requests of `user` in the audit log at `path`.
+pub fn requests_in(path: &Path, user: &str) -> Result<Vec<Request>> {
+    let log = File::open(path).with_context(|| format!("failed to read `{}`", path.display()))?;
+    parse(BufReader::new(log), user)
+}
+
 /// Returns the requests of `user` in an audit log, in the order in which the API server received them.
-pub(crate) fn parse(mut log: impl BufRead, user: &str) -> Result<Vec<Request>> {
+fn parse(mut log: impl BufRead, user: &str) -> Result<Vec<Request>> {
     // Most lines belong to other users. These lines are not parsed.
     let user_name = Value::from(user).to_string();
     // A watch that has ended has two lines with the same audit ID.

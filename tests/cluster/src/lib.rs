@@ -14,7 +14,7 @@ mod wait;
 
 use std::{
     fs::{self, File},
-    io::{self, BufReader, Read, Write},
+    io::{self, Read, Write},
     iter,
     net::{Ipv4Addr, SocketAddr, TcpStream},
     os::unix::fs::symlink,
@@ -36,14 +36,14 @@ use crate::{
 };
 
 pub use crate::{
-    audit::Request,
+    audit::{Request, requests_in},
     binaries::{are_built, assets},
     component::last_lines,
-    wait::wait_until,
+    wait::{PATIENCE, kubectl_limit, wait_until},
 };
 
-/// The longest time that a component may take to start. A start takes a few seconds, and more on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The longest time for one request that asks whether a component has started. Such a request is repeated.
+const REQUEST: Duration = Duration::from_secs(30);
 
 // Files in the cluster's folder. All components run in this folder.
 const ETCD_SOCKET: &str = "etcd.sock";
@@ -254,10 +254,12 @@ impl Cluster {
 
     /// Returns every request of `user` that the API server has answered so far, from its audit log.
     pub fn requests_by(&self, user: &str) -> Result<Vec<Request>> {
-        let path = self.folder.path().join(AUDIT_LOG);
-        let log =
-            File::open(&path).with_context(|| format!("failed to read `{}`", path.display()))?;
-        audit::parse(BufReader::new(log), user)
+        requests_in(&self.audit_log(), user)
+    }
+
+    /// Returns the path of the API server's audit log.
+    pub fn audit_log(&self) -> PathBuf {
+        self.folder.path().join(AUDIT_LOG)
     }
 
     /// Returns the process ID of the API server, unless the API server was stopped.
@@ -553,7 +555,8 @@ impl Cluster {
     }
 
     fn answers(&self, request: &[&str]) -> Result<bool> {
-        run(self.kubectl().args(request).arg("--request-timeout=5s"))?;
+        let limit = format!("--request-timeout={}s", REQUEST.as_secs());
+        run(self.kubectl().args(request).arg(limit))?;
         Ok(true)
     }
 

@@ -5,6 +5,15 @@ use std::{
 
 use anyhow::{Result, anyhow};
 
+/// The limit of each wait in the tests: longer than any step takes on a machine that does much else at the same time. A
+/// test has another limit only if it asserts this limit.
+pub const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Returns the flag that limits how long kubectl waits.
+pub fn kubectl_limit(patience: Duration) -> String {
+    format!("--timeout={}s", patience.as_secs())
+}
+
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// The length of the pause after a probe, as a multiple of the probe's own time. A probe that runs a program uses a

@@ -10,12 +10,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use cluster::{ADMINISTRATOR, Cluster, Request, run, wait_until};
+use cluster::{ADMINISTRATOR, Cluster, PATIENCE, Request, kubectl_limit, run, wait_until};
 
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// The longest time that the program may take to start a cluster. The first start on a machine builds Kubernetes. The
-/// program itself fails if a component needs more than a minute.
+/// The longest time that the program may take to start a cluster. The first start on a machine builds Kubernetes, so
+/// this is more than [`PATIENCE`], in which the program fails if a component does not start.
 const START: Duration = Duration::from_secs(40 * 60);
 
 fn start() -> Cluster {
@@ -263,8 +261,10 @@ fn a_node_runs_pods_and_leads_to_services() {
         "run asks --image={image} --restart=Never --command -- /{entry} auth whoami -o jsonpath={{.status.userInfo.username}}"
     ))
     .unwrap();
-    let ended = "wait --for=jsonpath={.status.phase}=Succeeded pod/asks --timeout=60s";
-    kubectl(ended).unwrap_or_else(|error| panic!("{error:#}\n{:?}", kubectl("logs asks")));
+    let limit = kubectl_limit(PATIENCE);
+    let ended = "wait --for=jsonpath={.status.phase}=Succeeded";
+    kubectl(&format!("{ended} pod/asks {limit}"))
+        .unwrap_or_else(|error| panic!("{error:#}\n{:?}", kubectl("logs asks")));
     assert_eq!(
         kubectl("logs asks").unwrap(),
         "system:serviceaccount:default:default"
@@ -279,7 +279,7 @@ fn a_node_runs_pods_and_leads_to_services() {
     )
     .unwrap();
     kubectl("expose pod serves --port=80 --target-port=8001").unwrap();
-    kubectl("wait --for=condition=Ready pod/serves --timeout=60s").unwrap();
+    kubectl(&format!("wait --for=condition=Ready pod/serves {limit}")).unwrap();
     let address = kubectl("get service serves -o jsonpath={.spec.clusterIP}").unwrap();
     // The call is repeated if the node does not know the Service yet.
     kubectl(&format!(
@@ -287,8 +287,8 @@ fn a_node_runs_pods_and_leads_to_services() {
          /{entry} --server=http://{address} get --raw /version"
     ))
     .unwrap();
-    let ended = "wait --for=jsonpath={.status.phase}=Succeeded pod/calls --timeout=60s";
-    kubectl(ended).unwrap_or_else(|error| panic!("{error:#}\n{:?}", kubectl("logs calls")));
+    kubectl(&format!("{ended} pod/calls {limit}"))
+        .unwrap_or_else(|error| panic!("{error:#}\n{:?}", kubectl("logs calls")));
     assert!(kubectl("logs calls").unwrap().contains("gitVersion"));
     let version = kubectl(&format!(
         "exec serves -- /{entry} --server=http://{address} get --raw /version"
@@ -316,7 +316,8 @@ fn leaves_nothing_of_a_node_when_its_parent_is_killed() {
         run(kubectl.env("KUBECONFIG", &link).args(arguments)).unwrap();
     };
     kubectl(&["run", "pod", "--image=registry.k8s.io/pause:3.10"]);
-    kubectl(&["wait", "--for=condition=Ready", "pod/pod", "--timeout=60s"]);
+    let limit = kubectl_limit(PATIENCE);
+    kubectl(&["wait", "--for=condition=Ready", "pod/pod", &limit]);
     // A containerd shim is in no process group of the cluster. Only the control group of a container shows which
     // cluster the container belongs to.
     let name = folder.file_name().unwrap().to_str().unwrap();

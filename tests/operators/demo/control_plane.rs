@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use cluster::Cluster;
+use cluster::{Cluster, PATIENCE, kubectl_limit};
 
 use crate::{
     scaffold::{plain_make, root},
@@ -172,7 +172,7 @@ impl Drop for Given {
     fn drop(&mut self) {
         let mut delete = self.kubectl();
         delete.args(["delete", "crd", CRD, "--ignore-not-found"]);
-        if let Err(error) = cluster::run(delete.arg("--timeout=30s")) {
+        if let Err(error) = cluster::run(delete.arg(kubectl_limit(PATIENCE))) {
             eprintln!("   failed to delete `{CRD}` from the cluster of {KUBECONFIG}: {error:#}");
         }
     }

@@ -12,6 +12,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, ensure};
+use cluster::PATIENCE;
 use console::style;
 use indicatif::{ProgressBar, ProgressStyle};
 use signal_hook::{
@@ -26,9 +27,6 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// The time between two progress lines, which replace the indicator where there is no terminal.
 const REPORT: Duration = Duration::from_secs(10);
-
-/// The time limit for an expected line in the operator's output.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The time that interrupted work has to end.
 const GRACE: Duration = Duration::from_secs(3);

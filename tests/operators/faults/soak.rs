@@ -216,7 +216,7 @@ fn trusts(site: &Site) {
 /// Waits for the desired state.
 fn converge(site: &mut Site, objects: usize) {
     // A replica may have to acquire the lease first, and a storage migration writes one object after the other.
-    let patience = PATIENCE * 3 + Duration::from_millis(300) * u32::try_from(objects).expect("few");
+    let patience = PATIENCE + Duration::from_millis(300) * u32::try_from(objects).expect("few");
     let mut last = Vec::new();
     let converged = wait_until("the desired state", patience, || {
         site.supervise();
@@ -261,7 +261,7 @@ fn takes_no_more(site: &Site, before: [Usage; 2]) {
         "at rest: after {:?}, {ages:?} s after their start; {most} KiB at most",
         usage(site)
     );
-    wait_until("idle connections to be closed", 3 * PATIENCE, || {
+    wait_until("idle connections to be closed", PATIENCE, || {
         let after = usage(site);
         let good = before.iter().zip(&after).all(|(before, after)| {
             after.memory <= before.memory * 13 / 10 + MORE_MEMORY

@@ -17,17 +17,6 @@ pub fn new_true<K: Resource>(
     condition(object, type_, "True", reason, message.into())
 }
 
-/// The former name of [`new_true`].
-#[deprecated = "renamed to `new_true`"]
-pub fn is_true<K: Resource>(
-    object: &K,
-    type_: &str,
-    reason: &'static str,
-    message: impl Into<String>,
-) -> Condition {
-    new_true(object, type_, reason, message)
-}
-
 /// A new condition of the type `type_` with the status `False`.
 pub fn new_false<K: Resource>(
     object: &K,
@@ -36,17 +25,6 @@ pub fn new_false<K: Resource>(
     message: impl Into<String>,
 ) -> Condition {
     condition(object, type_, "False", reason, message.into())
-}
-
-/// The former name of [`new_false`].
-#[deprecated = "renamed to `new_false`"]
-pub fn is_false<K: Resource>(
-    object: &K,
-    type_: &str,
-    reason: &'static str,
-    message: impl Into<String>,
-) -> Condition {
-    new_false(object, type_, reason, message)
 }
 
 fn condition<K: Resource>(

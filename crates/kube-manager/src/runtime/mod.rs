@@ -1,6 +1,6 @@
 //! Runs controllers and the services that they share.
 
-use std::{any::TypeId, env, path::Path, pin::pin, time::Duration};
+use std::{any::TypeId, path::Path, pin::pin, time::Duration};
 
 use anyhow::{Context as _, Result, anyhow};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -271,9 +271,6 @@ impl Manager {
             }
         };
         options.election.validate()?;
-        for ignored in options::ignored(|name| env::var_os(name).is_some()) {
-            tracing::warn!("{ignored}");
-        }
 
         // The probes start first, because a Pod that does not answer them is killed.
         let (health, metrics) = (

@@ -30,9 +30,6 @@ pub fn run(data: &[u8]) {
         .expect("a project that was read can be written");
     let again = Project::parse(&written).expect("what was written can be read");
     assert_eq!(again, project, "{written}");
-    project
-        .written(text)
-        .expect("a project that was read can be written");
     assert_eq!(
         Project::merge(Some(&project), &project, &again)
             .ok()

@@ -4,7 +4,7 @@
 use std::{env, io, net::TcpListener, path::PathBuf, str::FromStr, time::Duration};
 
 use anyhow::{Context, ensure};
-use clap::{Args, Command};
+use clap::Args;
 use http::Uri;
 use kube::{
     Config,
@@ -187,22 +187,6 @@ pub(super) fn too_slow(longest: Duration) -> Option<String> {
 /// The grace period of the Pod in the manifests that rscaffold writes.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// A warning for each variable that `is_set` and that only earlier versions read, whose variables had no prefix.
-pub(super) fn ignored(is_set: impl Fn(&str) -> bool) -> Vec<String> {
-    let flags = Options::augment_args(Command::default());
-    let ignored = flags.get_arguments().filter_map(|flag| {
-        let new = flag.get_env()?.to_str()?;
-        let old = match new {
-            "KUBE_MANAGER_MASTER" => "KUBERNETES_MASTER",
-            "KUBE_MANAGER_NAMESPACE" => "WATCH_NAMESPACE",
-            _ => new.strip_prefix("KUBE_MANAGER_")?,
-        };
-        (is_set(old) && !is_set(new))
-            .then(|| format!("`{old}` has no effect: if it is for the operator, set `{new}`"))
-    });
-    ignored.collect()
-}
-
 impl Election {
     /// Checks that the durations do not allow two replicas to lead at the same time.
     pub(super) fn validate(&self) -> anyhow::Result<()> {
@@ -291,7 +275,7 @@ impl Address {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use clap::{Command, Parser};
     use proptest::prelude::*;
 
     use super::*;
@@ -426,20 +410,6 @@ mod tests {
             );
             assert!(!name.contains("_PORT_"), "{name}");
         }
-    }
-
-    #[test]
-    fn a_variable_without_the_prefix_is_reported() {
-        let ignored = |set: &[&str]| ignored(|name| set.contains(&name));
-        assert_eq!(
-            ignored(&["WATCH_NAMESPACE", "LEADER_ELECT", "PATH"]),
-            [
-                "`WATCH_NAMESPACE` has no effect: if it is for the operator, set `KUBE_MANAGER_NAMESPACE`",
-                "`LEADER_ELECT` has no effect: if it is for the operator, set `KUBE_MANAGER_LEADER_ELECT`",
-            ]
-        );
-        let both = ["WATCH_NAMESPACE", "KUBE_MANAGER_NAMESPACE"];
-        assert!(ignored(&both).is_empty());
     }
 
     #[test]
