@@ -304,66 +304,61 @@ fn stored(rendered: &Texts) -> Texts {
     stored
 }
 
-/// Returns the files that tests/golden has of the project `name`: a file is whole if that takes the fewest lines.
+/// Returns the files that tests/golden has of the project `name`. Each file has the form that takes the fewest lines.
 fn shortened(name: &str, rendered: &Texts) -> Texts {
-    let mut stored = Texts::new();
     let mut entries = Texts::new();
-    let mut originals = BTreeMap::<String, Vec<&str>>::new();
-    for base in WHOLE {
-        for (path, _) in of_project(rendered, base) {
-            let own = path_in(name, path);
-            if base == BASE && !rendered.contains_key(&own) && !path.starts_with(RUNTIME) {
-                let entry = format!("diff --git {path} {own}\ndeleted file mode 100644\n");
-                entries.insert(own, entry);
-            } else {
-                originals.entry(own).or_default().push(path);
-            }
+    let mut originals = BTreeMap::<String, Vec<&String>>::new();
+    for (path, _) in WHOLE.iter().flat_map(|base| of_project(rendered, base)) {
+        let own = path_in(name, path);
+        if path.starts_with(BASE) && !path.starts_with(RUNTIME) && !rendered.contains_key(&own) {
+            let entry = format!("diff --git {path} {own}\ndeleted file mode 100644\n");
+            entries.insert(own, entry);
+        } else {
+            originals.entry(own).or_default().push(path);
         }
     }
 
-    // The copies of manifests in a chart come first by their paths. So their originals come first backwards.
-    let mut written = BTreeMap::<&str, &str>::new();
+    let mut whole = Texts::new();
+    // The files that are no copies, by their texts.
+    let mut written = BTreeMap::<&str, &String>::new();
+    // Backwards, so that a chart has copies of the manifests in `config`, and not the other way round.
     for (path, text) in of_project(rendered, name).rev() {
         let mut candidates = Vec::new();
-        if let Some(original) = written.get(text.as_str()) {
-            candidates.push(entry(original, text, path, text));
-        }
-        let originals = originals.get(path).into_iter().flatten();
-        let texts = originals.map(|original| (original, text_for(name, rendered, original)));
         let mut is_inherited = false;
-        for (original, old) in texts {
+        for original in originals.get(path).into_iter().flatten() {
+            let old = text_for(name, rendered, original);
             is_inherited |= original.starts_with(BASE) && old == *text;
             candidates.push(entry(original, &old, path, text));
         }
         if is_inherited {
             continue;
         }
-        let shortest = candidates
-            .into_iter()
-            .min_by_key(|entry| entry.lines().count());
-        match shortest.filter(|entry| entry.lines().count() < text.lines().count()) {
-            Some(entry) => {
-                if !entry.contains("\ncopy from ") {
-                    written.insert(text, path);
-                }
-                entries.insert(path.clone(), entry);
-            }
-            None => {
+        if let Some(original) = written.get(text.as_str()) {
+            candidates.push(entry(original, text, path, text));
+        }
+        let is_short = |entry: &String| entry.lines().count() < text.lines().count();
+        let candidates = candidates.into_iter().filter(is_short);
+        if let Some(entry) = candidates.min_by_key(|entry| entry.lines().count()) {
+            if !entry.contains("\ncopy from ") {
                 written.insert(text, path);
-                stored.insert(path.clone(), text.clone());
             }
+            entries.insert(path.clone(), entry);
+        } else {
+            written.insert(text, path);
+            whole.insert(path.clone(), text.clone());
         }
     }
-    let entries: String = entries.into_values().collect();
-    let head = format!(
-        "What differs from {} if they have the name of this project.\n\n",
+
+    let mut differences = format!(
+        "What differs from {}, if they had the name {name}.\n\n",
         WHOLE.join(" and ")
     );
-    stored.insert(format!("{name}/{DIFFERENCES}"), head + &entries);
-    stored
+    differences.extend(entries.into_values());
+    whole.insert(format!("{name}/{DIFFERENCES}"), differences);
+    whole
 }
 
-/// Returns the difference between two files, as git writes it.
+/// Returns the difference between two files, in the format of git.
 fn entry(old_path: &str, old: &str, new_path: &str, new: &str) -> String {
     let head = format!("diff --git {old_path} {new_path}\n");
     if old == new {

@@ -4,6 +4,11 @@
 //! of its own, and `project.diff`. A file that is not there is the same as in guestbook. The texts of guestbook and fleet
 //! are compared with the name of the project in place of theirs.
 
+#![allow(
+    clippy::expect_used,
+    reason = "a test ends where something fails, and so do the programs that use this module"
+)]
+
 use std::{
     collections::BTreeMap,
     fs::{self, File},
