@@ -389,14 +389,26 @@ fn projects_are_what_the_commands_write() {
     let mut expected = expected(&texts(&folder));
     expected.retain(|path, _| !is_beside(path));
     let paths: BTreeSet<_> = expected.keys().chain(rendered.keys()).collect();
-    let mut differences = String::new();
+    // A change of a template is often the same in all projects, except for their names.
+    let mut changes = BTreeMap::<String, (Vec<&str>, String)>::new();
     for path in paths {
         let (old, new) = (expected.get(path), rendered.get(path));
         if old != new {
             let [old, new] = [old, new].map(|text| text.map_or("", String::as_str));
-            let patch = diffy::create_patch(old, new);
-            write!(differences, "{path}\n{patch}\n").expect("a text");
+            let patch = DiffOptions::new()
+                .set_original_filename("expected")
+                .set_modified_filename("rendered")
+                .create_patch(old, new)
+                .to_string();
+            let name = path.split('/').next().unwrap_or_default();
+            let change = changes.entry(patch.replace(name, BASE));
+            let (paths, _) = change.or_insert_with(|| (Vec::new(), patch));
+            paths.push(path);
         }
+    }
+    let mut differences = String::new();
+    for (paths, patch) in changes.values() {
+        write!(differences, "\n{}\n{patch}", paths.join("\n")).expect("a text");
     }
     assert!(
         differences.is_empty(),

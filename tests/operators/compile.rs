@@ -106,9 +106,9 @@ pub fn clippy(folder: &Path, arguments: &[&str]) -> Command {
 /// runtime with that of a golden project. So the runtime is built once for all projects.
 fn patch(folder: &Path) -> Option<String> {
     let project = fs::read_to_string(folder.join("PROJECT")).ok()?;
-    let runtime = golden_projects::folder().join(RUNTIME);
     let is_registry = project.lines().any(|line| line == "runtime: registry");
     is_registry.then(|| {
+        let runtime = golden_projects::folder().join(RUNTIME);
         format!(
             "patch.crates-io.kube-manager.path=\"{}\"",
             runtime.display()
